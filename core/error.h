@@ -1,0 +1,61 @@
+#pragma once
+// Errors, by who is to blame. Everything below main() throws one of three types; only main() catches.
+//   UserError     the model, the layout or the command line is wrong           exit 2
+//   RunError      data, files, numbers or ranks failed while running           exit 1
+//   InternalError an invariant of mtfc is broken                               exit 3
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace mtfc {
+
+enum ExitCode { kExitSuccess = 0, kExitRunFailed = 1, kExitUserError = 2, kExitInternalError = 3 };
+
+/// A place in an input file. `line` and `column` count from 1; 0 means unknown. `pointer` is a JSON pointer.
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+  std::string pointer;
+};
+
+enum class Severity { kError, kWarning };
+
+struct Diagnostic {
+  Location location;
+  std::string message;
+  std::string hint;  // what to do, shown in parentheses; may be empty
+  Severity severity = Severity::kError;
+};
+
+/// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; parts that are
+/// unknown are left out.
+std::string to_string(const Diagnostic& diagnostic);
+
+class UserError : public std::runtime_error {
+ public:
+  explicit UserError(std::vector<Diagnostic> diagnostics);
+  explicit UserError(const std::string& message, const std::string& hint = "", Location location = {});
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+};
+
+class RunError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// Throws InternalError(message) unless `condition` holds.
+inline void check_invariant(bool condition, const char* message) {
+  if (!condition) throw InternalError(message);
+}
+
+}  // namespace mtfc

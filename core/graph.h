@@ -1,0 +1,128 @@
+#pragma once
+// A graph of operations over global tensors: no devices. A value, append-only while a GraphBuilder builds it.
+//
+// Nodes are in order: operands come before their users. Leaves are inputs and variables; a variable's leaf is its
+// value at the start of the step. Passes read one graph and build another.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/attributes.h"
+#include "core/error.h"
+#include "core/op_def.h"
+#include "core/shape.h"
+
+namespace mtfc {
+
+enum class Phase { kForward, kBackward, kUpdate };
+std::string to_string(Phase phase);
+
+/// Where a node comes from, and what its unnamed results are called.
+struct Origin {
+  std::string name;  // prefix of generated names
+  Location location;
+  Phase phase = Phase::kForward;
+};
+
+struct Tensor {
+  std::string name;  // unique in the graph
+  TensorType type;
+  int node = 0;
+  int result = 0;             // which result of the node
+  bool from_model = false;    // named (or addressed by path) in the model file
+};
+
+enum class NodeKind {
+  kInput,
+  kVariable,
+  kOp,         // node.op is set
+  kComposite,  // node.composite is set; gone after expand_composites
+  kGradients,  // operands: a scalar, then tensors; results: its gradients; gone after expand_gradients
+};
+
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  const OpDef* op = nullptr;
+  const CompositeDef* composite = nullptr;
+  std::vector<TensorId> operands;
+  std::vector<TensorId> results;
+  Attributes attributes;
+  Origin origin;
+};
+
+class Graph {
+ public:
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const Node& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
+  const TensorType& type(TensorId id) const { return tensor(id).type; }
+  const Node& producer(TensorId id) const { return node(tensor(id).node); }
+  /// The tensor `name`, or kNoTensor.
+  TensorId find(std::string_view name) const;
+  std::vector<TensorType> operand_types(const Node& node) const;
+  std::vector<TensorType> result_types(const Node& node) const;
+  /// The number a tensor always is, where its node is a `constant`.
+  std::optional<double> constant_value(TensorId id) const;
+
+ private:
+  friend class GraphBuilder;
+  std::vector<Node> nodes_;
+  std::vector<Tensor> tensors_;
+  std::map<std::string, TensorId, std::less<>> by_name_;
+};
+
+/// `name: f32[batch=4] = add(x, y)`, a line a node; for --dump-after.
+std::string to_string(const Graph& graph);
+
+class GraphBuilder {
+ public:
+  const Graph& graph() const { return graph_; }
+  const TensorType& type(TensorId id) const { return graph_.type(id); }
+  const Dims& dims(TensorId id) const { return graph_.type(id).dims; }
+
+  /// Origin of the nodes added from here on.
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  const Origin& origin() const { return origin_; }
+
+  TensorId add_input(const std::string& name, const TensorType& type);
+  TensorId add_variable(const std::string& name, const TensorType& type);
+  /// A scalar constant.
+  TensorId constant(double value, DType dtype);
+  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names`: of the results; where
+  /// missing they are made from the origin's name and the kind, and made unique.
+  std::vector<TensorId> add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes = {},
+                            const std::vector<std::string>& names = {});
+  std::vector<TensorId> add(const CompositeDef& composite, std::vector<TensorId> operands,
+                            Attributes attributes = {}, const std::vector<std::string>& names = {});
+  /// A gradients node: operands are a scalar and tensors, results one gradient per tensor.
+  std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
+                                      const std::vector<std::string>& names = {});
+  /// The single result of the operation `kind`.
+  TensorId op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes = {});
+
+  /// Adds a copy of `node` of another graph with new operands, keeping its names and origin.
+  std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
+  /// Marks a tensor as named by the model, under that name (which must be free or the tensor's own).
+  void name(TensorId id, const std::string& name);
+  /// Marks a tensor as named in the model file.
+  void mark_from_model(TensorId id) { graph_.tensors_[static_cast<size_t>(id)].from_model = true; }
+  bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
+
+  Graph build() && { return std::move(graph_); }
+
+ private:
+  std::vector<TensorId> append(Node node, const std::vector<TensorType>& types,
+                               const std::vector<std::string>& names, std::string_view kind);
+  std::string unique(const std::string& name);
+
+  Graph graph_;
+  Origin origin_;
+  std::map<std::string, int> used_;  // how often a generated name was asked for
+};
+
+}  // namespace mtfc

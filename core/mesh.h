@@ -1,0 +1,55 @@
+#pragma once
+// The processor mesh: named axes, and devices at its positions. A rank is the row-major position.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mtfc {
+
+struct Axis {
+  std::string name;
+  int64_t size = 1;
+  bool operator==(const Axis&) const = default;
+};
+
+/// Axes by their position in the mesh; as a split of a dimension, major first.
+using AxisList = std::vector<int>;
+/// A device's position along every axis of the mesh.
+using Coordinates = std::vector<int64_t>;
+
+class Mesh {
+ public:
+  Mesh() = default;
+  explicit Mesh(std::vector<Axis> axes) : axes_(std::move(axes)) {}
+
+  const std::vector<Axis>& axes() const { return axes_; }
+  int64_t devices() const;
+  /// Index of the axis `name`, or -1.
+  int find(std::string_view name) const;
+  int64_t size(int axis) const { return axes_[static_cast<size_t>(axis)].size; }
+  /// Product of the sizes of `list`.
+  int64_t size(const AxisList& list) const;
+
+  Coordinates coordinates(int64_t rank) const;
+  int64_t rank(const Coordinates& at) const;
+  /// The device that is last on every axis: it owns the largest shard of everything.
+  Coordinates last() const;
+  /// Row-major index of `at` over the axes of `list`, major first.
+  int64_t index(const Coordinates& at, const AxisList& list) const;
+  /// `at` with the coordinates along `list` replaced by those of row-major `index`.
+  Coordinates moved(Coordinates at, const AxisList& list, int64_t index) const;
+
+  /// `rows+cols`, in the order of the list.
+  std::string names(const AxisList& list) const;
+  bool operator==(const Mesh&) const = default;
+
+ private:
+  std::vector<Axis> axes_;
+};
+
+/// `rows:2,cols:4`.
+std::string to_string(const Mesh& mesh);
+
+}  // namespace mtfc

@@ -1,0 +1,73 @@
+#pragma once
+// What a model file says: tensors, operations, training. The pipeline makes entry points from it.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/graph.h"
+#include "core/shape.h"
+
+namespace mtfc {
+
+enum class InitKind { kConstant, kNormal, kTruncatedNormal, kUniform };
+
+/// Initial values. Variance scaling has been resolved to a truncated normal.
+struct Init {
+  InitKind kind = InitKind::kConstant;
+  double a = 0;  // the constant, the standard deviation, or the lower bound
+  double b = 0;  // the upper bound
+  bool operator==(const Init&) const = default;
+};
+
+struct VariableDecl {
+  std::string name;
+  TensorType type;
+  std::optional<Init> init;
+  bool trainable = true;
+  bool optimizer_state = false;
+  Location location;
+};
+
+struct InputDecl {
+  std::string name;
+  TensorType type;
+  std::string source;  // the model's own `data` entry, or ""
+  Location location;
+};
+
+/// Takes effect at the end of a step.
+struct Assignment {
+  std::string variable;
+  TensorId value = kNoTensor;
+  Location location;
+};
+
+struct NamedTensor {
+  std::string name;
+  TensorId tensor = kNoTensor;
+};
+
+struct TrainSpec {
+  TensorId loss = kNoTensor;
+  std::string optimizer;                  // a name of core/optimizers/
+  std::map<std::string, double> numbers;  // its settings: lr, momentum, …
+  Location location;
+};
+
+struct Model {
+  std::string name;
+  std::string file;
+  Dims dims;  // every declared dimension, in the order of the file
+  std::vector<InputDecl> inputs;
+  std::vector<VariableDecl> variables;
+  Graph graph;  // the `ops`, with composites and `gradients` as nodes
+  std::vector<Assignment> assignments;
+  std::optional<TrainSpec> train;
+  std::vector<NamedTensor> outputs;
+};
+
+}  // namespace mtfc

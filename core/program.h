@@ -1,0 +1,116 @@
+#pragma once
+// The SPMD program: what every device executes, and the only thing that is costed, printed, saved and run.
+//
+// Per entry point a list of steps over values. A value is one device's part of a tensor: its local shape is a
+// function of the device's mesh coordinates (core/sharding.h), so that one text serves all ranks. Values live in
+// buffers, buffers at fixed offsets in the arena, equal on all ranks and planned for the largest shard.
+//
+//   arena:  [ variables | buffers of the entry point that runs ... ]
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/attributes.h"
+#include "core/graph.h"
+#include "core/layout.h"
+#include "core/model.h"
+#include "core/op_def.h"
+#include "core/sharding.h"
+
+namespace mtfc {
+
+using ValueId = int;
+using BufferId = int;
+inline constexpr BufferId kNoBuffer = -1;
+
+struct Value {
+  std::string name;  // the tensor's, with a suffix where it is held in another form, as in `h@rows`
+  TensorType type;   // global
+  Sharding sharding;
+  BufferId buffer = kNoBuffer;
+};
+
+enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
+
+struct Buffer {
+  BufferKind kind = BufferKind::kActivation;
+  int64_t bytes = 0;   // of the largest shard
+  int64_t offset = 0;  // in the arena, a multiple of kAlignment
+  int first_step = 0;  // alive from the start of this step ...
+  int last_step = 0;   // ... to the end of this one
+};
+inline constexpr int64_t kAlignment = 64;
+
+enum class StepKind {
+  kKernel,  // `op` on local values
+  kSlice,   // a local move: each device keeps its part of `input`
+  kStart,   // start of a collective
+  kWait,    // wait for the collective that step `started` started
+};
+
+enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kExchange };
+std::string to_string(CollectiveKind kind);
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  std::string name;    // of its result
+  std::string source;  // JSON pointer of the operation in the model, "" where there is none
+  Phase phase = Phase::kForward;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  BufferId workspace = kNoBuffer;
+  // kKernel
+  const OpDef* op = nullptr;
+  Attributes attributes;
+  // kStart
+  CollectiveKind collective = CollectiveKind::kAllReduce;
+  AxisList axes;  // of the group, ascending
+  ReduceKind reduce = ReduceKind::kSum;
+  // kWait
+  int started = -1;
+};
+
+struct Binding {
+  std::string name;
+  ValueId value = -1;
+};
+
+struct EntryPoint {
+  std::string name;  // init, train, evaluate
+  std::vector<Value> values;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<Binding> inputs;
+  std::vector<Binding> outputs;
+  int64_t arena_bytes = 0;        // variables included
+  int64_t useful_einsum_flops = 0;  // of the unpartitioned graph
+};
+
+struct ProgramVariable {
+  VariableDecl decl;
+  Sharding sharding;
+  int64_t offset = 0;  // in the arena
+  int64_t bytes = 0;   // of the largest shard
+};
+
+struct Program {
+  std::string model;  // its name
+  Layout layout;
+  std::vector<InputDecl> inputs;
+  std::vector<ProgramVariable> variables;
+  std::vector<EntryPoint> entry_points;
+  std::vector<std::string> warnings;
+
+  const Mesh& mesh() const { return layout.mesh; }
+  /// The entry point `name`, or nullptr.
+  const EntryPoint* find(std::string_view name) const;
+  /// Bytes of the largest arena of all entry points.
+  int64_t arena_bytes() const;
+};
+
+/// Types of the values, with the local extents of the device at `at`.
+std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values, const Mesh& mesh,
+                                    const Coordinates& at);
+
+}  // namespace mtfc

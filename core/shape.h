@@ -1,0 +1,53 @@
+#pragma once
+// Named dimensions and element types: what a tensor is, wherever it lives.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mtfc {
+
+enum class DType : uint8_t { kF32, kF64, kI32, kI64, kBool };
+
+/// Bytes of one element; bool takes one.
+int64_t size_of(DType dtype);
+/// `f32`, `f64`, `i32`, `i64`, `bool`.
+std::string to_string(DType dtype);
+std::optional<DType> dtype_named(std::string_view name);
+inline bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+inline bool is_integer(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+
+/// A tensor dimension. Two dimensions of one name always have one size within a model.
+struct Dim {
+  std::string name;
+  int64_t size = 0;
+  bool operator==(const Dim&) const = default;
+};
+using Dims = std::vector<Dim>;
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  Dims dims;  // row-major; empty for a scalar
+  bool operator==(const TensorType&) const = default;
+};
+
+int64_t elements(const Dims& dims);
+inline int64_t bytes(const TensorType& type) { return elements(type.dims) * size_of(type.dtype); }
+/// Position of the dimension `name`, or -1.
+int position(const Dims& dims, std::string_view name);
+inline bool contains(const Dims& dims, std::string_view name) { return position(dims, name) >= 0; }
+/// Whether both hold the same dimensions, in whatever order.
+bool same_set(const Dims& a, const Dims& b);
+/// `a` without the dimensions of `b`.
+Dims without(const Dims& a, const Dims& b);
+/// The dimensions of all of `a`, then those of `b` that `a` lacks.
+Dims unite(const Dims& a, const Dims& b);
+
+/// `batch=100, hidden=1024`.
+std::string to_string(const Dims& dims);
+/// `f32[batch=100, hidden=1024]`.
+std::string to_string(const TensorType& type);
+
+}  // namespace mtfc
