@@ -1,0 +1,45 @@
+#pragma once
+// Data from outside: arrays in files as formats/ finds them, and random sources. runtime/ reads from them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mtfc {
+
+enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool };
+int64_t size_of(StoredType type);
+std::string to_string(StoredType type);
+
+/// A dense row-major array in memory (mapped from its file, or unpacked).
+struct StoredArray {
+  std::string file;
+  StoredType type = StoredType::kF32;
+  bool big_endian = false;
+  std::vector<int64_t> shape;
+  std::shared_ptr<const void> owner;  // keeps `data` alive
+  const std::byte* data = nullptr;
+};
+
+enum class RandomKind { kNormal, kUniform, kInteger };
+struct RandomSource {
+  RandomKind kind = RandomKind::kNormal;
+  double low = 0;   // of kUniform and kInteger: values in [low, high)
+  double high = 1;
+};
+
+/// What feeds one input, as after `--input NAME=`.
+struct InputData {
+  std::string input;
+  std::string spec;  // as it was given, for messages
+  std::variant<StoredArray, RandomSource> source;
+  std::optional<std::pair<int64_t, int64_t>> rows;  // a part [first, second) of the array's first dimension
+  double scale = 1;                                 // values are multiplied by it
+};
+
+}  // namespace mtfc
