@@ -36,7 +36,8 @@ std::string to_string(const AttributeValue& value) {
     }
     std::string operator()(const std::vector<Renaming>& map) const {
       std::string text;
-      for (const Renaming& entry : map) text += (text.empty() ? "" : ", ") + entry.from + ": " + entry.to.name;
+      for (const Renaming& entry : map)
+        text += (text.empty() ? "" : ", ") + entry.from + ": " + entry.to.name;
       return "{" + text + "}";
     }
   };

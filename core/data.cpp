@@ -14,7 +14,11 @@ constexpr StoredFacts kStored[] = {{"u8", 1},  {"i8", 1},  {"u16", 2}, {"i16", 2
 
 }  // namespace
 
-int64_t size_of(StoredType type) { return kStored[static_cast<int>(type)].size; }
-std::string to_string(StoredType type) { return kStored[static_cast<int>(type)].name; }
+int64_t size_of(StoredType type) {
+  return kStored[static_cast<int>(type)].size;
+}
+std::string to_string(StoredType type) {
+  return kStored[static_cast<int>(type)].name;
+}
 
 }  // namespace mtfc

@@ -9,11 +9,16 @@ namespace {
 
 std::string_view kind_name(const Node& node) {
   switch (node.kind) {
-    case NodeKind::kInput: return "input";
-    case NodeKind::kVariable: return "variable";
-    case NodeKind::kGradients: return "gradients";
-    case NodeKind::kOp: return node.op->signature.name;
-    case NodeKind::kComposite: return node.composite->signature.name;
+    case NodeKind::kInput:
+      return "input";
+    case NodeKind::kVariable:
+      return "variable";
+    case NodeKind::kGradients:
+      return "gradients";
+    case NodeKind::kOp:
+      return node.op->signature.name;
+    case NodeKind::kComposite:
+      return node.composite->signature.name;
   }
   return "";
 }
@@ -22,9 +27,12 @@ std::string_view kind_name(const Node& node) {
 
 std::string to_string(Phase phase) {
   switch (phase) {
-    case Phase::kForward: return "forward";
-    case Phase::kBackward: return "backward";
-    case Phase::kUpdate: return "update";
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
   }
   return "";
 }
@@ -59,12 +67,13 @@ std::string to_string(const Graph& graph) {
     for (const TensorId id : node.results)
       results += fmt::format("{}{}: {}", results.empty() ? "" : ", ", graph.tensor(id).name,
                              to_string(graph.type(id)));
-    for (const TensorId id : node.operands) operands += (operands.empty() ? "" : ", ") + graph.tensor(id).name;
+    for (const TensorId id : node.operands)
+      operands += (operands.empty() ? "" : ", ") + graph.tensor(id).name;
     text += fmt::format("{} = {}({})", results, kind_name(node), operands);
     for (const auto& [name, value] : node.attributes.entries())
       text += fmt::format(" {}={}", name, to_string(value));
-    text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase), node.origin.location.pointer.empty() ? "" : " ",
-                        node.origin.location.pointer);
+    text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
+                        node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
   }
   return text;
 }
@@ -82,7 +91,8 @@ std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorTy
   const int id = static_cast<int>(graph_.nodes_.size());
   for (size_t i = 0; i < types.size(); ++i) {
     const bool named = i < names.size() && !names[i].empty();
-    const std::string stem = origin_.name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_.name, kind);
+    const std::string stem =
+        origin_.name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_.name, kind);
     Tensor tensor{unique(named ? names[i] : stem), types[i], id, static_cast<int>(i), false};
     const auto tensor_id = static_cast<TensorId>(graph_.tensors_.size());
     graph_.by_name_.emplace(tensor.name, tensor_id);
@@ -107,10 +117,13 @@ TensorId GraphBuilder::constant(double value, DType dtype) {
   return op("constant", {}, {{"value", value}, {"dtype", dtype}});
 }
 
-std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes,
-                                        const std::vector<std::string>& names) {
-  Node node{.kind = NodeKind::kOp, .op = &op, .operands = std::move(operands),
-            .attributes = std::move(attributes), .origin = origin_};
+std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> operands,
+                                        Attributes attributes, const std::vector<std::string>& names) {
+  Node node{.kind = NodeKind::kOp,
+            .op = &op,
+            .operands = std::move(operands),
+            .attributes = std::move(attributes),
+            .origin = origin_};
   const std::vector<TensorType> types = graph_.operand_types(node);
   const std::vector<TensorType> results = op.signature.infer({node.attributes, types});
   return append(std::move(node), results, names, op.signature.name);
@@ -118,8 +131,11 @@ std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> o
 
 std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vector<TensorId> operands,
                                         Attributes attributes, const std::vector<std::string>& names) {
-  Node node{.kind = NodeKind::kComposite, .composite = &composite, .operands = std::move(operands),
-            .attributes = std::move(attributes), .origin = origin_};
+  Node node{.kind = NodeKind::kComposite,
+            .composite = &composite,
+            .operands = std::move(operands),
+            .attributes = std::move(attributes),
+            .origin = origin_};
   const std::vector<TensorType> types = graph_.operand_types(node);
   const std::vector<TensorType> results = composite.signature.infer({node.attributes, types});
   return append(std::move(node), results, names, composite.signature.name);
@@ -138,7 +154,8 @@ TensorId GraphBuilder::op(std::string_view kind, std::vector<TensorId> operands,
   return add(op_named(kind), std::move(operands), std::move(attributes)).at(0);
 }
 
-std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node, std::vector<TensorId> operands) {
+std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
+                                         std::vector<TensorId> operands) {
   Node copied = node;
   copied.operands = std::move(operands);
   copied.results.clear();

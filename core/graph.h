@@ -48,10 +48,10 @@ struct Node {
   NodeKind kind = NodeKind::kOp;
   const OpDef* op = nullptr;
   const CompositeDef* composite = nullptr;
-  std::vector<TensorId> operands;
-  std::vector<TensorId> results;
-  Attributes attributes;
-  Origin origin;
+  std::vector<TensorId> operands = {};
+  std::vector<TensorId> results = {};
+  Attributes attributes = {};
+  Origin origin = {};
 };
 
 class Graph {
@@ -107,10 +107,10 @@ class GraphBuilder {
 
   /// Adds a copy of `node` of another graph with new operands, keeping its names and origin.
   std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
-  /// Marks a tensor as named by the model, under that name (which must be free or the tensor's own).
+  /// Renames a tensor to a name of the model, which must be free or the tensor's own.
   void name(TensorId id, const std::string& name);
-  /// Marks a tensor as named in the model file.
-  void mark_from_model(TensorId id) { graph_.tensors_[static_cast<size_t>(id)].from_model = true; }
+  /// Says whether a tensor is one that the model file names.
+  void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[static_cast<size_t>(id)].from_model = is; }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() && { return std::move(graph_); }

@@ -65,7 +65,8 @@ std::string Mesh::names(const AxisList& list) const {
 
 std::string to_string(const Mesh& mesh) {
   std::string text;
-  for (const Axis& axis : mesh.axes()) text += fmt::format("{}{}:{}", text.empty() ? "" : ",", axis.name, axis.size);
+  for (const Axis& axis : mesh.axes())
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", axis.name, axis.size);
   return text;
 }
 

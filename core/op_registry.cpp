@@ -17,9 +17,9 @@ namespace {
 
 template <typename Def>
 const Def* find_in(const std::vector<const Def*>& sorted, std::string_view name) {
-  const auto at = std::lower_bound(sorted.begin(), sorted.end(), name, [](const Def* def, std::string_view key) {
-    return def->signature.name < key;
-  });
+  const auto at =
+      std::lower_bound(sorted.begin(), sorted.end(), name,
+                       [](const Def* def, std::string_view key) { return def->signature.name < key; });
   return at != sorted.end() && (*at)->signature.name == name ? *at : nullptr;
 }
 
@@ -50,8 +50,12 @@ const std::vector<const CompositeDef*>& all_composites() {
   return composites;
 }
 
-const OpDef* find_op(std::string_view name) { return find_in(all_ops(), name); }
-const CompositeDef* find_composite(std::string_view name) { return find_in(all_composites(), name); }
+const OpDef* find_op(std::string_view name) {
+  return find_in(all_ops(), name);
+}
+const CompositeDef* find_composite(std::string_view name) {
+  return find_in(all_composites(), name);
+}
 
 const Signature* find_signature(std::string_view name) {
   if (const OpDef* op = find_op(name)) return &op->signature;

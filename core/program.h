@@ -29,6 +29,7 @@ struct Value {
   TensorType type;   // global
   Sharding sharding;
   BufferId buffer = kNoBuffer;
+  bool from_model = false;  // a tensor of the model in its own sharding: reports list it
 };
 
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };

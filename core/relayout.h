@@ -46,7 +46,7 @@ int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_d
 /// The destination sharding that the source's gives for free, device by device, if there is one that holds exactly
 /// the same elements: the axes of a group's leading dimension carry over where they divide it evenly.
 /// Example: [a16/r] -> [c4,d4] with r:2 is [c4/r,d4]; [a15/r] -> [c5,d3] has none.
-bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, Sharding& to);
+bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, const Mesh& mesh, Sharding& to);
 
 /// Axes along which elements must move: those that split the source and are not matched by the destination.
 /// A device needs nothing from devices that differ from it on another axis. Ascending.

@@ -17,9 +17,13 @@ constexpr DTypeFacts kDTypes[] = {{"f32", 4}, {"f64", 8}, {"i32", 4}, {"i64", 8}
 
 }  // namespace
 
-int64_t size_of(DType dtype) { return kDTypes[static_cast<int>(dtype)].size; }
+int64_t size_of(DType dtype) {
+  return kDTypes[static_cast<int>(dtype)].size;
+}
 
-std::string to_string(DType dtype) { return kDTypes[static_cast<int>(dtype)].name; }
+std::string to_string(DType dtype) {
+  return kDTypes[static_cast<int>(dtype)].name;
+}
 
 std::optional<DType> dtype_named(std::string_view name) {
   for (size_t i = 0; i < std::size(kDTypes); ++i)

@@ -6,10 +6,14 @@ namespace mtfc {
 
 std::string to_string(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::kSum: return "sum";
-    case ReduceKind::kMax: return "max";
-    case ReduceKind::kMin: return "min";
-    case ReduceKind::kProd: return "prod";
+    case ReduceKind::kSum:
+      return "sum";
+    case ReduceKind::kMax:
+      return "max";
+    case ReduceKind::kMin:
+      return "min";
+    case ReduceKind::kProd:
+      return "prod";
   }
   return "";
 }
@@ -18,7 +22,9 @@ bool Sharding::is_partial(int axis) const {
   return std::any_of(partial.begin(), partial.end(), [&](const Partial& p) { return p.axis == axis; });
 }
 
-Sharding replicated(size_t count) { return {std::vector<AxisList>(count), {}}; }
+Sharding replicated(size_t count) {
+  return {std::vector<AxisList>(count), {}};
+}
 
 AxisList split_axes(const Sharding& sharding) {
   AxisList axes;

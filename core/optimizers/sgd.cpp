@@ -11,7 +11,7 @@ std::vector<TensorId> update(GraphBuilder& b, const std::map<std::string, double
 
 }  // namespace
 
-const OptimizerDef k_sgd_optimizer = {
+extern const OptimizerDef k_sgd_optimizer = {
     .name = "sgd",
     .doc = "Stochastic gradient descent: w - lr * gradient.",
     .settings = {{"lr", std::nullopt, "learning rate"}},

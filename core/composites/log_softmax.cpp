@@ -1,0 +1,32 @@
+#include "core/example.h"
+#include "core/softmax_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+  const SoftmaxParts parts = softmax_parts(b, node.operands[0], node.attributes.get<Dims>("over"));
+  return {b.op("sub", {parts.shifted, b.op("log", {parts.sum})})};
+}
+
+}  // namespace
+
+extern const CompositeDef k_log_softmax_composite = {
+    .signature =
+        {
+            .name = "log_softmax",
+            .doc = "The logarithm of softmax, computed without loss of accuracy.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {kSoftmaxOver},
+            .infer = infer_softmax,
+            .examples = {{.operands = {normal("batch=5 classes=7")},
+                          .attributes = {{"over", dims_of("classes=7")}}},
+                         {.operands = {normal("classes=7 batch=5")},
+                          .attributes = {{"over", dims_of("classes=7")}}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("a=3 c=7")}}}},
+        },
+    .expand = expand,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,234 @@
+#include "core/cost.h"
+
+#include <algorithm>
+
+#include "core/relayout.h"
+
+namespace mtfc {
+namespace {
+
+const Value& value_of(const EntryPoint& entry, ValueId id) {
+  return entry.values[static_cast<size_t>(id)];
+}
+
+int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
+  return elements(local_box(value.type.dims, value.sharding, mesh, at));
+}
+
+// The smallest region of `value` that a member of the group around `at` holds.
+int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
+  int64_t smallest = INT64_MAX;
+  for (int64_t member = 0; member < mesh.size(axes); ++member)
+    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
+  return smallest;
+}
+
+// Elements that the device at `at` sends to the other members of its group.
+int64_t exchanged(const Value& from, const Value& to, const AxisList& axes, const Mesh& mesh,
+                  const Coordinates& at) {
+  const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
+  const int64_t own = mesh.index(at, axes);
+  int64_t sent = 0;
+  for (int64_t member = 0; member < mesh.size(axes); ++member) {
+    if (member == own) continue;
+    const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, axes, member));
+    sent += common_elements(from.type.dims, mine, to.type.dims, theirs);
+  }
+  return sent;
+}
+
+// Axes along which devices hold different parts of the step's values.
+AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
+  AxisList axes = step.axes;
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values)
+      for (const int axis : split_axes(value_of(entry, id).sharding))
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+  return axes;
+}
+
+// The most that any device sends: which one that is depends on how the regions overlap.
+StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  StepCount most;
+  const AxisList axes = distinguishing_axes(entry, step);
+  for (int64_t device = 0; device < mesh.size(axes); ++device) {
+    const StepCount count = collective_count(entry, step, mesh, mesh.moved(mesh.last(), axes, device));
+    most.elements = std::max(most.elements, count.elements);
+    most.bytes_sent = std::max(most.bytes_sent, count.bytes_sent);
+  }
+  return most;
+}
+
+StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  StepCount count;
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
+  count.flops =
+      step.op->flops({step.attributes, operands}, local_types(entry, step.outputs, mesh, mesh.last()));
+  if (step.op->family != Family::kContraction) return count;
+  // Shards of a dimension add up to it, so the sum over devices follows from the global sizes.
+  std::vector<TensorType> global_operands, global_results;
+  for (const ValueId id : step.inputs) global_operands.push_back(value_of(entry, id).type);
+  for (const ValueId id : step.outputs) global_results.push_back(value_of(entry, id).type);
+  count.flops_total = step.op->flops({step.attributes, global_operands}, global_results) *
+                      (mesh.devices() / mesh.size(distinguishing_axes(entry, step)));
+  return count;
+}
+
+std::string kind_of(const Step& step) {
+  switch (step.kind) {
+    case StepKind::kKernel:
+      return std::string(step.op->signature.name);
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+    case StepKind::kWait:
+      return to_string(step.collective);
+  }
+  return "";
+}
+
+void add(CollectiveTotals& totals, const StepCount& count) {
+  ++totals.count;
+  totals.elements += count.elements;
+  totals.bytes_sent += count.bytes_sent;
+}
+
+void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<StepCount>& counts,
+               CostReport& report) {
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind == StepKind::kWait) continue;
+    if (step.kind == StepKind::kStart) {
+      add(report.communication, counts[s]);
+      add(report.by_kind[to_string(step.collective)], counts[s]);
+      add(report.by_axis[mesh.names(step.axes)], counts[s]);
+    } else if (step.kind == StepKind::kKernel && step.op->family == Family::kContraction) {
+      report.einsum_per_device += counts[s].flops;
+      report.einsum_total += counts[s].flops_total;
+    } else {
+      report.other_per_device += counts[s].flops;
+    }
+    report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
+                            step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s]});
+  }
+}
+
+void add_parameters(const Program& program, CostReport& report) {
+  for (const ProgramVariable& variable : program.variables) {
+    (variable.decl.optimizer_state ? report.memory.optimizer_state : report.memory.variables) +=
+        variable.bytes;
+    if (!variable.decl.trainable) continue;
+    report.parameters += elements(variable.decl.type.dims);
+    report.parameter_bytes += bytes(variable.decl.type);
+    report.parameter_bytes_per_device += variable.bytes;
+  }
+}
+
+// The step at which the buffers that are alive take the most, and what they are.
+void add_memory(const EntryPoint& entry, CostReport& report) {
+  const size_t steps = std::max<size_t>(1, entry.steps.size());
+  std::vector<int64_t> activations(steps + 1), workspace(steps + 1), inputs(steps + 1);
+  for (const Buffer& buffer : entry.buffers) {
+    if (buffer.kind == BufferKind::kVariable) continue;
+    std::vector<int64_t>& alive = buffer.kind == BufferKind::kInput       ? inputs
+                                  : buffer.kind == BufferKind::kWorkspace ? workspace
+                                                                          : activations;
+    alive[static_cast<size_t>(buffer.first_step)] += buffer.bytes;
+    alive[static_cast<size_t>(std::max(buffer.last_step, 0)) + 1] -= buffer.bytes;
+    if (buffer.kind == BufferKind::kInput) report.memory.inputs += buffer.bytes;
+  }
+  size_t peak = 0;
+  int64_t most = -1;
+  for (size_t s = 0; s < steps; ++s) {
+    if (s > 0) {
+      activations[s] += activations[s - 1];
+      workspace[s] += workspace[s - 1];
+      inputs[s] += inputs[s - 1];
+    }
+    if (activations[s] + workspace[s] + inputs[s] <= most) continue;
+    most = activations[s] + workspace[s] + inputs[s];
+    peak = s;
+  }
+  report.memory.peak = entry.arena_bytes;
+  report.memory.activations_at_peak = activations[peak];
+  report.memory.workspace = workspace[peak];
+  if (peak < entry.steps.size()) report.memory.peak_step = entry.steps[peak].name;
+}
+
+void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) {
+  const Coordinates first(mesh.axes().size(), 0), last = mesh.last();
+  for (const Value& value : entry.values) {
+    if (!value.from_model) continue;
+    TensorCost tensor{value.name, value.type.dims, value.sharding, {}, {}};
+    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, last))
+      tensor.local_shape.push_back(dim.size);
+    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, first))
+      tensor.local_shape_min.push_back(dim.size);
+    report.tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace
+
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                           const Coordinates& at) {
+  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
+  const int64_t in = local_elements(from, mesh, at), out = local_elements(to, mesh, at);
+  StepCount count;
+  int64_t sent = 0;  // elements
+  switch (step.collective) {
+    case CollectiveKind::kAllReduce:
+      count.elements = in;
+      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g parts of n elements has floor(n/g)
+      break;
+    case CollectiveKind::kReduceScatter:
+      count.elements = in;
+      sent = in - smallest_share(to, step.axes, mesh, at);
+      break;
+    case CollectiveKind::kAllGather:
+      count.elements = out;
+      sent = out - smallest_share(from, step.axes, mesh, at);
+      break;
+    case CollectiveKind::kExchange:
+      sent = exchanged(from, to, step.axes, mesh, at);
+      count.elements = sent;
+      break;
+  }
+  count.bytes_sent = sent * size_of(from.type.dtype);
+  return count;
+}
+
+std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
+  const Mesh& mesh = program.mesh();
+  std::vector<StepCount> counts;
+  for (const Step& step : entry.steps) {
+    StepCount count;
+    if (step.kind == StepKind::kKernel)
+      count = kernel_count(entry, step, mesh);
+    else if (step.kind == StepKind::kStart && step.collective == CollectiveKind::kExchange)
+      count = busiest_exchange(entry, step, mesh);
+    else if (step.kind == StepKind::kStart)
+      count = collective_count(entry, step, mesh, mesh.last());
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+CostReport cost_report(const Program& program, const EntryPoint& entry,
+                       const std::vector<StepCount>& counts) {
+  CostReport report;
+  report.model = program.model;
+  report.entry = entry.name;
+  report.layout = program.layout;
+  report.warnings = program.warnings;
+  report.einsum_useful = entry.useful_einsum_flops;
+  add_parameters(program, report);
+  add_steps(entry, program.mesh(), counts, report);
+  if (report.einsum_useful > 0)
+    report.duplication = static_cast<double>(report.einsum_total) / static_cast<double>(report.einsum_useful);
+  add_memory(entry, report);
+  add_tensors(entry, program.mesh(), report);
+  return report;
+}
+
+}  // namespace mtfc

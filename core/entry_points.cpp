@@ -1,0 +1,140 @@
+#include "core/entry_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/optimizer.h"
+
+namespace mtfc {
+namespace {
+
+const OptimizerDef& optimizer_of(const Model& model) {
+  const OptimizerDef* optimizer = find_optimizer(model.train->optimizer);
+  check_invariant(optimizer != nullptr, "the reader let an unknown optimizer pass");
+  return *optimizer;
+}
+
+// A standard draw, scaled; or a constant; of the variable's dimensions.
+TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
+  const Init& init = *variable.init;
+  const TensorType& type = variable.type;
+  const auto constant = [&](double value) { return b.constant(value, type.dtype); };
+  const auto draw = [&](std::string_view kind) {
+    return b.op(kind, {}, {{"dims", type.dims}, {"dtype", type.dtype}});
+  };
+  switch (init.kind) {
+    case InitKind::kConstant:
+      return b.op("broadcast", {constant(init.a)}, {{"dims", type.dims}});
+    case InitKind::kNormal:
+      return b.op("mul", {draw("random_normal"), constant(init.a)});
+    case InitKind::kTruncatedNormal:
+      return b.op("mul", {draw("random_truncated_normal"), constant(init.a)});
+    case InitKind::kUniform:
+      return b.op("add",
+                  {b.op("mul", {draw("random_uniform"), constant(init.b - init.a)}), constant(init.a)});
+  }
+  throw InternalError("an unknown kind of initial value");
+}
+
+// Copies the model's graph into a builder; tensor ids stay the same.
+void copy_graph(GraphBuilder& builder, const Graph& graph) {
+  for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
+}
+
+void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
+  for (const std::string& name : keep) {
+    const bool listed = std::any_of(entry.outputs.begin(), entry.outputs.end(),
+                                    [&](const NamedTensor& output) { return output.name == name; });
+    const TensorId tensor = entry.graph.find(name);
+    if (!listed && tensor != kNoTensor) entry.outputs.push_back({name, tensor});
+  }
+}
+
+// An output that is a variable shows its new value.
+void show_new_values(EntryGraph& entry) {
+  for (NamedTensor& output : entry.outputs) {
+    if (entry.graph.producer(output.tensor).kind != NodeKind::kVariable) continue;
+    for (const Assignment& assignment : entry.assignments)
+      if (assignment.variable == entry.graph.tensor(output.tensor).name) output.tensor = assignment.value;
+  }
+}
+
+// Gradients of the loss and one update per trainable variable.
+void add_training(GraphBuilder& b, const Model& model, std::vector<Assignment>& assignments) {
+  const TrainSpec& train = *model.train;
+  const OptimizerDef& optimizer = optimizer_of(model);
+  std::vector<const VariableDecl*> trained;
+  std::vector<TensorId> leaves;
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    trained.push_back(&variable);
+    leaves.push_back(b.graph().find(variable.name));
+    names.push_back(variable.name + "/grad");
+  }
+  b.set_origin({"", train.location, Phase::kBackward});
+  const std::vector<TensorId> gradients = b.add_gradients(train.loss, leaves, names);
+  for (const TensorId id : gradients) b.mark_from_model(id);
+  for (size_t i = 0; i < trained.size(); ++i) {
+    b.set_origin({trained[i]->name + "/" + std::string(optimizer.name), train.location, Phase::kUpdate});
+    std::vector<TensorId> state{leaves[i]};
+    for (const std::string_view slot : optimizer.slots)
+      state.push_back(b.add_variable(fmt::format("{}/{}", trained[i]->name, slot), trained[i]->type));
+    const std::vector<TensorId> updated = optimizer.update(b, train.numbers, state, gradients[i]);
+    for (size_t k = 0; k < state.size(); ++k)
+      assignments.push_back({b.graph().tensor(state[k]).name, updated[k], train.location});
+  }
+}
+
+}  // namespace
+
+std::vector<VariableDecl> all_variables(const Model& model) {
+  std::vector<VariableDecl> variables = model.variables;
+  if (!model.train) return variables;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    for (const std::string_view slot : optimizer_of(model).slots)
+      variables.push_back(
+          {fmt::format("{}/{}", variable.name, slot), variable.type, Init{}, false, true, variable.location});
+  }
+  return variables;
+}
+
+bool has_train_entry(const Model& model) {
+  return model.train || !model.assignments.empty();
+}
+
+EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
+  EntryGraph entry{.name = "init", .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  for (const VariableDecl& variable : variables) {
+    if (!variable.init) continue;
+    b.set_origin({variable.name + "/init", variable.location, Phase::kForward});
+    entry.assignments.push_back({variable.name, initial_value(b, variable), variable.location});
+  }
+  entry.graph = std::move(b).build();
+  return entry;
+}
+
+EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{.name = "train", .graph = {}, .outputs = model.outputs, .assignments = model.assignments};
+  GraphBuilder b;
+  copy_graph(b, model.graph);
+  if (model.train) add_training(b, model, entry.assignments);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  show_new_values(entry);
+  return entry;
+}
+
+EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{.name = "evaluate", .graph = {}, .outputs = model.outputs, .assignments = {}};
+  GraphBuilder b;
+  copy_graph(b, model.graph);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,68 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "limits"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_numbers(call);
+  const Dims& over = call.attributes.get<Dims>("over");
+  if (over.size() != 1) throw OpError{"'over' must name one dimension", "", -1, "over"};
+  require_known(over, call.operands[0].dims, to_string(call.operands[0]), "over");
+  if (over[0].size > std::numeric_limits<int32_t>::max())
+    throw OpError{"'over' names a dimension too long for an index of type i32", "", -1, "over"};
+  return {{DType::kI32, without(call.operands[0].dims, over)}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  std::vector<Factor> factors = pass_factors(call, results);
+  factors.push_back(factor(call.attributes.get<Dims>("over")[0].name, Factor::Kind::kWhole, call, results));
+  return factors;
+}
+
+// The smallest index among those that hold the maximum, or a NaN where there is one. Both steps are
+// reductions that can run split.
+std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node) {
+  const TensorId x = node.operands[0];
+  const Dims over = node.attributes.get<Dims>("over");
+  const Dims& dims = b.dims(x);
+  const Dim dim = dims[static_cast<size_t>(position(dims, over[0].name))];
+  const TensorId largest = b.op("reduce_max", {x}, {{"over", over}});
+  const TensorId index = b.op("range", {}, {{"dim", dim}, {"dtype", DType::kI32}});
+  const TensorId none = b.constant(static_cast<double>(dim.size), DType::kI32);
+  const TensorId candidate = b.op("where", {b.op("equal", {x, largest}), index, none});
+  const TensorId found = b.op("where", {b.op("equal", {x, x}), candidate, index});
+  return {b.op("reduce_min", {found}, {{"over", over}})};
+}
+
+}  // namespace
+
+extern const OpDef k_argmax_op = {
+    .signature =
+        {
+            .name = "argmax",
+            .doc = "The index of the largest element over one dimension, the lowest where several are; i32.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"over", AttributeType::kOver, true, "the dimension whose index is wanted"}},
+            .infer = infer,
+            .examples = {{.operands = {normal("batch=5 classes=7")},
+                          .attributes = {{"over", dims_of("classes=7")}}},
+                         {.operands = {steps("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
+                         {.operands = {steps("batch=5 classes=7", DType::kF32)},
+                          .attributes = {{"over", dims_of("batch=5")}}},
+                         {.operands = {steps("batch=5 classes=7", DType::kI32)},
+                          .attributes = {{"over", dims_of("classes=7")}}},
+                         {.operands = {steps("classes=7")}, .attributes = {{"over", dims_of("classes=7")}}}},
+        },
+    .family = Family::kReduction,
+    .roles = roles,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = operand_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = split_rule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,51 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const Dims& dims = call.attributes.get<Dims>("dims");
+  require_distinct(dims, "dims");
+  for (const Dim& dim : call.operands[0].dims)
+    if (!contains(dims, dim.name))
+      throw OpError{"'dims' must name every dimension of the operand, but '" + dim.name + "' is missing",
+                    "reduce_sum and the other reductions remove a dimension", -1, "dims"};
+  return {{call.operands[0].dtype, dims}};
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const Dims dims = b.dims(node.operands[0]);
+  return {reduce_to(b, gradients[0], dims)};
+}
+
+}  // namespace
+
+extern const OpDef k_broadcast_op = {
+    .signature =
+        {
+            .name = "broadcast",
+            .doc = "The operand repeated along dimensions that it lacks, in any order of dimensions.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dims", AttributeType::kDims, true,
+                            "the dimensions of the result, all those of the operand among them"}},
+            .infer = infer,
+            .examples =
+                {{.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
+                 {.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},
+                 {.operands = {normal("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 c=7 a=3")}}},
+                 {.operands = {normal("", DType::kF32)}, .attributes = {{"dims", dims_of("batch=5")}}},
+                 {.operands = {steps("a=3", DType::kI32)}, .attributes = {{"dims", dims_of("a=3 b=5")}}},
+                 {.operands = {flags("a=3")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = pass_factors,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

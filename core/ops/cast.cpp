@@ -1,0 +1,47 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  return {{call.attributes.get<DType>("dtype"), call.operands[0].dims}};
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const DType from = b.type(node.operands[0]).dtype;
+  if (!is_float(from) || !is_float(b.type(node.results[0]).dtype)) return {kNoTensor};
+  return {from == b.type(gradients[0]).dtype ? gradients[0]
+                                             : b.op("cast", {gradients[0]}, {{"dtype", from}})};
+}
+
+}  // namespace
+
+extern const OpDef k_cast_op = {
+    .signature =
+        {
+            .name = "cast",
+            .doc = "Each element converted to another dtype; floats are cut towards zero and stay within the "
+                   "integers' range.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"}},
+            .infer = infer,
+            .examples =
+                {{.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF64}}},
+                 {.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
+                 {.operands = {steps("batch=5", DType::kI32)}, .attributes = {{"dtype", DType::kF32}}},
+                 {.operands = {normal("batch=5", DType::kF32)}, .attributes = {{"dtype", DType::kI64}}},
+                 {.operands = {flags("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
+                 {.operands = {steps("batch=5", DType::kI64)}, .attributes = {{"dtype", DType::kBool}}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

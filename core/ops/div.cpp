@@ -1,0 +1,47 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId quotient = b.op("div", {gradients[0], node.operands[1]});
+  const TensorId product = b.op("mul", {quotient, node.results[0]});
+  return {gradient_of(b, node.operands[0], quotient),
+          gradient_of(b, node.operands[1], b.op("neg", {product}))};
+}
+
+}  // namespace
+
+extern const OpDef k_div_op = {
+    .signature =
+        {
+            .name = "div",
+            .doc = "The first operand divided by the second, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer_float_binary,
+            .examples =
+                {{.operands = {normal("batch=5 hidden=7"), positive("batch=5 hidden=7")}, .attributes = {}},
+                 {.operands = {normal("batch=5 hidden=7"), positive("hidden=7")}, .attributes = {}},
+                 {.operands = {normal("hidden=7"), positive("batch=5 hidden=7 model=3")}, .attributes = {}},
+                 {.operands = {normal("batch=5 hidden=7"), positive("hidden=7 batch=5")}, .attributes = {}},
+                 {.operands = {normal("batch=5"), positive("hidden=7")}, .attributes = {}},
+                 {.operands = {normal(""), positive("batch=5")}, .attributes = {}},
+                 {.operands = {normal("batch=5 hidden=7"), positive("model=3 hidden=7")},
+                  .attributes = {{"dims", dims_of("model=3 batch=5 hidden=7")}}},
+                 {.operands = {normal("batch=5 hidden=7", DType::kF32), positive("hidden=7", DType::kF32)},
+                  .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

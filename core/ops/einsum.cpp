@@ -1,0 +1,138 @@
+#include "core/einsum_plan.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+Dims all_dims(std::span<const TensorType> operands) {
+  Dims all;
+  for (const TensorType& type : operands) all = unite(all, type.dims);
+  return all;
+}
+
+Dims result_dims(const OpCall& call) {
+  const AttributeValue* dims = call.attributes.find("dims");
+  const AttributeValue* over = call.attributes.find("over");
+  if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "state one of them", -1, "over"};
+  if (!dims && !over)
+    throw OpError{"needs 'dims', the dimensions of the result, or 'over', those to contract", "", -1, ""};
+  const Dims all = all_dims(call.operands);
+  const std::string_view name = dims ? "dims" : "over";
+  const Dims& given = std::get<Dims>(dims ? *dims : *over);
+  require_known(given, all, call.operands.size() == 1 ? "the operand" : "any of the operands", name);
+  require_distinct(given, name);
+  if (over) return without(all, given);
+  Dims result;
+  for (const Dim& dim : given) result.push_back(all[static_cast<size_t>(position(all, dim.name))]);
+  return result;
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_numbers(call);
+  require_same_dtype(call);
+  return {{call.operands[0].dtype, result_dims(call)}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  std::vector<Factor> factors = pass_factors(call, results);
+  for (const Dim& dim : without(all_dims(call.operands), results[0].dims))
+    factors.push_back(factor(dim.name, Factor::Kind::kReduce, call, results, ReduceKind::kSum));
+  return factors;
+}
+
+// The product of the result's gradient and the other operands, spread along what none of those has.
+TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, TensorId gradient) {
+  const Dims wanted = b.dims(node.operands[operand]);
+  if (node.operands.size() == 1) return spread_to(b, gradient, wanted);
+  std::vector<TensorId> factors = {gradient};
+  Dims present = b.dims(gradient);
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    if (i != operand) {
+      factors.push_back(node.operands[i]);
+      present = unite(present, b.dims(node.operands[i]));
+    }
+  const Dims missing = without(wanted, present);
+  return spread_to(b, b.op("einsum", factors, {{"dims", without(wanted, missing)}}), wanted);
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  std::vector<TensorId> result(node.operands.size(), kNoTensor);
+  if (!is_float(b.type(node.results[0]).dtype)) return result;
+  for (size_t i = 0; i < result.size(); ++i) result[i] = gradient_of_operand(b, node, i, gradients[0]);
+  return result;
+}
+
+int64_t flops(const OpCall& local, std::span<const TensorType>) {
+  return 2 * elements(all_dims(local.operands));
+}
+
+int64_t workspace(const OpCall& local, std::span<const TensorType> results) {
+  return local.operands.size() == 2
+             ? plan_einsum(local.operands[0], local.operands[1], results[0]).workspace_bytes
+             : 0;
+}
+
+std::vector<Example> examples() {
+  const auto with_dims = [](std::vector<ExampleOperand> operands, std::string_view dims) {
+    return Example{std::move(operands), {{"dims", dims_of(dims)}}};
+  };
+  const auto over = [](std::vector<ExampleOperand> operands, std::string_view dims) {
+    return Example{std::move(operands), {{"over", dims_of(dims)}}};
+  };
+  const DType f32 = DType::kF32;
+  return {
+      with_dims({normal("batch=5 io=7"), normal("io=7 hidden=3")}, "batch=5 hidden=3"),
+      with_dims({normal("batch=5 io=7", f32), normal("io=7 hidden=3", f32)}, "batch=5 hidden=3"),
+      over({normal("batch=5 rows=3 cols=7"), normal("rows=3 cols=7 hidden=5")}, "rows=3 cols=7"),
+      with_dims({normal("batch=5 rows=3"), normal("batch=5 hidden=7")}, "rows=3 hidden=7"),
+      with_dims({normal("batch=5 hidden=7"), normal("io=3 hidden=7")}, "batch=5 io=3"),
+      with_dims({normal("batch=5 hidden=7"), normal("io=3 hidden=7")}, "io=3 batch=5"),
+      with_dims({normal("batch=5 length=7 model=3"), normal("batch=5 memory=2 model=3")},
+                "batch=5 length=7 memory=2"),
+      with_dims({normal("b=2 l=5 h=3 k=7"), normal("b=2 m=4 h=3 k=7")}, "b=2 l=5 h=3 m=4"),
+      with_dims({normal("b=2 l=5 h=3 k=7"), normal("m=4 b=2 h=3 k=7")}, "h=3 b=2 m=4 l=5"),
+      with_dims({normal("i=3 j=5 k=7"), normal("k=7 l=2 j=5")}, "l=2 i=3"),
+      with_dims({normal("i=3 k=7 j=5"), normal("k=7 l=2")}, "i=3 l=2 j=5"),
+      with_dims({normal("i=3"), normal("j=5")}, "j=5 i=3"),
+      with_dims({normal("i=3 j=5"), normal("j=5 i=3")}, "i=3 j=5"),
+      with_dims({normal("i=3 j=5"), normal("i=3 j=5")}, ""),
+      with_dims({normal("i=3 j=5"), normal("i=3 j=5")}, "i=3"),
+      with_dims({normal("i=3 j=5 s=2"), normal("j=5 t=7")}, "i=3"),
+      with_dims({normal("i=3 j=5"), normal("")}, "j=5 i=3"),
+      with_dims({normal("i=3 j=5")}, "j=5"),
+      with_dims({normal("i=3 j=5")}, "j=5 i=3"),
+      over({normal("batch=5 io=7"), normal("io=7 hidden=3"), normal("hidden=3 out=2")}, "io=7 hidden=3"),
+      over({normal("batch=5 io=7"), normal("io=7 hidden=3"), normal("")}, "io=7"),
+      with_dims({steps("batch=5 io=7", DType::kI32), steps("hidden=3 io=7", DType::kI32)},
+                "batch=5 hidden=3"),
+      with_dims({steps("b=2 i=3 k=5", DType::kI64), steps("k=5 j=7 b=2", DType::kI64)}, "j=7 b=2 i=3"),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_einsum_op = {
+    .signature =
+        {
+            .name = "einsum",
+            .doc = "The sum over contracted dimensions of the product of the operands, aligned by name.",
+            .min_operands = 1,
+            .max_operands = -1,
+            .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                           {"over", AttributeType::kOver, false,
+                            "the dimensions contracted; the result keeps the others in order of appearance"}},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kContraction,
+    .roles = roles,
+    // Linear in each of its operands, however many there are.
+    .linear_in = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}},
+    .gradient = gradient,
+    .flops = flops,
+    .workspace = workspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

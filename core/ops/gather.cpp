@@ -1,0 +1,83 @@
+#include "core/example.h"
+#include "core/indexing.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_indices(call);
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const Dims& table = call.operands[0].dims;
+  require_known({dim}, table, "the table " + to_string(call.operands[0]), "dim");
+  Dims dims = call.operands[1].dims;
+  for (const Dim& own : table)
+    if (own.name != dim.name && !contains(dims, own.name)) dims.push_back(own);
+  return {{call.operands[0].dtype, dims}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  const Dims& table = call.operands[0].dims;
+  // Where the table is split along the indexed dimension, each device adds the elements that it holds.
+  std::vector<Factor> factors = {
+      {Factor::Kind::kReduce, {position(table, indexed), -1}, {-1}, ReduceKind::kSum}};
+  for (const Dim& dim : results[0].dims) {
+    Factor pass = factor(dim.name, Factor::Kind::kPass, call, results);
+    pass.operands[0] = batch_position(table, dim.name, indexed);
+    factors.push_back(pass);
+  }
+  return factors;
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId table = node.operands[0];
+  if (!is_float(b.type(table).dtype)) return {kNoTensor, kNoTensor};
+  const Dims dims = b.dims(table);
+  return {b.op("scatter_add", {gradients[0], node.operands[1]},
+               {{"dim", node.attributes.get<Dim>("dim")}, {"dims", dims}}),
+          kNoTensor};
+}
+
+std::vector<Example> examples() {
+  const auto use = [](ExampleOperand table, ExampleOperand index, std::string_view dim) {
+    return Example{{std::move(table), std::move(index)}, {{"dim", dim_of(dim)}}};
+  };
+  return {
+      use(normal("vocab=7 model=3"), indices("batch=5", 7), "vocab=7"),
+      use(normal("model=3 vocab=7"), indices("batch=5 length=2", 7), "vocab=7"),
+      use(normal("vocab=7", DType::kF32), indices("batch=5", 7, DType::kI64), "vocab=7"),
+      use(normal("batch=5 classes=7"), indices("batch=5", 7), "classes=7"),
+      use(normal("classes=7 model=3 batch=5"), indices("length=2 batch=5", 7), "classes=7"),
+      use(normal("rows=7 model=3"), indices("rows=7", 7), "rows=7"),
+      use(normal("batch=5 rows=7"), indices("rows=7 batch=5", 7), "rows=7"),
+      use(normal("vocab=7 model=3"), indices("", 7), "vocab=7"),
+      use(steps("vocab=7 model=3", DType::kI32), indices("batch=5", 7), "vocab=7"),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_gather_op = {
+    .signature =
+        {
+            .name = "gather",
+            .doc = "The slices of a table at indices along one of its dimensions: the indices' dimensions, "
+                   "then the "
+                   "table's remaining ones; dimensions of both are batch dimensions.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kIndexedDim},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kIndexing,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

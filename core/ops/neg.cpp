@@ -1,0 +1,36 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  return {gradient_of(b, node.operands[0], b.op("neg", {gradients[0]}))};
+}
+
+}  // namespace
+
+extern const OpDef k_neg_op = {
+    .signature =
+        {
+            .name = "neg",
+            .doc = "The negative of each element.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_number_unary,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("")}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

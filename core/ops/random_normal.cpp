@@ -1,0 +1,29 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/random_rules.h"
+
+namespace mtfc {
+extern const OpDef k_random_normal_op = {
+    .signature =
+        {
+            .name = "random_normal",
+            .doc = "Numbers from the standard normal distribution, the same for every layout.",
+            .min_operands = 0,
+            .max_operands = 0,
+            .attributes = {kRandomDims, kRandomDType},
+            .infer = infer_random,
+            .examples = {{.operands = {}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
+                         {.operands = {},
+                          .attributes = {{"dims", dims_of("a=3 b=5 c=7")}, {"dtype", DType::kF64}}},
+                         {.operands = {}, .attributes = {{"dims", Dims{}}}}},
+        },
+    .family = Family::kGenerator,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,45 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "limits"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const DType dtype = call.attributes.get_or("dtype", DType::kI32);
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  if (dtype == DType::kBool) throw OpError{"an index is a number, but 'dtype' is bool", "", -1, "dtype"};
+  if (dtype == DType::kI32 && dim.size > std::numeric_limits<int32_t>::max())
+    throw OpError{"'" + dim.name + "' is too long for an index of type i32", "state \"dtype\": \"i64\"", -1,
+                  "dtype"};
+  return {{dtype, {dim}}};
+}
+
+}  // namespace
+
+extern const OpDef k_range_op = {
+    .signature =
+        {
+            .name = "range",
+            .doc = "The indices 0, 1, 2, ... of a dimension.",
+            .min_operands = 0,
+            .max_operands = 0,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension counted along"},
+                           {"dtype", AttributeType::kDType, false, "i32 unless stated"}},
+            .infer = infer,
+            .examples = {{.operands = {}, .attributes = {{"dim", dim_of("length=7")}}},
+                         {.operands = {},
+                          .attributes = {{"dim", dim_of("length=7")}, {"dtype", DType::kF32}}},
+                         {.operands = {},
+                          .attributes = {{"dim", dim_of("length=5")}, {"dtype", DType::kI64}}}},
+        },
+    .family = Family::kGenerator,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,47 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/reduction.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorType from = b.type(node.operands[0]);
+  const int64_t kept = elements(b.dims(node.results[0]));
+  const TensorId count = b.constant(static_cast<double>(elements(from.dims) / kept), from.dtype);
+  return {spread_to(b, b.op("div", {gradients[0], count}), from.dims)};
+}
+
+}  // namespace
+
+extern const OpDef k_reduce_mean_op = {
+    .signature =
+        {
+            .name = "reduce_mean",
+            .doc = "The mean over dimensions.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {kReductionOver, kReductionDims},
+            .infer = infer_float_reduction,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("batch=5 hidden=7")},
+                          .attributes = {{"over", dims_of("hidden=7")}}},
+                         {.operands = {normal("batch=5 hidden=7")},
+                          .attributes = {{"over", dims_of("batch=5")}}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("c=7 a=3")}}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"dims", dims_of("c=7 a=3")}}},
+                         {.operands = {normal("batch=5 hidden=7", DType::kF32)},
+                          .attributes = {{"over", dims_of("hidden=7")}}},
+                         {.operands = {normal("")}, .attributes = {}}},
+        },
+    .family = Family::kReduction,
+    .roles = reduction_factors<ReduceKind::kSum>,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = operand_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

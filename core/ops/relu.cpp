@@ -1,0 +1,40 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
+  const TensorId zero = b.constant(0, b.type(node.operands[0]).dtype);
+  const TensorId off = b.op("greater_equal", {zero, node.operands[0]});
+  return {b.op("where", {off, zero, gradients[0]})};
+}
+
+}  // namespace
+
+extern const OpDef k_relu_op = {
+    .signature =
+        {
+            .name = "relu",
+            .doc = "Each element, or 0 where it is negative.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_number_unary,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("")}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
+                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,105 @@
+#include "core/example.h"
+#include "core/indexing.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_indices(call);
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const Dims& updates = call.operands[0].dims;
+  const Dims& index = call.operands[1].dims;
+  for (const Dim& own : index)
+    if (!contains(updates, own.name))
+      throw OpError{
+          "the updates " + to_string(call.operands[0]) + " lack the indices' dimension '" + own.name + "'",
+          "use broadcast", 0};
+  const Dims slice = without(updates, index);
+  if (contains(slice, dim.name))
+    throw OpError{"the updates have the indexed dimension '" + dim.name + "', the indices do not",
+                  "rename one of the two", 0};
+  Dims dims = unite({dim}, slice);
+  if (call.attributes.has("dims")) {
+    dims = call.attributes.get<Dims>("dims");
+    require_distinct(dims, "dims");
+    require_known(dims, unite({dim}, updates), "the updates", "dims");
+    for (const Dim& needed : unite({dim}, slice))
+      if (!contains(dims, needed.name))
+        throw OpError{"'dims' must name '" + needed.name + "'", "", -1, "dims"};
+  }
+  return {{call.operands[0].dtype, dims}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  const Dims& table = results[0].dims;
+  // A device that owns a part of the indexed dimension adds the updates that fall there.
+  std::vector<Factor> factors = {
+      {Factor::Kind::kPass, {-1, -1}, {position(table, indexed)}, ReduceKind::kSum}};
+  for (const Dim& dim : call.operands[0].dims) {
+    const int kept = batch_position(table, dim.name, indexed);
+    Factor own = factor(dim.name, kept < 0 ? Factor::Kind::kReduce : Factor::Kind::kPass, call, results);
+    own.results[0] = kept;
+    factors.push_back(own);
+  }
+  return factors;
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId updates = node.operands[0];
+  if (!is_float(b.type(updates).dtype)) return {kNoTensor, kNoTensor};
+  const Dims dims = b.dims(updates);
+  const TensorId slices =
+      b.op("gather", {gradients[0], node.operands[1]}, {{"dim", node.attributes.get<Dim>("dim")}});
+  return {reduce_to(b, slices, dims), kNoTensor};
+}
+
+std::vector<Example> examples() {
+  const auto use = [](ExampleOperand updates, ExampleOperand index, std::string_view dim) {
+    return Example{{std::move(updates), std::move(index)}, {{"dim", dim_of(dim)}}};
+  };
+  const auto to = [](ExampleOperand updates, ExampleOperand index, std::string_view dim,
+                     std::string_view dims) {
+    return Example{{std::move(updates), std::move(index)}, {{"dim", dim_of(dim)}, {"dims", dims_of(dims)}}};
+  };
+  return {
+      use(normal("batch=5 model=3"), indices("batch=5", 7), "vocab=7"),
+      use(normal("model=3 batch=5 length=2", DType::kF32), indices("length=2 batch=5", 7), "vocab=7"),
+      to(normal("batch=5"), indices("batch=5", 7, DType::kI64), "classes=7", "batch=5 classes=7"),
+      to(normal("length=2 batch=5 model=3"), indices("length=2 batch=5", 7), "classes=7",
+         "model=3 classes=7 batch=5"),
+      to(normal("rows=7 model=3"), indices("rows=7", 7), "rows=7", "model=3 rows=7"),
+      to(normal("rows=7 batch=5"), indices("rows=7 batch=5", 7), "rows=7", "batch=5 rows=7"),
+      use(normal("model=3"), indices("", 7), "vocab=7"),
+      use(steps("batch=5 model=3", DType::kI32), indices("batch=5", 7), "vocab=7"),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_scatter_add_op = {
+    .signature =
+        {
+            .name = "scatter_add",
+            .doc = "A table of zeros to which each update is added at its index along `dim`; the transpose "
+                   "of gather.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kIndexedDim,
+                           {"dims", AttributeType::kDims, false,
+                            "the dimensions of the result; dimensions of the indices among them are batch "
+                            "dimensions; unless stated `dim`, then those that the indices lack"}},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kIndexing,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = operand_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,48 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const Dims& dims = call.attributes.get<Dims>("dims");
+  require_permutation(dims, call.operands[0].dims, "dims");
+  return {{call.operands[0].dtype, dims}};
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  return {b.op("transpose", {gradients[0]}, {{"dims", b.dims(node.operands[0])}})};
+}
+
+}  // namespace
+
+extern const OpDef k_transpose_op = {
+    .signature =
+        {
+            .name = "transpose",
+            .doc = "The same tensor with its dimensions in another order.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dims", AttributeType::kDims, true,
+                            "the dimensions of the operand in the order wanted"}},
+            .infer = infer,
+            .examples = {{.operands = {normal("batch=5 hidden=7")},
+                          .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},
+                         {.operands = {normal("a=3 b=5 c=7")},
+                          .attributes = {{"dims", dims_of("b=5 a=3 c=7")}}},
+                         {.operands = {normal("a=3 b=5 c=7", DType::kF32)},
+                          .attributes = {{"dims", dims_of("c=7 a=3 b=5")}}},
+                         {.operands = {steps("a=3 b=5", DType::kI64)},
+                          .attributes = {{"dims", dims_of("b=5 a=3")}}},
+                         {.operands = {flags("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = pass_factors,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,225 @@
+#include "core/passes/assign_buffers.h"
+
+#include <algorithm>
+
+#include "core/arena_layout.h"
+#include "core/op_registry.h"
+#include "core/reshard.h"
+
+namespace mtfc {
+namespace {
+
+class BufferPlan {
+ public:
+  BufferPlan(PartitionedEntry& partitioned, const std::vector<ProgramVariable>& variables,
+             int64_t variables_bytes, const Mesh& mesh)
+      : entry_(partitioned.entry),
+        partitioned_(partitioned),
+        variables_(variables),
+        variables_bytes_(variables_bytes),
+        mesh_(mesh) {}
+
+  EntryPoint run() {
+    find_lifetimes();
+    store_assignments();
+    find_lifetimes();
+    give_buffers();
+    give_workspaces();
+    place();
+    return std::move(entry_);
+  }
+
+ private:
+  struct Lifetime {
+    int written = -1;    // first step that writes it (the start of a collective), -1 for leaves
+    int made = -1;       // step after which it is complete
+    int last_read = -1;  // last step that reads it; the wait, for the operand of a collective
+  };
+
+  static size_t index(int id) { return static_cast<size_t>(id); }
+  const Value& value(ValueId id) const { return entry_.values[index(id)]; }
+  const Step& step(int s) const { return entry_.steps[index(s)]; }
+  int last_step() const { return static_cast<int>(entry_.steps.size()) - 1; }
+
+  // The value whose storage a value uses: through aliases, and through a variable computed in place.
+  ValueId root(ValueId id) const {
+    while (partitioned_.alias_of[index(id)] >= 0) id = partitioned_.alias_of[index(id)];
+    return id;
+  }
+
+  void find_lifetimes() {
+    life_.assign(entry_.values.size(), {});
+    for (int s = 0; s <= last_step(); ++s) {
+      const Step& now = step(s);
+      for (const ValueId id : now.inputs) life_[index(root(id))].last_read = s;
+      if (now.kind == StepKind::kStart) continue;
+      for (const ValueId id : now.outputs) {
+        Lifetime& life = life_[index(root(id))];
+        life.made = s;
+        life.written = now.kind == StepKind::kWait ? now.started : s;
+      }
+    }
+    for (const Binding& output : entry_.outputs) life_[index(root(output.value))].last_read = last_step() + 1;
+  }
+
+  // Lets new values be computed in their variables where nothing reads the old value later; copies the
+  // others.
+  void store_assignments() {
+    for (const auto& [variable, fresh] : partitioned_.assignments) {
+      const ValueId made = root(fresh);
+      if (can_replace(variable, made)) {
+        partitioned_.alias_of[index(made)] = variable;
+        continue;
+      }
+      Step copy;
+      copy.op = &op_named("identity");
+      copy.name = value(variable).name;
+      copy.phase = Phase::kUpdate;
+      copy.inputs = {fresh};
+      copy.outputs = {variable};
+      entry_.steps.push_back(std::move(copy));
+    }
+  }
+
+  bool can_replace(ValueId variable, ValueId made) const {
+    const Lifetime& life = life_[index(made)];
+    if (life.made < 0 || partitioned_.variable_of[index(made)] >= 0) return false;
+    if (value(made).type.dtype != value(variable).type.dtype) return false;
+    const int last_read = life_[index(variable)].last_read;
+    return last_read < life.written ||
+           (last_read == life.written && works_in_place(life.made, variable, made));
+  }
+
+  // Whether step `s` may write `out` over its operand stored in `in` (both roots): element by element, each
+  // one read before it is written.
+  bool works_in_place(int s, ValueId in, ValueId out) const {
+    const Step& now = step(s);
+    const bool elementwise = now.kind == StepKind::kKernel && now.op->family == Family::kElementwise;
+    const bool all_reduce = now.kind == StepKind::kWait && now.collective == CollectiveKind::kAllReduce;
+    if ((!elementwise && !all_reduce) || root(now.outputs[0]) != out) return false;
+    const Value& result = value(now.outputs[0]);
+    for (const ValueId id : now.inputs) {
+      const Value& operand = value(id);
+      if (root(id) == in && (operand.type != result.type || operand.sharding.dims != result.sharding.dims))
+        return false;
+    }
+    return !all_reduce || read_alone(now.started, s, in);
+  }
+
+  // Whether nothing but the collective itself reads `in` while it is under way.
+  bool read_alone(int started, int waited, ValueId in) const {
+    for (int s = started + 1; s < waited; ++s)
+      for (const ValueId id : step(s).inputs)
+        if (root(id) == in) return false;
+    return true;
+  }
+
+  int64_t bytes_of(ValueId id) const {
+    const TensorType& type = value(id).type;
+    return elements(largest_dims(type.dims, value(id).sharding, mesh_)) * size_of(type.dtype);
+  }
+
+  void give_buffers() {
+    std::vector<BufferId> buffer_of(entry_.values.size(), kNoBuffer);  // of roots
+    for (size_t i = 0; i < entry_.values.size(); ++i)
+      if (const int variable = partitioned_.variable_of[i]; variable >= 0) {
+        buffer_of[i] = add_buffer(BufferKind::kVariable, variables_[index(variable)].bytes, 0, last_step());
+        entry_.buffers.back().offset = variables_[index(variable)].offset;
+      }
+    for (const Binding& input : entry_.inputs)
+      buffer_of[index(input.value)] =
+          add_buffer(BufferKind::kInput, bytes_of(input.value), 0, end_of(input.value));
+    for (int s = 0; s <= last_step(); ++s) {
+      if (step(s).kind == StepKind::kStart) continue;
+      for (const ValueId id : step(s).outputs) {
+        const ValueId made = root(id);
+        if (buffer_of[index(made)] != kNoBuffer) continue;
+        buffer_of[index(made)] = reusable(s, made, buffer_of);
+        if (buffer_of[index(made)] == kNoBuffer)
+          buffer_of[index(made)] =
+              add_buffer(BufferKind::kActivation, bytes_of(id), life_[index(made)].written, end_of(made));
+        Buffer& buffer = entry_.buffers[index(buffer_of[index(made)])];
+        buffer.last_step = std::max(buffer.last_step, end_of(made));
+      }
+    }
+    for (size_t i = 0; i < entry_.values.size(); ++i)
+      entry_.values[i].buffer = buffer_of[index(root(static_cast<ValueId>(i)))];
+  }
+
+  int end_of(ValueId made) const {
+    const Lifetime& life = life_[index(made)];
+    return std::min(std::max({life.last_read, life.made, 0}), std::max(last_step(), 0));
+  }
+
+  // The buffer of an operand that ends with step `s` and that the result may take over.
+  BufferId reusable(int s, ValueId made, const std::vector<BufferId>& buffer_of) const {
+    for (const ValueId id : step(s).inputs) {
+      const ValueId in = root(id);
+      const BufferId buffer = buffer_of[index(in)];
+      if (buffer == kNoBuffer || entry_.buffers[index(buffer)].kind != BufferKind::kActivation) continue;
+      if (life_[index(in)].last_read == s && entry_.buffers[index(buffer)].last_step == s &&
+          works_in_place(s, in, made))
+        return operand_matches(id, step(s).outputs[0]) ? buffer : kNoBuffer;
+    }
+    return kNoBuffer;
+  }
+
+  bool operand_matches(ValueId operand, ValueId result) const {
+    return value(operand).type == value(result).type &&
+           value(operand).sharding.dims == value(result).sharding.dims;
+  }
+
+  BufferId add_buffer(BufferKind kind, int64_t bytes, int first, int last) {
+    entry_.buffers.push_back({kind, bytes, 0, std::max(first, 0), last});
+    return static_cast<BufferId>(entry_.buffers.size()) - 1;
+  }
+
+  void give_workspaces() {
+    for (int s = 0; s <= last_step(); ++s) {
+      Step& now = entry_.steps[index(s)];
+      if (now.kind == StepKind::kKernel && now.op->workspace != kNoWorkspace) {
+        const std::vector<TensorType> operands = local_types(entry_, now.inputs, mesh_, mesh_.last());
+        const std::vector<TensorType> results = local_types(entry_, now.outputs, mesh_, mesh_.last());
+        const int64_t bytes = now.op->workspace({now.attributes, operands}, results);
+        if (bytes > 0) now.workspace = add_buffer(BufferKind::kWorkspace, bytes, s, s);
+      } else if (now.kind == StepKind::kWait) {
+        const Value &from = value(now.inputs[0]), &to = value(now.outputs[0]);
+        const int64_t bytes = collective_workspace(now.collective, now.axes, from.type, from.sharding,
+                                                   to.type, to.sharding, mesh_);
+        if (bytes > 0)
+          now.workspace = entry_.steps[index(now.started)].workspace =
+              add_buffer(BufferKind::kWorkspace, bytes, now.started, s);
+      }
+    }
+  }
+
+  void place() {
+    std::vector<ArenaBlock> blocks;
+    std::vector<size_t> placed;
+    for (size_t b = 0; b < entry_.buffers.size(); ++b) {
+      const Buffer& buffer = entry_.buffers[b];
+      if (buffer.kind == BufferKind::kVariable) continue;
+      blocks.push_back({buffer.bytes, buffer.first_step, buffer.last_step, 0});
+      placed.push_back(b);
+    }
+    entry_.arena_bytes = variables_bytes_ + place_blocks(blocks, kAlignment);
+    for (size_t i = 0; i < placed.size(); ++i)
+      entry_.buffers[placed[i]].offset = variables_bytes_ + blocks[i].offset;
+  }
+
+  EntryPoint& entry_;
+  PartitionedEntry& partitioned_;
+  const std::vector<ProgramVariable>& variables_;
+  int64_t variables_bytes_;
+  const Mesh& mesh_;
+  std::vector<Lifetime> life_;  // of roots
+};
+
+}  // namespace
+
+EntryPoint assign_buffers(PartitionedEntry partitioned, const std::vector<ProgramVariable>& variables,
+                          int64_t variables_bytes, const Mesh& mesh) {
+  return BufferPlan(partitioned, variables, variables_bytes, mesh).run();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,11 @@
+#pragma once
+#include "core/entry_graph.h"
+
+namespace mtfc {
+
+/// Replaces every `gradients` node by reverse-mode differentiation of the graph before it. Gradients of gradients
+/// work, since each node only sees operations. A tensor that the scalar does not depend on gets zeros.
+/// Example: y = square(x), gradients(of sum(y), in x) becomes mul(broadcast(1), mul(x, 2)).
+EntryGraph expand_gradients(const EntryGraph& entry);
+
+}  // namespace mtfc

@@ -1,0 +1,165 @@
+#include "core/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/entry_points.h"
+#include "core/passes/apply_split_rules.h"
+#include "core/passes/assign_buffers.h"
+#include "core/passes/choose_strategies.h"
+#include "core/passes/expand_composites.h"
+#include "core/passes/expand_gradients.h"
+#include "core/passes/order_contractions.h"
+#include "core/passes/partition.h"
+#include "core/passes/place_reductions.h"
+#include "core/passes/remove_dead.h"
+#include "core/passes/resolve_shardings.h"
+#include "core/passes/schedule.h"
+#include "core/passes/simplify.h"
+#include "core/suggest.h"
+
+namespace mtfc {
+namespace {
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& layout, int64_t& bytes) {
+  std::vector<ProgramVariable> variables;
+  bytes = 0;
+  for (VariableDecl& decl : all_variables(model)) {
+    ProgramVariable variable{std::move(decl), {}, bytes, 0};
+    variable.sharding = sharding_by_rules(layout, variable.decl.type.dims);
+    for (AxisList& axes : variable.sharding.dims)
+      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    variable.bytes = elements(largest_dims(variable.decl.type.dims, variable.sharding, layout.mesh)) *
+                     size_of(variable.decl.type.dtype);
+    bytes += aligned(variable.bytes);
+    variables.push_back(std::move(variable));
+  }
+  return variables;
+}
+
+int64_t einsum_flops(const Graph& graph) {
+  int64_t flops = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kOp || node.op->family != Family::kContraction) continue;
+    const std::vector<TensorType> operands = graph.operand_types(node);
+    flops += node.op->flops({node.attributes, operands}, graph.result_types(node));
+  }
+  return flops;
+}
+
+// Runs the passes over one entry point, timing each and dumping the one asked for.
+class Pipeline {
+ public:
+  Pipeline(const Program& program, int64_t variables_bytes, const CompileOptions& options)
+      : program_(program), layout_(program.layout), variables_bytes_(variables_bytes), options_(options) {}
+
+  template <typename Work>
+  auto timed(const std::string& pass, Work work) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    if (options_.timed) options_.timed(name_, pass, seconds.count());
+    return result;
+  }
+
+  EntryPoint run(EntryGraph entry) {
+    name_ = entry.name;
+    entry = pass("expand_composites", [&] { return expand_composites(entry); });
+    // From here on every node is an operation, a leaf or `gradients`.
+    entry = pass("expand_gradients", [&] { return expand_gradients(entry); });
+    entry = pass("remove_dead", [&] { return remove_dead(entry); });
+    entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
+    entry = pass("order_contractions", [&] { return order_contractions(entry); });
+    // The arithmetic is fixed: this is what an unpartitioned run would do.
+    const int64_t useful = einsum_flops(entry.graph);
+
+    entry = pass("apply_split_rules",
+                 [&] { return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_))); });
+    const std::vector<Sharding> shardings = resolve_shardings(entry, layout_);
+    const std::vector<Strategy> strategies =
+        timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });
+    const std::vector<std::vector<Carry>> carries = timed(
+        "place_reductions", [&] { return place_reductions(entry, strategies, shardings, layout_.mesh); });
+    // From here on there are only steps on local values.
+    PartitionedEntry partitioned = timed("partition", [&] {
+      return partition(entry, shardings, strategies, carries, program_.variables, layout_.mesh);
+    });
+    dump("partition", partitioned.entry);
+    partitioned = timed("schedule", [&] { return schedule(std::move(partitioned)); });
+    dump("schedule", partitioned.entry);
+    EntryPoint result = timed("assign_buffers", [&] {
+      return assign_buffers(std::move(partitioned), program_.variables, variables_bytes_, layout_.mesh);
+    });
+    result.useful_einsum_flops = useful;
+    dump("assign_buffers", result);
+    return result;
+  }
+
+ private:
+  template <typename Work>
+  EntryGraph pass(const std::string& pass, Work work) {
+    EntryGraph result = timed(pass, work);
+    if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(name_, result.graph);
+    return result;
+  }
+
+  void dump(const std::string& pass, const EntryPoint& entry) {
+    if (options_.dump_steps && options_.dump_after == pass) options_.dump_steps(program_, entry);
+  }
+
+  const Program& program_;
+  const Layout& layout_;
+  int64_t variables_bytes_;
+  const CompileOptions& options_;
+  std::string name_;
+};
+
+void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& entries) {
+  std::vector<Diagnostic> diagnostics;
+  for (const std::string& name : options.keep) {
+    std::vector<std::string> known;
+    for (const EntryGraph& entry : entries)
+      for (const Tensor& tensor : entry.graph.tensors())
+        if (tensor.from_model) known.push_back(tensor.name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      diagnostics.push_back({{}, "the model has no tensor '" + name + "'", did_you_mean(name, known)});
+  }
+  if (!diagnostics.empty()) throw UserError(diagnostics);
+}
+
+}  // namespace
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = {
+      "expand_composites", "expand_gradients", "remove_dead", "simplify",      "order_contractions",
+      "apply_split_rules", "partition",        "schedule",    "assign_buffers"};
+  return names;
+}
+
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
+  check_layout(model, layout, options.allow_uneven);
+  Program program;
+  program.model = model.name;
+  program.layout = layout;
+  program.inputs = model.inputs;
+  int64_t variables_bytes = 0;
+  program.variables = placed_variables(model, layout, variables_bytes);
+
+  std::vector<VariableDecl> declared;
+  for (const ProgramVariable& variable : program.variables) declared.push_back(variable.decl);
+  std::vector<EntryGraph> entries;
+  entries.push_back(init_entry(declared));
+  if (has_train_entry(model)) entries.push_back(train_entry(model, options.keep));
+  entries.push_back(evaluate_entry(model, options.keep));
+  check_kept(options, entries);
+
+  Pipeline pipeline(program, variables_bytes, options);
+  for (EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(std::move(entry)));
+  return program;
+}
+
+}  // namespace mtfc

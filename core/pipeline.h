@@ -1,0 +1,30 @@
+#pragma once
+// From a model and a layout to a program: the only place that knows the order of the passes.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/model.h"
+#include "core/program.h"
+
+namespace mtfc {
+
+struct CompileOptions {
+  bool allow_uneven = true;
+  std::vector<std::string> keep;  // tensors to deliver beside the model's outputs
+  std::string dump_after;         // a pass of pass_names() whose result goes to one of these two
+  std::function<void(const std::string& entry, const Graph& graph)> dump_graph;
+  std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
+  std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
+};
+
+/// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry point has.
+/// The work does not depend on the number of devices.
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
+
+/// Names of the passes that can be dumped, in order.
+const std::vector<std::string>& pass_names();
+
+}  // namespace mtfc

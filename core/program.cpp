@@ -1,0 +1,44 @@
+#include "core/program.h"
+
+#include <algorithm>
+
+namespace mtfc {
+
+std::string to_string(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kExchange:
+      return "exchange";
+  }
+  return "";
+}
+
+const EntryPoint* Program::find(std::string_view name) const {
+  for (const EntryPoint& entry : entry_points)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+int64_t Program::arena_bytes() const {
+  int64_t bytes = 0;
+  for (const ProgramVariable& variable : variables) bytes = std::max(bytes, variable.offset + variable.bytes);
+  for (const EntryPoint& entry : entry_points) bytes = std::max(bytes, entry.arena_bytes);
+  return bytes;
+}
+
+std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                    const Mesh& mesh, const Coordinates& at) {
+  std::vector<TensorType> types;
+  for (const ValueId id : values) {
+    const Value& value = entry.values[static_cast<size_t>(id)];
+    types.push_back({value.type.dtype, local_dims(value.type.dims, value.sharding, mesh, at)});
+  }
+  return types;
+}
+
+}  // namespace mtfc

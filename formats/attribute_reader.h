@@ -1,0 +1,17 @@
+#pragma once
+// The attributes of an operation, read and checked by the specification in its signature.
+
+#include <optional>
+
+#include "core/attributes.h"
+#include "core/op_def.h"
+#include "formats/cursor.h"
+#include "formats/model_scope.h"
+
+namespace mtfc {
+
+/// The attributes among the keys of the operation at `at`; errors, and nothing, for a key that is neither an
+/// attribute nor one every operation has, for a value of another type and for a required one that is missing.
+std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature, const ModelScope& scope);
+
+}  // namespace mtfc

@@ -1,0 +1,29 @@
+#pragma once
+// Collects what is wrong with one input file, so that several mistakes are reported in one go. A reader records
+// and goes on as far as it makes sense; finish() throws when an error was recorded.
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace mtfc {
+
+class DiagnosticSink {
+ public:
+  void error(Location location, std::string message, std::string hint = "");
+  void warning(Location location, std::string message, std::string hint = "");
+  bool failed() const { return !errors_.empty(); }
+  size_t error_count() const { return errors_.size(); }
+
+  /// Throws one UserError with all errors in the order of the file, the first kMostShown of them spelled out.
+  /// Otherwise appends the warnings to `warnings`, in the order of the file.
+  void finish(std::vector<Diagnostic>& warnings);
+  static constexpr size_t kMostShown = 20;
+
+ private:
+  std::vector<Diagnostic> errors_;
+  std::vector<Diagnostic> warnings_;
+};
+
+}  // namespace mtfc

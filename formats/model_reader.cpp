@@ -1,0 +1,178 @@
+#include "formats/model_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/suggest.h"
+#include "formats/cursor.h"
+#include "formats/init_reader.h"
+#include "formats/model_draft.h"
+#include "formats/operation_reader.h"
+#include "formats/train_reader.h"
+#include "formats/type_reader.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kVersion = 1;
+
+void check_version(const Cursor& root) {
+  const std::optional<Cursor> version = root.find("mtfc");
+  if (!version)
+    return root.error("'mtfc' is missing", fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
+  const std::optional<int64_t> number = version->integer();
+  if (number && *number != kVersion)
+    version->error(fmt::format("format version {} is not known to this version of mtfc, which reads version {}",
+                               *number, kVersion));
+}
+
+void check_texts(const Cursor& root, const std::string& file, Model& model) {
+  model.file = file;
+  model.name = file == "-" ? "model" : std::filesystem::path(file).stem().string();
+  if (const auto name = root.find("name")) model.name = name->string().value_or(model.name);
+  if (const auto doc = root.find("doc")) doc->string();
+}
+
+void read_input(const NamedCursor& input, ModelDraft& draft) {
+  const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
+  if (!input.value.check_keys({"dims", "dtype", "doc"}, {"sharding"})) return;
+  const std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
+  if (!type || !is_new) return;
+  draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
+  const TensorId tensor = draft.builder.add_input(input.key, *type);
+  draft.builder.mark_from_model(tensor);
+  draft.symbols.bind(input.key, tensor);
+  draft.model.inputs.push_back({input.key, *type, "", input.key_location});
+}
+
+// Only a float has a gradient: other variables are not trained unless that was asked for, which is an error.
+bool read_trainable(const Cursor& at, DType dtype) {
+  const std::optional<Cursor> trainable = at.find("trainable");
+  if (!trainable) return is_float(dtype);
+  const bool wanted = trainable->flag().value_or(false);
+  if (wanted && !is_float(dtype))
+    trainable->error(fmt::format("a variable of type {} can't be trained", to_string(dtype)));
+  return wanted;
+}
+
+void read_variable(const NamedCursor& variable, ModelDraft& draft) {
+  const Cursor& at = variable.value;
+  const std::optional<bool> chosen = is_chosen(at, draft);
+  if (chosen == false) return draft.symbols.note_removed(variable.key);
+  const bool is_new = draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
+  if (!at.check_keys({"dims", "dtype", "init", "trainable", "when", "doc"}, {"sharding"})) return;
+  const std::optional<TensorType> type = read_tensor_type(at, draft.scope);
+  if (!type) return;
+  VariableDecl decl;
+  decl.name = variable.key;
+  decl.type = *type;
+  decl.location = variable.key_location;
+  if (const auto init = at.find("init")) decl.init = read_init(*init, *type, draft.scope);
+  decl.trainable = read_trainable(at, type->dtype);
+  if (!is_new) return;
+  draft.builder.set_origin({variable.key, at.location(), Phase::kForward});
+  const TensorId tensor = draft.builder.add_variable(variable.key, *type);
+  draft.builder.mark_from_model(tensor);
+  draft.symbols.bind(variable.key, tensor);
+  draft.model.variables.push_back(std::move(decl));
+}
+
+void read_outputs(const Cursor& root, ModelDraft& draft) {
+  Model& model = draft.model;
+  const std::optional<Cursor> outputs = root.find("outputs");
+  if (!outputs) {
+    if (model.train) model.outputs = {{draft.builder.graph().tensor(model.train->loss).name, model.train->loss}};
+    return;
+  }
+  for (const Cursor& item : outputs->items("a list of tensors")) {
+    const std::optional<std::string> name = item.string("the name of a tensor");
+    if (!name) continue;
+    if (std::any_of(model.outputs.begin(), model.outputs.end(),
+                    [&](const NamedTensor& other) { return other.name == *name; })) {
+      item.error(fmt::format("'{}' is listed twice", *name));
+      continue;
+    }
+    const Symbol* symbol = draft.symbols.use(*name, item.location());
+    if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
+  }
+}
+
+void read_data(const Cursor& data, ModelDraft& draft) {
+  std::vector<InputDecl>& inputs = draft.model.inputs;
+  for (const NamedCursor& member : data.members()) {
+    const std::optional<std::string> spec = member.value.string("a source of data");
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const InputDecl& decl) { return decl.name == member.key; });
+    if (input != inputs.end()) {
+      input->source = spec.value_or("");
+      continue;
+    }
+    if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput) continue;
+    std::vector<std::string> names;
+    for (const InputDecl& decl : inputs) names.push_back(decl.name);
+    draft.sink.error(member.key_location, fmt::format("unknown input '{}'", member.key),
+                     did_you_mean(member.key, names));
+  }
+}
+
+// The optimizer assigns every trainable variable, so nothing else may.
+void check_assignments(ModelDraft& draft) {
+  if (!draft.model.train) return;
+  for (const Assignment& assignment : draft.model.assignments)
+    for (const VariableDecl& decl : draft.model.variables)
+      if (decl.name == assignment.variable && decl.trainable)
+        draft.sink.error(assignment.location, fmt::format("'{}' is assigned here and by the optimizer", decl.name),
+                         "state \"trainable\": false for it");
+}
+
+void warn_unused(ModelDraft& draft) {
+  for (const auto& [name, symbol] : draft.symbols.all()) {
+    if (symbol.used || symbol.kind == SymbolKind::kOperation) continue;
+    draft.sink.warning(symbol.location,
+                       fmt::format("the {} '{}' is not used",
+                                   symbol.kind == SymbolKind::kInput ? "input" : "variable", name));
+  }
+}
+
+void read_tensors(const Cursor& root, ModelDraft& draft) {
+  if (const auto inputs = root.find("inputs"))
+    for (const NamedCursor& input : inputs->members()) read_input(input, draft);
+  if (const auto variables = root.find("variables"))
+    for (const NamedCursor& variable : variables->members()) read_variable(variable, draft);
+  if (const auto ops = root.find("ops")) OperationReader(draft).read(*ops);
+  if (const auto train = root.find("train")) draft.model.train = read_train(*train, draft);
+  read_outputs(root, draft);
+  if (const auto data = root.find("data")) read_data(*data, draft);
+  check_assignments(draft);
+  warn_unused(draft);
+}
+
+}  // namespace
+
+Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
+                 std::vector<Diagnostic>& warnings) {
+  const JsonValue json = parse_json(text, file);
+  DiagnosticSink sink;
+  const Cursor root(json, file, sink);
+  const bool is_object = root.check_keys(
+      {"mtfc", "name", "doc", "params", "dims", "inputs", "variables", "ops", "train", "outputs", "data"},
+      {"include", "blocks", "decode"});
+  if (!is_object) sink.finish(warnings);
+  check_version(root);
+  const size_t before = sink.error_count();
+  const ModelScope scope(root.find("params"), root.find("dims"), sets, sink);
+  // Without sizes every further message would be guesswork.
+  if (sink.error_count() > before) sink.finish(warnings);
+  ModelDraft draft(scope, sink);
+  check_texts(root, file, draft.model);
+  draft.model.dims = scope.dims();
+  read_tensors(root, draft);
+  sink.finish(warnings);
+  draft.model.graph = std::move(draft.builder).build();
+  return std::move(draft.model);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,20 @@
+#pragma once
+// A model file into core/model.h: names resolved, sizes computed, types inferred, every mistake located.
+//
+//   text -> JSON with places -> params and dims -> inputs, variables -> operations -> train, outputs -> Model
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/model.h"
+
+namespace mtfc {
+
+/// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and dims.
+/// Throws one UserError with all that is wrong; appends warnings to `warnings`.
+Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
+                 std::vector<Diagnostic>& warnings);
+
+}  // namespace mtfc

@@ -1,0 +1,173 @@
+#include "formats/model_scope.h"
+
+#include <fmt/format.h>
+
+#include "core/suggest.h"
+#include "formats/number_reader.h"
+
+namespace mtfc {
+
+ModelScope::ModelScope(const std::optional<Cursor>& params, const std::optional<Cursor>& dims,
+                       const std::vector<std::string>& sets, DiagnosticSink& sink)
+    : sink_(sink) {
+  if (params) declare(*params, false);
+  if (dims) declare(*dims, true);
+  for (const std::string& set : sets) apply(set);
+  compute_all();
+  for (const Definition& definition : definitions_)
+    if (definition.is_dim)
+      dims_.push_back(
+          {definition.name, definition.state == State::kDone ? std::get<int64_t>(definition.value) : 1});
+}
+
+const Dim* ModelScope::dim(std::string_view name) const {
+  const int at = position(dims_, name);
+  return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
+}
+
+std::vector<std::string> ModelScope::names() const {
+  std::vector<std::string> list;
+  for (const Definition& definition : definitions_) list.push_back(definition.name);
+  return list;
+}
+
+void ModelScope::declare(const Cursor& list, bool is_dim) {
+  for (const NamedCursor& member : list.members()) {
+    if (!is_expression_name(member.key)) {
+      sink_.error(member.key_location, fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
+                  "names are letters, digits and '_', and no word of the expressions");
+      continue;
+    }
+    if (const auto other = by_name_.find(member.key); other != by_name_.end()) {
+      sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
+                  fmt::format("params and dims share one name space; the other is in line {}",
+                              definitions_[other->second].location.line));
+      continue;
+    }
+    by_name_.emplace(member.key, definitions_.size());
+    Definition& definition = definitions_.emplace_back();
+    definition.name = member.key;
+    definition.is_dim = is_dim;
+    definition.location = member.value.location();
+    if (member.value.is(JsonKind::kNumber)) {
+      definition.value = number_of(member.value.value());
+      definition.expression = Expression();
+    } else if (member.value.is(JsonKind::kString)) {
+      definition.in_string = true;
+      set_expression(definition, member.value.value().text);
+    } else {
+      member.value.expected("a number or an expression");
+      definition.state = State::kFailed;
+    }
+  }
+}
+
+void ModelScope::apply(const std::string& set) {
+  const Location location{"--set", 0, 0, ""};
+  const size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return sink_.error(location, fmt::format("expected NAME=VALUE, found '{}'", set));
+  const std::string name = set.substr(0, equals);
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end())
+    return sink_.error(location, fmt::format("the model has no param or dimension '{}'", name),
+                       did_you_mean(name, names()));
+  Definition& definition = definitions_[at->second];
+  definition.location = {fmt::format("--set {}", name), 0, 0, ""};
+  definition.in_string = false;
+  definition.state = State::kNew;
+  set_expression(definition, set.substr(equals + 1));
+}
+
+void ModelScope::set_expression(Definition& definition, const std::string& text) {
+  definition.text = text;
+  try {
+    definition.expression = Expression::parse(text);
+  } catch (const ExpressionError& error) {
+    fail(definition, error.message, error.hint, error.offset);
+  }
+}
+
+void ModelScope::fail(Definition& definition, std::string message, std::string hint, size_t offset) {
+  Location location = definition.location;
+  if (definition.in_string) location.column += 1 + characters(definition.text, offset);
+  sink_.error(location, std::move(message), std::move(hint));
+  definition.state = State::kFailed;
+}
+
+void ModelScope::compute_all() {
+  lookup_.known = names();
+  lookup_.find = [this](std::string_view name) -> std::optional<Number> {
+    const auto at = by_name_.find(name);
+    if (at == by_name_.end()) return std::nullopt;
+    return definitions_[at->second].value;
+  };
+  for (size_t i = 0; i < definitions_.size(); ++i) compute(i);
+}
+
+// Depth first without recursion: a chain of definitions may be as long as the file.
+void ModelScope::compute(size_t first) {
+  if (definitions_[first].state != State::kNew) return;
+  std::vector<std::pair<size_t, size_t>> open = {{first, 0}};  // a definition, and how many of its names are done
+  definitions_[first].state = State::kOpen;
+  while (!open.empty()) {
+    const size_t current = open.back().first;
+    Definition& definition = definitions_[current];
+    const std::vector<Expression::NameUse>& uses = definition.expression->names();
+    if (definition.state == State::kFailed || open.back().second == uses.size()) {
+      if (definition.state == State::kOpen) finish(definition);
+      open.pop_back();
+      // What needs a failed one fails too; the cause has been reported.
+      if (definition.state == State::kFailed && !open.empty()) definitions_[open.back().first].state = State::kFailed;
+      continue;
+    }
+    const Expression::NameUse& use = uses[open.back().second++];
+    const auto at = by_name_.find(use.name);
+    if (at == by_name_.end()) {
+      fail(definition, fmt::format("unknown name '{}'", use.name), did_you_mean(use.name, lookup_.known), use.offset);
+      continue;
+    }
+    Definition& needed = definitions_[at->second];
+    if (needed.state == State::kFailed) {
+      definition.state = State::kFailed;
+    } else if (needed.state == State::kOpen) {
+      report_cycle(open, at->second);
+    } else if (needed.state == State::kNew) {
+      needed.state = State::kOpen;
+      open.emplace_back(at->second, 0);
+    }
+  }
+}
+
+void ModelScope::report_cycle(const std::vector<std::pair<size_t, size_t>>& open, size_t again) {
+  std::string chain;
+  bool inside = false;
+  for (const auto& [index, done] : open) {
+    inside = inside || index == again;
+    if (inside) chain += definitions_[index].name + " -> ";
+  }
+  fail(definitions_[again], fmt::format("'{}' depends on itself: {}{}", definitions_[again].name, chain,
+                                        definitions_[again].name));
+  for (const auto& [index, done] : open) definitions_[index].state = State::kFailed;
+}
+
+void ModelScope::finish(Definition& definition) {
+  // The operands are done: the dependencies come first.
+  if (!definition.text.empty()) {
+    try {
+      definition.value = definition.expression->evaluate(lookup_);
+    } catch (const ExpressionError& error) {
+      return fail(definition, error.message, error.hint, error.offset);
+    }
+  }
+  if (definition.is_dim) {
+    const std::optional<int64_t> size = to_integer(definition.value);
+    if (!size || *size < 1)
+      return fail(definition, fmt::format("the size of dimension '{}' must be a positive whole number, but is {}",
+                                          definition.name, to_string(definition.value)));
+    definition.value = *size;
+  }
+  definition.state = State::kDone;
+}
+
+}  // namespace mtfc

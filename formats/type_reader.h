@@ -1,0 +1,25 @@
+#pragma once
+// Dimensions and dtypes by name, as inputs, variables and attributes give them.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/shape.h"
+#include "formats/cursor.h"
+#include "formats/model_scope.h"
+
+namespace mtfc {
+
+/// Each records errors and returns nothing where there were any.
+std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope);
+/// A list of distinct dimensions; with `one_allowed` also a single name.
+std::optional<Dims> read_dims(const Cursor& at, const ModelScope& scope, bool one_allowed);
+std::optional<DType> read_dtype(const Cursor& at);
+/// From the keys `dims` and `dtype` (f32 where absent) of an input or a variable.
+std::optional<TensorType> read_tensor_type(const Cursor& at, const ModelScope& scope);
+
+/// `[batch=…] is too large: …` where the bytes of a tensor of these dimensions exceed int64_t, else "".
+std::string size_problem(const Dims& dims);
+
+}  // namespace mtfc

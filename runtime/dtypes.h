@@ -1,0 +1,42 @@
+#pragma once
+// From a DType to the C++ type of its elements. A bool is one byte that holds 0 or 1.
+
+#include <cstdint>
+#include <utility>
+
+#include "core/error.h"
+#include "core/shape.h"
+
+namespace mtfc {
+
+template <typename T>
+inline constexpr DType kDTypeOf = DType::kBool;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kF32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kF64;
+template <>
+inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
+template <>
+inline constexpr DType kDTypeOf<int64_t> = DType::kI64;
+static_assert(sizeof(bool) == 1);
+
+template <typename... Ts>
+struct Types {};
+using Floats = Types<float, double>;
+using Integers = Types<int32_t, int64_t>;
+using Numbers = Types<float, double, int32_t, int64_t>;
+using AllTypes = Types<float, double, int32_t, int64_t, bool>;
+
+/// `choose.operator()<T>()` for the type T of `dtype`, which must be one of Ts; an InternalError otherwise.
+/// The answers are values of one type.
+template <typename First, typename... Rest, typename F>
+auto dispatch(Types<First, Rest...>, DType dtype, F choose) {
+  if (kDTypeOf<First> == dtype) return choose.template operator()<First>();
+  if constexpr (sizeof...(Rest) > 0)
+    return dispatch(Types<Rest...>{}, dtype, choose);
+  else
+    throw InternalError("a kernel meets a dtype that its operation refuses");
+}
+
+}  // namespace mtfc

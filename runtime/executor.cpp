@@ -1,0 +1,236 @@
+#include "runtime/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/error.h"
+#include "runtime/kernel.h"
+#include "runtime/transfer.h"
+
+namespace mtfc {
+namespace {
+
+// A kernel or a slice, prepared for one device.
+struct PreparedStep {
+  Kernel kernel;
+  std::vector<const std::byte*> operands;
+  std::vector<std::byte*> results;
+  std::byte* workspace = nullptr;
+  std::vector<Run> runs;  // of a slice
+  int64_t flops = 0;      // of the last run
+};
+
+bool can_be_infinite(const Value& value) {
+  // An empty shard holds the identity of its reduction, which is infinite for max and min.
+  return std::any_of(value.sharding.partial.begin(), value.sharding.partial.end(),
+                     [](const Partial& partial) {
+                       return partial.kind == ReduceKind::kMax || partial.kind == ReduceKind::kMin;
+                     });
+}
+
+// `[3, 17]`: where the local element `index` is in the global tensor.
+std::string global_position(const Box& box, int64_t index) {
+  std::vector<int64_t> at(box.size());
+  for (size_t i = box.size(); i-- > 0;) {
+    at[i] = box[i].begin + index % box[i].size();
+    index /= box[i].size();
+  }
+  return fmt::format("[{}]", fmt::join(at, ", "));
+}
+
+template <typename T>
+int64_t first_not_finite(const std::byte* data, int64_t count) {
+  const T* values = reinterpret_cast<const T*>(data);
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i])) return i;
+  return count;
+}
+
+void require_finite(const Value& value, const LocalPart& part) {
+  if (!is_float(value.type.dtype) || can_be_infinite(value)) return;
+  const bool wide = value.type.dtype == DType::kF64;
+  const int64_t count = part.elements();
+  const int64_t index =
+      wide ? first_not_finite<double>(part.data, count) : first_not_finite<float>(part.data, count);
+  if (index == count) return;
+  const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
+                            : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
+  throw RunError(fmt::format("'{}' has the value {} at {}", value.name,
+                             std::isnan(found) ? "nan" : (found < 0 ? "-inf" : "inf"),
+                             global_position(part.box, index)));
+}
+
+// `train, step 12: /ops/3 (gather 'h'): ` before the message, without what is unknown.
+std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
+                    const std::string& message) {
+  const std::string operation =
+      step.kind == StepKind::kKernel ? std::string(step.op->signature.name) + " " : "";
+  return fmt::format("{}, step {}: {}{}'{}'{}: {}", entry.name, train_step,
+                     step.source.empty() ? "" : step.source + " (", operation, step.name,
+                     step.source.empty() ? "" : ")", message);
+}
+
+}  // namespace
+
+struct Executor::Loaded {
+  const EntryPoint& entry;
+  std::vector<std::vector<PreparedStep>> steps;  // by step, then by device; empty for collectives
+  std::unique_ptr<Collectives> collectives;
+};
+
+namespace {
+
+PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                          const Arena& arena) {
+  PreparedStep prepared;
+  std::vector<LocalTensor> operands, results;
+  std::vector<Place> places;
+  for (const ValueId value : step.inputs) {
+    places.push_back(place_of(entry, value, mesh, at));
+    operands.push_back({places.back().type, places.back().box});
+    prepared.operands.push_back(arena.at(places.back().offset));
+  }
+  for (const ValueId value : step.outputs) {
+    places.push_back(place_of(entry, value, mesh, at));
+    results.push_back({places.back().type, places.back().box});
+    prepared.results.push_back(arena.at(places.back().offset));
+  }
+  if (step.kind == StepKind::kSlice) {
+    check_invariant(places.size() == 2, "a slice has one input and one output");
+    prepared.runs = plan_slice(places[0], places[1]);
+    // Nothing moves where the kept part begins the buffer that both share.
+    if (prepared.operands[0] == prepared.results[0] && prepared.runs.size() == 1 &&
+        prepared.runs[0].from == 0)
+      prepared.runs.clear();
+    return prepared;
+  }
+  int64_t workspace_bytes = 0;
+  if (step.workspace != kNoBuffer) {
+    const Buffer& workspace = entry.buffers[static_cast<size_t>(step.workspace)];
+    workspace_bytes = workspace.bytes;
+    prepared.workspace = arena.at(workspace.offset);
+  }
+  prepared.kernel =
+      kernel_named(step.op->signature.name)
+          .prepare({step.attributes, std::move(operands), std::move(results), step.name, workspace_bytes});
+  return prepared;
+}
+
+}  // namespace
+
+Executor::Executor(const Program& program, Comm& comm, ExecutorOptions options)
+    : program_(program), comm_(comm), options_(options), loaded_(program.entry_points.size()) {
+  const int64_t bytes = program.arena_bytes();
+  require_memory(bytes * static_cast<int64_t>(devices()));
+  for (size_t i = 0; i < devices(); ++i) arenas_.emplace_back(bytes);
+}
+
+Executor::~Executor() = default;
+
+Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
+  const auto position = static_cast<size_t>(&entry - program_.entry_points.data());
+  check_invariant(position < loaded_.size(), "an entry point is not of the program that is executed");
+  std::unique_ptr<Loaded>& slot = loaded_[position];
+  if (slot) return *slot;
+  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr});
+  slot->steps.resize(entry.steps.size());
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind != StepKind::kKernel && step.kind != StepKind::kSlice) continue;
+    for (size_t device = 0; device < devices(); ++device)
+      slot->steps[i].push_back(
+          prepare_step(entry, step, comm_.mesh(), comm_.devices()[device], arenas_[device]));
+  }
+  slot->collectives = comm_.prepare(entry, arenas_);
+  return *slot;
+}
+
+void Executor::load(const EntryPoint& entry) {
+  loaded(entry);
+}
+
+void Executor::run(const EntryPoint& entry, int64_t step) {
+  Loaded& prepared = loaded(entry);
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    if (!observer_) {
+      run_step(prepared, i, step);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    run_step(prepared, i, step);
+    observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+}
+
+void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
+  const Step& step = prepared.entry.steps[index];
+  try {
+    switch (step.kind) {
+      case StepKind::kKernel:
+        for (size_t device = 0; device < devices(); ++device) run_kernel(prepared, index, device, train_step);
+        prepared.collectives->progress();
+        break;
+      case StepKind::kSlice:
+        for (const PreparedStep& slice : prepared.steps[index])
+          copy_runs(slice.runs,
+                    size_of(prepared.entry.values[static_cast<size_t>(step.inputs[0])].type.dtype),
+                    slice.operands[0], slice.results[0]);
+        break;
+      case StepKind::kStart:
+        prepared.collectives->start(index);
+        break;
+      case StepKind::kWait:
+        prepared.collectives->wait(static_cast<size_t>(step.started));
+        break;
+    }
+  } catch (const RunError& error) {
+    throw RunError(located(prepared.entry, step, train_step, error.what()));
+  }
+}
+
+void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
+  PreparedStep& ready = prepared.steps[index][device];
+  ready.flops = ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step});
+  if (!options_.check_finite) return;
+  for (const ValueId value : prepared.entry.steps[index].outputs)
+    require_finite(prepared.entry.values[static_cast<size_t>(value)], part(prepared.entry, value, device));
+}
+
+LocalPart Executor::part(const EntryPoint& entry, ValueId value, size_t device) const {
+  const Place place = place_of(entry, value, comm_.mesh(), comm_.devices()[device]);
+  return {place.type, place.box, arenas_[device].at(place.offset)};
+}
+
+LocalPart Executor::variable(size_t index, size_t device) const {
+  const ProgramVariable& variable = program_.variables[index];
+  return {variable.decl.type,
+          local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
+          arenas_[device].at(variable.offset)};
+}
+
+std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
+  const Loaded& prepared = loaded(entry);
+  const size_t count = entry.steps.size();
+  std::vector<int64_t> most(3 * count), total(count);  // flops, elements, bytes
+  for (size_t i = 0; i < count; ++i) {
+    for (const PreparedStep& step : prepared.steps[i]) {
+      most[i] = std::max(most[i], step.flops);
+      total[i] += step.flops;
+    }
+    if (entry.steps[i].kind != StepKind::kStart) continue;
+    const StepCount moved = prepared.collectives->count(i);
+    most[count + i] = moved.elements;
+    most[2 * count + i] = moved.bytes_sent;
+  }
+  comm_.processes().maximum(most);
+  comm_.processes().sum(total);
+  std::vector<StepCount> counts;
+  for (size_t i = 0; i < count; ++i)
+    counts.push_back({most[i], total[i], most[count + i], most[2 * count + i]});
+  return counts;
+}
+
+}  // namespace mtfc

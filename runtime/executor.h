@@ -1,0 +1,79 @@
+#pragma once
+// Executes a program on the devices of this process: one, under MPI, or the whole mesh in lockstep.
+//
+// Everything is prepared when an entry point first runs (kernels, collectives, the arena); nothing is
+// allocated within a step. In lockstep, step k runs on every device before step k+1.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cost.h"
+#include "core/program.h"
+#include "runtime/arena.h"
+#include "runtime/comm.h"
+
+namespace mtfc {
+
+struct ExecutorOptions {
+  uint64_t seed = 0;
+  bool check_finite = false;  // stop at the first NaN or infinity that a kernel gives
+};
+
+/// A device's part of a value: `box` of the global tensor, dense and row-major at `data`.
+struct LocalPart {
+  TensorType type;  // global
+  Box box;
+  std::byte* data = nullptr;
+  int64_t elements() const { return mtfc::elements(box); }
+};
+
+class Executor {
+ public:
+  /// Both must outlive it; so must the entry points of the program, which are named by reference below.
+  /// Throws RunError where memory does not suffice.
+  Executor(const Program& program, Comm& comm, ExecutorOptions options = {});
+  ~Executor();
+
+  const Program& program() const { return program_; }
+  Comm& comm() { return comm_; }
+  /// Devices of this process; `device` below counts them from 0.
+  size_t devices() const { return comm_.devices().size(); }
+
+  /// Prepares `entry` where that has not been done. Every rank must call it for the same entry points in the
+  /// same order.
+  void load(const EntryPoint& entry);
+  /// Runs `entry` once, at training step `step` (a key of random numbers). A RunError of a kernel gains the
+  /// names of the operation and the step.
+  void run(const EntryPoint& entry, int64_t step);
+
+  /// Where a value lies. Inputs are to be filled before each run; outputs hold until another entry point
+  /// runs.
+  LocalPart part(const EntryPoint& entry, ValueId value, size_t device) const;
+  LocalPart variable(size_t index, size_t device) const;
+
+  /// What the last run of `entry` counted, step by step: the largest of any device, totals over all. Every
+  /// rank must call it.
+  std::vector<StepCount> counts(const EntryPoint& entry);
+
+  /// Called after every step with its index and the seconds it took, where set; for timelines and reports.
+  using Observer = std::function<void(const EntryPoint&, size_t step, double seconds)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+ private:
+  struct Loaded;
+  Loaded& loaded(const EntryPoint& entry);
+  void run_step(Loaded& loaded, size_t step, int64_t train_step);
+  void run_kernel(Loaded& loaded, size_t step, size_t device, int64_t train_step);
+
+  const Program& program_;
+  Comm& comm_;
+  ExecutorOptions options_;
+  std::vector<Arena> arenas_;                    // one per device of this process
+  std::vector<std::unique_ptr<Loaded>> loaded_;  // by position in the program
+  Observer observer_;
+};
+
+}  // namespace mtfc

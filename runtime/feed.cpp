@@ -1,0 +1,221 @@
+#include "runtime/feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "core/error.h"
+#include "runtime/stored_values.h"
+
+namespace mtfc {
+namespace {
+
+// The finalizer of splitmix64: a counter-based generator, so that any element can be drawn alone.
+uint64_t mixed(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// In (0, 1), from the upper bits.
+double unit(uint64_t bits) {
+  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
+
+double draw(const RandomSource& source, uint64_t key, int64_t index) {
+  const uint64_t first = mixed(key ^ mixed(2 * static_cast<uint64_t>(index)));
+  if (source.kind == RandomKind::kNormal) {
+    const uint64_t second = mixed(key ^ mixed(2 * static_cast<uint64_t>(index) + 1));
+    return std::sqrt(-2 * std::log(unit(first))) * std::cos(2 * std::numbers::pi * unit(second));
+  }
+  const double value = source.low + unit(first) * (source.high - source.low);
+  return source.kind == RandomKind::kInteger ? std::floor(value) : value;
+}
+
+template <typename Element>
+void fill_random(const RandomSource& source, uint64_t key, double scale, const Run& run, std::byte* data) {
+  Element* elements = reinterpret_cast<Element*>(data) + run.to;
+  for (int64_t i = 0; i < run.length; ++i)
+    elements[i] = static_cast<Element>(draw(source, key, run.from + i) * scale);
+}
+
+void fill_random(const RandomSource& source, uint64_t key, double scale, DType dtype, const Run& run,
+                 std::byte* data) {
+  switch (dtype) {
+    case DType::kF32:
+      return fill_random<float>(source, key, scale, run, data);
+    case DType::kF64:
+      return fill_random<double>(source, key, scale, run, data);
+    case DType::kI32:
+      return fill_random<int32_t>(source, key, scale, run, data);
+    case DType::kI64:
+      return fill_random<int64_t>(source, key, scale, run, data);
+    case DType::kBool:
+      for (int64_t i = 0; i < run.length; ++i)
+        data[run.to + i] = draw(source, key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
+  }
+}
+
+Box whole(const Dims& dims) {
+  Box box;
+  for (const Dim& dim : dims) box.push_back({0, dim.size});
+  return box;
+}
+
+[[noreturn]] void wrong_shape(const InputData& data, const std::vector<int64_t>& shape,
+                              const TensorType& type) {
+  throw RunError(fmt::format("{}: an array of shape {} can't feed the input '{}' of shape [{}]",
+                             std::get<StoredArray>(data.source).file, shape_text(shape), data.input,
+                             to_string(type.dims)));
+}
+
+}  // namespace
+
+int64_t RowOrder::at(int64_t rows, int64_t position) {
+  Epochs& epochs = by_rows_[rows];
+  const int64_t epoch = position / rows;
+  const size_t slot = static_cast<size_t>(epoch % 2);
+  if (epochs.number[slot] != epoch) {
+    epochs.number[slot] = epoch;
+    std::vector<int64_t>& order = epochs.order[slot];
+    order.resize(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), 0);
+    const uint64_t key = mixed(mixed(seed_) + static_cast<uint64_t>(epoch));
+    for (uint64_t i = order.size(); i > 1; --i) {
+      const auto j = static_cast<uint64_t>(unit(mixed(key ^ mixed(i))) * static_cast<double>(i));
+      std::swap(order[i - 1], order[std::min(j, i - 1)]);
+    }
+  }
+  return epochs.order[slot][static_cast<size_t>(position % rows)];
+}
+
+Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed)
+    : seed_(seed), order_(seed) {
+  for (const Binding& binding : entry.inputs) {
+    const auto found = std::find_if(data.begin(), data.end(), [&](const InputData& candidate) {
+      return candidate.input == binding.name;
+    });
+    if (found == data.end())
+      throw UserError(fmt::format("the input '{}' has no data", binding.name),
+                      fmt::format("give it with --input {}=…", binding.name));
+    add(executor, entry, binding, *found);
+  }
+}
+
+void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {
+  Source source{std::move(data), entry.values[static_cast<size_t>(binding.value)].type, {}, 0, 0, 1};
+  for (size_t device = 0; device < executor.devices(); ++device)
+    source.slices.push_back({executor.part(entry, binding.value, device), {}});
+  if (std::holds_alternative<StoredArray>(source.data.source)) {
+    place_array(source);
+  } else {
+    const bool fraction = std::get<RandomSource>(source.data.source).kind != RandomKind::kInteger;
+    if (fraction && !is_float(source.type.dtype))
+      throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
+                                 source.data.input, to_string(source.type.dtype)));
+  }
+  // What is iterated over is placed row by row, everything else as a whole.
+  const size_t from = source.rows > 0 ? 1 : 0;
+  const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
+  for (Slice& slice : source.slices) {
+    const Box box(slice.part.box.begin() + static_cast<std::ptrdiff_t>(from), slice.part.box.end());
+    slice.runs = common_runs(dims, whole(dims), dims, box);
+  }
+  sources_.push_back(std::move(source));
+}
+
+void Feed::place_array(Source& source) {
+  const StoredArray& array = std::get<StoredArray>(source.data.source);
+  require_convertible(array, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
+  std::vector<int64_t> shape = array.shape;
+  if (source.data.rows) {
+    const auto [begin, end] = *source.data.rows;
+    if (shape.empty() || begin < 0 || begin > end || end > shape[0])
+      throw RunError(fmt::format("{}: rows {}:{} are not in an array of shape {}", array.file, begin, end,
+                                 shape_text(shape)));
+    source.first_row = begin;
+    shape[0] = end - begin;
+  }
+  for (size_t i = 1; i < shape.size(); ++i) source.row_elements *= shape[i];
+  const std::vector<int64_t> wanted = shape_of(source.type.dims);
+  if (shape == wanted) return;
+  if (shape.size() != wanted.size() || shape.empty() ||
+      !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1))
+    wrong_shape(source.data, shape, source.type);
+  if (shape[0] < wanted[0])
+    throw RunError(fmt::format("{}: {} rows are too few for the input '{}', which takes {} at a time",
+                               array.file, shape[0], source.data.input, wanted[0]));
+  source.rows = shape[0];
+}
+
+void Feed::fill_training(int64_t step) {
+  for (const Source& source : sources_) fill(source, step, true);
+}
+
+void Feed::fill_evaluation(int64_t batch) {
+  for (const Source& source : sources_) fill(source, batch, false);
+}
+
+void Feed::fill(const Source& source, int64_t step, bool training) {
+  const DType dtype = source.type.dtype;
+  const StoredArray* array = std::get_if<StoredArray>(&source.data.source);
+  const uint64_t key = mixed(mixed(mixed(seed_) + 2 * static_cast<uint64_t>(step) + (training ? 0 : 1)) ^
+                             hash_bytes(source.data.input));
+  for (const Slice& slice : source.slices) {
+    if (source.rows > 0) {
+      fill_rows(source, slice, step, training);
+      continue;
+    }
+    for (const Run& run : slice.runs) {
+      if (array)
+        copy_stored(*array, source.first_row * source.row_elements + run.from, run.length, source.data.scale,
+                    dtype, slice.part.data + run.to * size_of(dtype));
+      else
+        fill_random(std::get<RandomSource>(source.data.source), key, source.data.scale, dtype, run,
+                    slice.part.data);
+    }
+  }
+}
+
+void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, bool training) {
+  const StoredArray& array = std::get<StoredArray>(source.data.source);
+  const int64_t size = size_of(source.type.dtype);
+  const Interval held = slice.part.box[0];
+  std::byte* to = slice.part.data;
+  for (int64_t i = held.begin; i < held.end; ++i) {
+    const int64_t position = step * source.batch() + i;
+    const int64_t row =
+        source.first_row + (training ? order_.at(source.rows, position) : position % source.rows);
+    for (const Run& run : slice.runs)
+      copy_stored(array, row * source.row_elements + run.from, run.length, source.data.scale,
+                  source.type.dtype, to + run.to * size);
+    to += slice.part.elements() / held.size() * size;
+  }
+}
+
+std::optional<int64_t> Feed::evaluation_batches() const {
+  std::optional<int64_t> batches;
+  for (const Source& source : sources_)
+    if (source.rows > 0) batches = std::min(batches.value_or(INT64_MAX), source.rows / source.batch());
+  return batches;
+}
+
+int64_t Feed::rows_left_out() const {
+  int64_t left = 0;
+  const int64_t batches = evaluation_batches().value_or(0);
+  for (const Source& source : sources_)
+    if (source.rows > 0) left = std::max(left, source.rows - batches * source.batch());
+  return left;
+}
+
+int64_t Feed::batch() const {
+  for (const Source& source : sources_)
+    if (source.rows > 0) return source.batch();
+  return sources_.empty() ? 1 : sources_.front().batch();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,81 @@
+#pragma once
+// Fills the inputs of an entry point before each run: every device the slices it owns, and nothing else.
+//
+// A source of the input's own shape is fed every time. One with more rows is iterated over: in training, row
+// i of step s is at position p = s*batch + i, and is row `permutation(seed, p div n)[p mod n]` of the n
+// stored ones, the same for all inputs of equal n; in evaluation rows come in order. Random sources depend on
+// the seed, the step, the input's name and the global position of an element. So every layout sees the same
+// data.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data.h"
+#include "core/program.h"
+#include "core/relayout.h"
+#include "runtime/executor.h"
+
+namespace mtfc {
+
+/// The orders in which the rows of finite sources come, one per epoch.
+class RowOrder {
+ public:
+  explicit RowOrder(uint64_t seed) : seed_(seed) {}
+  /// The row at `position` of the endless sequence of epochs of `rows` rows.
+  int64_t at(int64_t rows, int64_t position);
+
+ private:
+  struct Epochs {  // the two that were asked for last: a batch may lie in both
+    int64_t number[2] = {-1, -1};
+    std::vector<int64_t> order[2];
+  };
+  uint64_t seed_;
+  std::map<int64_t, Epochs> by_rows_;
+};
+
+class Feed {
+ public:
+  /// Throws UserError for an input of `entry` without data, RunError for data that does not fit. `executor`
+  /// must outlive it.
+  Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed);
+
+  /// The inputs of training step `step`, counted from 0.
+  void fill_training(int64_t step);
+  /// The inputs of batch `batch` of an evaluation.
+  void fill_evaluation(int64_t batch);
+  /// Whole batches in the shortest finite source; nothing where all are endless.
+  std::optional<int64_t> evaluation_batches() const;
+  /// Rows of the longest source that evaluation_batches() batches leave out.
+  int64_t rows_left_out() const;
+  /// Rows of a batch: the size of the first dimension of the inputs that are iterated over, or 1.
+  int64_t batch() const;
+
+ private:
+  struct Slice {  // of one device
+    LocalPart part;
+    std::vector<Run>
+        runs;  // of one row, or of everything; from the stored or global positions to the local ones
+  };
+  struct Source {
+    InputData data;
+    TensorType type;
+    std::vector<Slice> slices;
+    int64_t first_row = 0;
+    int64_t rows = 0;  // to iterate over; 0: the same or random every time
+    int64_t row_elements = 1;
+    int64_t batch() const { return type.dims.empty() ? 1 : type.dims[0].size; }
+  };
+  void add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data);
+  static void place_array(Source& source);
+  void fill(const Source& source, int64_t step, bool training);
+  void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
+
+  uint64_t seed_;
+  RowOrder order_;
+  std::vector<Source> sources_;
+};
+
+}  // namespace mtfc

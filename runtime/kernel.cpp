@@ -1,0 +1,30 @@
+#include "runtime/kernel.h"
+
+#include <map>
+
+#include "core/error.h"
+
+namespace mtfc {
+
+#define MTFC_ENTRY(name) extern const KernelDef k_##name##_kernel;
+#include "op_list.inc"
+#undef MTFC_ENTRY
+
+std::vector<int64_t> LocalTensor::extents() const {
+  std::vector<int64_t> extents;
+  for (const Interval& interval : box) extents.push_back(interval.size());
+  return extents;
+}
+
+const KernelDef& kernel_named(std::string_view op) {
+  static const std::map<std::string, const KernelDef*, std::less<>> kernels = {
+#define MTFC_ENTRY(name) {#name, &k_##name##_kernel},
+#include "op_list.inc"
+#undef MTFC_ENTRY
+  };
+  const auto found = kernels.find(op);
+  if (found == kernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
+  return *found->second;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,40 @@
+#include <limits>
+#include <type_traits>
+
+#include "runtime/elementwise.h"
+
+namespace mtfc {
+
+namespace {
+
+/// Floats are cut towards zero; what an integer can't hold becomes its nearest, and not-a-number 0.
+template <typename To>
+struct Conversion {
+  template <typename From>
+  To operator()(From x) const {
+    if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
+      // -min is a power of two, so exact in From; the largest integer itself may not be.
+      constexpr From limit = -static_cast<From>(std::numeric_limits<To>::min());
+      if (x != x) return 0;
+      if (x >= limit) return std::numeric_limits<To>::max();
+      if (x < -limit) return std::numeric_limits<To>::min();
+    }
+    return static_cast<To>(x);
+  }
+};
+
+}  // namespace
+
+extern const KernelDef k_cast_kernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          const DType from = site.operands[0].type.dtype, to = site.results[0].type.dtype;
+          return prepare_elementwise(site, dispatch(AllTypes{}, from, [to]<typename From>() -> TileFunction {
+                                       return dispatch(AllTypes{}, to, []<typename To>() -> TileFunction {
+                                         return Tile<Conversion<To>, From>::run;
+                                       });
+                                     }));
+        },
+};
+
+}  // namespace mtfc

@@ -1,0 +1,9 @@
+#include "runtime/relabel.h"
+
+namespace mtfc {
+
+extern const KernelDef k_identity_kernel = {
+    .prepare = prepare_relabel,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,28 @@
+#include "runtime/dtypes.h"
+#include "runtime/kernel.h"
+
+namespace mtfc {
+
+namespace {
+
+/// Global indices: a device that holds a part of the dimension does not start at 0.
+template <typename T>
+Kernel prepare(Interval held) {
+  return [held](const KernelRun& run) -> int64_t {
+    T* result = reinterpret_cast<T*>(run.results[0]);
+    for (int64_t i = held.begin; i < held.end; ++i) *result++ = static_cast<T>(i);
+    return 0;
+  };
+}
+
+}  // namespace
+
+extern const KernelDef k_range_kernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          return dispatch(Numbers{}, site.results[0].type.dtype,
+                          [&]<typename T>() -> Kernel { return prepare<T>(site.results[0].box[0]); });
+        },
+};
+
+}  // namespace mtfc

@@ -1,0 +1,9 @@
+#include "runtime/relabel.h"
+
+namespace mtfc {
+
+extern const KernelDef k_rename_kernel = {
+    .prepare = prepare_relabel,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,9 @@
+#include "runtime/relabel.h"
+
+namespace mtfc {
+
+extern const KernelDef k_transpose_kernel = {
+    .prepare = prepare_spread,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,228 @@
+#include "runtime/processes.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "core/error.h"
+#include "runtime/mpi_calls.h"
+
+namespace mtfc {
+namespace {
+
+// Where a rank runs, as ranks tell each other.
+struct Spot {
+  uint64_t node = 0;
+  cpu_set_t cores;  // it may use; launchers bind ranks to some of the node's
+};
+
+Spot own_spot() {
+  Spot spot;
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  spot.node = hash_bytes(name);
+  CPU_ZERO(&spot.cores);
+  if (sched_getaffinity(0, sizeof spot.cores, &spot.cores) != 0) CPU_SET(0, &spot.cores);
+  return spot;
+}
+
+std::string rank_list(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  throw RunError(fmt::format("{} failed: {}", call, std::string(text, static_cast<size_t>(length))));
+}
+
+void wait_for(MPI_Request& request, bool yield) {
+  for (int done = 0;;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) return;
+    if (yield) sched_yield();
+  }
+}
+
+uint64_t hash_bytes(std::string_view bytes) {
+  uint64_t hash = 14695981039346656037ULL;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+struct Processes::State {
+  MPI_Comm comm = MPI_COMM_NULL;
+  bool started = false;  // by us, so that it is ours to end
+};
+
+Processes::Processes() {
+  const Spot own = own_spot();
+  cores_ = std::max(1, CPU_COUNT(&own.cores));
+}
+Processes::Processes(Processes&&) noexcept = default;
+Processes Processes::alone() {
+  return {};
+}
+
+Processes Processes::start() {
+  Processes processes;
+  processes.state_ = std::make_unique<State>();
+  int initialized = 0, provided = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (!initialized) {
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    processes.state_->started = true;
+  }
+  processes.state_->comm = MPI_COMM_WORLD;
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &processes.rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes.size_), "MPI_Comm_size");
+  processes.find_neighbours();
+  return processes;
+}
+
+// Names instead of MPI_Comm_split_type: making a communicator blocks, and is a hundred times as slow.
+void Processes::find_neighbours() {
+  ranks_on_node_ = size_;
+  const Spot own = own_spot();
+  std::vector<Spot> spots(static_cast<size_t>(size_));
+  all_gather(&own, sizeof own, spots.data());
+  cpu_set_t cores = own.cores;
+  ranks_on_node_ = 0;
+  for (const Spot& spot : spots) {
+    if (spot.node != own.node) continue;
+    ++ranks_on_node_;
+    CPU_OR(&cores, &cores, &spot.cores);
+  }
+  cores_ = std::max(1, CPU_COUNT(&cores));
+}
+
+Processes::~Processes() {
+  // While an error unwinds, the other ranks are still at work, and MPI_Finalize would wait for them.
+  if (!state_ || !state_->started || std::uncaught_exceptions() > 0) return;
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Finalize();
+}
+
+void Processes::barrier() {
+  if (!state_) return;
+  MPI_Request request;
+  check_mpi(MPI_Ibarrier(state_->comm, &request), "MPI_Ibarrier");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::broadcast(std::string& bytes) {
+  if (!state_) return;
+  uint64_t length = bytes.size();
+  MPI_Request request;
+  check_mpi(MPI_Ibcast(&length, 1, MPI_UINT64_T, 0, state_->comm, &request), "MPI_Ibcast");
+  wait_for(request, oversubscribed());
+  bytes.resize(length);
+  check_mpi(MPI_Ibcast_c(bytes.data(), static_cast<MPI_Count>(length), MPI_BYTE, 0, state_->comm, &request),
+            "MPI_Ibcast_c");
+  wait_for(request, oversubscribed());
+}
+
+int64_t Processes::maximum(int64_t value) {
+  maximum(std::span<int64_t>(&value, 1));
+  return value;
+}
+
+void Processes::maximum(std::span<int64_t> values) {
+  if (!state_) return;
+  MPI_Request request;
+  check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
+                             MPI_MAX, state_->comm, &request),
+            "MPI_Iallreduce_c");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::sum(std::span<int64_t> values) {
+  if (!state_) return;
+  MPI_Request request;
+  check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
+                             MPI_SUM, state_->comm, &request),
+            "MPI_Iallreduce_c");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::all_gather(const void* own, size_t bytes, void* all) {
+  if (!state_) {
+    std::memcpy(all, own, bytes);
+    return;
+  }
+  MPI_Request request;
+  const auto count = static_cast<MPI_Count>(bytes);
+  check_mpi(MPI_Iallgather_c(own, count, MPI_BYTE, all, count, MPI_BYTE, state_->comm, &request),
+            "MPI_Iallgather_c");
+  wait_for(request, oversubscribed());
+}
+
+std::vector<uint64_t> Processes::all_gather(uint64_t value) {
+  std::vector<uint64_t> values(static_cast<size_t>(size_));
+  all_gather(&value, sizeof value, values.data());
+  return values;
+}
+
+std::vector<std::string> Processes::gather(const std::string& bytes) {
+  if (!state_) return {bytes};
+  const std::vector<uint64_t> lengths = all_gather(bytes.size());
+  std::vector<MPI_Count> counts;
+  std::vector<MPI_Aint> offsets;
+  MPI_Aint total = 0;
+  for (const uint64_t length : lengths) {
+    counts.push_back(static_cast<MPI_Count>(length));
+    offsets.push_back(total);
+    total += static_cast<MPI_Aint>(length);
+  }
+  std::string all(speaks() ? static_cast<size_t>(total) : 0, '\0');
+  MPI_Request request;
+  check_mpi(MPI_Igatherv_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, all.data(),
+                           counts.data(), offsets.data(), MPI_BYTE, 0, state_->comm, &request),
+            "MPI_Igatherv_c");
+  wait_for(request, oversubscribed());
+  std::vector<std::string> parts;
+  if (speaks())
+    for (size_t i = 0; i < counts.size(); ++i)
+      parts.push_back(all.substr(static_cast<size_t>(offsets[i]), static_cast<size_t>(counts[i])));
+  return parts;
+}
+
+void Processes::require_equal(std::string_view what, std::string_view bytes) {
+  const std::vector<uint64_t> hashes = all_gather(hash_bytes(bytes));
+  std::vector<int> others;
+  for (size_t i = 1; i < hashes.size(); ++i)
+    if (hashes[i] != hashes[0]) others.push_back(static_cast<int>(i));
+  if (others.empty()) return;
+  throw RunError(fmt::format("{} {} another {} than rank 0", rank_list(others),
+                             others.size() == 1 ? "has" : "have", what));
+}
+
+void Processes::require_success(const std::string& message) {
+  const int64_t none = size_;
+  const int64_t first = -maximum(message.empty() ? -none : -static_cast<int64_t>(rank_));
+  if (first == none) return;
+  // Rank 0 collects, so that all throw the same words.
+  std::vector<std::string> messages = gather(message);
+  std::string text = speaks() ? messages[static_cast<size_t>(first)] : "";
+  broadcast(text);
+  throw RunError(size_ > 1 ? fmt::format("rank {}: {}", first, text) : text);
+}
+
+void Processes::abort(int code) {
+  if (state_) MPI_Abort(state_->comm, code);
+  std::_Exit(code);
+}
+
+}  // namespace mtfc

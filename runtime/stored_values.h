@@ -1,0 +1,28 @@
+#pragma once
+// From stored arrays (core/data.h), whose bytes may be in either order and at any alignment, to elements as
+// programs hold them.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/data.h"
+#include "core/shape.h"
+
+namespace mtfc {
+
+/// Throws RunError, naming the file and `what` is to be filled, where the array's values are not of a kind
+/// that `dtype` can hold: a fraction in an integer, a number in a bool.
+void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what);
+
+/// Writes the `count` elements from position `first` of the array, times `scale`, to `to`. Throws RunError
+/// for an integer that does not fit.
+void copy_stored(const StoredArray& array, int64_t first, int64_t count, double scale, DType dtype,
+                 std::byte* to);
+
+/// `[9000, 28, 28]`.
+std::string shape_text(const std::vector<int64_t>& shape);
+std::vector<int64_t> shape_of(const Dims& dims);
+
+}  // namespace mtfc

@@ -1,0 +1,35 @@
+// Tests that run on several ranks: every rank runs all of them, and the exit code is the worst of any.
+
+#define DOCTEST_CONFIG_IMPLEMENT
+#include "scripts/mpi_test_main.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace mtfc {
+namespace {
+
+std::optional<Processes> processes;
+
+}  // namespace
+
+Processes& test_processes() {
+  return *processes;
+}
+
+}  // namespace mtfc
+
+int main(int argc, char** argv) {
+  mtfc::processes.emplace(mtfc::Processes::start());
+  doctest::Context context(argc, argv);
+  const std::string prefix = "rank " + std::to_string(mtfc::processes->rank()) + ": ";
+  if (!mtfc::processes->speaks()) context.setOption("quiet", true);
+  const int code = context.run();
+  if (code != 0) std::fprintf(stderr, "%sfailed\n", prefix.c_str());
+  const int worst = static_cast<int>(mtfc::processes->maximum(code));
+  mtfc::processes.reset();
+  return worst;
+}
