@@ -1,0 +1,146 @@
+#include "formats/idx.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/error.h"
+#include "formats/mapped_file.h"
+
+namespace mtfc {
+namespace {
+
+// Deflate shrinks by at most 1032 to 1.
+constexpr size_t kMostExpansion = 1032;
+
+std::optional<StoredType> stored_type(std::byte code) {
+  switch (std::to_integer<int>(code)) {
+    case 0x08: return StoredType::kU8;
+    case 0x09: return StoredType::kI8;
+    case 0x0B: return StoredType::kI16;
+    case 0x0C: return StoredType::kI32;
+    case 0x0D: return StoredType::kF32;
+    case 0x0E: return StoredType::kF64;
+    default: return std::nullopt;
+  }
+}
+
+// Bytes of a file one after the other, plain or unpacked. `read` fills as much of its buffer as there is.
+using ByteSource = std::function<size_t(std::byte* to, size_t count)>;
+
+StoredArray read_header(const ByteSource& read, const std::string& file) {
+  std::byte magic[4];
+  if (read(magic, 4) != 4 || magic[0] != std::byte{0} || magic[1] != std::byte{0})
+    throw RunError(file + ": not an IDX file");
+  const std::optional<StoredType> type = stored_type(magic[2]);
+  if (!type) throw RunError(fmt::format("{}: IDX type {:#04x} is not known", file, std::to_integer<int>(magic[2])));
+  StoredArray array;
+  array.file = file;
+  array.type = *type;
+  array.big_endian = size_of(*type) > 1;
+  for (int i = 0; i < std::to_integer<int>(magic[3]); ++i) {
+    std::byte size[4];
+    if (read(size, 4) != 4) throw RunError(file + ": the IDX header is cut off");
+    int64_t value = 0;
+    for (const std::byte byte : size) value = value << 8 | std::to_integer<int64_t>(byte);
+    array.shape.push_back(value);
+  }
+  return array;
+}
+
+// Bytes of all elements, at most `most`.
+size_t promised_bytes(const StoredArray& array, size_t most) {
+  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return 0;
+  int64_t bytes = size_of(array.type);
+  for (const int64_t size : array.shape)
+    if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > static_cast<int64_t>(most))
+      throw RunError(array.file + ": the file is shorter than its IDX header says");
+  return static_cast<size_t>(bytes);
+}
+
+StoredArray read_plain(const std::shared_ptr<const MappedFile>& file, const std::string& path) {
+  const std::span<const std::byte> bytes = file->bytes();
+  size_t at = 0;
+  StoredArray array = read_header(
+      [&](std::byte* to, size_t count) {
+        count = std::min(count, bytes.size() - at);
+        std::memcpy(to, bytes.data() + at, count);
+        at += count;
+        return count;
+      },
+      path);
+  const size_t promised = promised_bytes(array, bytes.size() - at);
+  if (promised > bytes.size() - at) throw RunError(path + ": the file is shorter than its IDX header says");
+  if (promised < bytes.size() - at) throw RunError(path + ": the file is longer than its IDX header says");
+  array.data = bytes.data() + at;
+  array.owner = file;
+  return array;
+}
+
+class GzipReader {
+ public:
+  explicit GzipReader(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+    if (!file_) throw RunError(path + ": can't be opened");
+  }
+  ~GzipReader() { gzclose(file_); }
+  GzipReader(const GzipReader&) = delete;
+  GzipReader& operator=(const GzipReader&) = delete;
+
+  size_t read(std::byte* to, size_t count) {
+    size_t done = 0;
+    while (done < count) {
+      constexpr size_t kMost = size_t{1} << 30;  // gzread counts in int
+      const int got = gzread(file_, to + done, static_cast<unsigned>(std::min(count - done, kMost)));
+      if (got < 0) fail();
+      if (got == 0) break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+  /// Reads on to the end of the file, where its checksum is verified.
+  void expect_end() {
+    std::byte more;
+    if (read(&more, 1) != 0) throw RunError(path_ + ": the file is longer than its IDX header says");
+    int code = Z_OK;
+    gzerror(file_, &code);
+    if (code != Z_OK && code != Z_STREAM_END) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() {
+    int code = Z_OK;
+    const char* message = gzerror(file_, &code);
+    throw RunError(fmt::format("{}: broken gzip data ({})", path_, code == Z_BUF_ERROR ? "cut off" : message));
+  }
+  std::string path_;
+  gzFile file_;
+};
+
+StoredArray read_compressed(const MappedFile& file, const std::string& path) {
+  GzipReader gzip(path);
+  StoredArray array = read_header([&](std::byte* to, size_t count) { return gzip.read(to, count); }, path);
+  const size_t promised = promised_bytes(array, file.bytes().size() * kMostExpansion);
+  const auto data = std::make_shared<std::vector<std::byte>>(promised);
+  if (gzip.read(data->data(), promised) != promised)
+    throw RunError(path + ": the file is shorter than its IDX header says");
+  gzip.expect_end();
+  array.data = data->data();
+  array.owner = data;
+  return array;
+}
+
+}  // namespace
+
+StoredArray read_idx(const std::string& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  const std::span<const std::byte> bytes = file->bytes();
+  const bool compressed = bytes.size() >= 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
+  return compressed ? read_compressed(*file, path) : read_plain(file, path);
+}
+
+}  // namespace mtfc

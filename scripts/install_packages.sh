@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that mtfc needs and that are missing. Works as root or with sudo.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libfmt-dev libopenblas-openmp-dev
+          mpich libmpich-dev doctest-dev zlib1g-dev "$@")
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+echo "Installing ${missing[*]}"
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "error: installing packages takes root or sudo" >&2; exit 1; }
+  root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${root[@]}" apt-get -qq update
+"${root[@]}" apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
