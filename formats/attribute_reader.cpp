@@ -25,22 +25,32 @@ std::optional<AttributeValue> read_renaming(const Cursor& at, const ModelScope& 
 
 std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType type, const ModelScope& scope) {
   switch (type) {
-    case AttributeType::kFlag: return wrapped(at.flag());
-    case AttributeType::kInteger: return wrapped(read_integer(at, scope.lookup()));
-    case AttributeType::kNumber: return wrapped(read_real(at, scope.lookup()));
-    case AttributeType::kText: return wrapped(at.string());
-    case AttributeType::kDType: return wrapped(read_dtype(at));
-    case AttributeType::kDim: return wrapped(read_dim(at, scope));
-    case AttributeType::kDims: return wrapped(read_dims(at, scope, false));
-    case AttributeType::kOver: return wrapped(read_dims(at, scope, true));
-    case AttributeType::kRenaming: return read_renaming(at, scope);
+    case AttributeType::kFlag:
+      return wrapped(at.flag());
+    case AttributeType::kInteger:
+      return wrapped(read_integer(at, scope.lookup()));
+    case AttributeType::kNumber:
+      return wrapped(read_real(at, scope.lookup()));
+    case AttributeType::kText:
+      return wrapped(at.string());
+    case AttributeType::kDType:
+      return wrapped(read_dtype(at));
+    case AttributeType::kDim:
+      return wrapped(read_dim(at, scope));
+    case AttributeType::kDims:
+      return wrapped(read_dims(at, scope, false));
+    case AttributeType::kOver:
+      return wrapped(read_dims(at, scope, true));
+    case AttributeType::kRenaming:
+      return read_renaming(at, scope);
   }
   throw InternalError("an attribute type is not known");
 }
 
 }  // namespace
 
-std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature, const ModelScope& scope) {
+std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature,
+                                          const ModelScope& scope) {
   const size_t before = at.sink().error_count();
   std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
   for (const AttributeSpec& spec : signature.attributes) keys.emplace_back(spec.name);

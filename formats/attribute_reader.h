@@ -12,6 +12,7 @@ namespace mtfc {
 
 /// The attributes among the keys of the operation at `at`; errors, and nothing, for a key that is neither an
 /// attribute nor one every operation has, for a value of another type and for a required one that is missing.
-std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature, const ModelScope& scope);
+std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature,
+                                          const ModelScope& scope);
 
 }  // namespace mtfc

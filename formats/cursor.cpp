@@ -79,7 +79,8 @@ std::optional<Cursor> Cursor::require(std::string_view key) const {
   return found;
 }
 
-bool Cursor::check_keys(const std::vector<std::string>& known, const std::vector<std::string>& unsupported) const {
+bool Cursor::check_keys(const std::vector<std::string>& known,
+                        const std::vector<std::string>& unsupported) const {
   if (!is(JsonKind::kObject)) {
     expected("an object");
     return false;

@@ -1,6 +1,6 @@
 #pragma once
-// A place in a JSON file: the value there, the file and the pointer to it. Typed access records what is wrong in a
-// shared sink and returns nothing, so that the reader can go on and report the next mistake too.
+// A place in a JSON file: the value there, the file and the pointer to it. Typed access records what is wrong
+// in a shared sink and returns nothing, so that the reader can go on and report the next mistake too.
 
 #include <cstdint>
 #include <optional>
@@ -47,9 +47,10 @@ class Cursor {
   std::optional<Cursor> require(std::string_view key) const;
   Cursor item(size_t index) const;
 
-  /// An error for every key that is not in `known`; one of `unsupported` is called that. False, with an error,
-  /// where the value is no object.
-  bool check_keys(const std::vector<std::string>& known, const std::vector<std::string>& unsupported = {}) const;
+  /// An error for every key that is not in `known`; one of `unsupported` is called that. False, with an
+  /// error, where the value is no object.
+  bool check_keys(const std::vector<std::string>& known,
+                  const std::vector<std::string>& unsupported = {}) const;
 
  private:
   Cursor(const JsonValue& value, const std::string& file, DiagnosticSink& sink, std::string pointer)

@@ -57,7 +57,8 @@ bool is_option(std::string_view part) {
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
 }
 
-// Names of files and calls in expressions may contain commas: a part that is no option belongs to the one before.
+// Names of files and calls in expressions may contain commas: a part that is no option belongs to the one
+// before.
 void SpecReader::take_apart() {
   size_t start = 0;
   bool first = true;
@@ -80,9 +81,8 @@ void SpecReader::check_options(const std::vector<std::string>& known) const {
     const std::string& key = options_[i].key;
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string near = did_you_mean(key, known);
-      fail(fmt::format("'{}' is no option of this source", key), near.empty() && !known.empty()
-                                       ? fmt::format("options are {}", fmt::join(known, ", "))
-                                       : near);
+      fail(fmt::format("'{}' is no option of this source", key),
+           near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
     }
     for (size_t j = 0; j < i; ++j)
       if (options_[j].key == key) fail(fmt::format("'{}' is given twice", key));
@@ -139,7 +139,8 @@ RandomSource SpecReader::random(const std::string& kind) const {
   }
   if (kind != "uniform" && kind != "int") {
     const std::string near = did_you_mean(kind, kinds);
-    fail(fmt::format("unknown distribution '{}'", kind), near.empty() ? "known are normal, uniform and int" : near);
+    fail(fmt::format("unknown distribution '{}'", kind),
+         near.empty() ? "known are normal, uniform and int" : near);
   }
   check_options({"lo", "hi", "scale"});
   source.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
@@ -170,7 +171,8 @@ InputData SpecReader::read() {
     read_array(data, prefix == "idx" ? read_idx(rest) : read_npy(source_));
   } else {
     const std::string near = did_you_mean(prefix, {"random", "idx", "text", "tokens"});
-    fail(fmt::format("unknown source '{}'", source_), near.empty() ? fmt::format("expected {}", kForms) : near);
+    fail(fmt::format("unknown source '{}'", source_),
+         near.empty() ? fmt::format("expected {}", kForms) : near);
   }
   data.scale = real("scale", 1);
   return data;

@@ -1,7 +1,8 @@
 #pragma once
 // The sources of data of `--input NAME=SPEC` and of a model's `data`:
 //   FILE.npy   idx:FILE[.gz]   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=
-// then, for files, `,rows=A:B` (either end may be left out) and, for any, `,scale=X`. Numbers may be expressions.
+// then, for files, `,rows=A:B` (either end may be left out) and, for any, `,scale=X`. Numbers may be
+// expressions.
 
 #include <string>
 
@@ -10,8 +11,8 @@
 
 namespace mtfc {
 
-/// Reads what `spec` says of the input `input`. Throws UserError, located at `--input`, for a malformed spec, and
-/// RunError for a file that is missing or broken.
+/// Reads what `spec` says of the input `input`. Throws UserError, located at `--input`, for a malformed spec,
+/// and RunError for a file that is missing or broken.
 InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup);
 
 }  // namespace mtfc

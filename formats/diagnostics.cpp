@@ -31,7 +31,8 @@ void DiagnosticSink::finish(std::vector<Diagnostic>& warnings) {
     if (errors_.size() > kMostShown) {
       const size_t hidden = errors_.size() - kMostShown;
       errors_.resize(kMostShown);
-      errors_.push_back({{errors_.front().location.file, 0, 0, ""}, fmt::format("… and {} more", hidden), ""});
+      errors_.push_back(
+          {{errors_.front().location.file, 0, 0, ""}, fmt::format("… and {} more", hidden), ""});
     }
     throw UserError(std::move(errors_));
   }

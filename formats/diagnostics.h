@@ -1,6 +1,6 @@
 #pragma once
-// Collects what is wrong with one input file, so that several mistakes are reported in one go. A reader records
-// and goes on as far as it makes sense; finish() throws when an error was recorded.
+// Collects what is wrong with one input file, so that several mistakes are reported in one go. A reader
+// records and goes on as far as it makes sense; finish() throws when an error was recorded.
 
 #include <string>
 #include <vector>

@@ -84,8 +84,8 @@ Number Expression::Machine::run(const Expression& expression, const NameLookup& 
       const NameUse& use = expression.names_[instruction.index];
       const std::optional<Number> value = lookup.find ? lookup.find(use.name) : std::nullopt;
       if (!value)
-        throw ExpressionError{fmt::format("unknown name '{}'", use.name), did_you_mean(use.name, lookup.known),
-                              use.offset};
+        throw ExpressionError{fmt::format("unknown name '{}'", use.name),
+                              did_you_mean(use.name, lookup.known), use.offset};
       stack_.push_back(*value);
     } else if (instruction.code == Code::kAnd || instruction.code == Code::kOr) {
       if (is_true(stack_.back()) == (instruction.code == Code::kOr))
@@ -102,8 +102,11 @@ Number Expression::Machine::run(const Expression& expression, const NameLookup& 
 
 void Expression::Machine::step(const Instruction& instruction) {
   switch (instruction.code) {
-    case Code::kNumber: stack_.push_back(instruction.number); return;
-    case Code::kPlus: return;
+    case Code::kNumber:
+      stack_.push_back(instruction.number);
+      return;
+    case Code::kPlus:
+      return;
     case Code::kNegate: {
       const Number value = pop();
       const int64_t* whole = std::get_if<int64_t>(&value);
@@ -111,8 +114,11 @@ void Expression::Machine::step(const Instruction& instruction) {
                              : Number(-std::get<double>(value)));
       return;
     }
-    case Code::kNot: stack_.push_back(int64_t{!is_true(pop())}); return;
-    case Code::kCompare: return compare(instruction);
+    case Code::kNot:
+      stack_.push_back(int64_t{!is_true(pop())});
+      return;
+    case Code::kCompare:
+      return compare(instruction);
     case Code::kMin:
     case Code::kMax: {
       Number best = pop();
@@ -139,7 +145,8 @@ void Expression::Machine::step(const Instruction& instruction) {
       if (value < 0) fail(instruction, fmt::format("the square root of {}, which is negative", value));
       return stack_.push_back(std::sqrt(value));
     }
-    default: return binary(instruction);
+    default:
+      return binary(instruction);
   }
 }
 
@@ -161,7 +168,7 @@ void Expression::Machine::compare(const Instruction& instruction) {
     const double a = to_double(operands[i]), b = to_double(operands[i + 1]);
     const bool less = whole_a && whole_b ? *whole_a < *whole_b : a < b;
     const bool same = whole_a && whole_b ? *whole_a == *whole_b : a == b;
-    holds = holds && (sign == "==" ? same
+    holds = holds && (sign == "=="   ? same
                       : sign == "!=" ? !same
                       : sign == "<"  ? less
                       : sign == "<=" ? less || same
@@ -172,8 +179,7 @@ void Expression::Machine::compare(const Instruction& instruction) {
 }
 
 Number Expression::Machine::arithmetic(const Instruction& at, const Number& a, const Number& b) const {
-  const bool divides =
-      at.code == Code::kDivide || at.code == Code::kFloorDivide || at.code == Code::kModulo;
+  const bool divides = at.code == Code::kDivide || at.code == Code::kFloorDivide || at.code == Code::kModulo;
   if (divides && to_double(b) == 0) fail(at, "division by zero");
   const int64_t* whole_a = std::get_if<int64_t>(&a);
   const int64_t* whole_b = std::get_if<int64_t>(&b);
@@ -185,9 +191,15 @@ Number Expression::Machine::whole_arithmetic(const Instruction& at, int64_t a, i
   int64_t result = 0;
   bool overflow = false;
   switch (at.code) {
-    case Code::kAdd: overflow = __builtin_add_overflow(a, b, &result); break;
-    case Code::kSubtract: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case Code::kMultiply: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case Code::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Code::kSubtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Code::kMultiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
     case Code::kFloorDivide:
       if (b == -1)
         overflow = __builtin_sub_overflow(int64_t{0}, a, &result);
@@ -198,8 +210,10 @@ Number Expression::Machine::whole_arithmetic(const Instruction& at, int64_t a, i
       if (b != -1) result = a % b;
       if (result != 0 && (result < 0) != (b < 0)) result += b;
       break;
-    case Code::kPower: return whole_power(at, a, b);
-    default: throw InternalError("an operator of expressions is not known");
+    case Code::kPower:
+      return whole_power(at, a, b);
+    default:
+      throw InternalError("an operator of expressions is not known");
   }
   if (overflow) fail(at, "the result is too large for a whole number");
   return result;
@@ -220,24 +234,32 @@ Number Expression::Machine::whole_power(const Instruction& at, int64_t base, int
 
 Number Expression::Machine::real_arithmetic(const Instruction& at, double a, double b) const {
   switch (at.code) {
-    case Code::kAdd: return real(at, a + b);
-    case Code::kSubtract: return real(at, a - b);
-    case Code::kMultiply: return real(at, a * b);
-    case Code::kDivide: return real(at, a / b);
+    case Code::kAdd:
+      return real(at, a + b);
+    case Code::kSubtract:
+      return real(at, a - b);
+    case Code::kMultiply:
+      return real(at, a * b);
+    case Code::kDivide:
+      return real(at, a / b);
     case Code::kFloorDivide: {
       // As Python does it: floor(1.0 / 0.1) would be 10, but 1.0 // 0.1 is 9.
       const double quotient = (a - floor_modulo(a, b)) / b;
       return real(at, std::floor(quotient) + (quotient - std::floor(quotient) > 0.5 ? 1 : 0));
     }
-    case Code::kModulo: return real(at, floor_modulo(a, b));
+    case Code::kModulo:
+      return real(at, floor_modulo(a, b));
     case Code::kPower:
       if (a == 0 && b < 0) fail(at, "division by zero");
       return real(at, std::pow(a, b));
-    default: throw InternalError("an operator of expressions is not known");
+    default:
+      throw InternalError("an operator of expressions is not known");
   }
 }
 
-Number Expression::evaluate(const NameLookup& lookup) const { return Machine().run(*this, lookup); }
+Number Expression::evaluate(const NameLookup& lookup) const {
+  return Machine().run(*this, lookup);
+}
 
 Number evaluate(std::string_view text, const NameLookup& lookup) {
   return Expression::parse(text).evaluate(lookup);

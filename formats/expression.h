@@ -1,8 +1,8 @@
 #pragma once
 // Arithmetic in strings, such as `d_model // heads` or `max(1, 2 * n) ** -0.5`. Numbers,
-// names, + - * / // % **, comparisons, and or not, parentheses, min max ceil floor sqrt, with Python's precedence
-// and meaning: / gives a real number, // and % round down, `and` and `or` stop early and give an operand.
-// Whole numbers are exact; beyond int64_t they are an error.
+// names, + - * / // % **, comparisons, and or not, parentheses, min max ceil floor sqrt, with Python's
+// precedence and meaning: / gives a real number, // and % round down, `and` and `or` stop early and give an
+// operand. Whole numbers are exact; beyond int64_t they are an error.
 
 #include <cstdint>
 #include <functional>
@@ -58,12 +58,26 @@ class Expression {
  private:
   friend class ExpressionParser;
   enum class Code {
-    kNumber, kName, kNegate, kPlus, kNot,
-    kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower,
-    kCompare,         // the last operands by the comparisons of `comparisons`
-    kAnd, kOr,        // keep the operand and jump to `index`, or drop it and go on
-    kMin, kMax,       // of the last `index` operands
-    kCeil, kFloor, kSqrt,
+    kNumber,
+    kName,
+    kNegate,
+    kPlus,
+    kNot,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kFloorDivide,
+    kModulo,
+    kPower,
+    kCompare,  // the last operands by the comparisons of `comparisons`
+    kAnd,
+    kOr,  // keep the operand and jump to `index`, or drop it and go on
+    kMin,
+    kMax,  // of the last `index` operands
+    kCeil,
+    kFloor,
+    kSqrt,
   };
   struct Instruction {
     Code code;

@@ -21,9 +21,15 @@ bool is_one_of(const std::array<std::string_view, N>& list, std::string_view tex
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool continues_name(char c) { return starts_name(c) || is_digit(c); }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool continues_name(char c) {
+  return starts_name(c) || is_digit(c);
+}
 
 }  // namespace
 
@@ -70,7 +76,8 @@ class ExpressionParser {
   void advance();
   void read_number();
   bool at(std::string_view symbol) const {
-    return (kind_ == Token::kSymbol || (kind_ == Token::kName && is_one_of(kWords, symbol))) && token_ == symbol;
+    return (kind_ == Token::kSymbol || (kind_ == Token::kName && is_one_of(kWords, symbol))) &&
+           token_ == symbol;
   }
   bool take(std::string_view symbol) {
     if (!at(symbol)) return false;
@@ -109,7 +116,8 @@ class ExpressionParser {
 };
 
 void ExpressionParser::advance() {
-  while (next_ < text_.size() && (text_[next_] == ' ' || text_[next_] == '\t' || text_[next_] == '\n')) ++next_;
+  while (next_ < text_.size() && (text_[next_] == ' ' || text_[next_] == '\t' || text_[next_] == '\n'))
+    ++next_;
   start_ = next_;
   if (next_ == text_.size()) {
     kind_ = Token::kEnd;
@@ -117,7 +125,8 @@ void ExpressionParser::advance() {
     return;
   }
   const char c = text_[next_];
-  if (is_digit(c) || (c == '.' && next_ + 1 < text_.size() && is_digit(text_[next_ + 1]))) return read_number();
+  if (is_digit(c) || (c == '.' && next_ + 1 < text_.size() && is_digit(text_[next_ + 1])))
+    return read_number();
   if (starts_name(c)) {
     while (next_ < text_.size() && continues_name(text_[next_])) ++next_;
     kind_ = Token::kName;
@@ -158,7 +167,8 @@ void ExpressionParser::read_number() {
     }
   }
   token_ = text_.substr(next_, end - next_);
-  if (end < text_.size() && continues_name(text_[end])) fail(fmt::format("malformed number '{}{}'", token_, text_[end]));
+  if (end < text_.size() && continues_name(text_[end]))
+    fail(fmt::format("malformed number '{}{}'", token_, text_[end]));
   std::from_chars_result read{};
   if (whole) {
     int64_t value = 0;
@@ -302,6 +312,8 @@ void ExpressionParser::call(std::string_view function, size_t offset) {
   result_.code_[emit(code, offset)].index = count;
 }
 
-Expression Expression::parse(std::string_view text) { return ExpressionParser(text).parse(); }
+Expression Expression::parse(std::string_view text) {
+  return ExpressionParser(text).parse();
+}
 
 }  // namespace mtfc

@@ -4,7 +4,6 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -20,13 +19,20 @@ constexpr size_t kMostExpansion = 1032;
 
 std::optional<StoredType> stored_type(std::byte code) {
   switch (std::to_integer<int>(code)) {
-    case 0x08: return StoredType::kU8;
-    case 0x09: return StoredType::kI8;
-    case 0x0B: return StoredType::kI16;
-    case 0x0C: return StoredType::kI32;
-    case 0x0D: return StoredType::kF32;
-    case 0x0E: return StoredType::kF64;
-    default: return std::nullopt;
+    case 0x08:
+      return StoredType::kU8;
+    case 0x09:
+      return StoredType::kI8;
+    case 0x0B:
+      return StoredType::kI16;
+    case 0x0C:
+      return StoredType::kI32;
+    case 0x0D:
+      return StoredType::kF32;
+    case 0x0E:
+      return StoredType::kF64;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -38,7 +44,8 @@ StoredArray read_header(const ByteSource& read, const std::string& file) {
   if (read(magic, 4) != 4 || magic[0] != std::byte{0} || magic[1] != std::byte{0})
     throw RunError(file + ": not an IDX file");
   const std::optional<StoredType> type = stored_type(magic[2]);
-  if (!type) throw RunError(fmt::format("{}: IDX type {:#04x} is not known", file, std::to_integer<int>(magic[2])));
+  if (!type)
+    throw RunError(fmt::format("{}: IDX type {:#04x} is not known", file, std::to_integer<int>(magic[2])));
   StoredArray array;
   array.file = file;
   array.type = *type;
@@ -69,7 +76,7 @@ StoredArray read_plain(const std::shared_ptr<const MappedFile>& file, const std:
   StoredArray array = read_header(
       [&](std::byte* to, size_t count) {
         count = std::min(count, bytes.size() - at);
-        std::memcpy(to, bytes.data() + at, count);
+        std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), count, to);
         at += count;
         return count;
       },
@@ -115,7 +122,8 @@ class GzipReader {
   [[noreturn]] void fail() {
     int code = Z_OK;
     const char* message = gzerror(file_, &code);
-    throw RunError(fmt::format("{}: broken gzip data ({})", path_, code == Z_BUF_ERROR ? "cut off" : message));
+    throw RunError(
+        fmt::format("{}: broken gzip data ({})", path_, code == Z_BUF_ERROR ? "cut off" : message));
   }
   std::string path_;
   gzFile file_;

@@ -69,7 +69,8 @@ std::optional<double> read_fan(const Cursor& at, const TensorType& type, const M
     mode = cursor->string().value_or(mode);
     if (mode != "fan_in" && mode != "fan_out" && mode != "fan_avg") {
       const std::string hint = did_you_mean(mode, {"fan_in", "fan_out", "fan_avg"});
-      cursor->error(fmt::format("unknown mode '{}'", mode), hint.empty() ? "modes are fan_in, fan_out, fan_avg" : hint);
+      cursor->error(fmt::format("unknown mode '{}'", mode),
+                    hint.empty() ? "modes are fan_in, fan_out, fan_avg" : hint);
     }
   }
   Dims in;
@@ -125,7 +126,9 @@ std::optional<Init> read_init(const Cursor& at, const TensorType& type, const Mo
   if (*word == "zeros") return Init{InitKind::kConstant, 0, 0};
   if (*word == "ones") return Init{InitKind::kConstant, 1, 0};
   std::string hint = did_you_mean(*word, {"zeros", "ones"});
-  if (hint.empty()) hint = "a number, \"zeros\", \"ones\", or an object with " + fmt::format("{}", fmt::join(kDistributions, ", "));
+  if (hint.empty())
+    hint = "a number, \"zeros\", \"ones\", or an object with " +
+           fmt::format("{}", fmt::join(kDistributions, ", "));
   at.error(fmt::format("unknown init '{}'", *word), hint);
   return std::nullopt;
 }

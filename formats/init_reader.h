@@ -9,8 +9,9 @@
 
 namespace mtfc {
 
-/// Records errors and returns nothing for anything that does not suit `type`. `variance_scaling` comes out as the
-/// truncated normal distribution that has the variance scale / fan after truncation at two standard deviations.
+/// Records errors and returns nothing for anything that does not suit `type`. `variance_scaling` comes out as
+/// the truncated normal distribution that has the variance scale / fan after truncation at two standard
+/// deviations.
 std::optional<Init> read_init(const Cursor& at, const TensorType& type, const ModelScope& scope);
 
 }  // namespace mtfc

@@ -11,7 +11,9 @@
 namespace mtfc {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 // Tells how much of the text nlohmann's lexer has consumed: its events carry no positions.
 class CountingIterator {
@@ -117,7 +119,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   size_t consumed_ = 0;  // by the lexer
   size_t end_ = 0;       // of the last event's token
   JsonValue root_;
-  std::vector<JsonValue*> open_;                      // containers around the current place, outermost first
+  std::vector<JsonValue*> open_;  // containers around the current place, outermost first
   std::vector<std::map<std::string, JsonPlace>> keys_;  // of the open objects; empty for lists
   std::vector<Diagnostic> errors_;
 };
@@ -186,6 +188,10 @@ std::string plain_message(std::string what) {
   if (dash == std::string::npos) return "malformed JSON";
   what.erase(0, dash + 3);
   what.erase(std::min(what.find("; last read"), what.size()));
+  if (const size_t at = what.find("; expected '[', '{', or a literal"); at != std::string::npos)
+    what.replace(at, std::string::npos, ", expected a value");
+  if (const size_t at = what.find("; expected string literal"); at != std::string::npos)
+    what.replace(at, std::string::npos, ", expected a key in quotes");
   if (const size_t at = what.find("; expected"); at != std::string::npos) what.replace(at, 1, ",");
   return "malformed JSON: " + what;
 }
@@ -200,7 +206,8 @@ bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::d
     return from;
   };
   at = skip_spaces(at);
-  while (at < read && (text_[at] == ',' || text_[at] == ':') && skip_spaces(at + 1) < read) at = skip_spaces(at + 1);
+  while (at < read && (text_[at] == ',' || text_[at] == ':') && skip_spaces(at + 1) < read)
+    at = skip_spaces(at + 1);
   if (what.find("out_of_range") != std::string::npos) {
     const size_t end = text_.find_first_not_of("+-.0123456789eE", at);
     return fail(at, fmt::format("the number {} is too large", text_.substr(at, end - at)));
@@ -215,12 +222,18 @@ bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::d
 
 std::string to_string(JsonKind kind) {
   switch (kind) {
-    case JsonKind::kNull: return "null";
-    case JsonKind::kBool: return "true or false";
-    case JsonKind::kNumber: return "a number";
-    case JsonKind::kString: return "a string";
-    case JsonKind::kArray: return "a list";
-    case JsonKind::kObject: return "an object";
+    case JsonKind::kNull:
+      return "null";
+    case JsonKind::kBool:
+      return "true or false";
+    case JsonKind::kNumber:
+      return "a number";
+    case JsonKind::kString:
+      return "a string";
+    case JsonKind::kArray:
+      return "a list";
+    case JsonKind::kObject:
+      return "an object";
   }
   return "";
 }

@@ -1,7 +1,8 @@
 #pragma once
-// A JSON text as a tree of values that know where they stand, for located messages. nlohmann::json parses; this
-// tree keeps what it drops: places, the order of keys, duplicate keys (an error here) and the text of numbers.
-// Nesting is limited to kDeepestJson, so that nothing that walks or destroys a tree can exhaust the stack.
+// A JSON text as a tree of values that know where they stand, for located messages. nlohmann::json parses;
+// this tree keeps what it drops: places, the order of keys, duplicate keys (an error here) and the text of
+// numbers. Nesting is limited to kDeepestJson, so that nothing that walks or destroys a tree can exhaust the
+// stack.
 
 #include <cstdint>
 #include <optional>
@@ -49,8 +50,8 @@ struct JsonMember {
   JsonValue value;
 };
 
-/// Parses `text` (UTF-8, a byte order mark allowed). `file` is for messages. Throws UserError for text that is no
-/// JSON, for duplicate keys, for numbers beyond double and for nesting beyond kDeepestJson.
+/// Parses `text` (UTF-8, a byte order mark allowed). `file` is for messages. Throws UserError for text that
+/// is no JSON, for duplicate keys, for numbers beyond double and for nesting beyond kDeepestJson.
 JsonValue parse_json(std::string_view text, const std::string& file);
 
 /// Appends `/token` to a JSON pointer, escaped as RFC 6901 says.

@@ -9,13 +9,16 @@
 
 namespace mtfc {
 
-void MeshChecker::add(const std::string& name, int64_t size, const Location& name_at, const Location& size_at) {
+void MeshChecker::add(const std::string& name, int64_t size, const Location& name_at,
+                      const Location& size_at) {
   if (!is_expression_name(name))
     return sink_.error(name_at, fmt::format("'{}' can't name an axis", name),
                        "names are letters, digits and '_', and start with a letter or '_'");
   for (const Axis& axis : axes_)
     if (axis.name == name) return sink_.error(name_at, fmt::format("the mesh has two axes '{}'", name));
-  if (size < 1) return sink_.error(size_at, fmt::format("axis '{}' must have a size of at least 1, found {}", name, size));
+  if (size < 1)
+    return sink_.error(size_at,
+                       fmt::format("axis '{}' must have a size of at least 1, found {}", name, size));
   axes_.push_back({name, size});
   const bool too_large = __builtin_mul_overflow(devices_, size, &devices_) || devices_ > kMostDevices;
   if (!too_large) return;

@@ -72,8 +72,8 @@ Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
     if (error == std::errc() && stop == end)
       checker.add(std::string(name.text), size, form.at(name), form.at(value));
     else
-      sink.error(form.at(value), fmt::format("the size of axis '{}' must be a whole number, found '{}'", name.text,
-                                             value.text));
+      sink.error(form.at(value), fmt::format("the size of axis '{}' must be a whole number, found '{}'",
+                                             name.text, value.text));
   }
   return std::move(checker).mesh();
 }
@@ -141,7 +141,8 @@ void check_unsupported(const Cursor& root, const Mesh& mesh) {
     const std::vector<Cursor> items = order->items("a list of ranks");
     bool identity = static_cast<int64_t>(items.size()) == mesh.devices();
     for (size_t i = 0; i < items.size(); ++i)
-      identity = identity && items[i].is(JsonKind::kNumber) && items[i].value().integer() == static_cast<int64_t>(i);
+      identity =
+          identity && items[i].is(JsonKind::kNumber) && items[i].value().integer() == static_cast<int64_t>(i);
     if (order->is(JsonKind::kArray) && !identity)
       order->error(unsupported_message("a 'device_order' other than 0, 1, 2, …"));
   }
@@ -200,6 +201,8 @@ Layout read_layout(const LayoutSources& sources) {
   return layout;
 }
 
-bool is_layout_file(std::string_view flag) { return flag == "-" || flag.ends_with(".json"); }
+bool is_layout_file(std::string_view flag) {
+  return flag == "-" || flag.ends_with(".json");
+}
 
 }  // namespace mtfc

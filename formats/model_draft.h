@@ -22,7 +22,8 @@ struct ModelDraft {
   Model model;
 };
 
-/// Whether the operation or variable at `at` exists, by its `when`; nothing, with an error, where that is malformed.
+/// Whether the operation or variable at `at` exists, by its `when`; nothing, with an error, where that is
+/// malformed.
 std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft);
 
 }  // namespace mtfc

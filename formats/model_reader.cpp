@@ -22,11 +22,12 @@ constexpr int64_t kVersion = 1;
 void check_version(const Cursor& root) {
   const std::optional<Cursor> version = root.find("mtfc");
   if (!version)
-    return root.error("'mtfc' is missing", fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
+    return root.error("'mtfc' is missing",
+                      fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
   const std::optional<int64_t> number = version->integer();
   if (number && *number != kVersion)
-    version->error(fmt::format("format version {} is not known to this version of mtfc, which reads version {}",
-                               *number, kVersion));
+    version->error(fmt::format(
+        "format version {} is not known to this version of mtfc, which reads version {}", *number, kVersion));
 }
 
 void check_texts(const Cursor& root, const std::string& file, Model& model) {
@@ -84,7 +85,8 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
   Model& model = draft.model;
   const std::optional<Cursor> outputs = root.find("outputs");
   if (!outputs) {
-    if (model.train) model.outputs = {{draft.builder.graph().tensor(model.train->loss).name, model.train->loss}};
+    if (model.train)
+      model.outputs = {{draft.builder.graph().tensor(model.train->loss).name, model.train->loss}};
     return;
   }
   for (const Cursor& item : outputs->items("a list of tensors")) {
@@ -110,7 +112,8 @@ void read_data(const Cursor& data, ModelDraft& draft) {
       input->source = spec.value_or("");
       continue;
     }
-    if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput) continue;
+    if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)
+      continue;
     std::vector<std::string> names;
     for (const InputDecl& decl : inputs) names.push_back(decl.name);
     draft.sink.error(member.key_location, fmt::format("unknown input '{}'", member.key),
@@ -124,7 +127,8 @@ void check_assignments(ModelDraft& draft) {
   for (const Assignment& assignment : draft.model.assignments)
     for (const VariableDecl& decl : draft.model.variables)
       if (decl.name == assignment.variable && decl.trainable)
-        draft.sink.error(assignment.location, fmt::format("'{}' is assigned here and by the optimizer", decl.name),
+        draft.sink.error(assignment.location,
+                         fmt::format("'{}' is assigned here and by the optimizer", decl.name),
                          "state \"trainable\": false for it");
 }
 

@@ -12,8 +12,8 @@
 
 namespace mtfc {
 
-/// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and dims.
-/// Throws one UserError with all that is wrong; appends warnings to `warnings`.
+/// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and
+/// dims. Throws one UserError with all that is wrong; appends warnings to `warnings`.
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
                  std::vector<Diagnostic>& warnings);
 

@@ -34,7 +34,8 @@ std::vector<std::string> ModelScope::names() const {
 void ModelScope::declare(const Cursor& list, bool is_dim) {
   for (const NamedCursor& member : list.members()) {
     if (!is_expression_name(member.key)) {
-      sink_.error(member.key_location, fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
+      sink_.error(member.key_location,
+                  fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
                   "names are letters, digits and '_', and no word of the expressions");
       continue;
     }
@@ -108,7 +109,8 @@ void ModelScope::compute_all() {
 // Depth first without recursion: a chain of definitions may be as long as the file.
 void ModelScope::compute(size_t first) {
   if (definitions_[first].state != State::kNew) return;
-  std::vector<std::pair<size_t, size_t>> open = {{first, 0}};  // a definition, and how many of its names are done
+  std::vector<std::pair<size_t, size_t>> open = {
+      {first, 0}};  // a definition, and how many of its names are done
   definitions_[first].state = State::kOpen;
   while (!open.empty()) {
     const size_t current = open.back().first;
@@ -118,13 +120,15 @@ void ModelScope::compute(size_t first) {
       if (definition.state == State::kOpen) finish(definition);
       open.pop_back();
       // What needs a failed one fails too; the cause has been reported.
-      if (definition.state == State::kFailed && !open.empty()) definitions_[open.back().first].state = State::kFailed;
+      if (definition.state == State::kFailed && !open.empty())
+        definitions_[open.back().first].state = State::kFailed;
       continue;
     }
     const Expression::NameUse& use = uses[open.back().second++];
     const auto at = by_name_.find(use.name);
     if (at == by_name_.end()) {
-      fail(definition, fmt::format("unknown name '{}'", use.name), did_you_mean(use.name, lookup_.known), use.offset);
+      fail(definition, fmt::format("unknown name '{}'", use.name), did_you_mean(use.name, lookup_.known),
+           use.offset);
       continue;
     }
     Definition& needed = definitions_[at->second];
@@ -163,8 +167,9 @@ void ModelScope::finish(Definition& definition) {
   if (definition.is_dim) {
     const std::optional<int64_t> size = to_integer(definition.value);
     if (!size || *size < 1)
-      return fail(definition, fmt::format("the size of dimension '{}' must be a positive whole number, but is {}",
-                                          definition.name, to_string(definition.value)));
+      return fail(definition,
+                  fmt::format("the size of dimension '{}' must be a positive whole number, but is {}",
+                              definition.name, to_string(definition.value)));
     definition.value = *size;
   }
   definition.state = State::kDone;

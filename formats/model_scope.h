@@ -1,6 +1,6 @@
 #pragma once
-// The params and dims of a model: one name space of numbers, each given as a number or as an expression over the
-// others, in any order. Everything is computed when the scope is made.
+// The params and dims of a model: one name space of numbers, each given as a number or as an expression over
+// the others, in any order. Everything is computed when the scope is made.
 
 #include <map>
 #include <optional>
@@ -16,9 +16,9 @@ namespace mtfc {
 
 class ModelScope {
  public:
-  /// Reads the objects `params` and `dims` (either may be absent), with `sets` (NAME=VALUE, the last of a name
-  /// counts) in place of the file's definitions. Errors go to `sink`: cycles as their chain, dimensions that are no
-  /// positive integer, unknown names.
+  /// Reads the objects `params` and `dims` (either may be absent), with `sets` (NAME=VALUE, the last of a
+  /// name counts) in place of the file's definitions. Errors go to `sink`: cycles as their chain, dimensions
+  /// that are no positive integer, unknown names.
   ModelScope(const std::optional<Cursor>& params, const std::optional<Cursor>& dims,
              const std::vector<std::string>& sets, DiagnosticSink& sink);
 
@@ -36,9 +36,9 @@ class ModelScope {
   struct Definition {
     std::string name;
     bool is_dim = false;
-    Location location;  // of the value
+    Location location;       // of the value
     bool in_string = false;  // the value is a string in the file: offsets count from its quote
-    std::string text;   // of the expression, "" for a number
+    std::string text;        // of the expression, "" for a number
     std::optional<Expression> expression;
     State state = State::kNew;
     Number value = int64_t{0};

@@ -120,8 +120,8 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
   const bool marked = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   const auto at = kTypes.find(std::string_view(descr).substr(marked ? 1 : 0));
   if (at == kTypes.end())
-    throw RunError(fmt::format("{}: elements of type '{}' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)",
-                               file, descr));
+    throw RunError(fmt::format(
+        "{}: elements of type '{}' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)", file, descr));
   return at->second;
 }
 
@@ -132,7 +132,8 @@ std::pair<std::string_view, size_t> locate_header(std::span<const std::byte> byt
   const auto byte = [&](size_t at) { return std::to_integer<size_t>(bytes[at]); };
   if (bytes.size() < 10) throw RunError(file + ": the .npy header is cut off");
   const size_t version = byte(6);
-  if (version < 1 || version > 3) throw RunError(fmt::format("{}: .npy format version {} is not known", file, version));
+  if (version < 1 || version > 3)
+    throw RunError(fmt::format("{}: the .npy format version {} is not known", file, version));
   const size_t start = version == 1 ? 10 : 12;
   if (bytes.size() < start) throw RunError(file + ": the .npy header is cut off");
   size_t length = byte(8) | byte(9) << 8;
@@ -147,7 +148,8 @@ int64_t checked_bytes(const StoredArray& array) {
   for (const int64_t size : array.shape) empty = empty || size == 0;
   if (empty) return 0;
   for (const int64_t size : array.shape)
-    if (__builtin_mul_overflow(bytes, size, &bytes)) throw RunError(array.file + ": the .npy header's sizes are absurd");
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      throw RunError(array.file + ": the .npy header's sizes are absurd");
   return bytes;
 }
 
@@ -163,11 +165,13 @@ StoredArray read_npy(const std::string& path) {
   array.big_endian = header.descr->starts_with('>') && size_of(array.type) > 1;
   array.shape = *header.shape;
   if (*header.fortran_order && array.shape.size() > 1)
-    throw RunError(path + ": the array is in column-major (Fortran) order; save numpy.ascontiguousarray of it");
+    throw RunError(path +
+                   ": the array is in column-major (Fortran) order; save numpy.ascontiguousarray of it");
   const int64_t promised = checked_bytes(array);
   const auto found = static_cast<int64_t>(file->bytes().size() - offset);
   if (promised != found)
-    throw RunError(fmt::format("{}: the .npy header promises {} bytes of elements, the file has {}", path, promised, found));
+    throw RunError(fmt::format("{}: the .npy header promises {} bytes of elements, the file has {}", path,
+                               promised, found));
   array.data = file->bytes().data() + offset;
   array.owner = file;
   return array;

@@ -8,8 +8,8 @@
 
 namespace mtfc {
 
-/// Maps `path`; its `data` may be at any alignment. Throws RunError, with the file's name, where it can't be read,
-/// is no .npy file, is of a kind not read here, or is longer or shorter than its header says.
+/// Maps `path`; its `data` may be at any alignment. Throws RunError, with the file's name, where it can't be
+/// read, is no .npy file, is of a kind not read here, or is longer or shorter than its header says.
 StoredArray read_npy(const std::string& path);
 
 /// What precedes the elements (row-major, little-endian) in a file: format version 1, a multiple of 64 bytes.

@@ -1,5 +1,6 @@
 #pragma once
-// Numbers in a file: written as such, or as an expression in a string. Mistakes inside a string are located there.
+// Numbers in a file: written as such, or as an expression in a string. Mistakes inside a string are located
+// there.
 
 #include <cstdint>
 #include <optional>

@@ -25,7 +25,9 @@ std::vector<std::string> known_kinds() {
   return kinds;
 }
 
-bool is_float_scalar(const TensorType& type) { return type.dims.empty() && is_float(type.dtype); }
+bool is_float_scalar(const TensorType& type) {
+  return type.dims.empty() && is_float(type.dtype);
+}
 
 // The place an OpError blames.
 Cursor blamed(const Cursor& at, const OpError& error) {
@@ -101,9 +103,9 @@ void OperationReader::read_definition(const Cursor& at, const std::string& kind)
   const Results results = read_operation(at, kind, names->front(), *names, 0);
   if (!results) return;
   if (results->size() != names->size())
-    return at.find("out")->error(fmt::format("'{}' has {} result{}, but {} named here", kind, results->size(),
-                                             results->size() == 1 ? "" : "s",
-                                             names->size() == 1 ? "1 is" : fmt::format("{} are", names->size())));
+    return at.find("out")->error(fmt::format(
+        "'{}' has {} result{}, but {} named here", kind, results->size(), results->size() == 1 ? "" : "s",
+        names->size() == 1 ? "1 is" : fmt::format("{} are", names->size())));
   for (size_t i = 0; i < names->size(); ++i) draft_.symbols.bind((*names)[i], (*results)[i]);
 }
 
@@ -158,17 +160,21 @@ std::optional<std::vector<OperationReader::Operand>> OperationReader::read_opera
   return operands;
 }
 
-std::optional<OperationReader::Operand> OperationReader::read_operand(const Cursor& at, const std::string& path,
-                                                                      int depth) {
+std::optional<OperationReader::Operand> OperationReader::read_operand(const Cursor& at,
+                                                                      const std::string& path, int depth) {
   switch (at.kind()) {
-    case JsonKind::kNumber: return Operand{at, path, kNoTensor, at.value().number()};
+    case JsonKind::kNumber:
+      return Operand{at, path, kNoTensor, at.value().number()};
     case JsonKind::kString: {
       const TensorId tensor = tensor_named(at);
       if (tensor == kNoTensor) return std::nullopt;
       return Operand{at, path, tensor};
     }
-    case JsonKind::kObject: break;
-    default: at.expected("a tensor, a number or an operation"); return std::nullopt;
+    case JsonKind::kObject:
+      break;
+    default:
+      at.expected("a tensor, a number or an operation");
+      return std::nullopt;
   }
   if (const auto expression = at.find("expr")) {
     at.check_keys({"expr", "doc"});
@@ -179,8 +185,8 @@ std::optional<OperationReader::Operand> OperationReader::read_operand(const Curs
   return read_nested(at, path, depth + 1);
 }
 
-std::optional<OperationReader::Operand> OperationReader::read_nested(const Cursor& at, const std::string& path,
-                                                                     int depth) {
+std::optional<OperationReader::Operand> OperationReader::read_nested(const Cursor& at,
+                                                                     const std::string& path, int depth) {
   if (depth > kDeepestOperand) {
     at.error(fmt::format("operands nest more than {} deep", kDeepestOperand));
     return std::nullopt;
@@ -232,7 +238,8 @@ bool OperationReader::settle_literals(std::vector<Operand>& operands, DType dtyp
       draft_.builder.mark_from_model(operand.tensor);
       draft_.symbols.define_path(operand.path, operand.at.location(), operand.tensor);
     } catch (const OpError& error) {
-      operand.at.error(error.message, error.hint.empty() ? "a literal takes the type of the other operands" : error.hint);
+      operand.at.error(error.message,
+                       error.hint.empty() ? "a literal takes the type of the other operands" : error.hint);
       good = false;
     }
   }
@@ -240,8 +247,8 @@ bool OperationReader::settle_literals(std::vector<Operand>& operands, DType dtyp
 }
 
 OperationReader::Results OperationReader::add_checked(const Cursor& at, const std::string& kind,
-                                                      const std::vector<Operand>& operands, Attributes attributes,
-                                                      const std::string& path,
+                                                      const std::vector<Operand>& operands,
+                                                      Attributes attributes, const std::string& path,
                                                       const std::vector<std::string>& names) {
   std::vector<TensorId> ids;
   for (const Operand& operand : operands) ids.push_back(operand.tensor);
@@ -261,7 +268,8 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const st
 }
 
 // Sizes and flops are computed in int64_t from here on.
-bool OperationReader::check_results(const Cursor& at, const std::string& kind, const std::vector<TensorId>& results) {
+bool OperationReader::check_results(const Cursor& at, const std::string& kind,
+                                    const std::vector<TensorId>& results) {
   for (const TensorId id : results)
     if (const std::string problem = size_problem(draft_.builder.dims(id)); !problem.empty()) {
       at.error(problem);
@@ -334,7 +342,8 @@ void OperationReader::read_assign(const Cursor& at) {
   const Symbol* symbol = assigned_variable(*target, *name);
   std::optional<std::vector<Operand>> operands = read_operands(at, *name + "/assign", 0);
   if (!operands || !symbol || symbol->tensor == kNoTensor) return;
-  if (operands->size() != 1) return in->error(fmt::format("'assign' takes 1 operand, found {}", operands->size()));
+  if (operands->size() != 1)
+    return in->error(fmt::format("'assign' takes 1 operand, found {}", operands->size()));
   const TensorType wanted = draft_.builder.type(symbol->tensor);
   if (!settle_literals(*operands, wanted.dtype)) return;
   const Operand& operand = operands->front();

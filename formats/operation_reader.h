@@ -1,6 +1,6 @@
 #pragma once
-// `ops`: operations into graph nodes, `assign` into assignments, `gradients` into gradients nodes. An operation that
-// fails leaves its names known but without tensors, so that its users stay silent.
+// `ops`: operations into graph nodes, `assign` into assignments, `gradients` into gradients nodes. An
+// operation that fails leaves its names known but without tensors, so that its users stay silent.
 
 #include <optional>
 #include <string>

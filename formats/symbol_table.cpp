@@ -10,7 +10,9 @@
 namespace mtfc {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 
 bool is_tensor_name(std::string_view name) {
   return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
@@ -20,9 +22,12 @@ bool is_tensor_name(std::string_view name) {
 
 const char* kind_name(SymbolKind kind) {
   switch (kind) {
-    case SymbolKind::kInput: return "input";
-    case SymbolKind::kVariable: return "variable";
-    case SymbolKind::kOperation: return "operation";
+    case SymbolKind::kInput:
+      return "input";
+    case SymbolKind::kVariable:
+      return "variable";
+    case SymbolKind::kOperation:
+      return "operation";
   }
   return "";
 }
@@ -46,7 +51,9 @@ void SymbolTable::define_path(const std::string& path, const Location& location,
   symbols_.emplace(path, Symbol{SymbolKind::kOperation, location, tensor});
 }
 
-void SymbolTable::bind(const std::string& name, TensorId tensor) { symbols_.find(name)->second.tensor = tensor; }
+void SymbolTable::bind(const std::string& name, TensorId tensor) {
+  symbols_.find(name)->second.tensor = tensor;
+}
 
 const Symbol* SymbolTable::find(std::string_view name) const {
   const auto at = symbols_.find(name);

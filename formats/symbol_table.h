@@ -32,7 +32,8 @@ class SymbolTable {
   void define_path(const std::string& path, const Location& location, TensorId tensor);
   void bind(const std::string& name, TensorId tensor);
 
-  /// The symbol `name`, now used; nullptr, with an error at `location` ("did you mean", or why it isn't there).
+  /// The symbol `name`, now used; nullptr, with an error at `location` ("did you mean", or why it isn't
+  /// there).
   const Symbol* use(std::string_view name, const Location& location);
   const Symbol* find(std::string_view name) const;
 

@@ -33,7 +33,8 @@ const OptimizerDef* read_kind(const Cursor& at) {
   return nullptr;
 }
 
-void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelScope& scope, TrainSpec& spec) {
+void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelScope& scope,
+                   TrainSpec& spec) {
   std::vector<std::string> keys = {"kind", "doc"};
   for (const NumberSetting& setting : optimizer.settings) keys.emplace_back(setting.name);
   at.check_keys(keys, {"no_decay", "shard_state_over", "clip_norm"});
@@ -56,7 +57,8 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelS
 
 std::optional<TrainSpec> read_train(const Cursor& at, ModelDraft& draft) {
   const size_t before = at.sink().error_count();
-  if (!at.check_keys({"loss", "optimizer", "doc"}, {"clip_norm", "microbatches", "no_decay", "shard_state_over"}))
+  if (!at.check_keys({"loss", "optimizer", "doc"},
+                     {"clip_norm", "microbatches", "no_decay", "shard_state_over"}))
     return std::nullopt;
   TrainSpec spec;
   spec.location = at.location();

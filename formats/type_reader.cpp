@@ -33,7 +33,8 @@ std::optional<Dims> read_dims(const Cursor& at, const ModelScope& scope, bool on
     return Dims{*dim};
   }
   const size_t before = at.sink().error_count();
-  for (const Cursor& item : at.items(one_allowed ? "a dimension or a list of dimensions" : "a list of dimensions")) {
+  for (const Cursor& item :
+       at.items(one_allowed ? "a dimension or a list of dimensions" : "a list of dimensions")) {
     const std::optional<Dim> dim = read_dim(item, scope);
     if (!dim) continue;
     if (contains(dims, dim->name))

@@ -1,6 +1,5 @@
 #include "runtime/threads.h"
 
-#include <cblas.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -14,7 +13,6 @@ int default_threads(int cores, int ranks) {
 void set_threads(int threads) {
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
-  openblas_set_num_threads(threads);
 }
 
 }  // namespace mtfc

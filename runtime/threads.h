@@ -1,5 +1,5 @@
 #pragma once
-// How many threads a rank computes with: our own loops and OpenBLAS share one OpenMP pool.
+// How many threads a rank computes with. Our own loops and OpenBLAS (its OpenMP flavour) share one pool.
 
 namespace mtfc {
 

@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/model_options.h"
+
+namespace mtfc {
+namespace {
+
+std::function<int()> setup(CLI::App& app) {
+  struct Options {
+    ModelOptions model;
+    LayoutFlags layout;
+  };
+  auto options = std::make_shared<Options>();
+  add_model_options(app, options->model);
+  add_layout_options(app, options->layout);
+  return [options] {
+    const Sources sources = read_sources(options->model, options->layout);
+    std::vector<Diagnostic> warnings;
+    const Model model = read_model(sources, options->model, warnings);
+    CompileOptions compile_options;
+    compile_options.allow_uneven = !options->model.no_uneven;
+    compile(model, read_layout(sources), compile_options);
+    show(warnings, options->model.quiet);
+    return static_cast<int>(kExitSuccess);
+  };
+}
+
+}  // namespace
+
+const Command kCheckCommand = {
+    .name = "check",
+    .summary = "errors and warnings of a model and a layout, nothing else",
+    .examples =
+        "  mtfc check model.json\n"
+        "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
+    .setup = setup,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,26 @@
+#pragma once
+// A subcommand of mtfc: a row of the table in main.cpp.
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+struct Command {
+  const char* name;
+  const char* summary;   // one line, for the list of commands
+  const char* examples;  // shown below the options
+  /// Adds the options to `app` and returns what to do once they are parsed: it returns the exit code, or throws
+  /// UserError, RunError or InternalError.
+  std::function<int()> (*setup)(CLI::App& app);
+};
+
+extern const Command kCheckCommand;
+extern const Command kCompileCommand;
+extern const Command kCostReportCommand;
+extern const Command kRunCommand;
+
+}  // namespace mtfc

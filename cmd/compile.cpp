@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/files.h"
+#include "cmd/model_options.h"
+#include "formats/program_writer.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::string emit;
+  std::string file = "-";
+  std::vector<std::string> outputs;
+  std::string dump_after;
+  bool time_passes = false;
+};
+
+int run(const Options& options) {
+  const Sources sources = read_sources(options.model, options.layout);
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(sources, options.model, warnings);
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.model.no_uneven;
+  compile_options.keep = options.outputs;
+  compile_options.dump_after = options.dump_after;
+  compile_options.dump_graph = [&](const std::string& entry, const Graph& graph) {
+    std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << to_string(graph) << "\n";
+  };
+  compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
+    std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)
+              << "\n";
+  };
+  if (options.time_passes)
+    compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
+      std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
+    };
+  const Program program = compile(model, read_layout(sources), compile_options);
+  show(warnings, options.model.quiet);
+  if (!options.dump_after.empty()) return kExitSuccess;
+  // A file that another tool reads is JSON; what goes to the screen is for people.
+  const bool text = options.emit.empty() ? options.file == "-" : options.emit == "text";
+  write_text(options.file, text ? program_text(program) : program_json(program));
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_model_options(app, options->model);
+  add_layout_options(app, options->layout);
+  app.add_option("-o", options->file, "where to; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option("--emit", options->emit,
+                 "text (one step a line; default on standard output) or json (default for a file)")
+      ->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app.add_option("--dump-after", options->dump_after,
+                 "print the intermediate form after a pass, and nothing else")
+      ->check(CLI::IsMember(pass_names()))
+      ->type_name("PASS");
+  app.add_flag("--time-passes", options->time_passes, "print the time of each pass");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kCompileCommand = {
+    .name = "compile",
+    .summary = "build the SPMD program and print or save it",
+    .examples =
+        "  mtfc compile model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc compile model.json --layout layout.json -o program.json\n"
+        "  mtfc compile model.json --layout layout.json --dump-after expand_gradients",
+    .setup = setup,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/files.h"
+#include "cmd/model_options.h"
+#include "core/cost.h"
+#include "formats/report_writer.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  std::vector<std::string> meshes;
+  std::vector<std::string> layouts;
+  std::string entry;
+  std::string format;
+  std::string file = "-";
+};
+
+// Meshes and layouts pair up; a list of one is shared.
+std::vector<LayoutFlags> paired(const Options& options) {
+  const size_t meshes = options.meshes.size(), layouts = options.layouts.size();
+  const size_t count = std::max<size_t>({meshes, layouts, 1});
+  if (meshes > 1 && layouts > 1 && meshes != layouts)
+    throw UserError(fmt::format("{} --mesh and {} --layout do not pair up", meshes, layouts),
+                    "give equally many, or one that is shared");
+  std::vector<LayoutFlags> flags(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (meshes > 0) flags[i].mesh = options.meshes[meshes == 1 ? 0 : i];
+    if (layouts > 0) flags[i].layout = options.layouts[layouts == 1 ? 0 : i];
+  }
+  return flags;
+}
+
+CostReport report(const Options& options, const LayoutFlags& flags, bool first) {
+  const Sources sources = read_sources(options.model, flags);
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(sources, options.model, warnings);
+  if (first) show(warnings, options.model.quiet);
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.model.no_uneven;
+  const Program program = compile(model, read_layout(sources), compile_options);
+  const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
+  if (!entry && options.entry.empty()) entry = program.find("evaluate");
+  if (!entry)
+    throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
+  return cost_report(program, *entry, predicted_counts(program, *entry));
+}
+
+int run(const Options& options) {
+  std::vector<CostReport> reports;
+  for (const LayoutFlags& flags : paired(options)) reports.push_back(report(options, flags, reports.empty()));
+  const bool table = options.format.empty() ? options.file == "-" : options.format == "table";
+  write_text(options.file, table ? report_table(reports) : report_json(reports));
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_model_options(app, options->model);
+  app.add_option("--mesh", options->meshes, "the mesh, as in rows:2,cols:4 (repeat to compare)")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->type_name("AXIS:SIZE,...");
+  app.add_option("--layout", options->layouts,
+                 "rules, as in batch:rows, or a layout file (repeat to compare)")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->type_name("DIM:AXIS,...|FILE");
+  app.add_option("--entry", options->entry, "init, train or evaluate (default: train where the model trains)")
+      ->check(CLI::IsMember({"init", "train", "evaluate"}))
+      ->type_name("NAME");
+  app.add_option("--format", options->format,
+                 "table (default on standard output) or json (default for a file)")
+      ->check(CLI::IsMember({"table", "json"}));
+  app.add_option("-o", options->file, "where to; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kCostReportCommand = {
+    .name = "cost-report",
+    .summary = "arithmetic, communication and memory per device",
+    .examples =
+        "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
+        "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
+        "  mtfc cost-report model.json --layout layout.json --format json -o report.json",
+    .setup = setup,
+};
+
+}  // namespace mtfc

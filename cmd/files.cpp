@@ -1,0 +1,88 @@
+#include "cmd/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<std::string> neighbours(const std::string& path) {
+  std::vector<std::string> names;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, ignored))
+    names.push_back((folder / entry.path().filename()).string());
+  return names;
+}
+
+[[noreturn]] void fail(const std::string& path) {
+  throw RunError("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+void write_all(int file, const std::string& text, const std::string& path) {
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t written = write(file, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path);
+    done += static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+std::string read_text(const std::string& path, const std::string& what) {
+  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw UserError("cannot read the " + what + " '" + path + "': it is a folder");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (file) text << file.rdbuf();
+  if (!file)
+    throw UserError("cannot read the " + what + " '" + path + "': " + std::strerror(errno ? errno : EIO),
+                    did_you_mean(path, neighbours(path)));
+  return text.str();
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      fail("standard output");
+    return;
+  }
+  // A device or pipe can't be replaced by renaming; it is written as it is.
+  const bool plain = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
+  const std::string target = plain ? path + ".partial" : path;
+  const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) fail(path);
+  try {
+    write_all(file, text, path);
+    if (plain && fsync(file) != 0) fail(path);
+  } catch (...) {
+    close(file);
+    if (plain) unlink(target.c_str());
+    throw;
+  }
+  close(file);
+  if (plain && std::rename(target.c_str(), path.c_str()) != 0) {
+    const int reason = errno;
+    unlink(target.c_str());
+    errno = reason;
+    fail(path);
+  }
+}
+
+}  // namespace mtfc

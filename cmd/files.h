@@ -1,0 +1,15 @@
+#pragma once
+// Whole small files: models, layouts, reports.
+
+#include <string>
+
+namespace mtfc {
+
+/// The contents of `path`, or of standard input for `-`. `what` names it in messages: "model". Throws UserError.
+std::string read_text(const std::string& path, const std::string& what);
+
+/// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside itself,
+/// synced, renamed. Throws RunError with the system's reason.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace mtfc

@@ -1,0 +1,102 @@
+// mtfc: the table of subcommands, and the only place that catches errors.
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <new>
+
+#include "cmd/command.h"
+#include "cmd/launch.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+namespace mtfc {
+namespace {
+
+const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kRunCommand};
+
+bool use_color = false;
+
+void show_error(std::string text, const std::string& word) {
+  const size_t at = text.find(word);
+  if (use_color && at != std::string::npos)
+    text = text.substr(0, at) + "\033[1;31m" + word + "\033[0m" + text.substr(at + word.size());
+  std::cerr << text << "\n";
+}
+
+void show(const UserError& error) {
+  for (const Diagnostic& diagnostic : error.diagnostics())
+    show_error((diagnostic.location.file.empty() ? "mtfc: " : "") + to_string(diagnostic), "error:");
+}
+
+// CLI11's own message, with a suggestion for a mistyped option or command.
+int show(const CLI::ParseError& error, const CLI::App& app) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  const CLI::App* used = &app;
+  for (const CLI::App* command : app.get_subcommands()) used = command;
+  std::vector<std::string> known;
+  for (const CLI::Option* option : used->get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  if (used == &app)
+    for (const Command* command : kCommands) known.emplace_back(command->name);
+  std::string hint;
+  for (const std::string& word : used->remaining(true))
+    if (hint.empty()) hint = did_you_mean(word.substr(0, word.find('=')), known);
+  if (hint.empty()) hint = "see mtfc " + (used == &app ? "" : used->get_name() + " ") + "--help";
+  show(UserError(error.what(), hint));
+  return kExitUserError;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a layout give "
+      "one "
+      "SPMD program of BLAS kernels and MPI collectives."};
+  app.name("mtfc");
+  app.set_version_flag("--version", std::string("mtfc ") + MTFC_VERSION);
+  app.require_subcommand(0, 1);
+  bool no_color = false;
+  std::map<const CLI::App*, std::function<int()>> actions;
+  for (const Command* command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command->name, command->summary);
+    sub->add_flag("--no-color", no_color, "no colours on a terminal");
+    sub->footer(std::string("Examples:\n") + command->examples);
+    actions[sub] = command->setup(*sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return show(error, app);
+  }
+  use_color = !no_color && !std::getenv("NO_COLOR") && is_terminal(2);
+  if (app.get_subcommands().empty()) {
+    std::cerr << app.help();
+    return kExitUserError;
+  }
+  return actions.at(app.get_subcommands().front())();
+}
+
+}  // namespace
+}  // namespace mtfc
+
+int main(int argc, char** argv) {
+  using namespace mtfc;
+  try {
+    return run(argc, argv);
+  } catch (const UserError& error) {
+    show(error);
+    return kExitUserError;
+  } catch (const RunError& error) {
+    show_error(std::string("mtfc: error: ") + error.what(), "error:");
+    return kExitRunFailed;
+  } catch (const std::bad_alloc&) {
+    show_error("mtfc: error: out of memory", "error:");
+    return kExitRunFailed;
+  } catch (const std::exception& error) {
+    show_error(std::string("mtfc: internal error: ") + error.what() +
+                   "\nThis is a bug in mtfc. Please report it with the model, the layout and the command.",
+               "internal error:");
+    return kExitInternalError;
+  }
+}

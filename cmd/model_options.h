@@ -1,0 +1,52 @@
+#pragma once
+// The options that name a model and a layout, shared by all subcommands, and what they lead to.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/model.h"
+#include "core/pipeline.h"
+#include "core/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> sets;
+  bool quiet = false;
+  bool no_uneven = false;
+};
+/// MODEL, --set, --quiet, --no-uneven.
+void add_model_options(CLI::App& app, ModelOptions& options);
+
+/// One mesh and layout, as given: each may be absent.
+struct LayoutFlags {
+  std::optional<std::string> mesh;
+  std::optional<std::string> layout;
+};
+void add_layout_options(CLI::App& app, LayoutFlags& flags);
+
+/// The bytes a program is compiled from; read once, by one rank.
+struct Sources {
+  std::string model_file;
+  std::string model_text;
+  LayoutFlags flags;
+  std::string layout_text;  // of the layout file, where flags.layout names one
+};
+/// Throws UserError where a file can't be read.
+Sources read_sources(const ModelOptions& options, const LayoutFlags& flags);
+
+/// Throw UserError; warnings go to `warnings`.
+Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings);
+Layout read_layout(const Sources& sources);
+
+/// Prints warnings to standard error, unless quiet.
+void show(const std::vector<Diagnostic>& warnings, bool quiet);
+
+}  // namespace mtfc

@@ -1,0 +1,60 @@
+#include "cmd/progress.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+namespace mtfc {
+namespace {
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace
+
+std::string to_text(const std::vector<NamedNumber>& numbers) {
+  std::string text;
+  for (const auto& [name, value] : numbers)
+    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : "  ", name, value);
+  return text;
+}
+
+Progress::Progress(int64_t steps, bool speaks, bool terminal, int width)
+    : steps_(steps),
+      speaks_(speaks),
+      terminal_(terminal),
+      width_(static_cast<size_t>(width)),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_) {}
+
+void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
+  if (!speaks_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  // A terminal is renewed ten times a second; elsewhere a line comes every tenth of the run.
+  const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
+                             : step * 10 / steps_ != (step - 1) * 10 / steps_;
+  if (!due && step != steps_ && step != 1) return;
+  last_ = now;
+  const double rate = static_cast<double>(step) / std::max(elapsed, 1e-9);
+  std::string line = fmt::format("step {}/{}  {}  {:.3g} steps/s", step, steps_, to_text(numbers), rate);
+  if (step < steps_) line += "  " + duration(static_cast<double>(steps_ - step) / rate) + " left";
+  if (!terminal_) {
+    std::cerr << line << std::endl;
+    return;
+  }
+  if (line.size() >= width_) line.resize(width_ > 0 ? width_ - 1 : 0);
+  std::cerr << "\r\033[K" << line << std::flush;
+  shown_ = true;
+}
+
+void Progress::clear() {
+  if (shown_) std::cerr << "\r\033[K" << std::flush;
+  shown_ = false;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,309 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "cmd/command.h"
+#include "cmd/launch.h"
+#include "cmd/run_options.h"
+#include "cmd/training.h"
+#include "core/suggest.h"
+#include "formats/data_spec.h"
+#include "formats/npy.h"
+#include "formats/program_writer.h"
+#include "runtime/comm_lockstep.h"
+#include "runtime/comm_mpi.h"
+#include "runtime/threads.h"
+
+namespace mtfc {
+
+std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UserError(fmt::format("{} takes NAME=VALUE, not '{}'", option, text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+namespace {
+
+struct Compiled {
+  Model model;
+  Program program;
+  std::vector<Diagnostic> warnings;
+};
+
+Compiled compile_sources(const Sources& sources, const RunOptions& options) {
+  Compiled compiled;
+  compiled.model = read_model(sources, options.model, compiled.warnings);
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.model.no_uneven;
+  for (const std::string& output : options.outputs)
+    compile_options.keep.push_back(split_assignment(output, "--output").first);
+  compiled.program = compile(compiled.model, read_layout(sources), compile_options);
+  return compiled;
+}
+
+// The entry point that the options make the run's own.
+const EntryPoint& main_entry(const Program& program, const RunOptions& options) {
+  const EntryPoint* train = program.find("train");
+  return options.evaluate || !train ? *program.find("evaluate") : *train;
+}
+
+size_t variable_named(const Program& program, const std::string& name) {
+  std::vector<std::string> known;
+  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[i] == name) return i;
+  throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
+}
+
+std::vector<InputData> read_inputs(const Model& model, const std::vector<std::string>& specs,
+                                   const std::string& option, const std::vector<InputData>& defaults) {
+  std::vector<InputData> inputs;
+  const NameLookup lookup = lookup_of(model);
+  std::vector<std::string> known;
+  for (const InputDecl& input : model.inputs) known.push_back(input.name);
+  for (const std::string& text : specs) {
+    const auto [name, spec] = split_assignment(text, option);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
+                      did_you_mean(name, known));
+    inputs.push_back(read_input_data(name, spec, lookup));
+  }
+  const auto is_given = [&](const std::string& name) {
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const InputData& data) { return data.input == name; });
+  };
+  for (const InputData& data : defaults)
+    if (!is_given(data.input)) inputs.push_back(data);
+  if (!defaults.empty()) return inputs;
+  for (const InputDecl& input : model.inputs)
+    if (!input.source.empty() && !is_given(input.name))
+      inputs.push_back(read_input_data(input.name, input.source, lookup));
+  return inputs;
+}
+
+// Opens everything a run reads, and refuses what can't start.
+RunData open_data(const Compiled& compiled, const RunOptions& options) {
+  RunData data;
+  const Program& program = compiled.program;
+  data.inputs = read_inputs(compiled.model, options.inputs, "--input", {});
+  if (!options.valid.empty()) data.valid = read_inputs(compiled.model, options.valid, "--valid", data.inputs);
+  for (const Binding& input : main_entry(program, options).inputs)
+    if (std::none_of(data.inputs.begin(), data.inputs.end(),
+                     [&](const InputData& given) { return given.input == input.name; }))
+      throw UserError(
+          fmt::format("the input '{}' has no data", input.name),
+          fmt::format("give it with --input {}=FILE.npy, or under \"data\" in the model", input.name));
+  std::vector<bool> set;
+  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
+  for (const std::string& text : options.loads) {
+    const auto [name, file] = split_assignment(text, "--load");
+    const size_t variable = variable_named(program, name);
+    data.loads.emplace_back(variable, read_npy(file));
+    set[variable] = true;
+  }
+  for (size_t v = 0; v < set.size(); ++v)
+    if (!set[v])
+      throw UserError(
+          fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
+          fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
+  return data;
+}
+
+void use_threads(const RunOptions& options, const Processes& processes) {
+  set_threads(options.threads > 0 ? options.threads
+                                  : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
+}
+
+// All devices of the mesh in this process.
+int run_here(const Compiled& compiled, const RunOptions& options) {
+  Processes processes = Processes::alone();
+  use_threads(options, processes);
+  LockstepComm comm(compiled.program.mesh(), processes);
+  run_program(compiled.program, options, open_data(compiled, options), comm);
+  return kExitSuccess;
+}
+
+// The strings that rank 0 read, as one, and back.
+std::string packed(const Sources& sources) {
+  std::string bytes;
+  for (const std::string* part : {&sources.model_text, &sources.layout_text})
+    bytes += std::to_string(part->size()) + ":" + *part;
+  return bytes;
+}
+
+void unpack(const std::string& bytes, Sources& sources) {
+  size_t at = 0;
+  for (std::string* part : {&sources.model_text, &sources.layout_text}) {
+    const size_t colon = bytes.find(':', at);
+    const size_t size = std::stoull(bytes.substr(at, colon - at));
+    *part = bytes.substr(colon + 1, size);
+    at = colon + 1 + size;
+  }
+}
+
+// Runs `work` on this rank and agrees with the others on how it went: the gravest exit code of any. Where
+// there is an error, the first rank that has it speaks.
+template <typename Work>
+int agreed(Processes& processes, Work work) {
+  int code = kExitSuccess;
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (const UserError&) {
+    code = kExitUserError;
+    error = std::current_exception();
+  } catch (const RunError&) {
+    code = kExitRunFailed;
+    error = std::current_exception();
+  }
+  const auto gravest = static_cast<int>(processes.maximum(code));
+  if (gravest == kExitSuccess) return gravest;
+  const int64_t first_with_it = -processes.maximum(code == gravest ? -processes.rank() : -processes.size());
+  if (error && first_with_it == processes.rank()) std::rethrow_exception(error);
+  return gravest;
+}
+
+// This rank's device of the mesh, under a launcher.
+int run_ranks(const RunOptions& options) {
+  Processes processes = Processes::start();
+  check_launcher(processes.size());
+  Sources sources{options.model.model, {}, options.layout, {}};
+  Compiled compiled;
+  // Rank 0 reads and judges for all.
+  std::string bytes;
+  int code = agreed(processes, [&] {
+    if (!processes.speaks()) return;
+    sources = read_sources(options.model, options.layout);
+    compiled = compile_sources(sources, options);
+    if (compiled.program.mesh().devices() != processes.size())
+      throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
+                                  to_string(compiled.program.mesh()), compiled.program.mesh().devices(),
+                                  processes.size()),
+                      fmt::format("start it with mpiexec -n {}", compiled.program.mesh().devices()));
+    show(compiled.warnings, options.model.quiet);
+    bytes = packed(sources);
+  });
+  if (code != kExitSuccess) return code;
+  processes.broadcast(bytes);
+  unpack(bytes, sources);
+  if (!processes.speaks()) compiled = compile_sources(sources, options);
+  processes.require_equal("program", program_json(compiled.program));
+  use_threads(options, processes);
+  RunData data;
+  code = agreed(processes, [&] { data = open_data(compiled, options); });
+  if (code != kExitSuccess) return code;
+  try {
+    MpiComm comm(compiled.program.mesh(), processes);
+    run_program(compiled.program, options, std::move(data), comm);
+  } catch (const std::exception& error) {
+    // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
+    // first.
+    if (!processes.speaks()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), error.what()) << std::flush;
+    const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
+    const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
+    processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);
+  }
+  return kExitSuccess;
+}
+
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  arguments.erase(arguments.begin());
+  return arguments;
+}
+
+// Gives the ranks what this process has read from standard input.
+void offer_standard_input(const std::string& text) {
+  const int file = memfd_create("stdin", 0);
+  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file, 0, SEEK_SET) != 0 || dup2(file, 0) < 0)
+    throw RunError("cannot pass standard input on to the ranks");
+  close(file);
+}
+
+int run(const RunOptions& options) {
+  if (launched_by() && !options.simulate) return run_ranks(options);
+  const Sources sources = read_sources(options.model, options.layout);
+  const Compiled compiled = compile_sources(sources, options);
+  const int64_t devices = compiled.program.mesh().devices();
+  if (options.simulate || devices == 1) {
+    show(compiled.warnings, options.model.quiet);
+    return run_here(compiled, options);
+  }
+  if (options.model.model == "-") offer_standard_input(sources.model_text);
+  if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
+  return launch_ranks(own_arguments(), devices);
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  const auto one_each = [](CLI::Option* option, const char* type) {
+    option->expected(1)->allow_extra_args(false)->type_name(type);
+  };
+  app.add_option("--steps", options.steps,
+                 "training steps, or forward evaluations where the model does not train")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--evaluate", options.evaluate,
+               "forward only, over the whole of a finite source; means of the outputs");
+  app.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
+  one_each(app.add_option("--input", options.inputs,
+                          "data for an input: FILE.npy, idx:FILE[.gz], random:normal, random:uniform, "
+                          "random:int,lo=A,hi=B; then ,rows=A:B and ,scale=X"),
+           "NAME=SPEC");
+  one_each(app.add_option("--valid", options.valid, "evaluate over this source too"), "NAME=SPEC");
+  app.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
+      ->capture_default_str();
+  one_each(app.add_option("--load", options.loads, "a variable's values instead of initial ones"),
+           "NAME=FILE.npy");
+  one_each(app.add_option("--output", options.outputs, "write a tensor after the last step"),
+           "NAME=FILE.npy");
+  app.add_option("--metrics", options.metrics, "a line of JSON per step: outputs, time, samples per second")
+      ->type_name("FILE.jsonl");
+  app.add_option("--report", options.report,
+                 "counted flops, collectives and memory beside the predicted ones")
+      ->type_name("FILE.json");
+  app.add_option("--threads", options.threads, "threads per rank (default: cores / ranks on the node)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("T");
+  app.add_flag("--check-finite", options.check_finite,
+               "stop at the first NaN or infinity and name the operation");
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  add_model_options(app, options->model);
+  add_layout_options(app, options->layout);
+  add_run_options(app, *options);
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kRunCommand = {
+    .name = "run",
+    .summary = "execute a model, alone or under mpiexec",
+    .examples =
+        "  mtfc run model.json --steps 100\n"
+        "  mtfc run model.json --mesh all:4 --layout batch:all --steps 100 --metrics log.jsonl\n"
+        "  mtfc run model.json --mesh rows:8,cols:8 --layout layout.json --simulate\n"
+        "  mtfc run mnist.json --input images=idx:t10k-images-idx3-ubyte.gz,rows=0:9000,scale=1/255 \\\n"
+        "      --input labels=idx:t10k-labels-idx1-ubyte.gz,rows=0:9000 --steps 900\n"
+        "  mpiexec -n 4 mtfc run model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
+    .setup = setup,
+};
+
+}  // namespace mtfc

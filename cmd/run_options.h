@@ -1,0 +1,35 @@
+#pragma once
+// What `mtfc run` is asked to do.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmd/model_options.h"
+
+namespace mtfc {
+
+struct RunOptions {
+  ModelOptions model;
+  LayoutFlags layout;
+  int64_t steps = 1;
+  bool evaluate = false;
+  bool simulate = false;
+  std::vector<std::string> inputs;  // NAME=SPEC
+  std::vector<std::string> valid;   // NAME=SPEC
+  int64_t valid_every = 0;          // 0: at the end only
+  uint64_t seed = 0;
+  std::vector<std::string> loads;    // NAME=FILE.npy
+  std::vector<std::string> outputs;  // NAME=FILE.npy
+  std::string metrics;
+  std::string report;
+  int threads = 0;  // 0: cores / ranks on the node
+  bool check_finite = false;
+};
+
+/// Splits NAME=VALUE. Throws UserError that names the option.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option);
+
+}  // namespace mtfc

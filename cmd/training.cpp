@@ -1,0 +1,272 @@
+#include "cmd/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <limits>
+
+#include "cmd/files.h"
+#include "cmd/interrupt.h"
+#include "cmd/launch.h"
+#include "cmd/progress.h"
+#include "core/cost.h"
+#include "core/suggest.h"
+#include "formats/npy.h"
+#include "formats/report_writer.h"
+#include "runtime/array_file.h"
+#include "runtime/executor.h"
+#include "runtime/feed.h"
+
+namespace mtfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double number_at(const LocalPart& part) {
+  const auto read = [&](auto zero) {
+    std::memcpy(&zero, part.data, sizeof zero);
+    return static_cast<double>(zero);
+  };
+  switch (part.type.dtype) {
+    case DType::kF32:
+      return read(float{});
+    case DType::kF64:
+      return read(double{});
+    case DType::kI32:
+      return read(int32_t{});
+    case DType::kI64:
+      return read(int64_t{});
+    case DType::kBool:
+      return read(uint8_t{});
+  }
+  return 0;
+}
+
+// Decides, alike on all ranks, whether an interrupt ends the run. Asking costs a message, so it is asked for
+// about ten times a second.
+class StopAgreement {
+ public:
+  explicit StopAgreement(Processes& processes) : processes_(processes) {}
+
+  bool stops_after(int64_t step, double step_seconds) {
+    if (processes_.size() == 1) return InterruptGuard::requested();
+    if (step < next_) return false;
+    const auto interval = static_cast<int64_t>(std::clamp(0.1 / std::max(step_seconds, 1e-9), 1.0, 1000.0));
+    int64_t agreed[2] = {InterruptGuard::requested(), interval};
+    processes_.maximum(agreed);
+    next_ = step + agreed[1];
+    return agreed[0] != 0;
+  }
+
+ private:
+  Processes& processes_;
+  int64_t next_ = 0;
+};
+
+// One line of JSON per step, written by one rank as the run goes.
+class MetricsFile {
+ public:
+  MetricsFile(const std::string& path, bool speaks) : path_(path) {
+    if (path.empty() || !speaks) return;
+    file_.open(path, std::ios::trunc);
+    check();
+  }
+  void write(const std::string& line) {
+    if (!file_.is_open()) return;
+    file_ << line << "\n" << std::flush;
+    check();
+  }
+
+ private:
+  void check() {
+    if (!file_) throw RunError(fmt::format("cannot write '{}': {}", path_, std::strerror(errno)));
+  }
+  std::string path_;
+  std::ofstream file_;
+};
+
+class TrainingRun {
+ public:
+  TrainingRun(const Program& program, const RunOptions& options, RunData data, Comm& comm)
+      : program_(program),
+        options_(options),
+        data_(std::move(data)),
+        executor_(program, comm, {options.seed, options.check_finite}),
+        train_(program.find("train")),
+        evaluate_(*program.find("evaluate")),
+        main_(options.evaluate || !train_ ? evaluate_ : *train_) {}
+
+  void execute() {
+    executor_.load(main_);
+    set_variables();
+    if (options_.evaluate)
+      report_evaluation(mean_outputs(data_.inputs), "");
+    else
+      take_steps();
+    write_outputs();
+    write_report();
+  }
+
+ private:
+  Processes& processes() { return executor_.comm().processes(); }
+  bool talks() { return processes().speaks() && !options_.model.quiet; }
+
+  void set_variables() {
+    const EntryPoint& init = *program_.find("init");
+    if (data_.loads.size() < program_.variables.size()) executor_.run(init, 0);
+    for (const auto& [variable, array] : data_.loads)
+      for (size_t device = 0; device < executor_.devices(); ++device)
+        load_array(array, program_.variables[variable].decl.name, executor_.variable(variable, device));
+  }
+
+  // The outputs that are single numbers; they are whole, so every rank has them.
+  std::vector<NamedNumber> numbers(const EntryPoint& entry) const {
+    std::vector<NamedNumber> found;
+    for (const Binding& output : entry.outputs) {
+      const LocalPart part = executor_.part(entry, output.value, 0);
+      if (part.type.dims.empty()) found.emplace_back(output.name, number_at(part));
+    }
+    return found;
+  }
+
+  void take_steps() {
+    Feed feed(executor_, main_, data_.inputs, options_.seed);
+    MetricsFile metrics(options_.metrics, processes().speaks());
+    Progress progress(options_.steps, talks(), is_terminal(2), terminal_width());
+    StopAgreement agreement(processes());
+    InterruptGuard guard;
+    std::vector<NamedNumber> last, valid;
+    int64_t step = 0;
+    for (bool stop = false; step < options_.steps && !stop; ++step) {
+      const Clock::time_point start = Clock::now();
+      feed.fill_training(step);
+      executor_.run(main_, step);
+      const double seconds = seconds_since(start);
+      last = numbers(main_);
+      progress.show(step + 1, last);
+      stop = agreement.stops_after(step, seconds);
+      const bool ends = stop || step + 1 == options_.steps;
+      const bool validate = !data_.valid.empty() &&
+                            (ends || (options_.valid_every > 0 && (step + 1) % options_.valid_every == 0));
+      std::vector<NamedNumber> logged = last;
+      // Outputs share their memory with the evaluation: whoever wants a tensor gets it before.
+      if (ends) write_outputs();
+      if (validate) {
+        valid = mean_outputs(data_.valid);
+        for (const auto& [name, value] : valid) logged.emplace_back("valid/" + name, value);
+      }
+      metrics.write(metrics_line(step + 1, logged, seconds, static_cast<double>(feed.batch()) / seconds));
+    }
+    progress.clear();
+    if (talks() && step > 0) {
+      std::cout << fmt::format("step {}  {}", step, to_text(last)) << "\n";
+      if (!valid.empty()) report_evaluation(valid, "valid/");
+      if (step < options_.steps)
+        std::cerr << fmt::format("interrupted: stopped after step {} of {}", step, options_.steps) << "\n";
+    }
+  }
+
+  // Means of the single-number outputs over the whole of a finite source, or over one batch.
+  std::vector<NamedNumber> mean_outputs(const std::vector<InputData>& data) {
+    executor_.load(evaluate_);
+    Feed feed(executor_, evaluate_, data, options_.seed);
+    const int64_t batches = feed.evaluation_batches().value_or(1);
+    if (batches == 0) throw RunError("the data to evaluate has fewer rows than one batch");
+    std::vector<NamedNumber> sums;
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      feed.fill_evaluation(batch);
+      executor_.run(evaluate_, batch);
+      const std::vector<NamedNumber> found = numbers(evaluate_);
+      if (batch == 0) sums.resize(found.size());
+      for (size_t i = 0; i < found.size(); ++i) sums[i] = {found[i].first, sums[i].second + found[i].second};
+    }
+    for (NamedNumber& sum : sums) sum.second /= static_cast<double>(batches);
+    if (feed.rows_left_out() > 0 && !told_left_out_ && talks())
+      std::cerr << fmt::format("evaluation goes in whole batches of {}: {} rows are left out\n", feed.batch(),
+                               feed.rows_left_out());
+    told_left_out_ |= feed.rows_left_out() > 0;
+    return sums;
+  }
+
+  void report_evaluation(std::vector<NamedNumber> numbers, const std::string& prefix) {
+    if (!talks()) return;
+    for (NamedNumber& number : numbers) number.first = prefix + number.first;
+    std::cout << to_text(numbers) << "\n";
+  }
+
+  void write_outputs() {
+    if (outputs_written_) return;
+    outputs_written_ = true;
+    for (const std::string& text : options_.outputs) {
+      const auto [name, path] = split_assignment(text, "--output");
+      write_tensor(name, path);
+    }
+  }
+
+  void write_tensor(const std::string& name, const std::string& path) {
+    std::vector<LocalPart> parts;
+    for (size_t v = 0; v < program_.variables.size(); ++v) {
+      const ProgramVariable& variable = program_.variables[v];
+      if (variable.decl.name != name) continue;
+      for (size_t device = 0; device < executor_.devices(); ++device)
+        parts.push_back(executor_.variable(v, device));
+      write_npy(executor_.comm(), path, npy_header(variable.decl.type), variable.sharding, parts);
+      return;
+    }
+    for (const Binding& output : main_.outputs) {
+      if (output.name != name) continue;
+      for (size_t device = 0; device < executor_.devices(); ++device)
+        parts.push_back(executor_.part(main_, output.value, device));
+      const Value& value = main_.values[static_cast<size_t>(output.value)];
+      write_npy(executor_.comm(), path, npy_header(value.type), value.sharding, parts);
+      return;
+    }
+    throw InternalError("an output was not compiled in");
+  }
+
+  void write_report() {
+    if (options_.report.empty()) return;
+    const std::vector<StepCount> counted = executor_.counts(main_);
+    RunFacts facts;
+    facts.arena_bytes = static_cast<int64_t>(executor_.arena_bytes());
+    facts.resident_bytes = processes().maximum(proportional_memory());
+    if (processes().speaks())
+      write_text(options_.report,
+                 run_report_json(cost_report(program_, main_, predicted_counts(program_, main_)),
+                                 cost_report(program_, main_, counted), facts));
+  }
+
+  // Memory of this process in bytes, shared pages counted in parts (Pss).
+  static int64_t proportional_memory() {
+    std::ifstream file("/proc/self/smaps_rollup");
+    for (std::string line; std::getline(file, line);)
+      if (line.rfind("Pss:", 0) == 0) return std::stoll(line.substr(4)) * 1024;
+    return 0;
+  }
+
+  const Program& program_;
+  const RunOptions& options_;
+  RunData data_;
+  Executor executor_;
+  const EntryPoint* train_;
+  const EntryPoint& evaluate_;
+  const EntryPoint& main_;
+  bool outputs_written_ = false;
+  bool told_left_out_ = false;
+};
+
+}  // namespace
+
+void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm) {
+  TrainingRun(program, options, std::move(data), comm).execute();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,153 @@
+#include "formats/data_spec.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/error.h"
+#include "formats/idx.h"
+
+using namespace mtfc;
+
+namespace {
+
+const NameLookup kNames = lookup_of({{"vocab", 100}});
+
+// A folder that lives as long as the test.
+class ScratchFolder {
+ public:
+  ScratchFolder()
+      : path_(std::filesystem::temp_directory_path() / ("mtfc_data_spec_test." + std::to_string(getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& contents) const {
+    std::ofstream(path_ / name, std::ios::binary) << contents;
+    return (path_ / name).string();
+  }
+  std::string write_gzip(const std::string& name, const std::string& contents) const {
+    const std::string path = (path_ / name).string();
+    gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, contents.data(), static_cast<unsigned>(contents.size()));
+    gzclose(file);
+    return path;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const std::string kIdx(
+    "\0\0\x08\x02\0\0\0\x03\0\0\0\x02"
+    "abcdef",
+    18);
+
+InputData read(const std::string& spec) {
+  return read_input_data("x", spec, kNames);
+}
+
+std::string complaint(const std::string& spec) {
+  try {
+    read(spec);
+  } catch (const UserError& error) {
+    return error.what();
+  } catch (const RunError& error) {
+    return std::string("run: ") + error.what();
+  }
+  return "";
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("random sources") {
+  CHECK(std::get<RandomSource>(read("random:normal").source).kind == RandomKind::kNormal);
+  const RandomSource uniform = std::get<RandomSource>(read("random:uniform,lo=-1,hi=1/2").source);
+  CHECK(uniform.low == -1);
+  CHECK(uniform.high == 0.5);
+  const InputData data = read("random:int,hi=min(vocab, 50),scale=2");
+  CHECK(std::get<RandomSource>(data.source).kind == RandomKind::kInteger);
+  CHECK(std::get<RandomSource>(data.source).high == 50);
+  CHECK(data.scale == 2);
+}
+
+TEST_CASE("IDX files, plain and compressed") {
+  const ScratchFolder folder;
+  for (const std::string& path : {folder.write("d,1", kIdx), folder.write_gzip("d.gz", kIdx)}) {
+    const InputData data = read("idx:" + path + ",rows=1:,scale=1/255");
+    const StoredArray& array = std::get<StoredArray>(data.source);
+    CHECK(array.type == StoredType::kU8);
+    CHECK(array.shape == std::vector<int64_t>{3, 2});
+    CHECK(std::string(reinterpret_cast<const char*>(array.data), 6) == "abcdef");
+    CHECK(data.rows == std::pair<int64_t, int64_t>{1, 3});
+    CHECK(data.scale == doctest::Approx(1.0 / 255));
+  }
+  const std::string path = folder.write("wide", std::string("\0\0\x0B\x01\0\0\0\x01\1\2", 10));
+  CHECK(read_idx(path).big_endian);
+}
+
+TEST_CASE("broken IDX files are refused with a reason") {
+  const ScratchFolder folder;
+  const auto refusal = [](const std::string& path) {
+    const std::string text = complaint("idx:" + path);
+    CHECK(text.starts_with("run: " + path + ": "));
+    return text.substr(std::min(text.size(), path.size() + 7));
+  };
+  CHECK(refusal(folder.write("a", "")) == "not an IDX file");
+  CHECK(refusal(folder.write("a", "PK\3\4")) == "not an IDX file");
+  CHECK(refusal(folder.write("a", std::string("\0\0\x07\x01", 4))) == "IDX type 0x07 is not known");
+  CHECK(refusal(folder.write("a", kIdx.substr(0, 9))) == "the IDX header is cut off");
+  CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == "the file is shorter than its IDX header says");
+  CHECK(refusal(folder.write("a", kIdx + "x")) == "the file is longer than its IDX header says");
+  CHECK(refusal(folder.write_gzip("a", kIdx.substr(0, 17))) ==
+        "the file is shorter than its IDX header says");
+  CHECK(refusal(folder.write_gzip("a", kIdx + "x")) == "the file is longer than its IDX header says");
+  const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
+  CHECK(refusal(folder.write("a", huge)) == "the file is shorter than its IDX header says");
+  CHECK(refusal(folder.write_gzip("a", huge)) == "the file is shorter than its IDX header says");
+  const std::string good = contents(folder.write_gzip("g", kIdx));
+  CHECK(refusal(folder.write("a", good.substr(0, good.size() - 9))).starts_with("broken gzip data"));
+  std::string wrong = good;
+  wrong[wrong.size() - 6] = static_cast<char>(wrong[wrong.size() - 6] ^ 1);  // in the checksum
+  CHECK(refusal(folder.write("a", wrong)).starts_with("broken gzip data"));
+  CHECK(complaint("idx:/nonexistent") == "run: /nonexistent: No such file or directory");
+}
+
+TEST_CASE("malformed specs are the user's") {
+  CHECK(complaint("randm:normal") ==
+        "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
+  CHECK(complaint("x.csv") ==
+        "--input: error: x=x.csv: unknown source 'x.csv' "
+        "(expected FILE.npy, idx:FILE, random:normal, random:uniform or random:int,hi=N)");
+  CHECK(complaint("text:a.txt") ==
+        "--input: error: x=text:a.txt: a source 'text:' is not supported by this version of mtfc");
+  CHECK(complaint("random:int") ==
+        "--input: error: x=random:int: random:int needs 'hi' (numbers come out below it)");
+  CHECK(complaint("random:int,hi=vocb") ==
+        "--input: error: x=random:int,hi=vocb: hi=vocb: unknown name 'vocb' (did you mean 'vocab'?)");
+  CHECK(complaint("random:int,hi=0.5") ==
+        "--input: error: x=random:int,hi=0.5: 'lo' and 'hi' of random:int must be whole numbers");
+  CHECK(complaint("random:uniform,lo=2") ==
+        "--input: error: x=random:uniform,lo=2: no numbers lie in [2, 1)");
+  CHECK(complaint("random:normal,hi=2") ==
+        "--input: error: x=random:normal,hi=2: 'hi' is no option of this source (options are scale)");
+  CHECK(complaint("a.npy,row=1:2") ==
+        "--input: error: x=a.npy,row=1:2: 'row' is no option of this source (did you mean 'rows'?)");
+  CHECK(complaint("a.npy,scale=1,scale=2") ==
+        "--input: error: x=a.npy,scale=1,scale=2: 'scale' is given twice");
+  CHECK(complaint("idx:") == "--input: error: x=idx:: the name of the file is missing");
+  const ScratchFolder folder;
+  const std::string spec = "idx:" + folder.write("d", kIdx);
+  CHECK(complaint(spec + ",rows=2").ends_with(": expected rows=A:B, found rows=2"));
+  CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 are no rows"));
+  CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
+  CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is no row number"));
+}

@@ -1,0 +1,133 @@
+#include "formats/model_reader.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "core/op_registry.h"
+
+using namespace mtfc;
+
+namespace {
+
+Model read(const std::string& text, const std::vector<std::string>& sets = {}) {
+  std::vector<Diagnostic> warnings;
+  return read_model(text, "dir/two.json", sets, warnings);
+}
+
+// A model with the dimensions batch, io and hidden, an input x, and `rest`.
+std::string with(const std::string& rest) {
+  return R"({"mtfc": 1, "params": {"lr": 0.1, "scale": "hidden ** -0.5"},
+             "dims": {"hidden": "io * 2 + 4", "batch": 4, "io": 6},
+             "inputs": {"x": {"dims": ["batch", "io"]}, "i": {"dims": ["batch"], "dtype": "i32"}}, )" +
+         rest + "}";
+}
+
+TensorType type_of(const Model& model, const std::string& name) {
+  const TensorId id = model.graph.find(name);
+  REQUIRE(id != kNoTensor);
+  return model.graph.type(id);
+}
+
+}  // namespace
+
+TEST_CASE("a whole model") {
+  const Model model = read(with(R"(
+    "variables": {"w": {"dims": ["io", "hidden"], "init": {"normal": "lr / 2"}}},
+    "ops": [{"out": "h", "op": "relu", "in": {"op": "mul", "in": ["x", "w"]}, "doc": "…"},
+            {"out": "loss", "op": "reduce_mean", "in": "h"}],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": "2 * lr"}},
+    "data": {"x": "random:normal"})"));
+  CHECK(model.name == "two");
+  CHECK(model.file == "dir/two.json");
+  CHECK(to_string(model.dims) == "hidden=16, batch=4, io=6");
+  REQUIRE(model.inputs.size() == 2);
+  CHECK(model.inputs[0].source == "random:normal");
+  REQUIRE(model.variables.size() == 1);
+  CHECK(model.variables[0].trainable);
+  CHECK(model.variables[0].init == Init{InitKind::kNormal, 0.05, 0});
+  CHECK(to_string(type_of(model, "h")) == "f32[batch=4, io=6, hidden=16]");
+  CHECK(model.graph.tensor(model.graph.find("h.0")).from_model);
+  const Node& node = model.graph.producer(model.graph.find("h.0"));
+  CHECK(node.origin.name == "h.0");
+  CHECK(node.origin.location.pointer == "/ops/0/in");
+  REQUIRE(model.train);
+  CHECK(model.train->loss == model.graph.find("loss"));
+  CHECK(model.train->optimizer == "sgd");
+  CHECK(model.train->numbers.at("lr") == doctest::Approx(0.2));
+  REQUIRE(model.outputs.size() == 1);
+  CHECK(model.outputs[0].name == "loss");
+}
+
+TEST_CASE("sets come before everything is computed") {
+  const Model model = read(with(R"("ops": [{"out": "y", "op": "mul", "in": ["x", {"expr": "scale"}]}])"),
+                           {"io=3", "hidden=batch ** 2"});
+  CHECK(to_string(model.dims) == "hidden=16, batch=4, io=3");
+  CHECK(model.graph.constant_value(model.graph.find("y.1")) == 0.25);
+}
+
+TEST_CASE("literals take the dtype of the first tensor that is no bool") {
+  const Model model = read(with(R"("ops": [
+    {"out": "a", "op": "add", "in": [1, "i"]},
+    {"out": "b", "op": "where", "in": [{"op": "equal", "in": ["i", 1]}, 2, "i"]},
+    {"out": "c", "op": "where", "in": [{"op": "equal", "in": ["i", 1]}, 2.5, -1e9]}])"));
+  CHECK(type_of(model, "a.0").dtype == DType::kI32);
+  CHECK(type_of(model, "b.1").dtype == DType::kI32);
+  CHECK(type_of(model, "b.0.1").dtype == DType::kI32);
+  CHECK(type_of(model, "c").dtype == DType::kF32);
+}
+
+TEST_CASE("when chooses among definitions") {
+  const std::string rest = R"("variables": {"v": {"dims": ["io"], "when": "lr > 1"}}, "ops": [
+    {"out": "a", "op": "exp", "in": "v", "when": "lr > 1"},
+    {"out": "a", "op": "neg", "in": "x", "when": "not lr > 1"},
+    {"out": "b", "op": "exp", "in": "a"}])";
+  CHECK(to_string(type_of(read(with(rest)), "b")) == "f32[batch=4, io=6]");
+  CHECK(to_string(type_of(read(with(rest), {"lr=2"}), "b")) == "f32[io=6]");
+  CHECK(read(with(rest)).variables.empty());
+}
+
+TEST_CASE("gradients and assignments") {
+  const Model model = read(with(R"(
+    "variables": {"w": {"dims": ["io"], "init": 1}, "steps": {"dims": [], "dtype": "i32", "init": "zeros"}},
+    "ops": [{"out": "loss", "op": "reduce_sum", "in": {"op": "mul", "in": ["x", "w"]}},
+            {"out": ["gw", "gx"], "op": "gradients", "of": "loss", "in": ["w", "x"]},
+            {"op": "assign", "variable": "w", "in": {"op": "sub", "in": ["w", "gw"]}},
+            {"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}}],
+    "outputs": ["gx", "w"])"));
+  CHECK(to_string(type_of(model, "gx")) == "f32[batch=4, io=6]");
+  CHECK(model.graph.producer(model.graph.find("gw")).kind == NodeKind::kGradients);
+  REQUIRE(model.assignments.size() == 2);
+  CHECK(model.graph.tensor(model.assignments[0].value).name == "w/assign.0");
+  CHECK_FALSE(model.variables[1].trainable);
+  CHECK(model.outputs.size() == 2);
+  CHECK_FALSE(model.train);
+}
+
+TEST_CASE("initial values") {
+  const Model model = read(with(R"("variables": {
+    "a": {"dims": ["io", "hidden"], "init": {"variance_scaling": {"in": ["io"]}}},
+    "b": {"dims": ["io", "hidden"], "init": {"variance_scaling": {"in": ["io"], "mode": "fan_avg", "scale": 2}}},
+    "c": {"dims": ["io", "hidden"], "init": {"variance_scaling": {"in": ["io"], "mode": "fan_out"}}},
+    "d": {"dims": ["io"], "init": {"uniform": ["-lr", "lr"]}},
+    "e": {"dims": ["io"], "init": {"truncated_normal": 0.5}},
+    "f": {"dims": ["io"], "dtype": "bool", "init": "ones"},
+    "g": {"dims": []}})"));
+  const double cut = 0.87962566103423978;
+  CHECK(model.variables[0].init->kind == InitKind::kTruncatedNormal);
+  CHECK(model.variables[0].init->a == doctest::Approx(std::sqrt(1.0 / 6) / cut));
+  CHECK(model.variables[1].init->a == doctest::Approx(std::sqrt(2.0 / 11) / cut));
+  CHECK(model.variables[2].init->a == doctest::Approx(std::sqrt(1.0 / 16) / cut));
+  CHECK(model.variables[3].init == Init{InitKind::kUniform, -0.1, 0.1});
+  CHECK(model.variables[4].init == Init{InitKind::kTruncatedNormal, 0.5, 0});
+  CHECK(model.variables[5].init == Init{InitKind::kConstant, 1, 0});
+  CHECK_FALSE(model.variables[6].init);
+}
+
+TEST_CASE("a chain of definitions may be long") {
+  std::string dims = "\"d0\": 1";
+  for (int i = 1; i <= 20000; ++i)
+    dims = "\"d" + std::to_string(i) + "\": \"d" + std::to_string(i - 1) + " + 1\", " + dims;
+  CHECK(read("{\"mtfc\": 1, \"dims\": {" + dims + "}}").dims.front().size == 20001);
+}

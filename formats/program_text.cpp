@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cost.h"
+#include "formats/program_writer.h"
+#include "formats/quantity.h"
+
+namespace mtfc {
+namespace {
+
+// `f32[batch=50, hidden=4..5]`: local extents, smallest and largest where they differ.
+std::string local_shape(const Value& value, const Mesh& mesh) {
+  const Coordinates first(mesh.axes().size(), 0);
+  const Dims least = local_dims(value.type.dims, value.sharding, mesh, first);
+  const Dims most = largest_dims(value.type.dims, value.sharding, mesh);
+  std::string text;
+  for (size_t i = 0; i < most.size(); ++i) {
+    text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);
+    if (least[i].size != most[i].size) text += fmt::format("{}..", least[i].size);
+    text += fmt::format("{}", most[i].size);
+  }
+  return fmt::format("{}[{}]", to_string(value.type.dtype), text);
+}
+
+std::string names(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::string text;
+  for (const ValueId id : values)
+    text += (text.empty() ? "" : ", ") + entry.values[static_cast<size_t>(id)].name;
+  return text;
+}
+
+std::string kind_text(const EntryPoint& entry, const Step& step) {
+  switch (step.kind) {
+    case StepKind::kKernel:
+      return std::string(step.op->signature.name);
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+      return "start " + to_string(step.collective);
+    case StepKind::kWait:
+      return "wait " + to_string(entry.steps[static_cast<size_t>(step.started)].collective);
+  }
+  return "";
+}
+
+std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::string text;
+  for (const ValueId id : step.outputs) {
+    const Value& value = entry.values[static_cast<size_t>(id)];
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", value.name, local_shape(value, mesh));
+  }
+  return text;
+}
+
+std::string step_line(const EntryPoint& entry, const Step& step, const StepCount& count, const Mesh& mesh) {
+  const std::string result = result_text(entry, step, mesh);
+  std::string line = result.empty() ? "" : result + " = ";
+  line += kind_text(entry, step);
+  if (step.kind != StepKind::kWait) line += fmt::format("({})", names(entry, step.inputs));
+  for (const auto& [name, value] : step.attributes.entries())
+    line += fmt::format(" {}={}", name, to_string(value));
+  if (step.kind == StepKind::kStart) {
+    const bool reduces =
+        step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter;
+    if (reduces) line += fmt::format(" {}", to_string(step.reduce));
+    line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.axes),
+                        grouped(count.elements), grouped(count.bytes_sent));
+  }
+  return line;
+}
+
+std::string bindings_line(const char* label, const EntryPoint& entry, const std::vector<Binding>& bindings) {
+  std::string text;
+  for (const Binding& binding : bindings) {
+    const std::string& value = entry.values[static_cast<size_t>(binding.value)].name;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", binding.name);
+    if (value != binding.name) text += fmt::format(" = {}", value);
+  }
+  return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
+}
+
+std::string entry_text(const Program& program, const EntryPoint& entry) {
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
+                                 grouped(entry.arena_bytes));
+  text += bindings_line("inputs ", entry, entry.inputs);
+  for (size_t i = 0; i < entry.steps.size(); ++i)
+    text += fmt::format("  {:>{}} {}\n", i, fmt::formatted_size("{}", entry.steps.size()),
+                        step_line(entry, entry.steps[i], counts[i], program.mesh()));
+  text += bindings_line("outputs", entry, entry.outputs);
+  return text;
+}
+
+std::string variable_line(const ProgramVariable& variable, const Mesh& mesh) {
+  const Value local{variable.decl.name, variable.decl.type, variable.sharding, kNoBuffer};
+  return fmt::format("  {}: {} at {}, {} bytes{}\n", variable.decl.name, local_shape(local, mesh),
+                     variable.offset, grouped(variable.bytes),
+                     variable.decl.optimizer_state ? ", optimizer state" : "");
+}
+
+}  // namespace
+
+std::string program_text(const Program& program) {
+  const Mesh& mesh = program.mesh();
+  std::string text = fmt::format("program {}\n", program.model);
+  text += fmt::format("mesh    {}\n", mesh.axes().empty() ? "one device" : to_string(mesh));
+  text += fmt::format("layout  {}\n", program.layout.rules.empty() ? "no rules" : to_string(program.layout));
+  text += fmt::format("arena   {} bytes a device\n", grouped(program.arena_bytes()));
+  if (!program.variables.empty()) text += "\nvariables\n";
+  for (const ProgramVariable& variable : program.variables) text += variable_line(variable, mesh);
+  for (const EntryPoint& entry : program.entry_points) text += entry_text(program, entry);
+  return text;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,40 @@
+#include "formats/quantity.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace mtfc {
+namespace {
+
+std::string scaled(int64_t count, double step, const std::array<const char*, 7>& prefixes,
+                   const std::string& unit) {
+  double value = static_cast<double>(count);
+  size_t prefix = 0;
+  // 999.5 would round to 1000.
+  for (; std::abs(value) >= (step == 1000 ? 999.5 : 1023.5) && prefix + 1 < prefixes.size(); ++prefix)
+    value /= step;
+  if (prefix == 0) return fmt::format("{}{}{}", count, unit.empty() ? "" : " ", unit);
+  const int decimals = std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}{}", value, decimals, prefixes[prefix], unit);
+}
+
+}  // namespace
+
+std::string bytes_text(int64_t bytes) {
+  return scaled(bytes, 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}, "B");
+}
+
+std::string count_text(int64_t count, const std::string& unit) {
+  return scaled(count, 1000, {"", "k", "M", "G", "T", "P", "E"}, unit);
+}
+
+std::string grouped(int64_t count) {
+  std::string digits = fmt::format("{}", count);
+  const size_t first = count < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,204 @@
+#include "formats/report_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "formats/ordered_json.h"
+#include "formats/quantity.h"
+
+namespace mtfc {
+namespace {
+
+Json totals_json(const CollectiveTotals& totals) {
+  return {{"count", totals.count}, {"elements", totals.elements}, {"bytes_sent", totals.bytes_sent}};
+}
+
+Json totals_json(const std::map<std::string, CollectiveTotals>& map) {
+  Json json = Json::object();
+  for (const auto& [name, totals] : map) json[name] = totals_json(totals);
+  return json;
+}
+
+Json tensor_json(const TensorCost& tensor, const Mesh& mesh) {
+  Json json = {{"name", tensor.name},
+               {"dims", json_of(tensor.dims)},
+               {"sharding", json_of(tensor.dims, tensor.sharding, mesh)},
+               {"local_shape", tensor.local_shape},
+               {"local_shape_min", tensor.local_shape_min}};
+  if (!tensor.sharding.partial.empty()) json["partial"] = partial_json(tensor.sharding, mesh);
+  return json;
+}
+
+Json step_json(const StepCost& step, const Mesh& mesh) {
+  return {{"name", step.name},
+          {"kind", step.kind},
+          {"source", step.source},
+          {"phase", to_string(step.phase)},
+          {"axes", json_of(step.axes, mesh)},
+          {"elements", step.count.elements},
+          {"bytes_sent", step.count.bytes_sent},
+          {"flops", step.count.flops}};
+}
+
+Json memory_json(const MemoryCost& memory) {
+  return {{"peak_bytes_per_device", memory.peak},
+          {"variables", memory.variables},
+          {"optimizer_state", memory.optimizer_state},
+          {"inputs", memory.inputs},
+          {"activations_at_peak", memory.activations_at_peak},
+          {"workspace", memory.workspace},
+          {"peak_step", memory.peak_step}};
+}
+
+Json report_object(const CostReport& report) {
+  const Mesh& mesh = report.layout.mesh;
+  Json json = {{"model", report.model},
+               {"entry", report.entry},
+               {"mesh", json_of(mesh)},
+               {"devices", mesh.devices()},
+               {"layout", json_of(report.layout)}};
+  json["parameters"] = {{"count", report.parameters},
+                        {"bytes", report.parameter_bytes},
+                        {"bytes_per_device", report.parameter_bytes_per_device}};
+  json["flops"] = {{"einsum_per_device", report.einsum_per_device},
+                   {"einsum_total", report.einsum_total},
+                   {"einsum_useful", report.einsum_useful},
+                   {"other_per_device", report.other_per_device},
+                   {"duplication", report.duplication}};
+  json["communication"] = {{"count", report.communication.count},
+                           {"elements_per_device", report.communication.elements},
+                           {"bytes_sent_per_device", report.communication.bytes_sent},
+                           {"by_kind", totals_json(report.by_kind)},
+                           {"by_axis", totals_json(report.by_axis)}};
+  json["memory"] = memory_json(report.memory);
+  json["tensors"] = Json::array();
+  for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
+  json["steps"] = Json::array();
+  for (const StepCost& step : report.steps) json["steps"].push_back(step_json(step, mesh));
+  json["warnings"] = report.warnings;
+  return json;
+}
+
+// A line of the table: a label and one cell per report.
+struct Row {
+  std::string label;
+  std::function<std::string(const CostReport&)> cell;
+};
+
+CollectiveTotals total_of(const std::map<std::string, CollectiveTotals>& map, const std::string& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? CollectiveTotals{} : at->second;
+}
+
+void add_collective_rows(std::vector<Row>& rows, const std::vector<CostReport>& reports,
+                         std::map<std::string, CollectiveTotals> CostReport::*map, const std::string& label) {
+  std::map<std::string, bool> keys;
+  for (const CostReport& report : reports)
+    for (const auto& [key, totals] : report.*map) keys.emplace(key, true);
+  for (const auto& [key, unused] : keys)
+    rows.push_back({fmt::format("  {}{}", label, key), [key = key, map](const CostReport& report) {
+                      return bytes_text(total_of(report.*map, key).bytes_sent);
+                    }});
+}
+
+std::vector<Row> table_rows(const std::vector<CostReport>& reports) {
+  using Report = const CostReport&;
+  std::vector<Row> rows = {
+      {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
+      {"parameters", [](Report r) { return count_text(r.parameters, ""); }},
+      {"  per device", [](Report r) { return bytes_text(r.parameter_bytes_per_device); }},
+      {"einsum, per device", [](Report r) { return count_text(r.einsum_per_device, "FLOP"); }},
+      {"einsum, all devices", [](Report r) { return count_text(r.einsum_total, "FLOP"); }},
+      {"einsum, useful", [](Report r) { return count_text(r.einsum_useful, "FLOP"); }},
+      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.duplication); }},
+      {"other, per device", [](Report r) { return count_text(r.other_per_device, "FLOP"); }},
+      {"collectives", [](Report r) { return grouped(r.communication.count); }},
+      {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},
+      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.bytes_sent); }},
+  };
+  add_collective_rows(rows, reports, &CostReport::by_kind, "");
+  add_collective_rows(rows, reports, &CostReport::by_axis, "over ");
+  const std::vector<Row> memory = {
+      {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
+      {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
+      {"  optimizer state", [](Report r) { return bytes_text(r.memory.optimizer_state); }},
+      {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
+      {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
+      {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
+  };
+  rows.insert(rows.end(), memory.begin(), memory.end());
+  return rows;
+}
+
+constexpr size_t kWidth = 80;
+
+// Words of a comma-separated list, broken into lines of the table's width.
+std::string wrapped(const std::string& head, const std::string& list) {
+  std::string text, line = head;
+  size_t start = 0;
+  while (start < list.size()) {
+    const size_t end = std::min(list.find(',', start), list.size() - 1) + 1;
+    if (line.size() > head.size() && line.size() + (end - start) > kWidth) {
+      text += line + "\n";
+      line = std::string(head.size(), ' ');
+    }
+    line += list.substr(start, end - start);
+    start = end;
+  }
+  return text + line + "\n";
+}
+
+std::string legend(const std::vector<CostReport>& reports) {
+  std::string text;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const Layout& layout = reports[i].layout;
+    const std::string number = reports.size() > 1 ? fmt::format("[{}] ", i + 1) : "";
+    const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
+    text += wrapped(number + "mesh   ", mesh);
+    text += wrapped(std::string(number.size(), ' ') + "layout ",
+                    layout.rules.empty() ? "no rules" : to_string(layout));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<CostReport>& reports) {
+  if (reports.size() == 1) return dump_lines(report_object(reports.front()), 2);
+  Json list = Json::array();
+  for (const CostReport& report : reports) list.push_back(report_object(report));
+  return dump_lines(list, 3);
+}
+
+std::string report_table(const std::vector<CostReport>& reports) {
+  if (reports.empty()) return "";
+  const std::vector<Row> rows = table_rows(reports);
+  size_t label_width = 0, cell_width = 8;
+  for (const Row& row : rows) {
+    label_width = std::max(label_width, row.label.size());
+    for (const CostReport& report : reports) cell_width = std::max(cell_width, row.cell(report).size());
+  }
+  label_width = std::min(label_width, size_t{40});
+  const size_t beside = std::max<size_t>(1, (kWidth - label_width) / (cell_width + 2));
+  std::string text = fmt::format("{}, {}\n{}", reports.front().model, reports.front().entry, legend(reports));
+  for (size_t first = 0; first < reports.size(); first += beside) {
+    const size_t last = std::min(reports.size(), first + beside);
+    text += "\n";
+    if (reports.size() > 1) {
+      std::string line(label_width, ' ');
+      for (size_t i = first; i < last; ++i)
+        line += fmt::format("  {:>{}}", fmt::format("[{}]", i + 1), cell_width);
+      text += line + "\n";
+    }
+    for (const Row& row : rows) {
+      std::string line = fmt::format("{:<{}.{}}", row.label, label_width, label_width);
+      for (size_t i = first; i < last; ++i) line += fmt::format("  {:>{}}", row.cell(reports[i]), cell_width);
+      text += line + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,92 @@
+#include "runtime/blas.h"
+
+#include <doctest/doctest.h>
+
+#include "core/example.h"
+#include "runtime/example_data.h"
+#include "runtime/kernel_call.h"
+
+namespace mtfc {
+namespace {
+
+struct Einsum {
+  const char* first;
+  const char* second;
+  const char* result;
+};
+
+HostTensor product(const Einsum& einsum, DType dtype, uint64_t seed) {
+  const auto operand = [&](const char* dims, uint64_t which) {
+    return example_tensor(steps(dims, dtype), seed + which);
+  };
+  return call_kernel({.op = "einsum",
+                      .attributes = {{"dims", dims_of(einsum.result)}},
+                      .operands = {operand(einsum.first, 0), operand(einsum.second, 1)}})
+      .result;
+}
+
+}  // namespace
+
+TEST_CASE("products by OpenBLAS equal those by plain loops") {
+  // Values are small integers, so that every order of summation gives the same; i64 uses loops.
+  const Einsum cases[] = {
+      {"i=67 k=131", "k=131 j=73", "i=67 j=73"},
+      {"k=131 i=67", "k=131 j=73", "i=67 j=73"},
+      {"i=67 k=131", "j=73 k=131", "i=67 j=73"},
+      {"k=131 i=67", "j=73 k=131", "j=73 i=67"},
+      {"b=9 i=31 k=33", "b=9 k=33 j=35", "b=9 i=31 j=35"},
+      {"i=31 b=9 k=33", "j=35 k=33 b=9", "j=35 b=9 i=31"},
+      {"i=31 k=33 l=5", "l=5 k=33 j=35", "i=31 j=35"},
+      {"i=1 k=700", "k=700 j=3", "i=1 j=3"},
+      {"i=700 k=33", "k=33", "i=700"},
+      {"k=33 i=700", "k=33", "i=700"},
+      {"k=33", "k=33 j=700", "j=700"},
+      {"k=33", "j=700 k=33", "j=700"},
+      {"k=33 b=20 i=30", "b=20 k=33", "i=30 b=20"},
+      {"b=700 k=33", "b=700 k=33", "b=700"},
+      {"k=5000", "k=5000", ""},
+      {"i=40 k=30 s=3", "k=30 t=5 j=50", "i=40 j=50"},
+      {"i=400", "j=300", "j=300 i=400"},
+  };
+  for (const Einsum& einsum : cases) {
+    CAPTURE(einsum.first);
+    CAPTURE(einsum.second);
+    CAPTURE(einsum.result);
+    const std::vector<double> expected = numbers_of(product(einsum, DType::kI64, 5));
+    CHECK(numbers_of(product(einsum, DType::kF32, 5)) == expected);
+    CHECK(numbers_of(product(einsum, DType::kF64, 5)) == expected);
+    CHECK(numbers_of(product(einsum, DType::kI32, 5)) == expected);
+  }
+}
+
+TEST_CASE("an empty contracted part gives zeros, an empty result nothing") {
+  const HostTensor x = example_tensor(normal("i=3 k=5"), 0), y = example_tensor(normal("k=5 j=7"), 1);
+  const Attributes attributes = {{"dims", dims_of("i=3 j=7")}};
+  const KernelAnswer zeros = call_kernel({.op = "einsum",
+                                          .attributes = attributes,
+                                          .operands = {x, y},
+                                          .operand_boxes = {{{0, 3}, {2, 2}}, {{2, 2}, {0, 7}}}});
+  CHECK(zeros.flops == 0);
+  CHECK(numbers_of(zeros.result) == std::vector<double>(21, 0));
+  const KernelAnswer nothing = call_kernel({.op = "einsum",
+                                            .attributes = attributes,
+                                            .operands = {x, y},
+                                            .operand_boxes = {{{1, 1}, {0, 5}}, {{0, 5}, {0, 7}}},
+                                            .result_box = Box{{1, 1}, {0, 7}}});
+  CHECK(nothing.flops == 0);
+}
+
+TEST_CASE("plain products read transposed matrices and strided rows") {
+  const double a[] = {1, 4, 2, 5, 3, 6}, b[] = {1, 0, 9, 0, 1, 9, 1, 1, 9};
+  double c[6] = {-1, -1, -1, -1, -1, -1};
+  multiply<double>(
+      {.m = 2, .n = 2, .k = 3, .a_transposed = true, .a_leading = 2, .b_leading = 3, .c_leading = 3}, a, b,
+      c);
+  CHECK(c[0] == 4);
+  CHECK(c[1] == 5);
+  CHECK(c[2] == -1);
+  CHECK(c[3] == 10);
+  CHECK(c[4] == 11);
+}
+
+}  // namespace mtfc

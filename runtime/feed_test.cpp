@@ -1,0 +1,152 @@
+#include "runtime/feed.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "runtime/collective_cases.h"
+#include "runtime/comm_lockstep.h"
+
+namespace mtfc {
+namespace {
+
+// An entry point of one input and no steps.
+Program program_of(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+  Program program;
+  program.layout.mesh = mesh;
+  EntryPoint entry;
+  entry.name = "train";
+  entry.values = {{"x", type, sharding, 0}};
+  entry.buffers = {{BufferKind::kInput, 4096, 0, 0, 0}};
+  entry.arena_bytes = 4096;
+  entry.inputs = {{"x", 0}};
+  program.entry_points.push_back(std::move(entry));
+  return program;
+}
+
+StoredArray array_of(std::vector<int64_t> shape, StoredType type = StoredType::kU8) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(count * size_of(type)));
+  for (int64_t i = 0; i < count; ++i)
+    (*bytes)[static_cast<size_t>(i * size_of(type))] = static_cast<std::byte>(i);
+  StoredArray array{"x.npy", type, false, std::move(shape), nullptr, bytes->data()};
+  array.owner = bytes;
+  return array;
+}
+
+// The whole input after it was fed, gathered from all devices; checks that replicas agree.
+std::vector<double> fed(const TensorType& type, const Sharding& sharding, const Mesh& mesh,
+                        const InputData& data, int64_t step, bool training) {
+  const Program program = program_of(type, sharding, mesh);
+  const EntryPoint& entry = program.entry_points[0];
+  Processes processes = Processes::alone();
+  LockstepComm comm(mesh, processes);
+  Executor executor(program, comm);
+  Feed feed(executor, entry, {data}, 3);
+  training ? feed.fill_training(step) : feed.fill_evaluation(step);
+  std::vector<double> all(static_cast<size_t>(elements(type.dims)), -1);
+  for (size_t device = 0; device < executor.devices(); ++device) {
+    const LocalPart part = executor.part(entry, 0, device);
+    const std::vector<int64_t> indices = global_indices(type.dims, part.box);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      double& slot = all[static_cast<size_t>(indices[i])];
+      const double value = fetch(part.data, type.dtype, static_cast<int64_t>(i));
+      CHECK((slot == -1 || slot == value));
+      slot = value;
+    }
+  }
+  return all;
+}
+
+const Mesh kMesh({{"r", 2}, {"c", 3}});
+const TensorType kPair{DType::kF32, {{"batch", 4}, {"io", 5}}};
+const Sharding kSplit{{{0}, {1}}, {}};
+
+TEST_CASE("an array of the input's shape is fed every step") {
+  for (const int64_t step : {0, 9}) {
+    const std::vector<double> values =
+        fed(kPair, kSplit, kMesh, {"x", "", array_of({4, 5}), {}, 0.5}, step, true);
+    for (size_t i = 0; i < 20; ++i) CHECK(values[i] == 0.5 * static_cast<double>(i));
+  }
+}
+
+TEST_CASE("rows come in one permutation per epoch, whole and the same for every layout") {
+  const InputData data{"x", "", array_of({12, 5}), std::pair<int64_t, int64_t>{2, 12}, 1};
+  std::vector<double> rows;
+  for (int64_t step = 0; step < 5; ++step) {
+    const std::vector<double> split = fed(kPair, kSplit, kMesh, data, step, true);
+    CHECK(split == fed(kPair, replicated(2), Mesh({{"r", 1}}), data, step, true));
+    for (size_t i = 0; i < 4; ++i) {
+      rows.push_back(split[5 * i] / 5);
+      for (size_t k = 0; k < 5; ++k) CHECK(split[5 * i + k] == split[5 * i] + static_cast<double>(k));
+    }
+  }
+  // 5 steps of 4 rows are two epochs of the rows 2 to 11.
+  std::vector<double> first(rows.begin(), rows.begin() + 10), second(rows.begin() + 10, rows.end());
+  CHECK(first != second);
+  for (std::vector<double>* epoch : {&first, &second}) {
+    CHECK(!std::is_sorted(epoch->begin(), epoch->end()));
+    std::sort(epoch->begin(), epoch->end());
+    for (size_t i = 0; i < 10; ++i) CHECK((*epoch)[i] == static_cast<double>(i + 2));
+  }
+}
+
+TEST_CASE("evaluation goes in order and counts what it leaves out") {
+  const InputData data{"x", "", array_of({10, 5}), {}, 1};
+  const std::vector<double> values = fed(kPair, kSplit, kMesh, data, 1, false);
+  for (size_t i = 0; i < 20; ++i) CHECK(values[i] == static_cast<double>(20 + i));
+  const Program program = program_of(kPair, kSplit, kMesh);
+  Processes processes = Processes::alone();
+  LockstepComm comm(kMesh, processes);
+  Executor executor(program, comm);
+  const Feed feed(executor, program.entry_points[0], {data}, 3);
+  CHECK(feed.evaluation_batches() == 2);
+  CHECK(feed.rows_left_out() == 2);
+  CHECK(feed.batch() == 4);
+}
+
+TEST_CASE("random values depend on the step and not on the layout") {
+  for (const RandomKind kind : {RandomKind::kNormal, RandomKind::kUniform, RandomKind::kInteger}) {
+    const InputData data{"x", "", RandomSource{kind, 0, 10}, {}, 1};
+    const std::vector<double> values = fed(kPair, kSplit, kMesh, data, 1, true);
+    CHECK(values == fed(kPair, replicated(2), Mesh({{"r", 1}}), data, 1, true));
+    CHECK(values != fed(kPair, kSplit, kMesh, data, 2, true));
+    CHECK(values != fed(kPair, kSplit, kMesh, data, 1, false));
+    if (kind == RandomKind::kNormal) continue;
+    for (const double value : values) CHECK((value >= 0 && value < 10));
+  }
+}
+
+TEST_CASE("values are converted from the stored type and byte order") {
+  StoredArray array = array_of({4, 5}, StoredType::kI32);
+  array.big_endian = true;  // the lowest byte is now the highest
+  const TensorType wide{DType::kI64, kPair.dims};
+  CHECK(fed(wide, kSplit, kMesh, {"x", "", array, {}, 1}, 0, true)[3] == 3.0 * (1 << 24));
+  array.big_endian = false;
+  CHECK(fed({DType::kF64, kPair.dims}, kSplit, kMesh, {"x", "", array, {}, 1}, 0, true)[3] == 3);
+}
+
+TEST_CASE("data that does not fit is refused with both shapes") {
+  const auto feed = [](const TensorType& type, const InputData& data) {
+    fed(type, kSplit, kMesh, data, 0, true);
+  };
+  CHECK_THROWS_WITH_AS(feed(kPair, {"x", "", array_of({4, 6}), {}, 1}),
+                       "x.npy: an array of shape [4, 6] can't feed the input 'x' of shape [batch=4, io=5]",
+                       RunError);
+  CHECK_THROWS_WITH_AS(feed(kPair, {"x", "", array_of({20}), {}, 1}),
+                       "x.npy: an array of shape [20] can't feed the input 'x' of shape [batch=4, io=5]",
+                       RunError);
+  CHECK_THROWS_WITH_AS(feed(kPair, {"x", "", array_of({3, 5}), {}, 1}),
+                       "x.npy: 3 rows are too few for the input 'x', which takes 4 at a time", RunError);
+  CHECK_THROWS_WITH_AS(feed(kPair, {"x", "", array_of({9, 5}), std::pair<int64_t, int64_t>{5, 10}, 1}),
+                       "x.npy: rows 5:10 are not in an array of shape [9, 5]", RunError);
+  CHECK_THROWS_WITH_AS(feed({DType::kI32, kPair.dims}, {"x", "", array_of({4, 5}, StoredType::kF32), {}, 1}),
+                       "x.npy: f32 values can't fill the input 'x', which is i32", RunError);
+  CHECK_THROWS_AS(feed(kPair, {"y", "", array_of({4, 5}), {}, 1}), UserError);
+}
+
+}  // namespace
+}  // namespace mtfc

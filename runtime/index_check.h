@@ -1,0 +1,21 @@
+#pragma once
+// Indices that arrive at run time: read, and checked before anything is done with them.
+
+#include <cstdint>
+
+#include "core/shape.h"
+#include "runtime/kernel.h"
+
+namespace mtfc {
+
+/// The indices of gather and scatter_add.
+struct IndexCheck {
+  Dim dim;  // indexed; all of it, not a device's part
+  LocalTensor indices;
+
+  /// Throws RunError where one of the indices is outside [0, dim.size). Elements are counted in the global
+  /// tensor.
+  void run(const std::byte* data) const;
+};
+
+}  // namespace mtfc

@@ -1,0 +1,122 @@
+#include "runtime/index_check.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/example.h"
+#include "runtime/example_data.h"
+#include "runtime/kernel_call.h"
+
+namespace mtfc {
+namespace {
+
+const DType kF64 = DType::kF64, kI32 = DType::kI32;
+
+std::string error_of(const KernelCall& call) {
+  try {
+    call_kernel(call);
+  } catch (const RunError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void add_to(std::vector<double>& sum, const std::vector<double>& part) {
+  sum.resize(part.size());
+  for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
+}
+
+}  // namespace
+
+TEST_CASE("an index out of range is named with its place in the global tensor") {
+  const HostTensor table = example_tensor(normal("vocab=7 model=3"), 0);
+  HostTensor indices(TensorType{kI32, dims_of("batch=5 length=2")});
+  set_element(indices, 7, 12);
+  KernelCall call{.op = "gather", .attributes = {{"dim", dim_of("vocab=7")}}, .operands = {table, indices}};
+  CHECK(error_of(call) == "index 12 at element 7 is out of range: 'vocab' has 7");
+  call.operand_boxes = {{{0, 3}, {0, 3}}, {{2, 5}, {0, 2}}};
+  call.result_box = Box{{2, 5}, {0, 2}, {0, 3}};
+  CHECK(error_of(call) == "index 12 at element 7 is out of range: 'vocab' has 7");
+  set_element(call.operands[1], 7, -1);
+  CHECK(error_of(call) == "index -1 at element 7 is out of range: 'vocab' has 7");
+  const HostTensor updates = example_tensor(normal("batch=5 length=2"), 0);
+  CHECK(error_of(
+            {.op = "scatter_add", .attributes = call.attributes, .operands = {updates, call.operands[1]}}) ==
+        "index -1 at element 7 is out of range: 'vocab' has 7");
+}
+
+TEST_CASE("gathers from the parts of a table add up to the gather") {
+  const HostTensor table = example_tensor(normal("batch=5 vocab=7 model=3"), 0);
+  const HostTensor picks = example_tensor(indices("length=2 batch=5", 7), 1);
+  KernelCall call{.op = "gather", .attributes = {{"dim", dim_of("vocab=7")}}, .operands = {table, picks}};
+  const std::vector<double> expected = numbers_of(call_kernel(call).result);
+  for (const int64_t parts : {2, 3, 8}) {
+    std::vector<double> sum;
+    for (int64_t i = 0; i < parts; ++i) {
+      call.operand_boxes = {{{0, 5}, shard_interval(7, parts, i), {0, 3}}, {{0, 2}, {0, 5}}};
+      add_to(sum, numbers_of(call_kernel(call).result));
+    }
+    CHECK(sum == expected);
+  }
+}
+
+TEST_CASE("a device scatters what falls into its part") {
+  const HostTensor updates = example_tensor(normal("batch=5 model=3"), 0);
+  const HostTensor picks = example_tensor(indices("batch=5", 7), 1);
+  KernelCall call{
+      .op = "scatter_add", .attributes = {{"dim", dim_of("vocab=7")}}, .operands = {updates, picks}};
+  const std::vector<double> expected = numbers_of(call_kernel(call).result);
+  for (const int64_t parts : {2, 3, 8}) {
+    std::vector<double> joined;
+    for (int64_t i = 0; i < parts; ++i) {
+      call.result_box = Box{shard_interval(7, parts, i), {0, 3}};
+      const std::vector<double> part = numbers_of(call_kernel(call).result);
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    CHECK(joined == expected);
+  }
+}
+
+TEST_CASE("scatters of the parts of the updates add up, empty parts included") {
+  const HostTensor updates = example_tensor(normal("batch=5 model=3"), 0);
+  const HostTensor picks = example_tensor(indices("batch=5", 7), 1);
+  KernelCall call{
+      .op = "scatter_add", .attributes = {{"dim", dim_of("vocab=7")}}, .operands = {updates, picks}};
+  const std::vector<double> expected = numbers_of(call_kernel(call).result);
+  std::vector<double> sum;
+  for (int64_t i = 0; i < 8; ++i) {
+    const Interval batch = shard_interval(5, 8, i);
+    call.operand_boxes = {{batch, {0, 3}}, {batch}};
+    const KernelAnswer part = call_kernel(call);
+    CHECK(part.flops == batch.size() * 3);
+    add_to(sum, numbers_of(part.result));
+  }
+  for (size_t i = 0; i < sum.size(); ++i) CHECK(sum[i] == doctest::Approx(expected[i]).epsilon(1e-14));
+}
+
+TEST_CASE("large scatters and gathers are the same with threads") {
+  const int64_t rows = 3000;
+  const TensorType type{kF64, {{"batch", rows}, {"model", 33}}};
+  const HostTensor updates = example_tensor({type, Fill::kSteps, 0}, 0);
+  const HostTensor picks = example_tensor({{kI32, {{"batch", rows}}}, Fill::kIndex, 50}, 1);
+  const KernelCall call{
+      .op = "scatter_add", .attributes = {{"dim", Dim{"vocab", 50}}}, .operands = {updates, picks}};
+  const HostTensor table = call_kernel(call).result;
+  std::vector<double> expected(50 * 33);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < 33; ++j)
+      expected[static_cast<size_t>(picks.as<int32_t>()[i] * 33 + j)] += updates.as<double>()[i * 33 + j];
+  CHECK(numbers_of(table) == expected);
+  const HostTensor back =
+      call_kernel({.op = "gather", .attributes = {{"dim", Dim{"vocab", 50}}}, .operands = {table, picks}})
+          .result;
+  bool same = true;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < 33; ++j)
+      same = same &&
+             back.as<double>()[i * 33 + j] == expected[static_cast<size_t>(picks.as<int32_t>()[i] * 33 + j)];
+  CHECK(same);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,62 @@
+#include "runtime/interpreter.h"
+
+#include "runtime/kernel.h"
+
+namespace mtfc {
+namespace {
+
+LocalTensor whole(const TensorType& type) {
+  LocalTensor tensor{type, {}};
+  for (const Dim& dim : type.dims) tensor.box.push_back({0, dim.size});
+  return tensor;
+}
+
+KernelSite site_of(const Graph& graph, const Node& node) {
+  KernelSite site{node.attributes, {}, {}, graph.tensor(node.results[0]).name, 0};
+  for (const TensorId id : node.operands) site.operands.push_back(whole(graph.type(id)));
+  for (const TensorId id : node.results) site.results.push_back(whole(graph.type(id)));
+  if (node.op->workspace) {
+    const std::vector<TensorType> operands = graph.operand_types(node);
+    site.workspace_bytes = node.op->workspace({node.attributes, operands}, graph.result_types(node));
+  }
+  return site;
+}
+
+void run(const Graph& graph, const Node& node, std::vector<HostTensor>& values,
+         const InterpreterOptions& options) {
+  const KernelSite site = site_of(graph, node);
+  std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
+  std::vector<const std::byte*> operands;
+  std::vector<std::byte*> results;
+  for (const TensorId id : node.operands) operands.push_back(values[static_cast<size_t>(id)].data.data());
+  for (const TensorId id : node.results) {
+    values[static_cast<size_t>(id)] = HostTensor(graph.type(id));
+    results.push_back(values[static_cast<size_t>(id)].data.data());
+  }
+  const Kernel kernel = kernel_named(node.op->signature.name).prepare(site);
+  kernel({operands, results, workspace.data(), options.seed, options.step});
+}
+
+}  // namespace
+
+std::vector<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
+                                  const InterpreterOptions& options) {
+  std::vector<HostTensor> values(graph.tensors().size());
+  for (const Node& node : graph.nodes()) {
+    switch (node.kind) {
+      case NodeKind::kInput:
+      case NodeKind::kVariable:
+        values[static_cast<size_t>(node.results[0])] = leaves.at(node.results[0]);
+        break;
+      case NodeKind::kOp:
+        run(graph, node, values, options);
+        break;
+      case NodeKind::kComposite:
+      case NodeKind::kGradients:
+        throw InternalError("the interpreter meets a node that a pass should have expanded");
+    }
+  }
+  return values;
+}
+
+}  // namespace mtfc

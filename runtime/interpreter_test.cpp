@@ -1,0 +1,190 @@
+#include "runtime/interpreter.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/op_registry.h"
+#include "runtime/example_data.h"
+
+namespace mtfc {
+namespace {
+
+/// Gradients of the sum of `of` * `weights` with respect to every tensor; kNoTensor where there is none.
+std::vector<TensorId> differentiate(GraphBuilder& b, TensorId of, TensorId weights) {
+  const std::vector<Node> nodes = b.graph().nodes();
+  std::vector<TensorId> gradients(b.graph().tensors().size(), kNoTensor);
+  gradients[static_cast<size_t>(of)] = weights;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Node& node = nodes[i];
+    if (node.kind != NodeKind::kOp || !node.op->gradient) continue;
+    const TensorId own = gradients[static_cast<size_t>(node.results[0])];
+    if (own == kNoTensor) continue;
+    const std::vector<TensorId> parts = node.op->gradient(b, node, std::vector<TensorId>{own});
+    REQUIRE(parts.size() == node.operands.size());
+    for (size_t o = 0; o < parts.size(); ++o) {
+      TensorId& sum = gradients[static_cast<size_t>(node.operands[o])];
+      if (parts[o] == kNoTensor) continue;
+      CHECK(b.type(parts[o]) == b.type(node.operands[o]));
+      sum = sum == kNoTensor ? parts[o] : b.op("add", {sum, parts[o]});
+    }
+  }
+  return gradients;
+}
+
+struct Case {
+  Graph graph;
+  std::map<TensorId, HostTensor> leaves;
+  std::vector<TensorId> operands;
+  std::vector<TensorId> gradients;  // of the operands
+  TensorId loss = kNoTensor;
+};
+
+/// The loss sum(result * weights) for random weights, of an operation or composite.
+Case case_of(const Signature& signature, const Example& example) {
+  Case c;
+  GraphBuilder b;
+  for (const ExampleOperand& operand : example.operands) {
+    c.operands.push_back(b.add_input("x" + std::to_string(c.operands.size()), operand.type));
+    c.leaves[c.operands.back()] = example_tensor(operand, static_cast<uint64_t>(c.operands.back()));
+  }
+  TensorId result = kNoTensor;
+  if (const OpDef* op = find_op(signature.name)) {
+    result = b.add(*op, c.operands, example.attributes)[0];
+  } else {
+    const CompositeDef& composite = *find_composite(signature.name);
+    const std::vector<TensorId> operands = c.operands;
+    const Node node{.kind = NodeKind::kComposite,
+                    .composite = &composite,
+                    .operands = operands,
+                    .attributes = example.attributes};
+    result = composite.expand(b, node)[0];
+  }
+  const ExampleOperand drawn{b.type(result), Fill::kNormal, 0};
+  const TensorId weights = b.add_input("weights", drawn.type);
+  c.leaves[weights] = example_tensor(drawn, 99);
+  const std::vector<TensorId> gradients = differentiate(b, result, weights);
+  for (const TensorId operand : c.operands) c.gradients.push_back(gradients[static_cast<size_t>(operand)]);
+  c.loss = b.op("reduce_sum", {b.op("mul", {result, weights})});
+  c.graph = std::move(b).build();
+  return c;
+}
+
+double loss_with(const Case& c, TensorId operand, int64_t index, double change) {
+  std::map<TensorId, HostTensor> leaves = c.leaves;
+  set_element(leaves[operand], index, element(leaves[operand], index) + change);
+  return element(interpret(c.graph, leaves)[static_cast<size_t>(c.loss)], 0);
+}
+
+void check_gradients(const Case& c) {
+  constexpr double kStep = 1e-5;
+  const std::vector<HostTensor> values = interpret(c.graph, c.leaves);
+  for (size_t o = 0; o < c.operands.size(); ++o) {
+    if (c.gradients[o] == kNoTensor) {
+      CHECK_FALSE(is_float(c.graph.type(c.operands[o]).dtype));
+      continue;
+    }
+    const HostTensor& gradient = values[static_cast<size_t>(c.gradients[o])];
+    for (int64_t i = 0; i < elements(gradient.type.dims); ++i) {
+      CAPTURE(o);
+      CAPTURE(i);
+      const double expected =
+          (loss_with(c, c.operands[o], i, kStep) - loss_with(c, c.operands[o], i, -kStep)) / (2 * kStep);
+      CHECK(element(gradient, i) == doctest::Approx(expected).epsilon(1e-6).scale(1));
+    }
+  }
+}
+
+bool is_smooth(const Example& example) {
+  return !example.operands.empty() &&
+         std::all_of(example.operands.begin(), example.operands.end(), [](const ExampleOperand& operand) {
+           return operand.type.dtype != DType::kF32 && operand.fill != Fill::kSteps;
+         });
+}
+
+bool gives_f64(const Signature& signature, const Example& example) {
+  std::vector<TensorType> types;
+  for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
+  return signature.infer({example.attributes, types})[0].dtype == DType::kF64;
+}
+
+int check_examples(const Signature& signature) {
+  int checked = 0;
+  for (size_t i = 0; i < signature.examples.size(); ++i) {
+    const Example& example = signature.examples[i];
+    if (!is_smooth(example) || !gives_f64(signature, example)) continue;
+    CAPTURE(signature.name);
+    CAPTURE(i);
+    check_gradients(case_of(signature, example));
+    ++checked;
+  }
+  return checked;
+}
+
+std::vector<double> gradient_of_input(std::string_view op, const std::vector<double>& x,
+                                      const Attributes& attributes, const std::vector<double>& weights) {
+  GraphBuilder b;
+  const TensorType type{DType::kF64, {{"a", static_cast<int64_t>(x.size())}}};
+  const TensorId input = b.add_input("x", type);
+  const TensorId result = b.op(op, {input}, attributes);
+  const TensorId weight = b.add_input("weights", b.type(result));
+  const TensorId gradient = differentiate(b, result, weight)[static_cast<size_t>(input)];
+  const Graph graph = std::move(b).build();
+  std::map<TensorId, HostTensor> leaves = {{input, HostTensor(type)},
+                                           {weight, HostTensor(graph.type(weight))}};
+  for (size_t i = 0; i < x.size(); ++i) set_element(leaves[input], static_cast<int64_t>(i), x[i]);
+  for (size_t i = 0; i < weights.size(); ++i)
+    set_element(leaves[weight], static_cast<int64_t>(i), weights[i]);
+  const HostTensor value = interpret(graph, leaves)[static_cast<size_t>(gradient)];
+  return {value.as<double>(), value.as<double>() + x.size()};
+}
+
+}  // namespace
+
+TEST_CASE("gradients of all operations equal central differences") {
+  for (const OpDef* op : all_ops()) {
+    if (!op->gradient) continue;
+    CAPTURE(op->signature.name);
+    CHECK(check_examples(op->signature) > 0);
+  }
+}
+
+TEST_CASE("gradients of all composites equal central differences") {
+  for (const CompositeDef* composite : all_composites()) CHECK(check_examples(composite->signature) > 0);
+}
+
+TEST_CASE("where elements tie, they share the gradient of the maximum") {
+  CHECK(gradient_of_input("reduce_max", {3, 1, 3, 2}, {}, {6}) == std::vector<double>{3, 0, 3, 0});
+  CHECK(gradient_of_input("reduce_min", {3, 1, 1, 1}, {}, {6}) == std::vector<double>{0, 2, 2, 2});
+}
+
+TEST_CASE("relu has the gradient 0 at 0") {
+  CHECK(gradient_of_input("relu", {-1, 0, 1}, {}, {5, 5, 5}) == std::vector<double>{0, 0, 5});
+}
+
+TEST_CASE("both operands of maximum take half where they tie") {
+  GraphBuilder b;
+  const TensorType type{DType::kF64, {{"a", 3}}};
+  const TensorId x = b.add_input("x", type), y = b.add_input("y", type),
+                 weights = b.add_input("weights", type);
+  const TensorId result = b.op("maximum", {x, y});
+  const std::vector<TensorId> gradients = differentiate(b, result, weights);
+  const Graph graph = std::move(b).build();
+  std::map<TensorId, HostTensor> leaves = {
+      {x, HostTensor(type)}, {y, HostTensor(type)}, {weights, HostTensor(type)}};
+  for (int64_t i = 0; i < 3; ++i) {
+    set_element(leaves[x], i, static_cast<double>(i));
+    set_element(leaves[y], i, 1);
+    set_element(leaves[weights], i, 8);
+  }
+  const std::vector<HostTensor> values = interpret(graph, leaves);
+  const auto list = [&](TensorId of) {
+    const double* data = values[static_cast<size_t>(gradients[static_cast<size_t>(of)])].as<double>();
+    return std::vector<double>(data, data + 3);
+  };
+  CHECK(list(x) == std::vector<double>{0, 4, 8});
+  CHECK(list(y) == std::vector<double>{8, 4, 0});
+}
+
+}  // namespace mtfc

@@ -1,0 +1,219 @@
+#include "runtime/kernel.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/op_registry.h"
+#include "runtime/example_data.h"
+#include "runtime/kernel_call.h"
+
+namespace mtfc {
+namespace {
+
+// Every operation once more, as plainly as possible: values by named index, one element at a time.
+
+using Index = std::map<std::string, int64_t, std::less<>>;
+
+int64_t offset(const Dims& dims, const Index& at) {
+  int64_t result = 0;
+  for (const Dim& dim : dims) result = result * dim.size + at.at(dim.name);
+  return result;
+}
+
+double value(const HostTensor& tensor, const Index& at) {
+  return element(tensor, offset(tensor.type.dims, at));
+}
+
+template <typename F>
+void each_index(const Dims& dims, const Index& start, F f) {
+  for (int64_t i = 0; i < elements(dims); ++i) {
+    Index at = start;
+    int64_t rest = i;
+    for (size_t d = dims.size(); d-- > 0;) {
+      at[dims[d].name] = rest % dims[d].size;
+      rest /= dims[d].size;
+    }
+    f(at);
+  }
+}
+
+struct Call {
+  const std::vector<HostTensor>& operands;
+  const Attributes& attributes;
+  HostTensor& result;
+  const Dims& dims() const { return result.type.dims; }
+};
+using Reference = std::function<void(const Call&)>;
+
+Reference element_wise(std::function<double(const std::vector<double>&)> f) {
+  return [f](const Call& call) {
+    each_index(call.dims(), {}, [&](const Index& at) {
+      std::vector<double> x;
+      for (const HostTensor& operand : call.operands) x.push_back(value(operand, at));
+      set_element(call.result, offset(call.dims(), at), f(x));
+    });
+  };
+}
+
+Reference reduction(double start, std::function<double(double, double)> f, bool mean = false) {
+  return [=](const Call& call) {
+    const Dims over = without(call.operands[0].type.dims, call.dims());
+    each_index(call.dims(), {}, [&](const Index& kept) {
+      double sum = start;
+      each_index(over, kept, [&](const Index& at) { sum = f(sum, value(call.operands[0], at)); });
+      const double count = mean ? static_cast<double>(elements(over)) : 1;
+      set_element(call.result, offset(call.dims(), kept), sum / count);
+    });
+  };
+}
+
+void einsum(const Call& call) {
+  Dims all;
+  for (const HostTensor& operand : call.operands) all = unite(all, operand.type.dims);
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double sum = 0;
+    each_index(without(all, call.dims()), kept, [&](const Index& at) {
+      double product = 1;
+      for (const HostTensor& operand : call.operands) product *= value(operand, at);
+      sum += product;
+    });
+    set_element(call.result, offset(call.dims(), kept), sum);
+  });
+}
+
+void gather(const Call& call) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    Index in_table = at;
+    in_table[indexed] = static_cast<int64_t>(value(call.operands[1], at));
+    set_element(call.result, offset(call.dims(), at), value(call.operands[0], in_table));
+  });
+}
+
+void scatter_add(const Call& call) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  each_index(call.operands[0].type.dims, {}, [&](const Index& at) {
+    Index to = at;
+    to[indexed] = static_cast<int64_t>(value(call.operands[1], at));
+    const int64_t place = offset(call.dims(), to);
+    set_element(call.result, place, element(call.result, place) + value(call.operands[0], at));
+  });
+}
+
+void argmax(const Call& call) {
+  const Dims over = without(call.operands[0].type.dims, call.dims());
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double largest = -std::numeric_limits<double>::infinity(), best = 0;
+    each_index(over, kept, [&](const Index& at) {
+      if (value(call.operands[0], at) <= largest) return;
+      largest = value(call.operands[0], at);
+      best = static_cast<double>(at.at(over[0].name));
+    });
+    set_element(call.result, offset(call.dims(), kept), best);
+  });
+}
+
+double cut(const std::vector<double>& x) {
+  return std::trunc(x[0]);
+}
+
+std::map<std::string, Reference, std::less<>> references() {
+  using V = const std::vector<double>&;
+  const Reference copy = element_wise([](V x) { return x[0]; });
+  const Reference relabel = [](const Call& call) {
+    for (int64_t i = 0; i < elements(call.dims()); ++i)
+      set_element(call.result, i, element(call.operands[0], i));
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  return {
+      {"neg", element_wise([](V x) { return -x[0]; })},
+      {"exp", element_wise([](V x) { return std::exp(x[0]); })},
+      {"log", element_wise([](V x) { return std::log(x[0]); })},
+      {"sqrt", element_wise([](V x) { return std::sqrt(x[0]); })},
+      {"square", element_wise([](V x) { return x[0] * x[0]; })},
+      {"tanh", element_wise([](V x) { return std::tanh(x[0]); })},
+      {"relu", element_wise([](V x) { return std::max(x[0], 0.0); })},
+      {"add", element_wise([](V x) { return x[0] + x[1]; })},
+      {"sub", element_wise([](V x) { return x[0] - x[1]; })},
+      {"mul", element_wise([](V x) { return x[0] * x[1]; })},
+      {"div", element_wise([](V x) { return x[0] / x[1]; })},
+      {"maximum", element_wise([](V x) { return std::max(x[0], x[1]); })},
+      {"equal", element_wise([](V x) { return x[0] == x[1]; })},
+      {"greater_equal", element_wise([](V x) { return x[0] >= x[1]; })},
+      {"where", element_wise([](V x) { return x[0] != 0 ? x[1] : x[2]; })},
+      {"cast",
+       [copy](const Call& call) {
+         is_integer(call.result.type.dtype) ? element_wise(cut)(call) : copy(call);
+       }},
+      {"identity", relabel},
+      {"stop_gradient", relabel},
+      {"reshape", relabel},
+      {"rename", relabel},
+      {"transpose", copy},
+      {"broadcast", copy},
+      {"reduce_sum", reduction(0, [](double a, double b) { return a + b; })},
+      {"reduce_mean", reduction(
+                          0, [](double a, double b) { return a + b; }, true)},
+      {"reduce_max", reduction(-inf, [](double a, double b) { return std::max(a, b); })},
+      {"reduce_min", reduction(inf, [](double a, double b) { return std::min(a, b); })},
+      {"einsum", einsum},
+      {"gather", gather},
+      {"scatter_add", scatter_add},
+      {"argmax", argmax},
+      {"range",
+       [](const Call& call) {
+         for (int64_t i = 0; i < elements(call.dims()); ++i)
+           set_element(call.result, i, static_cast<double>(i));
+       }},
+      {"constant",
+       [](const Call& call) { set_element(call.result, 0, call.attributes.get<double>("value")); }},
+  };
+}
+
+bool is_random(std::string_view name) {
+  return name.starts_with("random_");
+}
+
+void check_example(const OpDef& op, const Example& example, const Reference& reference) {
+  std::vector<HostTensor> operands;
+  for (const ExampleOperand& operand : example.operands)
+    operands.push_back(example_tensor(operand, operands.size()));
+  const KernelAnswer evaluated =
+      call_kernel({.op = op.signature.name, .attributes = example.attributes, .operands = operands});
+  CHECK(evaluated.flops == evaluated.planned_flops);
+  if (!reference) return;
+  HostTensor expected(evaluated.result.type);
+  reference({operands, example.attributes, expected});
+  const bool single = expected.type.dtype == DType::kF32;
+  for (int64_t i = 0; i < elements(expected.type.dims); ++i) {
+    CAPTURE(i);
+    CHECK(element(evaluated.result, i) ==
+          doctest::Approx(element(expected, i)).epsilon(single ? 1e-5 : 1e-13).scale(1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel agrees with its definition on every example") {
+  const auto known = references();
+  for (const OpDef* op : all_ops()) {
+    const std::string_view name = op->signature.name;
+    CAPTURE(name);
+    const auto reference = known.find(name);
+    CHECK((is_random(name) || reference != known.end()));
+    for (size_t i = 0; i < op->signature.examples.size(); ++i) {
+      CAPTURE(i);
+      check_example(*op, op->signature.examples[i],
+                    reference == known.end() ? Reference{} : reference->second);
+    }
+  }
+}
+
+TEST_CASE("an unknown kernel is a bug") {
+  CHECK_THROWS_AS(kernel_named("nothing"), InternalError);
+}
+
+}  // namespace mtfc

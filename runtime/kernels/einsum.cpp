@@ -1,0 +1,187 @@
+#include <cstring>
+
+#include "core/einsum_plan.h"
+#include "runtime/blas.h"
+#include "runtime/elementwise.h"
+#include "runtime/loop_nest.h"
+#include "runtime/parallel.h"
+#include "runtime/reduction.h"
+#include "runtime/relabel.h"
+#include "runtime/wrapping.h"
+
+namespace mtfc {
+namespace {
+
+// Products of so many multiplications gain nothing from threads of their own: threads share the batch
+// instead.
+constexpr int64_t kSingleThread = int64_t{256} * 256 * 256;
+
+TensorType local_type(const LocalTensor& tensor) {
+  TensorType type = tensor.type;
+  for (size_t i = 0; i < type.dims.size(); ++i) type.dims[i].size = tensor.box[i].size();
+  return type;
+}
+
+LocalTensor whole(DType dtype, const Dims& dims) {
+  LocalTensor tensor{{dtype, dims}, {}};
+  for (const Dim& dim : dims) tensor.box.push_back({0, dim.size});
+  return tensor;
+}
+
+/// Runs `kernel` on one operand and one result in the course of another kernel's run.
+void run_part(const Kernel& kernel, const KernelRun& run, const std::byte* operand, std::byte* result) {
+  KernelRun part = run;
+  part.operands = {&operand, 1};
+  part.results = {&result, 1};
+  kernel(part);
+}
+
+/// A contraction of two operands, planned.
+struct Contraction {
+  EinsumPlan plan;
+  MatrixProduct product;
+  LoopNest batch;                 // over a, b, c
+  Kernel pack_a, pack_b, unpack;  // empty where used in place
+  int64_t flops = 0;
+  int64_t result_bytes = 0;
+};
+
+Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
+  if (!matrix.packed) return {};
+  return prepare_reduction(operand, whole(operand.type.dtype, matrix.packed_dims), Reduction::kSum);
+}
+
+Contraction plan_contraction(const KernelSite& site, int64_t flops) {
+  const DType dtype = site.results[0].type.dtype;
+  Contraction c;
+  c.plan =
+      plan_einsum(local_type(site.operands[0]), local_type(site.operands[1]), local_type(site.results[0]));
+  const EinsumPlan& plan = c.plan;
+  check_invariant(plan.workspace_bytes <= site.workspace_bytes, "an einsum was granted too little workspace");
+  c.product = {.m = plan.m,
+               .n = plan.n,
+               .k = plan.k,
+               .a_transposed = plan.a.transposed,
+               .b_transposed = plan.b.transposed,
+               .a_leading = plan.a.leading,
+               .b_leading = plan.b.leading,
+               .c_leading = plan.c.leading};
+  for (const Dim& dim : plan.batch) c.batch.extents.push_back(dim.size);
+  c.batch.strides = {plan.a.batch_strides, plan.b.batch_strides, plan.c.batch_strides};
+  c.batch = collapse(c.batch);
+  c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
+  c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
+  if (plan.c.packed) {
+    const Attributes none;
+    c.unpack = prepare_spread(
+        {none, {whole(dtype, plan.c.packed_dims)}, {whole(dtype, local_type(site.results[0]).dims)}, "", 0});
+  }
+  c.flops = flops;
+  c.result_bytes = site.results[0].elements() * size_of(dtype);
+  return c;
+}
+
+template <typename T>
+void multiply_batch(const Contraction& c, const std::byte* a_bytes, const std::byte* b_bytes,
+                    std::byte* c_bytes) {
+  const T* a = reinterpret_cast<const T*>(a_bytes);
+  const T* b = reinterpret_cast<const T*>(b_bytes);
+  T* result = reinterpret_cast<T*>(c_bytes);
+  const int64_t count = c.batch.count(), work = c.plan.m * c.plan.n * c.plan.k;
+  const auto some = [&](int64_t begin, int64_t end) {
+    if (begin >= end) return;
+    NestCursor at(c.batch, c.batch.loops(), begin);
+    for (int64_t i = begin; i < end; ++i, at.next())
+      multiply(c.product, a + at.offset(0), b + at.offset(1), result + at.offset(2));
+  };
+  if (work <= kSingleThread)
+    parallel_ranges(count, count * work, some);
+  else
+    some(0, count);
+}
+
+template <typename T>
+int64_t run_contraction(const Contraction& c, const KernelRun& run) {
+  const EinsumPlan& plan = c.plan;
+  if (c.result_bytes == 0) return c.flops;
+  if (plan.k == 0) {
+    std::memset(run.results[0], 0, static_cast<size_t>(c.result_bytes));
+    return c.flops;
+  }
+  const std::byte* a = run.operands[static_cast<size_t>(plan.left)];
+  const std::byte* b = run.operands[static_cast<size_t>(1 - plan.left)];
+  std::byte* result = run.results[0];
+  if (c.pack_a) run_part(c.pack_a, run, a, run.workspace + plan.a.offset), a = run.workspace + plan.a.offset;
+  if (c.pack_b) run_part(c.pack_b, run, b, run.workspace + plan.b.offset), b = run.workspace + plan.b.offset;
+  if (c.unpack) result = run.workspace + plan.c.offset;
+  multiply_batch<T>(c, a, b, result);
+  if (c.unpack) run_part(c.unpack, run, result, run.results[0]);
+  return c.flops;
+}
+
+struct Times {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return mul_wrapping(a, b);
+  }
+};
+
+Kernel prepare_pair(const KernelSite& site, int64_t flops) {
+  const DType dtype = site.results[0].type.dtype;
+  Contraction contraction = plan_contraction(site, flops);
+  if (contraction.plan.multiplies) {
+    Kernel product = prepare_elementwise(site, dispatch(Numbers{}, dtype, []<typename T>() -> TileFunction {
+                                           return Tile<Times, T, T>::run;
+                                         }));
+    return [product, flops](const KernelRun& run) { return product(run), flops; };
+  }
+  return dispatch(Numbers{}, dtype, [&]<typename T>() -> Kernel {
+    return [contraction](const KernelRun& run) { return run_contraction<T>(contraction, run); };
+  });
+}
+
+/// Any number of operands, element by element: for graphs that no pass has cut into pairs.
+template <typename T>
+Kernel prepare_many(const KernelSite& site, const Dims& all, int64_t flops) {
+  std::vector<std::vector<int64_t>> strides;
+  std::vector<int64_t> extents;
+  for (const LocalTensor& operand : site.operands) strides.push_back(aligned_strides(operand, all));
+  const std::vector<int64_t> to = aligned_strides(site.results[0], all);
+  for (const Dim& dim : all) extents.push_back(dim.size);
+  return [=, bytes = site.results[0].elements() * size_of(kDTypeOf<T>)](const KernelRun& run) {
+    if (bytes > 0) std::memset(run.results[0], 0, static_cast<size_t>(bytes));
+    T* result = reinterpret_cast<T*>(run.results[0]);
+    const LoopNest nest{extents, {to}};
+    for (int64_t i = 0, count = nest.count(); i < count; ++i) {
+      T product = 1;
+      for (size_t o = 0; o < strides.size(); ++o) {
+        const NestCursor at({extents, {strides[o]}}, extents.size(), i);
+        product = mul_wrapping(product, reinterpret_cast<const T*>(run.operands[o])[at.offset(0)]);
+      }
+      T& sum = result[NestCursor(nest, extents.size(), i).offset(0)];
+      sum = add_wrapping(sum, product);
+    }
+    return flops;
+  };
+}
+
+Kernel prepare(const KernelSite& site) {
+  Dims all;
+  for (const LocalTensor& operand : site.operands) all = unite(all, local_type(operand).dims);
+  const int64_t flops = 2 * elements(all);
+  if (site.operands.size() == 1) {
+    Kernel sum = prepare_reduction(site, Reduction::kSum);
+    return [sum, flops](const KernelRun& run) { return sum(run), flops; };
+  }
+  if (site.operands.size() == 2) return prepare_pair(site, flops);
+  return dispatch(Numbers{}, site.results[0].type.dtype,
+                  [&]<typename T>() -> Kernel { return prepare_many<T>(site, all, flops); });
+}
+
+}  // namespace
+
+extern const KernelDef k_einsum_kernel = {
+    .prepare = prepare,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,45 @@
+#pragma once
+// For tests: one small model under many layouts, run in lockstep and compared with the run on one device.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/layout.h"
+#include "core/model.h"
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace mtfc {
+
+/// A whole tensor, row-major; numbers of any dtype as double.
+struct WholeTensor {
+  TensorType type;
+  std::vector<double> values;
+};
+using WholeTensors = std::map<std::string, WholeTensor>;
+
+/// Values for an example's operand, the same for the same seed.
+WholeTensor drawn(const ExampleOperand& operand, uint64_t seed);
+
+/// A model that feeds an example's operands as inputs `x0`, `x1`, … to `kind`, with results `y0`, … and,
+/// where `gradients` and the example's operand is a float, the gradients `g0`, … of the sum of weight * y0,
+/// the weight being the input `weight`. `inputs` receives values for all of them.
+Model model_of(const std::string& kind, const Example& example, bool gradients, WholeTensors& inputs);
+
+/// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several
+/// devices must be the same to the bit: RunError where they are not.
+WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);
+
+/// Every rule set that gives each dimension no axis or one of the mesh's axes, or, with `lists`, any ordered
+/// list of distinct axes. Illegal ones included.
+std::vector<Layout> all_rule_sets(const Mesh& mesh, const Dims& dims, bool lists);
+
+/// Whether no tensor of the model would use an axis twice: worked out from the rules alone.
+bool is_legal(const Model& model, const Layout& layout);
+
+/// "" where both hold the same numbers to rounding (exactly, for integers); otherwise the first difference.
+std::string difference(const WholeTensors& expected, const WholeTensors& found);
+
+}  // namespace mtfc
