@@ -1,0 +1,122 @@
+// Communication and arithmetic that are known from the Mesh-TensorFlow paper and README: predicted, and
+// counted in a run.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cmd/files.h"
+#include "core/cost.h"
+#include "core/pipeline.h"
+#include "formats/data_spec.h"
+#include "formats/layout_reader.h"
+#include "formats/model_reader.h"
+#include "runtime/comm_lockstep.h"
+#include "runtime/executor.h"
+#include "runtime/feed.h"
+
+namespace mtfc {
+namespace {
+
+struct Trial {
+  Program program;
+  CostReport predicted;
+};
+
+// Compiles a model of testdata/, runs its main entry point once in lockstep, and checks that what was counted
+// is what was predicted, step by step.
+Trial tried(const std::string& path, const std::string& mesh, const std::string& rules,
+            const std::vector<std::string>& sets) {
+  const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(read_text(file, "model"), file, sets, warnings);
+  LayoutSources sources;
+  sources.mesh = mesh;
+  sources.rules = rules;
+  Trial trial{compile(model, read_layout(sources), {}), {}};
+  const EntryPoint& entry =
+      trial.program.find("train") ? *trial.program.find("train") : *trial.program.find("evaluate");
+  const std::vector<StepCount> predicted = predicted_counts(trial.program, entry);
+  trial.predicted = cost_report(trial.program, entry, predicted);
+
+  Processes processes = Processes::alone();
+  LockstepComm comm(trial.program.mesh(), processes);
+  Executor executor(trial.program, comm);
+  executor.run(*trial.program.find("init"), 0);
+  std::vector<InputData> data;
+  for (const InputDecl& input : model.inputs)
+    data.push_back(read_input_data(
+        input.name,
+        input.source.empty() ? (is_float(input.type.dtype) ? "random:normal" : "random:int,lo=0,hi=10")
+                             : input.source,
+        lookup_of(model.dims)));
+  executor.load(entry);
+  Feed feed(executor, entry, data, 0);
+  feed.fill_training(0);
+  executor.run(entry, 0);
+  const std::vector<StepCount> counted = executor.counts(entry);
+  REQUIRE(counted.size() == predicted.size());
+  for (size_t s = 0; s < counted.size(); ++s) {
+    INFO(fmt::format("mesh {} layout {} step {} {}", mesh, rules, s, entry.steps[s].name));
+    CHECK(counted[s].flops == predicted[s].flops);
+    CHECK(counted[s].elements == predicted[s].elements);
+    CHECK(counted[s].bytes_sent == predicted[s].bytes_sent);
+    if (entry.steps[s].kind == StepKind::kKernel && entry.steps[s].op->family == Family::kContraction)
+      CHECK(counted[s].flops_total == predicted[s].flops_total);
+  }
+  return trial;
+}
+
+int64_t elements_over(const CostReport& report, const std::string& axes) {
+  const auto at = report.by_axis.find(axes);
+  return at == report.by_axis.end() ? 0 : at->second.elements;
+}
+
+TEST_CASE("the example of Mesh-TensorFlow's README") {
+  const std::string model = "testdata/mnist_readme/model.json";
+  const Trial one = tried(model, "all:1", "", {});
+  CHECK(one.predicted.einsum_useful == 327270400);
+  CHECK(one.predicted.einsum_per_device == 327270400);
+  CHECK(one.predicted.communication.count == 0);
+
+  const Trial data_parallel = tried(model, "p:4", "batch:p", {});
+  CHECK(data_parallel.predicted.einsum_useful == 327270400);
+  CHECK(data_parallel.predicted.einsum_total == 327270400);
+  CHECK(data_parallel.predicted.communication.elements == 813056 + 1);
+
+  const Trial model_parallel = tried(model, "p:4", "hidden:p", {});
+  CHECK(model_parallel.predicted.einsum_total == 327270400);
+  CHECK(model_parallel.predicted.communication.elements == 1000);
+
+  const Trial both = tried(model, "r:2,c:2", "batch:r,hidden:c", {});
+  CHECK(elements_over(both.predicted, "c") == 500);
+  CHECK(elements_over(both.predicted, "r") == 406528 + 1);
+  CHECK(both.predicted.by_axis.size() == 2);
+}
+
+int64_t up(int64_t n, int64_t parts) {
+  return (n + parts - 1) / parts;
+}
+
+TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's formulas, uneven sizes too") {
+  const std::string model = "testdata/two_layer_gradients/model.json";
+  for (const auto& [b, io, h] :
+       std::vector<std::tuple<int64_t, int64_t, int64_t>>{{64, 32, 128}, {13, 7, 11}, {3, 5, 2}}) {
+    const std::vector<std::string> sets = {fmt::format("batch={}", b), fmt::format("io={}", io),
+                                           fmt::format("hidden={}", h)};
+    const auto elements = [&](const std::string& mesh, const std::string& rules) {
+      return tried(model, mesh, rules, sets).predicted.communication.elements;
+    };
+    CHECK(elements("all:4", "") == 0);
+    CHECK(elements("all:4", "batch:all") == io * h * 2 + h);
+    CHECK(elements("all:4", "hidden:all") == 2 * b * io);
+    const int64_t br = up(b, 2), hc = up(h, 3), ip = up(io, 2);
+    CHECK(elements("rows:2,cols:3", "batch:rows,hidden:cols") == 2 * br * io + 2 * io * hc + hc);
+    CHECK(elements("rows:2,cols:3,planes:2", "batch:rows,hidden:cols,io:planes") ==
+          2 * br * hc + 2 * br * ip + 2 * ip * hc + hc);
+  }
+  // The empty layout does everything on every device.
+  CHECK(tried(model, "all:4", "", {}).predicted.duplication == doctest::Approx(4.0));
+}
+
+}  // namespace
+}  // namespace mtfc
