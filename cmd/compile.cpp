@@ -61,7 +61,6 @@ std::function<int()> setup(CLI::App& app) {
                  "text (one step a line; default on standard output) or json (default for a file)")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
-      ->expected(1)
       ->allow_extra_args(false)
       ->type_name("NAME");
   app.add_option("--dump-after", options->dump_after,

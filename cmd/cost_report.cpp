@@ -64,12 +64,10 @@ std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_model_options(app, options->model);
   app.add_option("--mesh", options->meshes, "the mesh, as in rows:2,cols:4 (repeat to compare)")
-      ->expected(1)
       ->allow_extra_args(false)
       ->type_name("AXIS:SIZE,...");
   app.add_option("--layout", options->layouts,
                  "rules, as in batch:rows, or a layout file (repeat to compare)")
-      ->expected(1)
       ->allow_extra_args(false)
       ->type_name("DIM:AXIS,...|FILE");
   app.add_option("--entry", options->entry, "init, train or evaluate (default: train where the model trains)")

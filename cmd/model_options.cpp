@@ -12,7 +12,6 @@ namespace mtfc {
 void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("MODEL", options.model, "the model file, or - for standard input")->required();
   app.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
-      ->expected(1)
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
   app.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");

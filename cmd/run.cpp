@@ -248,7 +248,7 @@ int run(const RunOptions& options) {
 
 void add_run_options(CLI::App& app, RunOptions& options) {
   const auto one_each = [](CLI::Option* option, const char* type) {
-    option->expected(1)->allow_extra_args(false)->type_name(type);
+    option->allow_extra_args(false)->type_name(type);
   };
   app.add_option("--steps", options.steps,
                  "training steps, or forward evaluations where the model does not train")

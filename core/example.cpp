@@ -46,4 +46,28 @@ ExampleOperand flags(std::string_view dims) {
   return {{DType::kBool, dims_of(dims)}, Fill::kBool, 0};
 }
 
+std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second) {
+  const auto use = [&](std::string_view a, std::string_view b, DType dtype = DType::kF64) {
+    return Example{{first(a, dtype), second(b, dtype)}, {}};
+  };
+  Example reordered = use("batch=5 hidden=7", "model=3 hidden=7");
+  reordered.attributes = {{"dims", dims_of("model=3 batch=5 hidden=7")}};
+  return {
+      use("batch=5 hidden=7", "batch=5 hidden=7"),
+      use("batch=5 hidden=7", "hidden=7"),
+      use("hidden=7", "batch=5 hidden=7 model=3"),
+      use("batch=5 hidden=7", "hidden=7 batch=5"),
+      use("batch=5", "hidden=7"),
+      use("", "batch=5"),
+      use("batch=5 hidden=7", "hidden=7", DType::kF32),
+      reordered,
+  };
+}
+
+std::vector<Example> aligned_number_examples() {
+  std::vector<Example> examples = aligned_examples(normal, normal);
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), steps("batch=5", DType::kI32)}, {}});
+  return examples;
+}
+
 }  // namespace mtfc

@@ -21,4 +21,10 @@ ExampleOperand steps(std::string_view dims, DType dtype = DType::kF64);
 ExampleOperand indices(std::string_view dims, int64_t limit, DType dtype = DType::kI32);
 ExampleOperand flags(std::string_view dims);
 
+/// Uses of an element-wise operation of two operands: dimensions missing, added and in another order.
+using ExampleMaker = ExampleOperand (*)(std::string_view dims, DType dtype);
+std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second);
+/// The same, and one of integers.
+std::vector<Example> aligned_number_examples();
+
 }  // namespace mtfc

@@ -62,6 +62,7 @@ struct Model {
   std::string name;
   std::string file;
   Dims dims;  // every declared dimension, in the order of the file
+  std::map<std::string, double> params;
   std::vector<InputDecl> inputs;
   std::vector<VariableDecl> variables;
   Graph graph;  // the `ops`, with composites and `gradients` as nodes

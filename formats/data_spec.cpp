@@ -180,6 +180,16 @@ InputData SpecReader::read() {
 
 }  // namespace
 
+NameLookup lookup_of(const Model& model) {
+  NameLookup lookup = lookup_of(model.dims);
+  for (const auto& [name, value] : model.params) lookup.known.push_back(name);
+  lookup.find = [sizes = lookup.find, params = model.params](std::string_view name) -> std::optional<Number> {
+    const auto param = params.find(std::string(name));
+    return param == params.end() ? sizes(name) : Number(param->second);
+  };
+  return lookup;
+}
+
 InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup) {
   return SpecReader(input, spec, lookup).read();
 }

@@ -7,9 +7,13 @@
 #include <string>
 
 #include "core/data.h"
+#include "core/model.h"
 #include "formats/expression.h"
 
 namespace mtfc {
+
+/// What the expressions of a spec may name: the model's params and dims. A copy, independent of the model.
+NameLookup lookup_of(const Model& model);
 
 /// Reads what `spec` says of the input `input`. Throws UserError, located at `--input`, for a malformed spec,
 /// and RunError for a file that is missing or broken.

@@ -15,7 +15,7 @@ using namespace mtfc;
 
 namespace {
 
-const NameLookup kNames = lookup_of({{"vocab", 100}});
+const NameLookup kNames = lookup_of(Dims{{"vocab", 100}});
 
 // A folder that lives as long as the test.
 class ScratchFolder {
@@ -77,6 +77,14 @@ TEST_CASE("random sources") {
   CHECK(std::get<RandomSource>(data.source).kind == RandomKind::kInteger);
   CHECK(std::get<RandomSource>(data.source).high == 50);
   CHECK(data.scale == 2);
+}
+
+TEST_CASE("expressions see the model's params and dims") {
+  Model model;
+  model.dims = {{"vocab", 100}};
+  model.params = {{"share", 0.5}};
+  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(model));
+  CHECK(std::get<RandomSource>(data.source).high == 50);
 }
 
 TEST_CASE("IDX files, plain and compressed") {

@@ -8,7 +8,7 @@ using namespace mtfc;
 
 namespace {
 
-const NameLookup kNames = lookup_of({{"d_model", 512}, {"heads", 8}, {"n", 7}});
+const NameLookup kNames = lookup_of(Dims{{"d_model", 512}, {"heads", 8}, {"n", 7}});
 
 std::string value(std::string_view text) {
   return to_string(evaluate(text, kNames));

@@ -173,6 +173,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   ModelDraft draft(scope, sink);
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
+  draft.model.params = scope.params();
   read_tensors(root, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();

@@ -25,6 +25,13 @@ const Dim* ModelScope::dim(std::string_view name) const {
   return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
 }
 
+std::map<std::string, double> ModelScope::params() const {
+  std::map<std::string, double> params;
+  for (const Definition& definition : definitions_)
+    if (!definition.is_dim) params.emplace(definition.name, to_double(definition.value));
+  return params;
+}
+
 std::vector<std::string> ModelScope::names() const {
   std::vector<std::string> list;
   for (const Definition& definition : definitions_) list.push_back(definition.name);

@@ -28,6 +28,7 @@ class ModelScope {
   /// Every dimension, in the order of the file.
   const Dims& dims() const { return dims_; }
   const Dim* dim(std::string_view name) const;
+  std::map<std::string, double> params() const;
   /// Over params and dims. The scope must outlive it.
   const NameLookup& lookup() const { return lookup_; }
 

@@ -80,6 +80,8 @@ std::string bindings_line(const char* label, const EntryPoint& entry, const std:
   return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
 }
 
+}  // namespace
+
 std::string entry_text(const Program& program, const EntryPoint& entry) {
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
@@ -91,6 +93,8 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   text += bindings_line("outputs", entry, entry.outputs);
   return text;
 }
+
+namespace {
 
 std::string variable_line(const ProgramVariable& variable, const Mesh& mesh) {
   const Value local{variable.decl.name, variable.decl.type, variable.sharding, kNoBuffer};

@@ -10,6 +10,8 @@ namespace mtfc {
 
 std::string program_json(const Program& program);
 
+/// The listing of one entry point, before or after it has buffers.
+std::string entry_text(const Program& program, const EntryPoint& entry);
 /// One step a line: result, local shape (`4..5` where shards differ in size), kernel or collective, operands,
 /// attributes, axes, bytes sent.
 std::string program_text(const Program& program);

@@ -172,6 +172,14 @@ std::string report_json(const std::vector<CostReport>& reports) {
   return dump_lines(list, 3);
 }
 
+std::string run_report_json(const CostReport& predicted, const CostReport& measured, const RunFacts& facts) {
+  Json both;
+  both["predicted"] = report_object(predicted);
+  both["measured"] = report_object(measured);
+  both["run"] = {{"arena_bytes_per_device", facts.arena_bytes}, {"resident_bytes", facts.resident_bytes}};
+  return dump_lines(both, 3);
+}
+
 std::string report_table(const std::vector<CostReport>& reports) {
   if (reports.empty()) return "";
   const std::vector<Row> rows = table_rows(reports);

@@ -92,47 +92,14 @@ void agree(Processes& processes, const std::string& error, const std::string& te
   }
 }
 
-const char* descriptor(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "<f4";
-    case DType::kF64:
-      return "<f8";
-    case DType::kI32:
-      return "<i4";
-    case DType::kI64:
-      return "<i8";
-    case DType::kBool:
-      return "|b1";
-  }
-  return "";
-}
-
 }  // namespace
 
-std::string npy_header(const TensorType& type) {
-  std::string shape;
-  for (const Dim& dim : type.dims) shape += fmt::format("{}, ", dim.size);
-  if (type.dims.size() > 1) shape.resize(shape.size() - 2);
-  if (type.dims.size() == 1) shape.resize(shape.size() - 1);
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                 descriptor(type.dtype), shape);
-  constexpr size_t kPrefix = 10;
-  text.resize((kPrefix + text.size() + 1 + 63) / 64 * 64 - kPrefix - 1, ' ');
-  text += '\n';
-  std::string header("\x93NUMPY\x01\x00", 8);
-  header += static_cast<char>(text.size() & 0xff);
-  header += static_cast<char>(text.size() >> 8);
-  return header + text;
-}
-
-void write_npy(Comm& comm, const std::string& path, const Sharding& sharding,
-               const std::vector<LocalPart>& parts) {
+void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
+                 const std::vector<LocalPart>& parts) {
   check_invariant(sharding.partial.empty(), "a partial value is not written");
   Processes& processes = comm.processes();
   std::string temporary = fmt::format("{}.{}.part", path, getpid());
   processes.broadcast(temporary);  // rank 0's
-  const std::string header = npy_header(parts[0].type);
   agree(processes, processes.speaks() ? create(temporary, header) : "", temporary);
 
   std::string error;

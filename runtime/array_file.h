@@ -13,15 +13,13 @@
 namespace mtfc {
 
 /// Writes the tensor of which `parts` are the slices of this process's devices, split by `sharding` (nothing
-/// partial), as the .npy file `path`. All ranks call it. The file appears complete or not at all: written
-/// beside itself, synced, renamed. Throws RunError, on all ranks alike, with the system's reason.
-void write_npy(Comm& comm, const std::string& path, const Sharding& sharding,
-               const std::vector<LocalPart>& parts);
+/// partial), as the file `path`: `header`, then all elements in row-major order. All ranks call it. The file appears
+/// complete or not at all: written beside itself, synced, renamed. Throws RunError, on all ranks alike, with the
+/// system's reason.
+void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
+                 const std::vector<LocalPart>& parts);
 
 /// Fills `part` of the tensor `name` from an array of the tensor's exact shape. Throws RunError.
 void load_array(const StoredArray& array, const std::string& name, const LocalPart& part);
-
-/// The bytes before the data of a .npy file (format 1.0), a multiple of 64.
-std::string npy_header(const TensorType& type);
 
 }  // namespace mtfc

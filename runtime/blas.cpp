@@ -11,6 +11,7 @@
 namespace mtfc {
 namespace {
 
+constexpr int64_t kLanes = 8;
 constexpr int64_t kSmall = 512;                 // products of fewer multiplications cost less in plain loops
 constexpr int64_t kLargest = int64_t{1} << 30;  // size of one call of OpenBLAS
 constexpr int64_t kLargestLeading = std::numeric_limits<blasint>::max();
@@ -28,6 +29,21 @@ void multiply_by_loops(const MatrixProduct& p, const T* a, const T* b, T* c) {
         row[j] = add_wrapping(row[j], mul_wrapping(factor, b[l * b_row + j * b_column]));
     }
   }
+}
+
+/// One row times one column: OpenBLAS would treat it as any other product.
+template <typename T>
+T dot(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  if (a_step == 1 && b_step == 1)
+    for (; i + kLanes <= count; i += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+  for (; i < count; ++i) lanes[0] += static_cast<double>(a[i * a_step]) * static_cast<double>(b[i * b_step]);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return static_cast<T>(sum);
 }
 
 struct Sizes {
@@ -74,6 +90,10 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
 template <typename T>
 void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if constexpr (std::is_floating_point_v<T>) {
+    if (p.m == 1 && p.n == 1) {
+      *c = dot(a, p.a_transposed ? p.a_leading : 1, b, p.b_transposed ? 1 : p.b_leading, p.k);
+      return;
+    }
     const bool fits = std::max({p.a_leading, p.b_leading, p.c_leading}) <= kLargestLeading;
     const bool small = p.m * p.n <= kSmall && p.m * p.n * p.k <= kSmall;
     if (fits && !small && p.k > 0) return multiply_by_blas(p, a, b, c);

@@ -53,6 +53,8 @@ class Executor {
   /// runs.
   LocalPart part(const EntryPoint& entry, ValueId value, size_t device) const;
   LocalPart variable(size_t index, size_t device) const;
+  /// Bytes of the arena of each device.
+  int64_t arena_bytes() const { return program_.arena_bytes(); }
 
   /// What the last run of `entry` counted, step by step: the largest of any device, totals over all. Every
   /// rank must call it.

@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 #include "core/error.h"
 #include "runtime/mpi_calls.h"
@@ -221,7 +224,12 @@ void Processes::require_success(const std::string& message) {
 }
 
 void Processes::abort(int code) {
-  if (state_) MPI_Abort(state_->comm, code);
+  std::fflush(nullptr);
+  if (state_) {
+    // The launcher ends at once, and drops what it has not yet read of the rank's last words.
+    if (size_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    MPI_Abort(state_->comm, code);
+  }
   std::_Exit(code);
 }
 

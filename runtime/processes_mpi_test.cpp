@@ -60,16 +60,16 @@ TEST_CASE("ranks write one file together") {
   const Box box = local_box(type.dims, sharding, comm.mesh(), comm.devices()[0]);
   std::vector<double> data;
   for (const int64_t index : global_indices(type.dims, box)) data.push_back(static_cast<double>(index));
-  write_npy(comm, path + "/t.npy", sharding, {{type, box, reinterpret_cast<std::byte*>(data.data())}});
-  std::ifstream file(path + "/t.npy", std::ios::binary);
+  write_array(comm, path + "/t", "header", sharding, {{type, box, reinterpret_cast<std::byte*>(data.data())}});
+  std::ifstream file(path + "/t", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  std::string expected = npy_header(type);
+  std::string expected = "header";
   for (int i = 0; i < 15; ++i) {
     const double value = i;
     expected.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   CHECK(bytes == expected);
-  CHECK_THROWS_AS(write_npy(comm, path + "/none/t.npy", sharding, {{type, box, nullptr}}), RunError);
+  CHECK_THROWS_AS(write_array(comm, path + "/none/t", "header", sharding, {{type, box, nullptr}}), RunError);
   processes.barrier();
   if (processes.speaks()) std::filesystem::remove_all(path);
 }

@@ -1,11 +1,77 @@
 #include "runtime/relabel.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "runtime/dtypes.h"
 #include "runtime/loop_nest.h"
 #include "runtime/parallel.h"
 
 namespace mtfc {
+namespace {
+
+// Where reading runs across the order of writing, both go through square blocks that stay in the cache.
+constexpr int64_t kBlock = 32;
+
+struct TransposePlan {
+  LoopNest outer;          // all other loops, over operand and result
+  int64_t read = 0;        // extent of the loop in which the operand's elements are neighbours ...
+  int64_t read_step = 0;   // ... and the result's are so far apart
+  int64_t write = 0;       // extent of the loop in which the result's elements are neighbours ...
+  int64_t write_step = 0;  // ... and the operand's are so far apart
+};
+
+/// The loop in which the operand's elements are neighbours, where that is not the innermost.
+std::optional<size_t> crossing_loop(const LoopNest& nest) {
+  if (nest.loops() < 2 || nest.count() == 0 || nest.strides[0].back() <= 1) return std::nullopt;
+  for (size_t loop = 0; loop + 1 < nest.loops(); ++loop)
+    if (nest.strides[0][loop] == 1) return loop;
+  return std::nullopt;
+}
+
+TransposePlan plan_transpose(const LoopNest& nest, size_t across) {
+  TransposePlan plan;
+  plan.read = nest.extents[across];
+  plan.read_step = nest.strides[1][across];
+  plan.write = nest.extents.back();
+  plan.write_step = nest.strides[0].back();
+  plan.outer.strides.resize(2);
+  for (size_t loop = 0; loop + 1 < nest.loops(); ++loop) {
+    if (loop == across) continue;
+    plan.outer.extents.push_back(nest.extents[loop]);
+    for (size_t t = 0; t < 2; ++t) plan.outer.strides[t].push_back(nest.strides[t][loop]);
+  }
+  return plan;
+}
+
+template <typename T>
+void transpose_strip(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end) {
+  for (int64_t first = 0; first < plan.write; first += kBlock)
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t j = first, last = std::min(plan.write, first + kBlock); j < last; ++j)
+        to[i * plan.read_step + j] = from[j * plan.write_step + i];
+}
+
+template <typename T>
+Kernel transposing(const TransposePlan& plan) {
+  return [plan](const KernelRun& run) -> int64_t {
+    const T* from = reinterpret_cast<const T*>(run.operands[0]);
+    T* to = reinterpret_cast<T*>(run.results[0]);
+    const int64_t strips = (plan.read + kBlock - 1) / kBlock, count = plan.outer.count() * strips;
+    parallel_ranges(count, count * kBlock * plan.write, [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const NestCursor at(plan.outer, plan.outer.loops(), item / strips);
+        const int64_t first = item % strips * kBlock;
+        transpose_strip(plan, from + at.offset(0), to + at.offset(1), first,
+                        std::min(plan.read, first + kBlock));
+      }
+    });
+    return 0;
+  };
+}
+
+}  // namespace
 
 Kernel prepare_relabel(const KernelSite& site) {
   const int64_t size = size_of(site.results[0].type.dtype);
@@ -22,16 +88,24 @@ Kernel prepare_relabel(const KernelSite& site) {
   };
 }
 
-Kernel prepare_spread(const KernelSite& site) {
-  const LocalTensor& result = site.results[0];
-  LoopNest nest{result.extents(), {aligned_strides(site.operands[0], result.type.dims)}};
-  return [nest = collapse(nest), copy = nest_copy(result.type.dtype), elements = result.elements(),
+Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result) {
+  const LoopNest nest = collapse(
+      {result.extents(), {aligned_strides(operand, result.type.dims), dense_strides(result.extents())}});
+  if (const auto across = crossing_loop(nest))
+    return dispatch(AllTypes{}, result.type.dtype,
+                    [&]<typename T>() -> Kernel { return transposing<T>(plan_transpose(nest, *across)); });
+  const LoopNest read = {nest.extents, {nest.strides[0]}};
+  return [read, copy = nest_copy(result.type.dtype), elements = result.elements(),
           size = size_of(result.type.dtype)](const KernelRun& run) -> int64_t {
     parallel_ranges(elements, elements, [&](int64_t begin, int64_t end) {
-      copy(nest, begin, end - begin, run.operands[0], run.results[0] + begin * size);
+      copy(read, begin, end - begin, run.operands[0], run.results[0] + begin * size);
     });
     return 0;
   };
+}
+
+Kernel prepare_spread(const KernelSite& site) {
+  return prepare_spread(site.operands[0], site.results[0]);
 }
 
 }  // namespace mtfc

@@ -9,5 +9,6 @@ namespace mtfc {
 Kernel prepare_relabel(const KernelSite& site);
 /// The operand's elements in the order of the result's dimensions, repeated along those that it lacks.
 Kernel prepare_spread(const KernelSite& site);
+Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result);
 
 }  // namespace mtfc

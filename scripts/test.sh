@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
-# Sets up and runs every test: the release build, then the sanitizer build, then the scripts.
-#   scripts/test.sh [--quick]      --quick leaves the sanitizer build out
+# Sets up and runs every test, of the release build and of one with address and undefined-behaviour sanitizers.
+#   scripts/test.sh [--quick]      --quick leaves the sanitizers out
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/build.sh build
-sanitize=1
-[ "${1:-}" = "--quick" ] && sanitize=0
-if [ "$sanitize" -eq 1 ]; then
+sanitized=
+if [ "${1:-}" != "--quick" ]; then
   scripts/build.sh build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMTFC_SANITIZE=address,undefined
-  # One list of tests, so that one closing line counts them all.
-  export MTFC_SANITIZE_BUILD=build-sanitize
+  sanitized=$PWD/build-sanitize
 fi
-cmake -S . -B build -DMTFC_SANITIZED_TESTS="$([ "$sanitize" -eq 1 ] && echo "$PWD/build-sanitize")" >/dev/null
+scripts/build.sh build -DMTFC_SANITIZED_TESTS="$sanitized"
 ctest --test-dir build --output-on-failure -j "$(nproc)"

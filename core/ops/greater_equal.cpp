@@ -11,44 +11,32 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{DType::kBool, aligned_dims(call)}};
 }
 
+std::vector<Example> examples() {
+  std::vector<Example> examples = aligned_examples(steps, steps);
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), steps("batch=5", DType::kI32)}, {}});
+  return examples;
+}
+
 }  // namespace
 
-extern const OpDef k_greater_equal_op =
-    {
-        .signature =
-            {
-                .name = "greater_equal",
-                .doc =
-                    "Whether the first operand is greater than or equal to the second, element by element.",
-                .min_operands = 2,
-                .max_operands = 2,
-                .attributes = {kResultOrder},
-                .infer = infer,
-                .examples = {{.operands = {steps("batch=5 hidden=7"), steps("batch=5 hidden=7")},
-                              .attributes = {}},
-                             {.operands = {steps("batch=5 hidden=7"), steps("hidden=7")}, .attributes = {}},
-                             {.operands = {steps("hidden=7"), steps("batch=5 hidden=7 model=3")},
-                              .attributes = {}},
-                             {.operands = {steps("batch=5 hidden=7"), steps("hidden=7 batch=5")},
-                              .attributes = {}},
-                             {.operands = {steps("batch=5"), steps("hidden=7")}, .attributes = {}},
-                             {.operands = {steps(""), steps("batch=5")}, .attributes = {}},
-                             {.operands = {steps("batch=5 hidden=7"), steps("model=3 hidden=7")},
-                              .attributes = {{"dims", dims_of("model=3 batch=5 hidden=7")}}},
-                             {.operands = {steps("batch=5 hidden=7", DType::kI32),
-                                           steps("batch=5", DType::kI32)},
-                              .attributes = {}},
-                             {.operands = {steps("batch=5 hidden=7", DType::kF32),
-                                           steps("hidden=7", DType::kF32)},
-                              .attributes = {}}},
-            },
-        .family = Family::kElementwise,
-        .roles = pass_factors,
-        .linear_in = {},
-        .gradient = kNoGradient,
-        .flops = result_elements,
-        .workspace = kNoWorkspace,
-        .split_rule = kNoSplitRule,
+extern const OpDef k_greater_equal_op = {
+    .signature =
+        {
+            .name = "greater_equal",
+            .doc = "Whether the first operand is greater than or equal to the second, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
 };
 
 }  // namespace mtfc

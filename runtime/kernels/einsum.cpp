@@ -48,7 +48,9 @@ struct Contraction {
 
 Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
   if (!matrix.packed) return {};
-  return prepare_reduction(operand, whole(operand.type.dtype, matrix.packed_dims), Reduction::kSum);
+  const LocalTensor copy = whole(operand.type.dtype, matrix.packed_dims);
+  if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_spread(operand, copy);
+  return prepare_reduction(operand, copy, Reduction::kSum);
 }
 
 Contraction plan_contraction(const KernelSite& site, int64_t flops) {
@@ -71,11 +73,7 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   c.batch = collapse(c.batch);
   c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
-  if (plan.c.packed) {
-    const Attributes none;
-    c.unpack = prepare_spread(
-        {none, {whole(dtype, plan.c.packed_dims)}, {whole(dtype, local_type(site.results[0]).dims)}, "", 0});
-  }
+  if (plan.c.packed) c.unpack = prepare_spread(whole(dtype, plan.c.packed_dims), site.results[0]);
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(dtype);
   return c;
@@ -170,7 +168,8 @@ Kernel prepare(const KernelSite& site) {
   for (const LocalTensor& operand : site.operands) all = unite(all, local_type(operand).dims);
   const int64_t flops = 2 * elements(all);
   if (site.operands.size() == 1) {
-    Kernel sum = prepare_reduction(site, Reduction::kSum);
+    const bool turns = site.operands[0].type.dims.size() == site.results[0].type.dims.size();
+    const Kernel sum = turns ? prepare_spread(site) : prepare_reduction(site, Reduction::kSum);
     return [sum, flops](const KernelRun& run) { return sum(run), flops; };
   }
   if (site.operands.size() == 2) return prepare_pair(site, flops);

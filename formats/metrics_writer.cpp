@@ -1,0 +1,17 @@
+#include "formats/metrics_writer.h"
+
+#include "formats/ordered_json.h"
+
+namespace mtfc {
+
+std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
+                         double step_seconds, double samples_per_second) {
+  Json line;
+  line["step"] = step;
+  for (const auto& [name, value] : outputs) line[name] = value;
+  line["step_time"] = step_seconds;
+  line["samples_per_second"] = samples_per_second;
+  return line.dump();
+}
+
+}  // namespace mtfc
