@@ -27,9 +27,11 @@ TEST_CASE("blocks alive at the same time do not overlap, and the arena is close 
     std::vector<ArenaBlock> blocks;
     std::vector<int64_t> alive(1001);
     for (int i = 0; i < count; ++i) {
-      const int first = static_cast<int>(random() % 1000), last = std::min(999, first + static_cast<int>(random() % 20));
+      const int first = static_cast<int>(random() % 1000),
+                last = std::min(999, first + static_cast<int>(random() % 20));
       blocks.push_back({static_cast<int64_t>(random() % 5000), first, last, 0});
-      for (int s = first; s <= last; ++s) alive[static_cast<size_t>(s)] += (blocks.back().bytes + 63) / 64 * 64;
+      for (int s = first; s <= last; ++s)
+        alive[static_cast<size_t>(s)] += (blocks.back().bytes + 63) / 64 * 64;
     }
     const int64_t end = place_blocks(blocks, 64);
     check_plan(blocks, end);

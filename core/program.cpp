@@ -31,6 +31,12 @@ int64_t Program::arena_bytes() const {
   return bytes;
 }
 
+ValueId root_of(const EntryPoint& entry, ValueId value) {
+  while (entry.values[static_cast<size_t>(value)].alias_of >= 0)
+    value = entry.values[static_cast<size_t>(value)].alias_of;
+  return value;
+}
+
 std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
                                     const Mesh& mesh, const Coordinates& at) {
   std::vector<TensorType> types;

@@ -30,6 +30,7 @@ struct Value {
   Sharding sharding;
   BufferId buffer = kNoBuffer;
   bool from_model = false;  // a tensor of the model in its own sharding: reports list it
+  ValueId alias_of = -1;    // the value whose elements it is under other dimensions (rename, reshape), or -1
 };
 
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
@@ -109,6 +110,9 @@ struct Program {
   /// Bytes of the largest arena of all entry points.
   int64_t arena_bytes() const;
 };
+
+/// The value itself, or the one that it is an alias of.
+ValueId root_of(const EntryPoint& entry, ValueId value);
 
 /// Types of the values, with the local extents of the device at `at`.
 std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values, const Mesh& mesh,

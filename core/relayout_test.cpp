@@ -10,7 +10,8 @@ namespace {
 
 Dims shape(std::initializer_list<int64_t> sizes) {
   Dims dims;
-  for (const int64_t size : sizes) dims.push_back({std::string(1, static_cast<char>('a' + dims.size())), size});
+  for (const int64_t size : sizes)
+    dims.push_back({std::string(1, static_cast<char>('a' + dims.size())), size});
   return dims;
 }
 
@@ -39,7 +40,8 @@ bool runs_are_right(const Dims& from_dims, const Box& from, const Dims& to_dims,
       const auto at = expected.find(run.to + k);
       if (at == expected.end() || at->second != run.from + k) return false;
     }
-  return count == static_cast<int64_t>(expected.size()) && common_elements(from_dims, from, to_dims, to) == count;
+  return count == static_cast<int64_t>(expected.size()) &&
+         common_elements(from_dims, from, to_dims, to) == count;
 }
 
 Box random_box(const Dims& dims, std::mt19937& random) {
@@ -60,7 +62,8 @@ TEST_CASE("common runs are the elements both regions hold, whatever the shapes")
   };
   std::mt19937 random(1);
   for (const auto& [from, to] : shapes)
-    for (int i = 0; i < 200; ++i) REQUIRE(runs_are_right(from, random_box(from, random), to, random_box(to, random)));
+    for (int i = 0; i < 200; ++i)
+      REQUIRE(runs_are_right(from, random_box(from, random), to, random_box(to, random)));
 }
 
 TEST_CASE("reshape groups are the smallest with equal products") {
@@ -117,8 +120,8 @@ TEST_CASE("moving axes reach everything a device needs, for every pair of shardi
           const Box needed = local_box(to_dims, to, mesh, at);
           int64_t found = 0;
           for (int64_t member = 0; member < mesh.size(axes); ++member)
-            found += common_elements(from_dims, local_box(from_dims, from, mesh, mesh.moved(at, axes, member)),
-                                     to_dims, needed);
+            found += common_elements(
+                from_dims, local_box(from_dims, from, mesh, mesh.moved(at, axes, member)), to_dims, needed);
           REQUIRE(found == elements(needed));
         }
       }

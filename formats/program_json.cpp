@@ -134,6 +134,7 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
     json.update(type_json(value.type));
     json["sharding"] = sharding_json(value.sharding, mesh);
     json["buffer"] = value.buffer;
+    if (value.alias_of >= 0) json["alias_of"] = value.alias_of;
     values.push_back(std::move(json));
   }
   for (const Buffer& buffer : entry.buffers)

@@ -23,10 +23,18 @@ std::string local_shape(const Value& value, const Mesh& mesh) {
   return fmt::format("{}[{}]", to_string(value.type.dtype), text);
 }
 
+// `h`, or for an alias the value that a step made: `h as [tokens, model]`.
+std::string value_text(const EntryPoint& entry, ValueId id) {
+  const Value& value = entry.values[static_cast<size_t>(id)];
+  const Value& made = entry.values[static_cast<size_t>(root_of(entry, id))];
+  std::string dims;
+  for (const Dim& dim : value.type.dims) dims += (dims.empty() ? "" : ", ") + dim.name;
+  return value.type.dims == made.type.dims ? made.name : fmt::format("{} as [{}]", made.name, dims);
+}
+
 std::string names(const EntryPoint& entry, const std::vector<ValueId>& values) {
   std::string text;
-  for (const ValueId id : values)
-    text += (text.empty() ? "" : ", ") + entry.values[static_cast<size_t>(id)].name;
+  for (const ValueId id : values) text += (text.empty() ? "" : ", ") + value_text(entry, id);
   return text;
 }
 
@@ -73,7 +81,7 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
 std::string bindings_line(const char* label, const EntryPoint& entry, const std::vector<Binding>& bindings) {
   std::string text;
   for (const Binding& binding : bindings) {
-    const std::string& value = entry.values[static_cast<size_t>(binding.value)].name;
+    const std::string value = value_text(entry, binding.value);
     text += fmt::format("{}{}", text.empty() ? "" : ", ", binding.name);
     if (value != binding.name) text += fmt::format(" = {}", value);
   }

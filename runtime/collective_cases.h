@@ -180,162 +180,78 @@ inline int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, 
   return wrong;
 }
 
-/// Collectives on a mesh of 1, 2 or 4 devices: every kind, even and uneven, empty shards, several axes,
-/// reshapes.
+/// A test in two forms: with a buffer for the result, and in place.
+inline void add_case(std::vector<CollectiveCase>& cases, CollectiveCase c) {
+  cases.push_back(c);
+  c.in_place = true;
+  c.name += " in place";
+  cases.push_back(std::move(c));
+}
+
+/// Reductions of the matrix `type` over `mesh`, partial over all axes, or over the last and split over the
+/// first.
+inline void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const TensorType& type,
+                           ReduceKind kind) {
+  const std::string name = to_string(mesh) + " " + to_string(kind) + " " + to_string(type);
+  AxisList all;
+  Sharding partial = replicated(2);
+  for (size_t i = 0; i < mesh.axes().size(); ++i) {
+    all.push_back(static_cast<int>(i));
+    partial.partial.push_back({all.back(), kind});
+  }
+  const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
+                       const Sharding& from, const Sharding& to) {
+    add_case(cases, {what + " " + name, mesh, collective, axes, type, from, type, to, kind});
+  };
+  add("all_reduce", CollectiveKind::kAllReduce, all, partial, replicated(2));
+  add("reduce_scatter rows", CollectiveKind::kReduceScatter, all, partial, {{all, {}}, {}});
+  add("reduce_scatter columns", CollectiveKind::kReduceScatter, all, partial, {{{}, all}, {}});
+  if (all.size() == 1) return;
+  const AxisList last{all.back()};
+  const Sharding split{{{0}, {}}, {{all.back(), kind}}};
+  add("reduce_scatter of one axis", CollectiveKind::kReduceScatter, all, partial, {{{}, last}, {}});
+  add("reduce_scatter beside a split", CollectiveKind::kReduceScatter, last, split, {{{0}, last}, {}});
+  add("all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
+}
+
+/// Moves of an [n, 5] matrix between shardings and shapes.
+inline void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
+  const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
+  const TensorType flat{DType::kF32, {{"c", 5 * n}}}, turned{DType::kF32, {{"b", 5}, {"a", n}}};
+  AxisList all;
+  for (size_t i = 0; i < mesh.axes().size(); ++i) all.push_back(static_cast<int>(i));
+  const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
+                       const Sharding& from, const TensorType& result, const Sharding& to) {
+    const std::string name = what + " " + to_string(mesh) + " " + to_string(type);
+    add_case(cases, {name, mesh, collective, axes, type, from, result, to});
+  };
+  const CollectiveKind gather = CollectiveKind::kAllGather, exchange = CollectiveKind::kExchange;
+  const Sharding rows{{all, {}}, {}}, columns{{{}, all}, {}};
+  add("all_gather rows", gather, all, rows, type, replicated(2));
+  add("all_gather columns", gather, all, columns, type, replicated(2));
+  add("exchange rows to columns", exchange, all, rows, type, columns);
+  add("exchange to another shape", exchange, all, columns, flat, {{all}, {}});
+  add("exchange between shapes without common cuts", exchange, all, rows, turned, columns);
+  if (all.size() == 1) return;
+  add("all_gather of a minor axis", gather, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {}}, {}});
+  add("exchange of swapped axes", exchange, all, {{{0}, {1}}, {}}, type, {{{1}, {0}}, {}});
+  add("exchange where the source has replicas", exchange, all, {{{0}, {}}, {}}, type, {{{}, {0, 1}}, {}});
+}
+
+/// Collectives on `devices` devices: every kind, even and uneven, empty shards, several axes, reshapes.
 inline std::vector<CollectiveCase> collective_cases(int64_t devices) {
   std::vector<Mesh> meshes{Mesh({{"p", devices}})};
   if (devices == 4) meshes.push_back(Mesh({{"r", 2}, {"c", 2}}));
   std::vector<CollectiveCase> cases;
-  const auto add = [&](CollectiveCase c) {
-    cases.push_back(c);
-    c.in_place = true;
-    c.name += " in place";
-    cases.push_back(c);
-  };
-  for (const Mesh& mesh : meshes) {
-    AxisList all;
-    for (size_t i = 0; i < mesh.axes().size(); ++i) all.push_back(static_cast<int>(i));
-    const int last = all.back();
-    const auto partial = [](const AxisList& axes, size_t rank, ReduceKind kind) {
-      Sharding sharding = replicated(rank);
-      for (const int axis : axes) sharding.partial.push_back({axis, kind});
-      return sharding;
-    };
+  for (const Mesh& mesh : meshes)
     for (const int64_t n : {8, 7, 3, 1}) {
-      const Dims vector{{"a", n}}, matrix{{"a", n}, {"b", 5}}, moved{{"b", 5}, {"a", n}};
       for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool})
         for (const ReduceKind kind :
-             {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd}) {
-          if (dtype == DType::kBool && (kind == ReduceKind::kSum || kind == ReduceKind::kProd)) continue;
-          const std::string name =
-              to_string(mesh) + " " + to_string(kind) + " " + to_string(TensorType{dtype, matrix});
-          add({"all_reduce " + name,
-               mesh,
-               CollectiveKind::kAllReduce,
-               all,
-               {dtype, matrix},
-               partial(all, 2, kind),
-               {dtype, matrix},
-               replicated(2),
-               kind});
-          add({"reduce_scatter rows " + name,
-               mesh,
-               CollectiveKind::kReduceScatter,
-               all,
-               {dtype, matrix},
-               partial(all, 2, kind),
-               {dtype, matrix},
-               {{all, {}}, {}},
-               kind});
-          add({"reduce_scatter columns " + name,
-               mesh,
-               CollectiveKind::kReduceScatter,
-               all,
-               {dtype, matrix},
-               partial(all, 2, kind),
-               {dtype, matrix},
-               {{{}, all}, {}},
-               kind});
-          if (all.size() == 1) continue;
-          add({"reduce_scatter of one axis " + name,
-               mesh,
-               CollectiveKind::kReduceScatter,
-               all,
-               {dtype, matrix},
-               partial(all, 2, kind),
-               {dtype, matrix},
-               {{{}, {last}}, {}},
-               kind});
-          Sharding split = partial({last}, 2, kind);
-          split.dims[0] = {0};
-          add({"reduce_scatter beside a split " + name,
-               mesh,
-               CollectiveKind::kReduceScatter,
-               {last},
-               {dtype, matrix},
-               split,
-               {dtype, matrix},
-               {{{0}, {last}}, {}},
-               kind});
-          add({"all_reduce beside a split " + name,
-               mesh,
-               CollectiveKind::kAllReduce,
-               {last},
-               {dtype, matrix},
-               split,
-               {dtype, matrix},
-               {{{0}, {}}, {}},
-               kind});
-        }
-      const std::string name = to_string(mesh) + " " + to_string(matrix);
-      const TensorType type{DType::kF32, matrix};
-      add({"all_gather rows " + name,
-           mesh,
-           CollectiveKind::kAllGather,
-           all,
-           type,
-           {{all, {}}, {}},
-           type,
-           replicated(2)});
-      add({"all_gather columns " + name,
-           mesh,
-           CollectiveKind::kAllGather,
-           all,
-           type,
-           {{{}, all}, {}},
-           type,
-           replicated(2)});
-      add({"exchange rows to columns " + name,
-           mesh,
-           CollectiveKind::kExchange,
-           all,
-           type,
-           {{all, {}}, {}},
-           type,
-           {{{}, all}, {}}});
-      add({"exchange to another shape " + name,
-           mesh,
-           CollectiveKind::kExchange,
-           all,
-           type,
-           {{{}, all}, {}},
-           {DType::kF32, {{"c", 5 * n}}},
-           {{all}, {}}});
-      add({"exchange between shapes without common cuts " + name,
-           mesh,
-           CollectiveKind::kExchange,
-           all,
-           type,
-           {{all, {}}, {}},
-           {DType::kF32, moved},
-           {{{}, all}, {}}});
-      if (all.size() == 1) continue;
-      add({"all_gather of a minor axis " + name,
-           mesh,
-           CollectiveKind::kAllGather,
-           {1},
-           type,
-           {{{0, 1}, {}}, {}},
-           type,
-           {{{0}, {}}, {}}});
-      add({"exchange of swapped axes " + name,
-           mesh,
-           CollectiveKind::kExchange,
-           all,
-           type,
-           {{{0}, {1}}, {}},
-           type,
-           {{{1}, {0}}, {}}});
-      add({"exchange where the source has replicas " + name,
-           mesh,
-           CollectiveKind::kExchange,
-           all,
-           type,
-           {{{0}, {}}, {}},
-           type,
-           {{{}, {0, 1}}, {}}});
+             {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
+          if (dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin)
+            add_reductions(cases, mesh, {dtype, {{"a", n}, {"b", 5}}}, kind);
+      add_moves(cases, mesh, n);
     }
-  }
   return cases;
 }
 

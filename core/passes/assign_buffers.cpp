@@ -17,7 +17,8 @@ class BufferPlan {
         partitioned_(partitioned),
         variables_(variables),
         variables_bytes_(variables_bytes),
-        mesh_(mesh) {}
+        mesh_(mesh),
+        stored_in_(entry_.values.size(), -1) {}
 
   EntryPoint run() {
     find_lifetimes();
@@ -41,10 +42,10 @@ class BufferPlan {
   const Step& step(int s) const { return entry_.steps[index(s)]; }
   int last_step() const { return static_cast<int>(entry_.steps.size()) - 1; }
 
-  // The value whose storage a value uses: through aliases, and through a variable computed in place.
+  // The value whose storage a value uses: through aliases, and the variable that it is computed into.
   ValueId root(ValueId id) const {
-    while (partitioned_.alias_of[index(id)] >= 0) id = partitioned_.alias_of[index(id)];
-    return id;
+    id = root_of(entry_, id);
+    return stored_in_[index(id)] >= 0 ? stored_in_[index(id)] : id;
   }
 
   void find_lifetimes() {
@@ -68,7 +69,7 @@ class BufferPlan {
     for (const auto& [variable, fresh] : partitioned_.assignments) {
       const ValueId made = root(fresh);
       if (can_replace(variable, made)) {
-        partitioned_.alias_of[index(made)] = variable;
+        stored_in_[index(made)] = variable;
         continue;
       }
       Step copy;
@@ -212,7 +213,8 @@ class BufferPlan {
   const std::vector<ProgramVariable>& variables_;
   int64_t variables_bytes_;
   const Mesh& mesh_;
-  std::vector<Lifetime> life_;  // of roots
+  std::vector<ValueId> stored_in_;  // per value: the variable's value that it is computed into, or -1
+  std::vector<Lifetime> life_;      // of roots
 };
 
 }  // namespace

@@ -54,8 +54,7 @@ class Partitioner {
     const TensorType& type = graph_.type(tensor);
     const auto id = static_cast<ValueId>(result_.entry.values.size());
     result_.entry.values.push_back({own ? name : name + "@" + form_name(type.dims, sharding), type, sharding,
-                                    kNoBuffer, own && graph_.tensor(tensor).from_model});
-    result_.alias_of.push_back(-1);
+                                    kNoBuffer, own && graph_.tensor(tensor).from_model, -1});
     result_.variable_of.push_back(-1);
     forms_[index(tensor)].push_back(id);
     return id;
@@ -180,7 +179,7 @@ class Partitioner {
     for (const ValueId form : forms_[index(tensor)])
       if (value(form).sharding == sharding) return;
     const ValueId id = add_value(tensor, sharding);
-    result_.alias_of[index(id)] = of;
+    value(id).alias_of = of;
   }
 
   // A relabelling node: the same elements in the same order under other dimensions. Three ways: carry the
@@ -233,10 +232,7 @@ class Partitioner {
     emit_move(new_step(node), from, add_value(out, target(out)), move);
   }
 
-  ValueId root(ValueId id) const {
-    while (result_.alias_of[index(id)] >= 0) id = result_.alias_of[index(id)];
-    return id;
-  }
+  ValueId root(ValueId id) const { return root_of(result_.entry, id); }
 
   bool is_assigned(int variable) const {
     return std::any_of(source_.assignments.begin(), source_.assignments.end(),
@@ -260,8 +256,8 @@ class Partitioner {
     Value copy = value(from);
     copy.name += "@copy";
     copy.from_model = false;
+    copy.alias_of = -1;
     result_.entry.values.push_back(std::move(copy));
-    result_.alias_of.push_back(-1);
     result_.variable_of.push_back(-1);
     emit_copy(graph_.producer(tensor), from, to);
     return to;
@@ -299,8 +295,7 @@ class Partitioner {
     for (size_t i = 0; i < result_.variable_of.size(); ++i)
       if (result_.variable_of[i] == variable) return static_cast<ValueId>(i);
     const ProgramVariable& declared = variables_[index(variable)];
-    result_.entry.values.push_back({name, declared.decl.type, declared.sharding, kNoBuffer, true});
-    result_.alias_of.push_back(-1);
+    result_.entry.values.push_back({name, declared.decl.type, declared.sharding, kNoBuffer, true, -1});
     result_.variable_of.push_back(variable);
     return static_cast<ValueId>(result_.entry.values.size()) - 1;
   }

@@ -11,8 +11,7 @@ namespace mtfc {
 /// An entry point whose values have no buffers yet.
 struct PartitionedEntry {
   EntryPoint entry;
-  std::vector<ValueId> alias_of;    // per value: the value whose elements it shares, or -1
-  std::vector<int> variable_of;     // per value: the variable (index in Program::variables) it reads, or -1
+  std::vector<int> variable_of;  // per value: the variable (index in Program::variables) it reads, or -1
   std::vector<std::pair<ValueId, ValueId>> assignments;  // (variable's value, its new value)
 };
 

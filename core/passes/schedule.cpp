@@ -28,11 +28,7 @@ class Scheduler {
   }
 
  private:
-  ValueId root(ValueId id) const {
-    while (partitioned_.alias_of[static_cast<size_t>(id)] >= 0)
-      id = partitioned_.alias_of[static_cast<size_t>(id)];
-    return id;
-  }
+  ValueId root(ValueId id) const { return root_of(partitioned_.entry, id); }
 
   // The step that makes a value, -1 for a leaf.
   int maker(ValueId id) const {
