@@ -219,8 +219,21 @@ std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  arguments.erase(arguments.begin());
   return arguments;
+}
+
+// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another
+// process wants the core; so they spin for some 50 microseconds and then sleep. The library reads this before
+// main(), which is why the program starts itself anew. Where that fails, it only runs slower on a busy
+// machine.
+void limit_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  setenv("GOMP_SPINCOUNT", "20000", 1);
+  std::vector<std::string> arguments = own_arguments();
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv("/proc/self/exe", pointers.data());
 }
 
 // Gives the ranks what this process has read from standard input.
@@ -233,6 +246,7 @@ void offer_standard_input(const std::string& text) {
 }
 
 int run(const RunOptions& options) {
+  limit_spinning();
   if (launched_by() && !options.simulate) return run_ranks(options);
   const Sources sources = read_sources(options.model, options.layout);
   const Compiled compiled = compile_sources(sources, options);
@@ -243,7 +257,9 @@ int run(const RunOptions& options) {
   }
   if (options.model.model == "-") offer_standard_input(sources.model_text);
   if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
-  return launch_ranks(own_arguments(), devices);
+  std::vector<std::string> arguments = own_arguments();
+  arguments.erase(arguments.begin());
+  return launch_ranks(arguments, devices);
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {

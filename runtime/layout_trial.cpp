@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <algorithm>
 #include <random>
 
 #include "core/error.h"
@@ -87,6 +87,14 @@ WholeTensor gather(const Executor& executor, const EntryPoint& entry, const Bind
   for (const bool found : seen)
     if (!found) throw RunError(fmt::format("'{}' is nowhere complete", output.name));
   return tensor;
+}
+
+void run_once(Executor& executor, const EntryPoint& entry, const WholeTensors& inputs) {
+  executor.load(entry);
+  for (const Binding& input : entry.inputs)
+    for (size_t device = 0; device < executor.devices(); ++device)
+      scatter(inputs.at(input.name), executor.part(entry, input.value, device));
+  executor.run(entry, 0);
 }
 
 void add_dims(Dims& dims, const Attributes& attributes) {
@@ -184,14 +192,30 @@ WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs)
   LockstepComm comm(program.mesh(), processes);
   Executor executor(program, comm);
   const EntryPoint& entry = *program.find("evaluate");
-  executor.load(entry);
-  for (const Binding& input : entry.inputs)
-    for (size_t device = 0; device < executor.devices(); ++device)
-      scatter(inputs.at(input.name), executor.part(entry, input.value, device));
-  executor.run(entry, 0);
+  run_once(executor, entry, inputs);
   WholeTensors outputs;
   for (const Binding& output : entry.outputs) outputs[output.name] = gather(executor, entry, output);
   return outputs;
+}
+
+std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,
+                            const WholeTensors& expected) {
+  Executor executor(program, comm);
+  const EntryPoint& entry = *program.find("evaluate");
+  run_once(executor, entry, inputs);
+  for (const Binding& output : entry.outputs)
+    for (size_t device = 0; device < executor.devices(); ++device) {
+      const LocalPart part = executor.part(entry, output.value, device);
+      const WholeTensor& whole = expected.at(output.name);
+      const Dims& dims = whole.type.dims;
+      WholeTensor found = whole;
+      for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
+        for (int64_t k = 0; k < run.length; ++k)
+          found.values[static_cast<size_t>(run.to + k)] = load(part.data, part.type.dtype, run.from + k);
+      const std::string problem = difference({{output.name, whole}}, {{output.name, found}});
+      if (!problem.empty()) return problem;
+    }
+  return "";
 }
 
 std::vector<Layout> all_rule_sets(const Mesh& mesh, const Dims& dims, bool lists) {

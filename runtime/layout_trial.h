@@ -10,6 +10,7 @@
 #include "core/model.h"
 #include "core/op_def.h"
 #include "core/program.h"
+#include "runtime/comm.h"
 
 namespace mtfc {
 
@@ -31,6 +32,11 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
 /// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several
 /// devices must be the same to the bit: RunError where they are not.
 WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);
+
+/// Runs it on the devices of `comm` that this process holds. "" where their parts of the outputs are those of
+/// `expected`, to rounding; otherwise the first difference.
+std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,
+                            const WholeTensors& expected);
 
 /// Every rule set that gives each dimension no axis or one of the mesh's axes, or, with `lists`, any ordered
 /// list of distinct axes. Illegal ones included.
