@@ -52,10 +52,11 @@ EntryGraph simplify(const EntryGraph& entry) {
                      const bool same_dims = operands.size() == 1 && builder.type(operands[0]) == result;
                      if (same_dims && (is_kind(node, "broadcast") || is_kind(node, "transpose")))
                        return {{operands[0]}};
-                     const TensorId kept = neutral(builder.graph(), node, operands, result);
-                     if (kept != kNoTensor) return {{kept}};
                      if (node.op->family != Family::kElementwise) return std::nullopt;
                      std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
+                     const TensorId kept =
+                         neutral(builder.graph(), node, bare.empty() ? operands : bare, result);
+                     if (kept != kNoTensor) return {{kept}};
                      if (bare.empty()) return std::nullopt;
                      Attributes attributes = node.attributes;
                      if (bare.size() > 1) attributes.set("dims", result.dims);

@@ -1,0 +1,88 @@
+// The bundled models against an independent computation (scripts/make_reference.py), under several layouts.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "formats/npy.h"
+
+namespace mtfc {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+double largest_difference(const std::string& expected_file, const std::string& found_file) {
+  const StoredArray expected = read_npy(expected_file), found = read_npy(found_file);
+  REQUIRE(expected.shape == found.shape);
+  REQUIRE(found.type == StoredType::kF32);
+  int64_t count = 1;
+  for (const int64_t size : expected.shape) count *= size;
+  double largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float a, b;
+    std::memcpy(&a, expected.data + 4 * i, 4);
+    std::memcpy(&b, found.data + 4 * i, 4);
+    largest = std::max(largest, static_cast<double>(std::abs(a - b)));
+  }
+  return largest;
+}
+
+void check_model(const std::string& name, const std::vector<std::string>& layouts) {
+  const std::string data = std::string(MTFC_SOURCE_DIR) + "/testdata/reference/" + name;
+  const fs::path folder = fs::temp_directory_path() / fmt::format("mtfc_reference_{}", getpid());
+  fs::create_directory(folder);
+  std::ifstream file(data + "/expected.json");
+  const Json expected = Json::parse(file);
+  std::string common =
+      fmt::format("'{}' run '{}/models/{}.json' -q --steps {} --metrics '{}/log'", MTFC_BINARY,
+                  MTFC_SOURCE_DIR, name, expected["steps"].size(), folder.string());
+  for (const auto& [key, value] : expected["sizes"].items())
+    common += fmt::format(" --set {}={}", key, value.dump());
+  for (const Json& key : expected["inputs"])
+    common += fmt::format(" --input {0}='{1}/input_{0}.npy'", key.get<std::string>(), data);
+  for (const Json& key : expected["variables"])
+    common += fmt::format(" --load {0}='{1}/start_{0}.npy' --output {0}='{2}/{0}.npy'",
+                          key.get<std::string>(), data, folder.string());
+  for (const std::string& layout : layouts) {
+    INFO(layout);
+    REQUIRE(std::system((common + " " + layout).c_str()) == 0);
+    std::ifstream log(folder / "log");
+    std::string line;
+    for (const Json& step : expected["steps"]) {
+      REQUIRE(std::getline(log, line));
+      const Json found = Json::parse(line);
+      for (const auto& [key, value] : step.items())
+        CHECK(found[key].get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-5));
+    }
+    for (const Json& key : expected["variables"]) {
+      const std::string variable = key;
+      CHECK(largest_difference(data + "/end_" + variable + ".npy", folder / (variable + ".npy")) < 1e-5);
+    }
+  }
+  fs::remove_all(folder);
+}
+
+TEST_CASE("mnist equals NumPy") {
+  check_model("mnist", {"", "--mesh a:2 --layout batch:a", "--mesh a:3 --layout hidden:a --simulate",
+                        "--mesh a:2,b:2 --layout batch:a,hidden:b",
+                        "--mesh a:2,b:3 --layout classes:a,rows:b --simulate",
+                        "--mesh a:4,b:2,c:2 --layout cols:a,batch:b,hidden:c --simulate"});
+}
+
+TEST_CASE("two_layer equals NumPy") {
+  check_model("two_layer", {"", "--mesh a:2 --layout batch:a", "--mesh a:8 --layout hidden:a --simulate",
+                            "--mesh a:2,b:2 --layout batch:a,hidden:b", "--mesh a:3 --layout io:a --simulate",
+                            "--mesh a:2,b:2,c:2 --layout batch:a,hidden:b,io:c --simulate"});
+}
+
+}  // namespace
+}  // namespace mtfc
