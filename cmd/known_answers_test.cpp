@@ -118,5 +118,38 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
   CHECK(tried(model, "all:4", "", {}).predicted.duplication == doctest::Approx(4.0));
 }
 
+// Layers alternate between two widths, so that splitting one of them splits every matrix once.
+std::string perceptron(int layers) {
+  std::string variables, ops, previous = "x";
+  for (int i = 0; i < layers; ++i) {
+    const char *a = i % 2 ? "h1" : "h0", *b = i % 2 ? "h0" : "h1";
+    variables += fmt::format(R"({}"w{}": {{"dims": ["{}", "{}"], "init": {{"normal": 0.02}}}})",
+                             i ? ", " : "", i, a, b);
+    ops += fmt::format(
+        R"({{"out": "y{0}", "op": "relu", "in": {{"op": "einsum", "in": ["{1}", "w{0}"], "over": "{2}"}}}}, )",
+        i, previous, a);
+    previous = fmt::format("y{}", i);
+  }
+  return fmt::format(R"({{"mtfc": 1, "dims": {{"batch": 4096, "h0": 2048, "h1": 2048}},
+    "inputs": {{"x": {{"dims": ["batch", "h0"]}}}}, "variables": {{{}}},
+    "ops": [{}{{"out": "loss", "op": "reduce_mean", "in": "{}"}}],
+    "train": {{"loss": "loss", "optimizer": {{"kind": "sgd", "lr": 0.1}}}}, "outputs": ["loss"]}})",
+                     variables, ops, previous);
+}
+
+TEST_CASE("a program has the same steps for 2 devices and for 4096") {
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(perceptron(1000), "perceptron", {}, warnings);
+  const auto steps = [&](const std::string& mesh, const std::string& rules) {
+    LayoutSources sources;
+    sources.mesh = mesh;
+    sources.rules = rules;
+    return compile(model, read_layout(sources), {}).find("train")->steps.size();
+  };
+  CHECK(steps("a:2", "batch:a") == steps("a:4096", "batch:a"));
+  CHECK(steps("a:2,b:2", "batch:a,h0:b") == steps("a:64,b:64", "batch:a,h0:b"));
+  CHECK(steps("a:2", "h1:a") == steps("a:2048", "h1:a"));
+}
+
 }  // namespace
 }  // namespace mtfc

@@ -247,6 +247,10 @@ void offer_standard_input(const std::string& text) {
 
 int run(const RunOptions& options) {
   limit_spinning();
+  if (options.valid_every > 0 && options.valid.empty())
+    throw UserError("--valid-every needs --valid", "give the held-out data with --valid NAME=SPEC");
+  if (options.simulate && launched_by() && launched_by()->ranks > 1)
+    throw UserError("--simulate runs all devices in one process", "start it without a launcher");
   if (launched_by() && !options.simulate) return run_ranks(options);
   const Sources sources = read_sources(options.model, options.layout);
   const Compiled compiled = compile_sources(sources, options);

@@ -109,7 +109,7 @@ class TrainingRun {
     executor_.load(main_);
     set_variables();
     if (options_.evaluate)
-      report_evaluation(mean_outputs(data_.inputs), "");
+      evaluate();
     else
       take_steps();
     write_outputs();
@@ -195,6 +195,14 @@ class TrainingRun {
                                feed.rows_left_out());
     told_left_out_ |= feed.rows_left_out() > 0;
     return sums;
+  }
+
+  void evaluate() {
+    MetricsFile metrics(options_.metrics, processes().speaks());
+    const Clock::time_point start = Clock::now();
+    const std::vector<NamedNumber> means = mean_outputs(data_.inputs);
+    metrics.write(metrics_line(0, means, seconds_since(start), 0));
+    report_evaluation(means, "");
   }
 
   void report_evaluation(std::vector<NamedNumber> numbers, const std::string& prefix) {

@@ -47,6 +47,16 @@ AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
   return axes;
 }
 
+// What the count of an exchange depends on.
+std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::string text = mesh.names(step.axes);
+  for (const ValueId id : {step.inputs[0], step.outputs[0]}) {
+    const Value& value = value_of(entry, id);
+    text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
+  }
+  return text;
+}
+
 // The most that any device sends: which one that is depends on how the regions overlap.
 StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   StepCount most;
@@ -201,13 +211,17 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
   const Mesh& mesh = program.mesh();
   std::vector<StepCount> counts;
+  // Layers of a model exchange alike, and an exchange is the one step whose count looks at many devices.
+  std::map<std::string, StepCount> exchanges;
   for (const Step& step : entry.steps) {
     StepCount count;
     if (step.kind == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
-    else if (step.kind == StepKind::kStart && step.collective == CollectiveKind::kExchange)
-      count = busiest_exchange(entry, step, mesh);
-    else if (step.kind == StepKind::kStart)
+    else if (step.kind == StepKind::kStart && step.collective == CollectiveKind::kExchange) {
+      const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
+      if (is_new) known->second = busiest_exchange(entry, step, mesh);
+      count = known->second;
+    } else if (step.kind == StepKind::kStart)
       count = collective_count(entry, step, mesh, mesh.last());
     counts.push_back(count);
   }

@@ -60,40 +60,11 @@ Box whole_box(const Dims& dims) {
   return box;
 }
 
-void scatter(const WholeTensor& tensor, const LocalPart& part) {
-  const Dims& dims = tensor.type.dims;
-  for (const Run& run : common_runs(dims, whole_box(dims), dims, part.box))
-    for (int64_t k = 0; k < run.length; ++k)
-      store(part.data, part.type.dtype, run.to + k, tensor.values[static_cast<size_t>(run.from + k)]);
-}
-
-WholeTensor gather(const Executor& executor, const EntryPoint& entry, const Binding& output) {
-  WholeTensor tensor{entry.values[static_cast<size_t>(output.value)].type, {}};
-  const Dims& dims = tensor.type.dims;
-  tensor.values.resize(static_cast<size_t>(elements(dims)));
-  std::vector<bool> seen(tensor.values.size(), false);
-  for (size_t device = 0; device < executor.devices(); ++device) {
-    const LocalPart part = executor.part(entry, output.value, device);
-    for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
-      for (int64_t k = 0; k < run.length; ++k) {
-        const double value = load(part.data, part.type.dtype, run.from + k);
-        const auto at = static_cast<size_t>(run.to + k);
-        if (seen[at] && std::memcmp(&tensor.values[at], &value, sizeof value) != 0)
-          throw RunError(fmt::format("'{}' differs between devices at element {}", output.name, at));
-        tensor.values[at] = value;
-        seen[at] = true;
-      }
-  }
-  for (const bool found : seen)
-    if (!found) throw RunError(fmt::format("'{}' is nowhere complete", output.name));
-  return tensor;
-}
-
 void run_once(Executor& executor, const EntryPoint& entry, const WholeTensors& inputs) {
   executor.load(entry);
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < executor.devices(); ++device)
-      scatter(inputs.at(input.name), executor.part(entry, input.value, device));
+      fill_part(inputs.at(input.name), executor.part(entry, input.value, device));
   executor.run(entry, 0);
 }
 
@@ -115,6 +86,32 @@ std::vector<TensorId> add_operation(GraphBuilder& b, const std::string& kind,
 }
 
 }  // namespace
+
+void fill_part(const WholeTensor& whole, const LocalPart& part) {
+  const Dims& dims = whole.type.dims;
+  for (const Run& run : common_runs(dims, whole_box(dims), dims, part.box))
+    for (int64_t k = 0; k < run.length; ++k)
+      store(part.data, part.type.dtype, run.to + k, whole.values[static_cast<size_t>(run.from + k)]);
+}
+
+WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts) {
+  const Dims& dims = type.dims;
+  WholeTensor tensor{type, std::vector<double>(static_cast<size_t>(elements(dims)))};
+  std::vector<bool> seen(tensor.values.size(), false);
+  for (const LocalPart& part : parts)
+    for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
+      for (int64_t k = 0; k < run.length; ++k) {
+        const double value = load(part.data, part.type.dtype, run.from + k);
+        const auto at = static_cast<size_t>(run.to + k);
+        if (seen[at] && std::memcmp(&tensor.values[at], &value, sizeof value) != 0)
+          throw RunError(fmt::format("'{}' differs between devices at element {}", name, at));
+        tensor.values[at] = value;
+        seen[at] = true;
+      }
+  for (const bool found : seen)
+    if (!found) throw RunError(fmt::format("'{}' is nowhere complete", name));
+  return tensor;
+}
 
 WholeTensor drawn(const ExampleOperand& operand, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -194,7 +191,13 @@ WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs)
   const EntryPoint& entry = *program.find("evaluate");
   run_once(executor, entry, inputs);
   WholeTensors outputs;
-  for (const Binding& output : entry.outputs) outputs[output.name] = gather(executor, entry, output);
+  for (const Binding& output : entry.outputs) {
+    std::vector<LocalPart> parts;
+    for (size_t device = 0; device < executor.devices(); ++device)
+      parts.push_back(executor.part(entry, output.value, device));
+    outputs[output.name] =
+        assembled(output.name, entry.values[static_cast<size_t>(output.value)].type, parts);
+  }
   return outputs;
 }
 

@@ -11,6 +11,7 @@
 #include "core/op_def.h"
 #include "core/program.h"
 #include "runtime/comm.h"
+#include "runtime/executor.h"
 
 namespace mtfc {
 
@@ -28,6 +29,12 @@ WholeTensor drawn(const ExampleOperand& operand, uint64_t seed);
 /// where `gradients` and the example's operand is a float, the gradients `g0`, … of the sum of weight * y0,
 /// the weight being the input `weight`. `inputs` receives values for all of them.
 Model model_of(const std::string& kind, const Example& example, bool gradients, WholeTensors& inputs);
+
+/// Puts the elements of `whole` that a device holds into its part.
+void fill_part(const WholeTensor& whole, const LocalPart& part);
+/// The tensor that the parts of all devices make up. Where several hold an element it must be the same to the bit:
+/// RunError where it is not, and where none holds it.
+WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts);
 
 /// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several
 /// devices must be the same to the bit: RunError where they are not.
