@@ -120,6 +120,10 @@ class TrainingRun {
   Processes& processes() { return executor_.comm().processes(); }
   bool talks() { return processes().speaks() && !options_.model.quiet; }
 
+  // Results go to standard output. Where both streams end at the terminal they take the way of the progress
+  // line, or a launcher in between could pass them on before that line is cleared.
+  static std::ostream& results() { return is_terminal(1) && is_terminal(2) ? std::cerr : std::cout; }
+
   void set_variables() {
     const EntryPoint& init = *program_.find("init");
     if (data_.loads.size() < program_.variables.size()) executor_.run(init, 0);
@@ -168,7 +172,7 @@ class TrainingRun {
     }
     progress.clear();
     if (talks() && step > 0) {
-      std::cout << fmt::format("step {}  {}", step, to_text(last)) << "\n";
+      results() << fmt::format("step {}  {}", step, to_text(last)) << "\n";
       if (!valid.empty()) report_evaluation(valid, "valid/");
       if (step < options_.steps)
         std::cerr << fmt::format("interrupted: stopped after step {} of {}", step, options_.steps) << "\n";
@@ -208,7 +212,7 @@ class TrainingRun {
   void report_evaluation(std::vector<NamedNumber> numbers, const std::string& prefix) {
     if (!talks()) return;
     for (NamedNumber& number : numbers) number.first = prefix + number.first;
-    std::cout << to_text(numbers) << "\n";
+    results() << to_text(numbers) << "\n";
   }
 
   void write_outputs() {
