@@ -1,0 +1,173 @@
+// Which collectives a model under a layout gets, and where.
+
+#include "core/pipeline.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/cost.h"
+
+namespace mtfc {
+namespace {
+
+// A model built in code: f32 inputs by name, operations, outputs.
+class ModelUnderTest {
+ public:
+  TensorId input(const std::string& name, const Dims& dims, DType dtype = DType::kF32) {
+    model_.dims = unite(model_.dims, dims);
+    model_.inputs.push_back({name, {dtype, dims}, "", {}});
+    return named(name, b_.add_input(name, {dtype, dims}));
+  }
+  TensorId op(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
+              const Attributes& attributes = {}) {
+    b_.set_origin({name, {}, Phase::kForward});
+    return named(name, b_.op(kind, operands, attributes));
+  }
+  void output(TensorId id) { model_.outputs.push_back({b_.graph().tensor(id).name, id}); }
+  void declare(const Dims& dims) { model_.dims = unite(model_.dims, dims); }
+  void assign(const std::string& variable, TensorId value) {
+    model_.assignments.push_back({variable, value, {}});
+  }
+  TensorId variable(const std::string& name, const Dims& dims) {
+    model_.dims = unite(model_.dims, dims);
+    model_.variables.push_back({name, {DType::kF32, dims}, Init{}, false, false, {}});
+    return named(name, b_.add_variable(name, {DType::kF32, dims}));
+  }
+
+  Program compiled(const Mesh& mesh, const std::vector<std::pair<std::string, AxisList>>& rules) {
+    Layout layout{mesh, {}};
+    for (const auto& [dim, axes] : rules) layout.rules.push_back({dim, axes, {}});
+    model_.graph = std::move(b_).build();
+    return compile(model_, layout, {});
+  }
+
+ private:
+  TensorId named(const std::string& name, TensorId id) {
+    b_.name(id, name);
+    return id;
+  }
+  Model model_;
+  GraphBuilder b_;
+};
+
+// `all_reduce rows 256, exchange cols 12`: the collectives of an entry point in order, with their elements.
+std::string collectives(const Program& program, const std::string& entry_name = "evaluate") {
+  const EntryPoint& entry = *program.find(entry_name);
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  std::string text;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind != StepKind::kStart) continue;
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", to_string(step.collective),
+                        program.mesh().names(step.axes), counts[s].elements);
+  }
+  return text;
+}
+
+const Mesh kLine({{"p", 4}});
+const Mesh kSquare({{"r", 2}, {"c", 2}});
+const Dims kM{{"m", 16}}, kN{{"n", 16}}, kK{{"k", 32}}, kL{{"l", 8}};
+
+TEST_CASE("two products split over the contracted dimension and added share one all_reduce") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId b = model.input("b", {{"m", 16}, {"k", 32}}), v = model.input("v", {{"k", 32}, {"n", 16}});
+  const Attributes dims{{"dims", Dims{{"m", 16}, {"n", 16}}}};
+  model.output(
+      model.op("sum", "add", {model.op("x", "einsum", {a, w}, dims), model.op("y", "einsum", {b, v}, dims)}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}})) == "all_reduce p 256");
+}
+
+TEST_CASE("a partial sum is reduced where that sends least") {
+  const auto compiled = [](bool tail_is_output) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+    const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+    const TensorId s = model.op("s", "reduce_sum", {x}, {{"over", Dims{{"n", 16}}}});
+    model.output(s);
+    if (tail_is_output) model.output(model.op("t", "tanh", {x}));
+    return model.compiled(kLine, {{"k", {0}}});
+  };
+  CHECK(collectives(compiled(false)) == "all_reduce p 16");  // after the sum
+  CHECK(collectives(compiled(true)) ==
+        "all_reduce p 256");  // x is needed whole anyway: its sum follows from it
+}
+
+TEST_CASE("what flows through a constant zero, a scale and a choice stays partial") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId mask = model.input("mask", {{"m", 16}, {"n", 16}}, DType::kBool);
+  const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+  const TensorId zero = model.op("zero", "constant", {}, {{"value", 0.0}, {"dtype", DType::kF32}});
+  const TensorId chosen = model.op("chosen", "where", {mask, x, zero});
+  model.output(model.op("s", "reduce_sum", {chosen}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}})) == "all_reduce p 1");
+}
+
+TEST_CASE("a partial sum that is wanted split is reduce-scattered") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+  model.declare({{"rows", 16}});
+  model.output(model.op("y", "rename", {x}, {{"map", std::vector<Renaming>{{"m", {"rows", 16}}}}}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}, {"rows", {0}}})) == "reduce_scatter p 256");
+}
+
+TEST_CASE("renaming a split dimension gathers, slices or exchanges just what it takes") {
+  const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
+    model.declare({{"rows", 16}});
+    model.output(model.op("y", "rename", {a}, {{"map", std::vector<Renaming>{{"m", {"rows", 16}}}}}));
+    return collectives(model.compiled(kSquare, rules));
+  };
+  CHECK(renamed({{"m", {0}}, {"rows", {0}}}) == "");
+  CHECK(renamed({{"rows", {0}}}) == "");
+  CHECK(renamed({{"m", {0}}}) == "all_gather r 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {0}}}) == "all_gather c 64");
+  CHECK(renamed({{"m", {0}}, {"rows", {1}}}) == "exchange r 64");
+}
+
+TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only batch-sized values") {
+  ModelUnderTest model;
+  const TensorId logits = model.input("logits", {{"b", 8}, {"v", 16}});
+  const Dims v{{"v", 16}};
+  const TensorId largest = model.op("largest", "argmax", {logits}, {{"over", v}});
+  model.output(largest);
+  const Program program = model.compiled(kLine, {{"v", {0}}});
+  CHECK(collectives(program) == "all_reduce p 8, all_reduce p 8");
+}
+
+TEST_CASE("a table split on the indexed dimension is read in place") {
+  ModelUnderTest model;
+  const TensorId table = model.input("table", {{"v", 16}, {"d", 4}});
+  const TensorId tokens = model.input("tokens", {{"b", 6}}, DType::kI32);
+  model.output(model.op("x", "gather", {table, tokens}, {{"dim", Dim{"v", 16}}}));
+  CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_reduce p 24");
+}
+
+TEST_CASE("variables that are swapped see the values from the start of the step") {
+  ModelUnderTest model;
+  const TensorId a = model.variable("a", {{"m", 16}}), b = model.variable("b", {{"m", 16}});
+  model.assign("a", b);
+  model.assign("b", a);
+  const Program program = model.compiled(kLine, {});
+  const EntryPoint& train = *program.find("train");
+  CHECK(train.steps.size() == 3);  // a copy out, a copy across, a copy in
+}
+
+TEST_CASE("an update is computed into the variable where nothing reads the old value later") {
+  ModelUnderTest model;
+  const TensorId a = model.variable("a", {{"m", 16}}), x = model.input("x", {{"m", 16}});
+  const TensorId fresh = model.op("fresh", "sub", {a, x});
+  model.assign("a", fresh);
+  const Program program = model.compiled(kLine, {{"m", {0}}});
+  const EntryPoint& train = *program.find("train");
+  REQUIRE(train.steps.size() == 1);
+  CHECK(
+      train.buffers[static_cast<size_t>(train.values[static_cast<size_t>(train.steps[0].outputs[0])].buffer)]
+          .kind == BufferKind::kVariable);
+}
+
+}  // namespace
+}  // namespace mtfc
