@@ -78,15 +78,27 @@ Processes Processes::alone() {
   return {};
 }
 
+namespace {
+
+// Where MPICH sits on UCX and all ranks share a node, messages need shared memory only. Left to itself UCX
+// also reads other ranks' memory (CMA), which ends a rank with a stack trace when another has died, before
+// the launcher can say which one it was; and it keeps TCP connections, which cost time. What the user sets
+// stays.
+void prefer_shared_memory() {
+  const char *here = std::getenv("MPI_LOCALNRANKS"),
+             *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
+  if (here && all && std::strcmp(here, all) == 0) setenv("UCX_TLS", "posix,sysv,self", 0);
+}
+
+}  // namespace
+
 Processes Processes::start() {
   Processes processes;
   processes.state_ = std::make_unique<State>();
   int initialized = 0, provided = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   if (!initialized) {
-    // Where MPICH sits on UCX: reading another rank's memory (CMA) ends this rank with a stack trace when the other
-    // has died, before the launcher can say which one it was. Messages through shared memory cost about a tenth more.
-    setenv("UCX_TLS", "^cma", 0);
+    prefer_shared_memory();
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     processes.state_->started = true;
   }
