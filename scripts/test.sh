@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 sanitized=
 if [ "${1:-}" != "--quick" ]; then
-  scripts/build.sh build-sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DMTFC_SANITIZE=address,undefined
+  scripts/build.sh build-sanitize -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+    -DMTFC_SANITIZE=address,undefined
   sanitized=$PWD/build-sanitize
 fi
 scripts/build.sh build -DMTFC_SANITIZED_TESTS="$sanitized"
