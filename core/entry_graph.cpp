@@ -3,12 +3,13 @@
 namespace mtfc {
 namespace {
 
-// The stand-in under the name of the tensor it replaces. Where it has a name of its own from the model
-// already, an alias carries the second one, so that every name of the model stays known.
+// The stand-in under the name of the tensor it replaces. Where it has a name of its own already, from the
+// model or because data are bound to it, an alias carries the second one, so that every name of the model
+// stays known.
 TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
   const Tensor& tensor = builder.graph().tensor(id);
   if (tensor.name == replaced.name || !builder.is_free(replaced.name)) return id;
-  if (tensor.from_model) {
+  if (tensor.from_model || builder.graph().producer(id).kind != NodeKind::kOp) {
     if (!replaced.from_model) return id;
     id = builder.op("identity", {id});
   }

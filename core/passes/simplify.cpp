@@ -52,14 +52,15 @@ EntryGraph simplify(const EntryGraph& entry) {
                      const bool same_dims = operands.size() == 1 && builder.type(operands[0]) == result;
                      if (same_dims && (is_kind(node, "broadcast") || is_kind(node, "transpose")))
                        return {{operands[0]}};
-                     if (node.op->family != Family::kElementwise) return std::nullopt;
+                     // The broadcast of an only operand gives the order of the result's dimensions.
+                     if (node.op->family != Family::kElementwise || operands.size() < 2) return std::nullopt;
                      std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
                      const TensorId kept =
                          neutral(builder.graph(), node, bare.empty() ? operands : bare, result);
                      if (kept != kNoTensor) return {{kept}};
                      if (bare.empty()) return std::nullopt;
                      Attributes attributes = node.attributes;
-                     if (bare.size() > 1) attributes.set("dims", result.dims);
+                     attributes.set("dims", result.dims);
                      return builder.add(*node.op, std::move(bare), std::move(attributes));
                    });
 }
