@@ -1,11 +1,10 @@
 #pragma once
-// For tests: whether a random case gives the same under its layout, on one device and in the interpreter; and the
-// smallest case that still does not.
+// For tests: whether a random case gives the same under its layout, on one device and in the interpreter; and
+// the smallest case that still does not.
 
 #include <string>
 
-#include "core/program.h"
-#include "runtime/random_graph_trial.h"
+#include "runtime/random_case_trial.h"
 
 namespace mtfc {
 
@@ -14,16 +13,12 @@ struct Outcome {
   std::string problem = "";  // "" where all is well
 };
 
-/// Runs init, two steps of train and evaluate, on one device and in lockstep under the layout. Compared are the
-/// outputs and variables with the interpreter's, copies on several devices with each other to the bit, what was
-/// counted with what was predicted, and the use of buffers with the steps.
+/// Runs init, two steps of train and evaluate, on one device and in lockstep under the layout. Compared are
+/// the outputs and variables with the interpreter's, copies on several devices with each other to the bit,
+/// what was counted with what was predicted, and the use of buffers with the steps.
 Outcome try_case(const RandomCase& random_case);
 
 /// Cuts a failing case down as long as it fails: outputs and assignments, operations, sizes, rules, axes.
 RandomCase shrunk(RandomCase failing);
-
-/// "" where every step of the entry point finds its operands where they were put, not yet overwritten, also
-/// while collectives are under way; otherwise the first fault.
-std::string buffer_fault(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

@@ -32,8 +32,8 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
 
 /// Puts the elements of `whole` that a device holds into its part.
 void fill_part(const WholeTensor& whole, const LocalPart& part);
-/// The tensor that the parts of all devices make up. Where several hold an element it must be the same to the bit:
-/// RunError where it is not, and where none holds it.
+/// The tensor that the parts of all devices make up. Where several hold an element it must be the same to the
+/// bit: RunError where it is not, and where none holds it.
 WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts);
 
 /// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several

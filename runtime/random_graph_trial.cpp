@@ -4,81 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "core/op_registry.h"
+#include "runtime/case_draft_trial.h"
 
 namespace mtfc {
 namespace {
 
-constexpr int64_t kMostElements = 1500;  // of one tensor
-constexpr double kLargest = 1e4;         // bound of a value that may be used further
-
-const Item* leaf_of(const Item& item) {
-  return item.kind == "input" || item.kind == "variable" ? &item : nullptr;
-}
-
-// The attribute with the sizes that its dimensions have now.
-AttributeValue resized(AttributeValue value, const std::map<std::string, int64_t>& sizes) {
-  const auto resize = [&](Dim& dim) { dim.size = sizes.at(dim.name); };
-  if (Dim* dim = std::get_if<Dim>(&value)) resize(*dim);
-  if (Dims* dims = std::get_if<Dims>(&value))
-    for (Dim& dim : *dims) resize(dim);
-  if (auto* map = std::get_if<std::vector<Renaming>>(&value))
-    for (Renaming& entry : *map) resize(entry.to);
-  return value;
-}
-
-Attributes resized(const Attributes& attributes, const std::map<std::string, int64_t>& sizes) {
-  Attributes result;
-  for (const auto& [name, value] : attributes.entries()) result.set(name, resized(value, sizes));
-  return result;
-}
-
-TensorType resized(TensorType type, const std::map<std::string, int64_t>& sizes) {
-  for (Dim& dim : type.dims) dim.size = sizes.at(dim.name);
-  return type;
-}
-
-// Adds an item to the graph; `tensors` holds the results of those before it.
-std::vector<TensorId> add_item(GraphBuilder& b, const Item& item, size_t position,
-                               const std::map<std::string, int64_t>& sizes,
-                               const std::vector<std::vector<TensorId>>& tensors) {
-  const std::string name = fmt::format("t{}", position);
-  b.set_origin({name, {}, Phase::kForward});
-  if (leaf_of(item)) {
-    const TensorType type = resized(item.type, sizes);
-    return {item.kind == "input" ? b.add_input(name, type) : b.add_variable(name, type)};
-  }
-  std::vector<TensorId> operands;
-  for (const TensorRef& ref : item.operands) operands.push_back(tensors.at(ref.item).at(ref.result));
-  if (item.kind == "gradients") {
-    std::vector<std::string> names;
-    for (size_t i = 1; i < operands.size(); ++i) names.push_back(fmt::format("{}g{}", name, i - 1));
-    return b.add_gradients(operands[0], {operands.begin() + 1, operands.end()}, names);
-  }
-  const Attributes attributes = resized(item.attributes, sizes);
-  if (const CompositeDef* composite = find_composite(item.kind))
-    return b.add(*composite, operands, attributes, {name});
-  return b.add(op_named(item.kind), operands, attributes, {name});
-}
-
-// What is known of a tensor's values.
-struct Facts {
-  TensorRef ref;
-  TensorType type;
-  double bound = 1;    // no value is further from 0
-  double low = -1;     // nor smaller than this
-  bool exact = false;  // small integers, the same whatever the order of sums
-};
-
-class Generator {
+class Generator : private CaseDraft {
  public:
-  explicit Generator(uint64_t seed) : random_(seed) { case_.seed = seed; }
+  using CaseDraft::CaseDraft;
 
   RandomCase run() {
-    draw_sizes();
-    float_ = chance(0.75) ? DType::kF64 : DType::kF32;
     for (int i = 0; i < 2; ++i) leaf(float_, random_dims(1, 3), Fill::kNormal);
     const size_t operations = 3 + below(16);
     for (size_t tries = 0; tries < 6 * operations && operations_ < operations; ++tries) try_step();
@@ -88,150 +25,92 @@ class Generator {
   }
 
  private:
-  // -- chance --
-
-  size_t below(size_t limit) { return static_cast<size_t>(random_() % limit); }
-  bool chance(double p) { return static_cast<double>(random_() % 1000000) < p * 1e6; }
-  template <typename T>
-  const T& any(const std::vector<T>& list) {
-    return list[below(list.size())];
-  }
-
-  void draw_sizes() {
-    const std::vector<int64_t> likely{1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9};
-    const size_t count = 3 + below(3);
-    for (size_t i = 0; i < count; ++i)
-      case_.sizes[std::string(1, static_cast<char>('a' + i))] = any(likely);
-  }
-
-  std::vector<Dim> all_dims() const {
-    Dims dims;
-    for (const auto& [name, size] : case_.sizes) dims.push_back({name, size});
-    return dims;
-  }
-
-  Dims shuffled(Dims dims) {
-    std::shuffle(dims.begin(), dims.end(), random_);
-    return dims;
-  }
-
-  Dims random_dims(size_t least, size_t most) {
-    Dims dims = shuffled(all_dims());
-    dims.resize(std::min(dims.size(), least + below(most - least + 1)));
-    while (elements(dims) > kMostElements) dims.pop_back();
-    return dims;
-  }
-
-  // Some of `dims`, at least `least` of them, in any order.
-  Dims some_of(const Dims& dims, size_t least) {
-    Dims chosen = shuffled(dims);
-    chosen.resize(least + below(dims.size() - least + 1));
-    return chosen;
-  }
-
-  // A recent tensor more often than an old one.
-  template <typename Wanted>
-  std::optional<Facts> pick(Wanted wanted) {
-    std::vector<Facts> fitting;
-    for (const Facts& facts : known_)
-      if (facts.bound <= kLargest && wanted(facts)) fitting.push_back(facts);
-    if (fitting.empty()) return std::nullopt;
-    const size_t newest = chance(0.5) ? std::min<size_t>(fitting.size(), 4) : fitting.size();
-    return fitting[fitting.size() - 1 - below(newest)];
-  }
-
-  std::optional<Facts> pick_number() {
-    return pick([](const Facts& f) { return f.type.dtype != DType::kBool; });
-  }
-  std::optional<Facts> pick_float() {
-    return pick([](const Facts& f) { return is_float(f.type.dtype); });
-  }
-  std::optional<Facts> pick_exact() {
-    return pick([](const Facts& f) { return f.exact && f.type.dtype != DType::kBool; });
-  }
-
-  // -- items --
-
-  // The facts of the item's first result, or nothing where the operation refuses it.
-  std::optional<Facts> add(Item item, double bound, double low, bool exact) {
-    const size_t position = case_.items.size();
-    try {
-      tensors_.push_back(add_item(builder_, item, position, case_.sizes, tensors_));
-    } catch (const OpError&) {
-      return std::nullopt;
-    }
-    if (!leaf_of(item)) ++operations_;
-    case_.items.push_back(std::move(item));
-    std::optional<Facts> first;
-    for (size_t i = 0; i < tensors_.back().size(); ++i) {
-      const TensorType& type = builder_.type(tensors_.back()[i]);
-      if (elements(type.dims) > kMostElements) bound = 2 * kLargest;  // not used further
-      known_.push_back({{position, i}, type, bound, low, exact && bound < 1e6});
-      if (i == 0) first = known_.back();
-    }
-    return first;
-  }
-
-  Facts leaf(DType dtype, const Dims& dims, Fill fill, const std::string& indexed = "") {
-    Item item{.kind = "input", .type = {dtype, dims}, .fill = fill, .indexed = indexed};
-    if (fill == Fill::kNormal && chance(0.4)) item.kind = "variable";
-    if (fill == Fill::kSteps && !is_float(dtype) && chance(0.3)) item.kind = "variable";
-    // A variable may get a new value of any sign that is no integer.
-    const bool positive = fill == Fill::kPositive;
-    const bool exact = fill != Fill::kNormal && !positive;
-    const double bound = fill == Fill::kIndex ? 9 : fill == Fill::kNormal ? 4 : 2;
-    return *add(std::move(item), bound, positive ? 0.5 : fill == Fill::kSteps ? -2 : 0, exact);
-  }
-
-  // A tensor of `type` that is a sum over a dimension it lacks: partial where that one is split.
-  Facts sum_leaf(const TensorType& type, Fill fill) {
-    Dims extra = shuffled(without(all_dims(), type.dims));
-    if (extra.empty()) return leaf(type.dtype, type.dims, fill);
-    extra.resize(1);
-    Dims dims = unite(type.dims, extra);
-    const double count = static_cast<double>(extra[0].size);
-    const Facts whole = leaf(type.dtype, chance(0.3) ? shuffled(dims) : dims, fill);
-    const std::optional<Facts> sum = add(
-        {.kind = "reduce_sum", .operands = {whole.ref}, .attributes = {{"dims", type.dims}}},
-        whole.bound * count, whole.low < 0 ? whole.low * count : whole.low, whole.exact);
-    return sum ? *sum : leaf(type.dtype, type.dims, fill);
-  }
-
-  Facts leaf_or_sum(const TensorType& type, Fill fill) {
-    const bool summable = fill == Fill::kNormal || fill == Fill::kPositive || fill == Fill::kSteps;
-    return summable && chance(0.4) ? sum_leaf(type, fill) : leaf(type.dtype, type.dims, fill);
-  }
-
   void try_step() {
-    switch (below(16)) {
+    switch (below(20)) {
       case 0:
-      case 1:
         return smooth();
+      case 1:
+        return unary();
       case 2:
-        return exact_unary();
       case 3:
-      case 4:
-      case 5:
         return arithmetic();
-      case 6:
+      case 4:
         return comparison();
-      case 7:
+      case 5:
         return choice();
+      case 6:
+      case 7:
+        return relabel();
       case 8:
-        return chance(0.5) ? relabel() : move();
+        return move();
       case 9:
-        return reduction();
       case 10:
+        return reduction();
       case 11:
-        return contraction();
       case 12:
-        return chance(0.5) ? lookup() : scatter();
       case 13:
-        return generate();
+        return contraction();
       case 14:
-        return chance(0.5) ? normalize() : example();
+        return chance(0.5) ? lookup() : scatter();
       case 15:
+        return generate();
+      case 16:
+        return chance(0.5) ? normalize() : example();
+      case 17:
+        return chance(0.2) ? ring() : contraction();
+      case 18:
+        return linear_chain();
+      case 19:
         return differentiate();
+    }
+  }
+
+  // A sum, and then what a sum may stay partial through.
+  void linear_chain() {
+    if (chance(0.5))
+      merge();
+    else
+      chance(0.4) ? reduction() : contraction();
+    recent_ = 1;
+    const size_t length = 1 + below(4);
+    for (size_t i = 0; i < length; ++i) {
+      switch (below(7)) {
+        case 0:
+          relabel();
+          break;
+        case 1:
+          move();
+          break;
+        case 2:
+          reduction();
+          break;
+        case 3:
+          contraction();
+          break;
+        case 4:
+          chance(0.5) ? lookup() : scatter();
+          break;
+        case 5:
+          choice();
+          break;
+        default:
+          arithmetic();
+      }
+    }
+    recent_ = 3;
+  }
+
+  // Two sums that may stay partial until they are one.
+  void merge() {
+    const TensorType type{float_, random_dims(0, 2)};
+    const Facts a = sum_leaf(type, Fill::kNormal), b = sum_leaf(type, Fill::kNormal);
+    const double bound = a.bound + b.bound;
+    std::vector<TensorRef> operands{a.ref, b.ref};
+    if (chance(0.3)) {
+      operands.insert(operands.begin(), leaf(DType::kBool, some_of(type.dims, 0), Fill::kBool).ref);
+      add({.kind = "where", .operands = operands, .attributes = {{"dims", type.dims}}}, bound, -bound, false);
+    } else {
+      add({.kind = chance(0.5) ? "add" : "sub", .operands = operands}, bound, -bound, false);
     }
   }
 
@@ -249,7 +128,7 @@ class Generator {
     unary("tanh", 1, -1);
   }
 
-  void exact_unary() {
+  void unary() {
     const std::optional<Facts> x = chance(0.5) ? pick_exact() : pick_number();
     if (!x) return;
     const double bound = x->bound;
@@ -298,8 +177,8 @@ class Generator {
     const std::vector<double> numbers{0, 0, 1, 1, -1, 2, 0.5};
     double value = any(numbers);
     if (!is_float(dtype)) value = std::trunc(value);
-    return add({.kind = "constant", .attributes = {{"value", value}, {"dtype", dtype}}},
-               std::abs(value), value, value == std::trunc(value));
+    return add({.kind = "constant", .attributes = {{"value", value}, {"dtype", dtype}}}, std::abs(value),
+               value, value == std::trunc(value));
   }
 
   Attributes result_order(const std::vector<Facts>& operands) {
@@ -370,21 +249,6 @@ class Generator {
           std::max(x->bound, y->bound), std::min(x->low, y->low), x->exact && y->exact);
   }
 
-  // A dimension of this size that none of `dims` is.
-  Dim dim_of_size(int64_t size, const Dims& dims) {
-    Dims fitting;
-    for (const Dim& dim : all_dims())
-      if (dim.size == size && !contains(dims, dim.name)) fitting.push_back(dim);
-    if (!fitting.empty() && chance(0.6)) return any(fitting);
-    for (int i = 0;; ++i) {
-      const std::string name = fmt::format("{}{}", static_cast<char>('r' + i % 4), size + 100 * (i / 4));
-      const auto at = case_.sizes.find(name);
-      if (contains(dims, name) || (at != case_.sizes.end() && (at->second != size || chance(0.3)))) continue;
-      case_.sizes[name] = size;
-      return {name, size};
-    }
-  }
-
   void relabel() {
     const std::optional<Facts> x = pick([](const Facts& f) { return !f.type.dims.empty(); });
     if (!x) return;
@@ -407,26 +271,8 @@ class Generator {
 
   Dims with_front(const Dim& front, const Dims& rest) {
     Dims dims{front};
-    for (const Dim& dim : rest) dims.push_back(contains(dims, dim.name) ? dim_of_size(dim.size, unite(dims, rest)) : dim);
-    return dims;
-  }
-
-  // Dimensions with `count` elements in all.
-  Dims factored(int64_t count) {
-    Dims dims;
-    int64_t rest = count;
-    while (rest > 1) {
-      std::vector<int64_t> divisors;
-      for (int64_t d = 2; d <= rest; ++d)
-        if (rest % d == 0) divisors.push_back(d);
-      const int64_t size = any(divisors);
-      dims.push_back(dim_of_size(size, dims));
-      rest /= size;
-    }
-    if (dims.empty() || chance(0.1)) {
-      const Dim one = dim_of_size(1, dims);
-      dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(below(dims.size() + 1)), one);
-    }
+    for (const Dim& dim : rest)
+      dims.push_back(contains(dims, dim.name) ? dim_of_size(dim.size, unite(dims, rest)) : dim);
     return dims;
   }
 
@@ -446,11 +292,16 @@ class Generator {
   }
 
   void reduction() {
-    const std::optional<Facts> x = pick([](const Facts& f) { return f.type.dtype != DType::kBool; });
+    const std::optional<Facts> x =
+        pick([](const Facts& f) { return f.type.dtype != DType::kBool && !f.type.dims.empty(); });
     if (!x) return;
     Attributes attributes;
-    if (!x->type.dims.empty() && chance(0.8))
-      attributes.set(chance(0.5) ? "over" : "dims", some_of(x->type.dims, 0));
+    if (chance(0.9)) {
+      Dims over = some_of(x->type.dims, 1);
+      if (over.size() == x->type.dims.size() && chance(0.7)) over.pop_back();
+      attributes = {{"over", over}};
+      if (chance(0.4)) attributes = {{"dims", shuffled(without(x->type.dims, over))}};
+    }
     const double count = static_cast<double>(elements(x->type.dims));
     const auto reduce = [&](const char* kind, double bound, double low, bool exact) {
       add({.kind = kind, .operands = {x->ref}, .attributes = attributes}, bound, low, exact);
@@ -486,6 +337,24 @@ class Generator {
            .operands = {stopped->ref},
            .attributes = attributes},
           x.bound, x.low, false);
+  }
+
+  // Operands that share their dimensions in a ring: products of two of them have dimensions that no operand
+  // has together, and that a layout may split over one axis.
+  void ring() {
+    const Dims dims = shuffled(all_dims());
+    const size_t count = std::min<size_t>(dims.size(), 3 + below(2));
+    std::vector<TensorRef> refs;
+    double bound = 1;
+    for (size_t i = 0; i < count; ++i) {
+      const Facts operand = leaf_or_sum({float_, {dims[i], dims[(i + 1) % count]}}, Fill::kNormal);
+      refs.push_back(operand.ref);
+      bound *= operand.bound * static_cast<double>(dims[i].size);
+    }
+    const Dims kept = chance(0.5) ? Dims{} : Dims{dims[0]};
+    const std::optional<Facts> product =
+        add({.kind = "einsum", .operands = refs, .attributes = {{"dims", kept}}}, bound, -bound, false);
+    if (product && bound > 1e3) add({.kind = "tanh", .operands = {product->ref}}, 1, -1, false);
   }
 
   void contraction() {
@@ -531,8 +400,8 @@ class Generator {
     const Dim dim = any(table->type.dims);
     const Facts index = indices(random_dims(0, 2), dim.name);
     if (elements(unite(table->type.dims, index.type.dims)) <= kMostElements)
-      add({.kind = "gather", .operands = {table->ref, index.ref}, .attributes = {{"dim", dim}}},
-          table->bound, table->low, table->exact);
+      add({.kind = "gather", .operands = {table->ref, index.ref}, .attributes = {{"dim", dim}}}, table->bound,
+          table->low, table->exact);
   }
 
   void scatter() {
@@ -545,7 +414,8 @@ class Generator {
     Attributes attributes{{"dim", dim}};
     if (chance(0.5)) {
       const Dims slice = without(dims, index.type.dims);
-      attributes.set("dims", shuffled(unite(unite({dim}, slice), some_of(without(index.type.dims, {dim}), 0))));
+      attributes.set("dims",
+                     shuffled(unite(unite({dim}, slice), some_of(without(index.type.dims, {dim}), 0))));
     }
     const double bound = updates->bound * static_cast<double>(elements(index.type.dims));
     add({.kind = "scatter_add", .operands = {updates->ref, index.ref}, .attributes = attributes}, bound,
@@ -613,8 +483,8 @@ class Generator {
     for (const ExampleOperand& operand : drawn.operands) {
       const TensorType type{operand.type.dtype, of_example(operand.type.dims)};
       const bool index = operand.fill == Fill::kIndex;
-      const Facts facts = index ? leaf(type.dtype, type.dims, operand.fill, indexed)
-                                : leaf_or_sum(type, operand.fill);
+      const Facts facts =
+          index ? leaf(type.dtype, type.dims, operand.fill, indexed) : leaf_or_sum(type, operand.fill);
       exact &= facts.exact;
       item.operands.push_back(facts.ref);
     }
@@ -622,7 +492,7 @@ class Generator {
     if (result && !is_float(result->type.dtype)) known_.back().exact = exact;
   }
 
-  // -- gradients, delivery, layout --
+  // -- gradients and delivery --
 
   void differentiate() {
     std::optional<Facts> y = pick_float();
@@ -644,14 +514,25 @@ class Generator {
     if (elements(y->type.dims) == 1 && chance(0.2)) case_.loss = y->ref;
   }
 
+  // What nothing uses, and some of the rest.
   void deliver() {
-    const size_t count = 1 + below(4);
-    case_.outputs.push_back(known_.back().ref);
-    for (size_t i = 0; i < count; ++i) {
-      const TensorRef ref = any(known_).ref;
-      if (std::find(case_.outputs.begin(), case_.outputs.end(), ref) == case_.outputs.end())
-        case_.outputs.push_back(ref);
+    std::vector<TensorRef> unused, others;
+    for (const Facts& facts : known_) {
+      const bool used = std::any_of(case_.items.begin(), case_.items.end(), [&](const Item& item) {
+        return std::find(item.operands.begin(), item.operands.end(), facts.ref) != item.operands.end();
+      });
+      (used ? others : unused).push_back(facts.ref);
     }
+    for (const TensorRef& ref : unused)
+      if (chance(0.8)) case_.outputs.push_back(ref);
+    std::shuffle(others.begin(), others.end(), random_);
+    others.resize(std::min(others.size(), below(4)));
+    case_.outputs.insert(case_.outputs.end(), others.begin(), others.end());
+    if (case_.outputs.empty()) case_.outputs.push_back(known_.back().ref);
+    assign_variables();
+  }
+
+  void assign_variables() {
     std::vector<size_t> variables;
     for (size_t i = 0; i < case_.items.size(); ++i)
       if (case_.items[i].kind == "variable") variables.push_back(i);
@@ -675,112 +556,24 @@ class Generator {
         return f.type.dtype == type.dtype && without(f.type.dims, type.dims).empty() && (!exact || f.exact);
       });
       if (!exact && x && chance(0.5))
-        value = add({.kind = "add", .operands = {old, x->ref}, .attributes = {{"dims", type.dims}}}, 4, -4, false);
+        value = add({.kind = "add", .operands = {old, x->ref}, .attributes = {{"dims", type.dims}}}, 4, -4,
+                    false);
       else if (!exact && chance(0.5))
         value = add({.kind = "tanh", .operands = {old}}, 1, -1, false);
       else if (x)
-        value = add({.kind = "where", .operands = {leaf(DType::kBool, some_of(type.dims, 0), Fill::kBool).ref, old, x->ref},
-                     .attributes = {{"dims", type.dims}}}, 4, -4, false);
+        value = add({.kind = "where",
+                     .operands = {leaf(DType::kBool, some_of(type.dims, 0), Fill::kBool).ref, old, x->ref},
+                     .attributes = {{"dims", type.dims}}},
+                    4, -4, false);
     }
     if (value && value->type == type) case_.assignments.emplace_back(variable, value->ref);
   }
-
-  void draw_layout() {
-    const std::vector<std::vector<int64_t>> meshes{{2},    {3},    {4},       {5},       {7},    {12},
-                                                   {2, 2}, {2, 3}, {3, 2},    {3, 4},    {4, 3}, {2, 6},
-                                                   {2, 1}, {1, 3}, {2, 2, 2}, {2, 3, 2}, {2, 5}, {2, 2, 3}};
-    std::vector<Axis> axes;
-    for (const int64_t size : any(meshes))
-      axes.push_back({std::string(1, static_cast<char>('p' + axes.size())), size});
-    case_.layout = {Mesh(axes), {}};
-    WholeTensors leaves;
-    const Model model = model_of(case_, leaves);
-    const double density = 0.4 + 0.1 * static_cast<double>(below(7));
-    for (const Dim& dim : shuffled(model.dims)) {
-      if (!chance(density)) continue;
-      AxisList list;
-      for (size_t i = 0; i < axes.size(); ++i) list.push_back(static_cast<int>(i));
-      std::shuffle(list.begin(), list.end(), random_);
-      list.resize(chance(0.7) ? 1 : 1 + below(list.size()));
-      case_.layout.rules.push_back({dim.name, list, {}});
-      if (!is_legal(model, case_.layout)) case_.layout.rules.pop_back();
-    }
-  }
-
-  std::mt19937_64 random_;
-  RandomCase case_;
-  GraphBuilder builder_;
-  std::vector<std::vector<TensorId>> tensors_;  // by item
-  std::vector<Facts> known_;
-  size_t operations_ = 0;
-  DType float_ = DType::kF64;
 };
-
-void add_used_dims(Dims& dims, const Item& item, const std::map<std::string, int64_t>& sizes) {
-  for (const auto& [name, value] : resized(item.attributes, sizes).entries()) {
-    if (const Dim* dim = std::get_if<Dim>(&value)) dims = unite(dims, {*dim});
-    if (const Dims* list = std::get_if<Dims>(&value)) dims = unite(dims, *list);
-  }
-}
-
-void add_leaf_to(Model& model, const Item& item, const Tensor& tensor, bool trainable,
-                 const RandomCase& from, WholeTensors& leaves) {
-  const int64_t limit = item.indexed.empty() ? 1 : from.sizes.at(item.indexed);
-  leaves[tensor.name] = drawn({tensor.type, item.fill, limit}, from.seed + leaves.size());
-  if (item.kind == "input") {
-    model.inputs.push_back({tensor.name, tensor.type, "", {}});
-    return;
-  }
-  VariableDecl variable{tensor.name, tensor.type, Init{}, trainable, false, {}};
-  if (is_float(tensor.type.dtype)) variable.init = Init{InitKind::kUniform, -1, 1};
-  model.variables.push_back(std::move(variable));
-}
 
 }  // namespace
 
 RandomCase random_case(uint64_t seed) {
   return Generator(seed).run();
-}
-
-Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
-  Model model;
-  model.name = "random";
-  GraphBuilder b;
-  std::vector<std::vector<TensorId>> tensors;
-  for (size_t i = 0; i < random_case.items.size(); ++i) {
-    const Item& item = random_case.items[i];
-    tensors.push_back(add_item(b, item, i, random_case.sizes, tensors));
-    add_used_dims(model.dims, item, random_case.sizes);
-    for (const TensorId id : tensors.back()) {
-      b.mark_from_model(id);
-      model.dims = unite(model.dims, b.dims(id));
-    }
-    if (leaf_of(item)) {
-      const Tensor& tensor = b.graph().tensor(tensors.back()[0]);
-      const bool trainable = random_case.loss && is_float(tensor.type.dtype);
-      add_leaf_to(model, item, tensor, trainable, random_case, leaves);
-    }
-  }
-  const auto id_of = [&](const TensorRef& ref) { return tensors.at(ref.item).at(ref.result); };
-  for (const TensorRef& ref : random_case.outputs)
-    model.outputs.push_back({b.graph().tensor(id_of(ref)).name, id_of(ref)});
-  for (const auto& [variable, value] : random_case.assignments)
-    model.assignments.push_back({b.graph().tensor(tensors.at(variable)[0]).name, id_of(value), {}});
-  if (random_case.loss) model.train = TrainSpec{id_of(*random_case.loss), "sgd", {{"lr", 0.1}}, {}};
-  model.graph = std::move(b).build();
-  return model;
-}
-
-std::string to_string(const RandomCase& random_case) {
-  WholeTensors leaves;
-  const Model model = model_of(random_case, leaves);
-  std::string text = to_string(model.graph);
-  for (const NamedTensor& output : model.outputs) text += fmt::format("output {}\n", output.name);
-  for (const Assignment& assignment : model.assignments)
-    text += fmt::format("assign {} = {}\n", assignment.variable, model.graph.tensor(assignment.value).name);
-  if (model.train) text += fmt::format("train {}\n", model.graph.tensor(model.train->loss).name);
-  return fmt::format("{}mesh {} layout {} (seed {})\n", text, to_string(random_case.layout.mesh),
-                     to_string(random_case.layout), random_case.seed);
 }
 
 }  // namespace mtfc

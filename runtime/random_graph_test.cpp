@@ -1,0 +1,64 @@
+// Random graphs under random layouts: the same values, counts and variables as on one device and in the
+// interpreter.
+//
+// MTFC_CASES and MTFC_SEED choose how many cases and which; scripts/fuzz_layouts.sh runs many.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "runtime/differential_trial.h"
+#include "runtime/gradient_trial.h"
+#include "runtime/random_graph_trial.h"
+
+namespace mtfc {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int64_t kCases = 150;
+#else
+constexpr int64_t kCases = 2000;
+#endif
+
+int64_t setting(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+TEST_CASE("random graphs give the same under random layouts") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  int64_t skipped = 0, failed = 0;
+  for (int64_t i = 0; i < cases && failed < 3; ++i) {
+    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const Outcome outcome = try_case(drawn);
+    skipped += outcome.skipped;
+    if (outcome.problem.empty()) continue;
+    ++failed;
+    const RandomCase small = shrunk(drawn);
+    FAIL_CHECK(fmt::format("seed {}: {}\nshrunk: {}\n{}", first + i, outcome.problem, try_case(small).problem,
+                           to_string(small)));
+  }
+  MESSAGE(fmt::format("{} cases from seed {}, {} skipped for their large values", cases, first, skipped));
+  CHECK(failed == 0);
+  CHECK(skipped < cases / 4 + 1);
+}
+
+TEST_CASE("gradients of random graphs are their slopes") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  int64_t compared = 0, failed = 0;
+  for (int64_t i = 0; i < cases && failed < 3; ++i) {
+    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const GradientOutcome outcome = compare_gradients(drawn);
+    compared += outcome.compared;
+    if (outcome.fault.empty()) continue;
+    ++failed;
+    FAIL_CHECK(fmt::format("seed {}: {}\n{}", first + i, outcome.fault, to_string(drawn)));
+  }
+  MESSAGE(fmt::format("{} slopes compared", compared));
+  CHECK(failed == 0);
+  CHECK(compared > cases / 50);
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Builds and runs random graphs under random layouts; a failure is printed as the smallest case that still fails.
+#   scripts/fuzz_layouts.sh [CASES [SEED [FOLDER]]]     100000 cases from a seed by the clock, in build
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cases=${1:-100000}
+seed=${2:-$(date +%s)000000}
+folder=${3:-build}
+if [ ! -f "$folder/build.ninja" ]; then
+  cmake -S . -B "$folder" -G Ninja >/dev/null
+fi
+cmake --build "$folder" --target runtime_tests
+MTFC_CASES=$cases MTFC_SEED=$seed OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} \
+  "$folder/runtime_tests" --source-file='*random_graph_test.cpp'
