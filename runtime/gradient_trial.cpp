@@ -31,16 +31,20 @@ struct Slope {
   std::string scalar, leaf, gradient;
 };
 
-std::vector<Slope> slopes_of(const Model& model) {
+// Whether a tensor is a leaf that no comparison sees.
+bool can_move(const RandomCase& random_case, const Tensor& tensor) {
+  const Item& item = random_case.items[static_cast<size_t>(tensor.node)];
+  return is_leaf(item) && (item.fill == Fill::kNormal || item.fill == Fill::kPositive);
+}
+
+std::vector<Slope> slopes_of(const RandomCase& random_case, const Model& model) {
   std::vector<Slope> slopes;
   const auto name = [&](TensorId id) { return model.graph.tensor(id).name; };
   for (const Node& node : model.graph.nodes()) {
     if (node.kind != NodeKind::kGradients) continue;
-    for (size_t i = 0; i < node.results.size(); ++i) {
-      const NodeKind kind = model.graph.producer(node.operands[i + 1]).kind;
-      if (kind == NodeKind::kInput || kind == NodeKind::kVariable)
+    for (size_t i = 0; i < node.results.size(); ++i)
+      if (can_move(random_case, model.graph.tensor(node.operands[i + 1])))
         slopes.push_back({name(node.operands[0]), name(node.operands[i + 1]), name(node.results[i])});
-    }
   }
   return slopes;
 }
@@ -92,7 +96,7 @@ GradientOutcome compare_gradients(const RandomCase& random_case) {
   GradientOutcome outcome;
   WholeTensors leaves;
   const Model model = model_of(random_case, leaves);
-  const std::vector<Slope> slopes = is_smooth(model) ? slopes_of(model) : std::vector<Slope>{};
+  const std::vector<Slope> slopes = is_smooth(model) ? slopes_of(random_case, model) : std::vector<Slope>{};
   if (slopes.empty()) return outcome;
   const Function function(model, slopes, leaves);
   for (const Slope& slope : slopes) {
