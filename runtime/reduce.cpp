@@ -1,6 +1,7 @@
 #include "runtime/reduce.h"
 
 #include "core/error.h"
+#include "runtime/wrapping.h"
 
 namespace mtfc {
 namespace {
@@ -10,10 +11,10 @@ void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
   // `x != x` holds for NaN alone; on integers the compiler drops it.
   switch (kind) {
     case ReduceKind::kSum:
-      for (int64_t i = 0; i < count; ++i) result[i] = static_cast<T>(result[i] + operand[i]);
+      for (int64_t i = 0; i < count; ++i) result[i] = add_wrapping(result[i], operand[i]);
       return;
     case ReduceKind::kProd:
-      for (int64_t i = 0; i < count; ++i) result[i] = static_cast<T>(result[i] * operand[i]);
+      for (int64_t i = 0; i < count; ++i) result[i] = mul_wrapping(result[i], operand[i]);
       return;
     case ReduceKind::kMax:
       for (int64_t i = 0; i < count; ++i)
