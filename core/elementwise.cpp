@@ -38,6 +38,11 @@ std::vector<TensorType> infer_number_unary(const OpCall& call) {
   return {call.operands[0]};
 }
 
+std::vector<TensorType> infer_bool_unary(const OpCall& call) {
+  require_bools(call);
+  return {call.operands[0]};
+}
+
 std::vector<TensorType> infer_float_binary(const OpCall& call) {
   require_floats(call);
   require_same_dtype(call);
@@ -48,6 +53,17 @@ std::vector<TensorType> infer_number_binary(const OpCall& call) {
   require_numbers(call);
   require_same_dtype(call);
   return {{call.operands[0].dtype, aligned_dims(call)}};
+}
+
+std::vector<TensorType> infer_bool_binary(const OpCall& call) {
+  require_bools(call);
+  return {{DType::kBool, aligned_dims(call)}};
+}
+
+std::vector<TensorType> infer_comparison(const OpCall& call) {
+  require_numbers(call);
+  require_same_dtype(call);
+  return {{DType::kBool, aligned_dims(call)}};
 }
 
 TensorId gradient_of(GraphBuilder& b, TensorId operand, TensorId gradient) {

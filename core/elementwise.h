@@ -19,9 +19,13 @@ Dims aligned_dims(const OpCall& call);
 /// One operand, the result has its type.
 std::vector<TensorType> infer_float_unary(const OpCall& call);
 std::vector<TensorType> infer_number_unary(const OpCall& call);
+std::vector<TensorType> infer_bool_unary(const OpCall& call);
 /// Operands of one dtype, which is the result's.
 std::vector<TensorType> infer_float_binary(const OpCall& call);
 std::vector<TensorType> infer_number_binary(const OpCall& call);
+std::vector<TensorType> infer_bool_binary(const OpCall& call);
+/// Numbers of one dtype, the result is bool.
+std::vector<TensorType> infer_comparison(const OpCall& call);
 
 /// `gradient` brought to the dimensions of `operand`; kNoTensor where `operand` is no float.
 TensorId gradient_of(GraphBuilder& b, TensorId operand, TensorId gradient);

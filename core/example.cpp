@@ -70,4 +70,10 @@ std::vector<Example> aligned_number_examples() {
   return examples;
 }
 
+std::vector<Example> comparison_examples() {
+  std::vector<Example> examples = aligned_examples(steps, steps);
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), steps("batch=5", DType::kI32)}, {}});
+  return examples;
+}
+
 }  // namespace mtfc

@@ -14,6 +14,7 @@ Dims dims_of(std::string_view text);
 Dim dim_of(std::string_view text);
 
 ExampleOperand normal(std::string_view dims, DType dtype = DType::kF64);
+/// Integers are 1 or 2.
 ExampleOperand positive(std::string_view dims, DType dtype = DType::kF64);
 /// Small integers, so that values tie.
 ExampleOperand steps(std::string_view dims, DType dtype = DType::kF64);
@@ -26,5 +27,7 @@ using ExampleMaker = ExampleOperand (*)(std::string_view dims, DType dtype);
 std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second);
 /// The same, and one of integers.
 std::vector<Example> aligned_number_examples();
+/// Numbers that tie, and integers.
+std::vector<Example> comparison_examples();
 
 }  // namespace mtfc

@@ -41,7 +41,7 @@ struct OpError {
 /// How test data for an operand is drawn.
 enum class Fill {
   kNormal,    // standard normal
-  kPositive,  // uniform in [0.5, 2]
+  kPositive,  // uniform in [0.5, 2]; integers are 1 or 2
   kSteps,     // small integers, so that values tie
   kIndex,     // integers in [0, limit)
   kBool,

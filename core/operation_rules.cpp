@@ -35,6 +35,13 @@ void require_numbers(const OpCall& call) {
                     cast_hint("f32 or i32"), static_cast<int>(i)};
 }
 
+void require_bools(const OpCall& call) {
+  for (size_t i = 0; i < call.operands.size(); ++i)
+    if (call.operands[i].dtype != DType::kBool)
+      throw OpError{fmt::format("needs bool, but the operand is {}", to_string(call.operands[i])),
+                    cast_hint("bool"), static_cast<int>(i)};
+}
+
 void require_distinct(const Dims& dims, std::string_view attribute) {
   for (size_t i = 0; i < dims.size(); ++i)
     if (position(dims, dims[i].name) != static_cast<int>(i))

@@ -14,6 +14,8 @@ void require_same_dtype(const OpCall& call);
 void require_floats(const OpCall& call);
 /// Each operand is a number: anything but bool.
 void require_numbers(const OpCall& call);
+/// Each operand is bool.
+void require_bools(const OpCall& call);
 /// `dims` names no dimension twice.
 void require_distinct(const Dims& dims, std::string_view attribute);
 /// Each of `dims` is one of `known`; `owner` says whose those are, as in "f32[batch=5]".

@@ -138,6 +138,18 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
   CHECK(error_of("where", {type("a=2", DType::kBool), type("a=2"), type("", DType::kI32)}) ==
         "the two choices have different dtypes: f32[a=2] and i32[] | use cast to make them the same | "
         "operand 2");
+  CHECK(error_of("and", {type("a=2", DType::kBool), type("a=2")}) ==
+        "needs bool, but the operand is f32[a=2] | use cast to make it bool | operand 1");
+  CHECK(error_of("not", {type("a=2", DType::kI32)}) ==
+        "needs bool, but the operand is i32[a=2] | use cast to make it bool | operand 0");
+  CHECK(error_of("less", {type("a=2", DType::kBool), type("a=2", DType::kBool)}) ==
+        "needs numbers, but the operand is bool[a=2] | use cast to make it f32 or i32 | operand 0");
+  CHECK(error_of("not_equal", {type("a=2", DType::kI32), type("a=2", DType::kI64)}) ==
+        "operands have different dtypes: i32[a=2] and i64[a=2] | use cast to make them the same | operand 1");
+  CHECK(error_of("pow", {type("a=2"), type("", DType::kI32)}) ==
+        "needs f32 or f64, but the operand is i32[] | use cast to make it f32 | operand 1");
+  CHECK(to_string(result_of("not_equal", {type("a=2", DType::kBool), type("b=3", DType::kBool)})) ==
+        "bool[a=2, b=3]");
 }
 
 TEST_CASE("einsum and reductions name the dimension that is wrong") {
@@ -161,6 +173,28 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
         "f32[c=5, a=2]");
   CHECK(error_of("argmax", {x}, {{"over", dims_of("batch=5 hidden=7")}}) ==
         "'over' must name one dimension | 'over'");
+  CHECK(error_of("reduce_any", {x}) ==
+        "needs bool, but the operand is f32[batch=5, hidden=7] | use cast to make it bool | operand 0");
+  CHECK(error_of("reduce_prod", {type("batch=5", DType::kBool)}) ==
+        "needs numbers, but the operand is bool[batch=5] | use cast to make it f32 or i32 | operand 0");
+  CHECK(error_of("logsumexp", {type("batch=5", DType::kI32)}) ==
+        "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
+}
+
+TEST_CASE("normalization says what it can't do") {
+  const TensorType x = type("batch=5 model=7");
+  CHECK(to_string(result_of("layer_norm", {x}, {{"over", dims_of("model=7")}})) == "f32[batch=5, model=7]");
+  CHECK(error_of("layer_norm", {x}, {{"over", Dims{}}}) == "'over' names no dimension | 'over'");
+  CHECK(
+      error_of("rms_norm", {x}, {{"over", dims_of("modell=7")}}) ==
+      "'over' names the dimension 'modell', which is not in f32[batch=5, model=7] | did you mean 'model'? | "
+      "'over'");
+  CHECK(error_of("rms_norm", {x}, {{"over", dims_of("model=7 model=7")}}) ==
+        "'over' names the dimension 'model' twice | 'over'");
+  CHECK(error_of("layer_norm", {x}, {{"over", dims_of("model=7")}, {"eps", -0.5}}) ==
+        "'eps' is -0.5, but it is added below a square root | state a small positive number | 'eps'");
+  CHECK(error_of("rms_norm", {type("a=2", DType::kI32)}, {{"over", dims_of("a=2")}}) ==
+        "needs f32 or f64, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
 }
 
 TEST_CASE("relabelling and movement check sizes and names") {

@@ -31,6 +31,11 @@ std::vector<TensorType> infer_float_reduction(const OpCall& call) {
   return {{call.operands[0].dtype, kept_dims(call)}};
 }
 
+std::vector<TensorType> infer_bool_reduction(const OpCall& call) {
+  require_bools(call);
+  return {{DType::kBool, kept_dims(call)}};
+}
+
 std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results,
                                       ReduceKind kind) {
   std::vector<Factor> factors = pass_factors(call, results);

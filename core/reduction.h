@@ -15,10 +15,11 @@ inline constexpr AttributeSpec kReductionOver = {"over", AttributeType::kOver, f
 inline constexpr AttributeSpec kReductionDims = {"dims", AttributeType::kOver, false,
                                                  "the dimensions kept, instead of `over`"};
 
-/// Result of one operand's dtype. Throws OpError for wrong dimensions, and for an operand that is bool or no
-/// float.
+/// Result of one operand's dtype. Throws OpError for wrong dimensions, and for an operand that is bool, no
+/// float or no bool.
 std::vector<TensorType> infer_number_reduction(const OpCall& call);
 std::vector<TensorType> infer_float_reduction(const OpCall& call);
+std::vector<TensorType> infer_bool_reduction(const OpCall& call);
 
 std::vector<Factor> reduction_factors(const OpCall& call, std::span<const TensorType> results,
                                       ReduceKind kind);

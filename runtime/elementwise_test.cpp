@@ -22,6 +22,10 @@ std::vector<double> apply(std::string_view op, DType dtype, const std::vector<st
   return numbers_of(call_kernel(call).result);
 }
 
+double apply_comparison(std::string_view op, double a, double b) {
+  return apply(op, DType::kF64, {{a}, {b}})[0];
+}
+
 /// Position of element (i, j, k) of a=70 b=37 c=41 in a tensor of some of these dimensions.
 int64_t place(const Dims& dims, int64_t i, int64_t j, int64_t k) {
   int64_t at = 0;
@@ -102,6 +106,79 @@ TEST_CASE("parts of nothing compute nothing") {
                                            .operand_boxes = {{{1, 1}, {0, 5}}, {{1, 1}, {0, 5}}},
                                            .result_box = Box{{1, 1}, {0, 5}}});
   CHECK(answer.flops == 0);
+}
+
+TEST_CASE("activations stay exact and finite far from 0") {
+  const std::vector<double> far = {-1000, -40, 40, 1000};
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    CAPTURE(static_cast<int>(dtype));
+    const double tiny = dtype == DType::kF32 ? static_cast<double>(std::exp(-40.0F)) : std::exp(-40.0);
+    const auto check = [&](std::string_view op, const std::vector<double>& expected) {
+      const std::vector<double> values = apply(op, dtype, {far});
+      for (size_t i = 0; i < far.size(); ++i) {
+        CAPTURE(op);
+        CAPTURE(i);
+        CHECK(std::abs(values[i] - expected[i]) <= 1e-6 * std::abs(expected[i]));
+      }
+    };
+    check("sigmoid", {0, tiny, 1, 1});
+    check("silu", {0, -40 * tiny, 40, 1000});
+    check("softplus", {0, tiny, 40, 1000});
+    check("gelu", {0, 0, 40, 1000});
+  }
+  CHECK(apply("gelu", DType::kF64, {{-10}})[0] == doctest::Approx(-7.61985302416052e-23).scale(1e-23));
+}
+
+TEST_CASE("halves are rounded to even, and floor and ceil go their ways") {
+  const std::vector<double> x = {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 2.4, -2.6};
+  CHECK(apply("round", DType::kF32, {x}) == std::vector<double>{-2, -2, 0, 0, 2, 2, 2, -3});
+  CHECK(apply("floor", DType::kF64, {x}) == std::vector<double>{-3, -2, -1, 0, 1, 2, 2, -3});
+  CHECK(apply("ceil", DType::kF64, {x}) == std::vector<double>{-2, -1, 0, 1, 2, 3, 3, -2});
+}
+
+TEST_CASE("division rounds down, and what is left over has the sign of the divisor") {
+  const std::vector<double> a = {7, -7, 7, -7, 6, -6, 0, 1}, b = {2, 2, -2, -2, 3, 3, -5, -3};
+  const std::vector<double> quotient = {3, -4, -4, 3, 2, -2, 0, -1}, rest = {1, 1, -1, -1, 0, 0, 0, -2};
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64}) {
+    CAPTURE(static_cast<int>(dtype));
+    CHECK(apply("floordiv", dtype, {a, b}) == quotient);
+    CHECK(apply("mod", dtype, {a, b}) == rest);
+  }
+  CHECK(apply("floordiv", DType::kF64, {{1, 0.3, -1e-20}, {0.1, 0.1, 1}}) == std::vector<double>{9, 2, -1});
+  CHECK(apply("mod", DType::kF64, {{-1e-20}, {1}}) == std::vector<double>{1});
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(apply("floordiv", DType::kF64, {{1, -1}, {0, 0}}) == std::vector<double>{inf, -inf});
+  CHECK(std::isnan(apply("mod", DType::kF64, {{1}, {0}})[0]));
+}
+
+TEST_CASE("the smallest integer wraps around where it has no opposite") {
+  for (const auto& [dtype, smallest] : {std::pair{DType::kI32, -0x1p31}, std::pair{DType::kI64, -0x1p63}}) {
+    CHECK(apply("floordiv", dtype, {{smallest}, {-1}}) == std::vector<double>{smallest});
+    CHECK(apply("mod", dtype, {{smallest}, {-1}}) == std::vector<double>{0});
+    CHECK(apply("abs", dtype, {{smallest}}) == std::vector<double>{smallest});
+  }
+}
+
+TEST_CASE("dividing integers by 0 is an error that names the element of the whole divisor") {
+  const HostTensor a = tensor_of({DType::kI32, dims_of("a=2 b=3")}, {1, 2, 3, 4, 5, 6});
+  const HostTensor b = tensor_of({DType::kI32, dims_of("a=2 b=3")}, {1, 1, 1, 1, 0, 1});
+  for (const char* op : {"floordiv", "mod"}) {
+    CHECK_THROWS_WITH_AS(call_kernel({.op = op, .operands = {a, b}}), "the divisor is 0 at element 4",
+                         RunError);
+    const Box second = {{1, 2}, {0, 3}};
+    CHECK_THROWS_WITH_AS(
+        call_kernel({.op = op, .operands = {a, b}, .operand_boxes = {second, second}, .result_box = second}),
+        "the divisor is 0 at element 4", RunError);
+  }
+}
+
+TEST_CASE("not-a-number passes through sign and minimum, and no comparison but not_equal holds for it") {
+  CHECK(std::isnan(apply("sign", DType::kF32, {{kNaN}})[0]));
+  CHECK(std::isnan(apply("minimum", DType::kF32, {{kNaN}, {1}})[0]));
+  CHECK(std::isnan(apply("minimum", DType::kF32, {{1}, {kNaN}})[0]));
+  for (const char* op : {"equal", "less", "less_equal", "greater", "greater_equal"})
+    CHECK(apply_comparison(op, kNaN, 1) == 0);
+  CHECK(apply_comparison("not_equal", kNaN, kNaN) == 1);
 }
 
 }  // namespace mtfc

@@ -14,7 +14,7 @@ double draw(const ExampleOperand& operand, const RandomNumbers& numbers, uint64_
     case Fill::kNormal:
       return numbers.normal(index);
     case Fill::kPositive:
-      return 0.5 + 1.5 * uniform;
+      return is_float(operand.type.dtype) ? 0.5 + 1.5 * uniform : std::floor(1 + 2 * uniform);
     case Fill::kSteps:
       return std::floor(5 * uniform) - 2;
     case Fill::kIndex:

@@ -6,7 +6,6 @@
 #include "runtime/loop_nest.h"
 
 namespace mtfc {
-namespace {
 
 int64_t global_index(const LocalTensor& tensor, int64_t local) {
   std::vector<int64_t> sizes;
@@ -17,6 +16,8 @@ int64_t global_index(const LocalTensor& tensor, int64_t local) {
   const LoopNest nest{tensor.extents(), {strides}};
   return index + NestCursor(nest, nest.loops(), local).offset(0);
 }
+
+namespace {
 
 template <typename I>
 bool check(const IndexCheck& check, const std::byte* data) {

@@ -8,6 +8,9 @@
 
 namespace mtfc {
 
+/// Where element `local` of a device's part is in the global tensor.
+int64_t global_index(const LocalTensor& tensor, int64_t local);
+
 /// The indices of gather and scatter_add.
 struct IndexCheck {
   Dim dim;  // indexed; all of it, not a device's part

@@ -7,6 +7,7 @@
 
 #include "core/op_registry.h"
 #include "runtime/example_data.h"
+#include "runtime/kernel_call.h"
 
 namespace mtfc {
 namespace {
@@ -140,6 +141,27 @@ std::vector<double> gradient_of_input(std::string_view op, const std::vector<dou
   return {value.as<double>(), value.as<double>() + x.size()};
 }
 
+/// The gradients of both operands, where each element of the result has the gradient `weight`.
+std::pair<std::vector<double>, std::vector<double>> gradients_of_inputs(std::string_view op,
+                                                                        const std::vector<double>& x,
+                                                                        const std::vector<double>& y,
+                                                                        double weight) {
+  GraphBuilder b;
+  const TensorType type{DType::kF64, {{"a", static_cast<int64_t>(x.size())}}};
+  const TensorId first = b.add_input("x", type), second = b.add_input("y", type),
+                 weights = b.add_input("weights", type);
+  const TensorId result = b.op(op, {first, second});
+  const std::vector<TensorId> gradients = differentiate(b, result, weights);
+  const std::vector<HostTensor> values =
+      interpret(std::move(b).build(), {{first, tensor_of(type, x)},
+                                       {second, tensor_of(type, y)},
+                                       {weights, tensor_of(type, std::vector<double>(x.size(), weight))}});
+  const auto list = [&](TensorId of) {
+    return numbers_of(values[static_cast<size_t>(gradients[static_cast<size_t>(of)])]);
+  };
+  return {list(first), list(second)};
+}
+
 }  // namespace
 
 TEST_CASE("gradients of all operations equal central differences") {
@@ -163,28 +185,28 @@ TEST_CASE("relu has the gradient 0 at 0") {
   CHECK(gradient_of_input("relu", {-1, 0, 1}, {}, {5, 5, 5}) == std::vector<double>{0, 0, 5});
 }
 
-TEST_CASE("both operands of maximum take half where they tie") {
-  GraphBuilder b;
-  const TensorType type{DType::kF64, {{"a", 3}}};
-  const TensorId x = b.add_input("x", type), y = b.add_input("y", type),
-                 weights = b.add_input("weights", type);
-  const TensorId result = b.op("maximum", {x, y});
-  const std::vector<TensorId> gradients = differentiate(b, result, weights);
-  const Graph graph = std::move(b).build();
-  std::map<TensorId, HostTensor> leaves = {
-      {x, HostTensor(type)}, {y, HostTensor(type)}, {weights, HostTensor(type)}};
-  for (int64_t i = 0; i < 3; ++i) {
-    set_element(leaves[x], i, static_cast<double>(i));
-    set_element(leaves[y], i, 1);
-    set_element(leaves[weights], i, 8);
-  }
-  const std::vector<HostTensor> values = interpret(graph, leaves);
-  const auto list = [&](TensorId of) {
-    const double* data = values[static_cast<size_t>(gradients[static_cast<size_t>(of)])].as<double>();
-    return std::vector<double>(data, data + 3);
-  };
-  CHECK(list(x) == std::vector<double>{0, 4, 8});
-  CHECK(list(y) == std::vector<double>{8, 4, 0});
+TEST_CASE("abs has the gradient 0 at 0") {
+  CHECK(gradient_of_input("abs", {-2, 0, 2}, {}, {5, 5, 5}) == std::vector<double>{-5, 0, 5});
+}
+
+TEST_CASE("each factor's gradient is the product of the others, also of zeros") {
+  CHECK(gradient_of_input("reduce_prod", {2, 3, 5}, {}, {1}) == std::vector<double>{15, 10, 6});
+  CHECK(gradient_of_input("reduce_prod", {2, 0, 5}, {}, {3}) == std::vector<double>{0, 30, 0});
+  CHECK(gradient_of_input("reduce_prod", {0, 3, 0}, {}, {1}) == std::vector<double>{0, 0, 0});
+  CHECK(gradient_of_input("reduce_prod", {0}, {}, {7}) == std::vector<double>{7});
+}
+
+TEST_CASE("both operands of maximum and minimum take half where they tie") {
+  const std::vector<double> x = {0, 1, 2}, y = {1, 1, 1};
+  using Both = std::pair<std::vector<double>, std::vector<double>>;
+  CHECK(gradients_of_inputs("maximum", x, y, 8) == Both{{0, 4, 8}, {8, 4, 0}});
+  CHECK(gradients_of_inputs("minimum", x, y, 8) == Both{{8, 4, 0}, {0, 4, 8}});
+}
+
+TEST_CASE("pow with whole exponents has a gradient for any base") {
+  using Both = std::pair<std::vector<double>, std::vector<double>>;
+  CHECK(gradients_of_inputs("pow", {-3, 0, 0, 0, -2, 1}, {2, 2, 1, 0, -1, 5}, 2) ==
+        Both{{-12, 0, 2, 0, -0.5, 10}, {0, 0, 0, 0, 0, 0}});
 }
 
 }  // namespace mtfc

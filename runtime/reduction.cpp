@@ -25,6 +25,14 @@ struct Sum {
 };
 
 template <typename T>
+struct Prod {
+  using Accumulator = typename Sum<T>::Accumulator;
+  static Accumulator identity() { return 1; }
+  static Accumulator combine(Accumulator a, Accumulator b) { return a * b; }
+  static Accumulator take(T x) { return static_cast<Accumulator>(x); }
+};
+
+template <typename T>
 struct Max {
   using Accumulator = T;
   using Limits = std::numeric_limits<T>;
@@ -196,17 +204,14 @@ Kernel kernel_of(const ReductionPlan& plan, int64_t flops) {
 
 Kernel prepare_reduction(const LocalTensor& operand, const LocalTensor& result, Reduction reduction) {
   const ReductionPlan plan = plan_reduction(operand, result, reduction);
-  return dispatch(Numbers{}, operand.type.dtype, [&]<typename T>() -> Kernel {
-    switch (reduction) {
-      case Reduction::kSum:
-      case Reduction::kMean:
-        return kernel_of<Sum<T>, T>(plan, operand.elements());
-      case Reduction::kMax:
-        return kernel_of<Max<T>, T>(plan, operand.elements());
-      case Reduction::kMin:
-        return kernel_of<Min<T>, T>(plan, operand.elements());
+  return dispatch(AllTypes{}, operand.type.dtype, [&]<typename T>() -> Kernel {
+    if (reduction == Reduction::kMax) return kernel_of<Max<T>, T>(plan, operand.elements());
+    if (reduction == Reduction::kMin) return kernel_of<Min<T>, T>(plan, operand.elements());
+    if constexpr (!std::is_same_v<T, bool>) {
+      if (reduction == Reduction::kProd) return kernel_of<Prod<T>, T>(plan, operand.elements());
+      return kernel_of<Sum<T>, T>(plan, operand.elements());
     }
-    throw InternalError("a reduction of unknown kind");
+    throw InternalError("bool is not summed or multiplied");
   });
 }
 

@@ -1,17 +1,17 @@
 #pragma once
 // Reductions of a dense local tensor to some of its dimensions, in any order.
 //
-// Sums of floats are added up in f64, sums of integers wrap around; a NaN anywhere gives NaN; nothing reduced
-// gives the identity (0, or the lowest or highest value). How the work is cut depends on shapes alone, never
-// on the number of threads, so results are the same for any.
+// Sums and products of floats are computed in f64, those of integers wrap around; a NaN anywhere gives NaN;
+// nothing reduced gives the identity (0, 1, or the lowest or highest value). How the work is cut depends on
+// shapes alone, never on the number of threads, so results are the same for any.
 
 #include "runtime/kernel.h"
 
 namespace mtfc {
 
 /// kMean is the sum divided by the number of elements of the *global* tensor, so that the parts of several
-/// devices add up.
-enum class Reduction { kSum, kMean, kMax, kMin };
+/// devices add up. Bools have kMax, which is true where any is, and kMin, which is true where all are.
+enum class Reduction { kSum, kMean, kProd, kMax, kMin };
 
 /// Counts one flop per element of the operand.
 Kernel prepare_reduction(const KernelSite& site, Reduction reduction);

@@ -46,6 +46,10 @@ TEST_CASE("nothing reduced gives the identity") {
   CHECK(of_nothing("reduce_mean", DType::kF32) == std::vector<double>{0, 0});
   CHECK(of_nothing("reduce_max", DType::kF32) == std::vector<double>{-kInfinity, -kInfinity});
   CHECK(of_nothing("reduce_min", DType::kF64) == std::vector<double>{kInfinity, kInfinity});
+  CHECK(of_nothing("reduce_prod", DType::kF32) == std::vector<double>{1, 1});
+  CHECK(of_nothing("reduce_prod", DType::kI64) == std::vector<double>{1, 1});
+  CHECK(of_nothing("reduce_any", DType::kBool) == std::vector<double>{0, 0});
+  CHECK(of_nothing("reduce_all", DType::kBool) == std::vector<double>{1, 1});
   CHECK(of_nothing("reduce_max", DType::kI32) == std::vector<double>(2, -0x1p31));
   CHECK(of_nothing("reduce_min", DType::kI32) == std::vector<double>(2, 0x1p31 - 1));
 }
@@ -113,6 +117,28 @@ TEST_CASE("large reductions agree with plain loops in every order of dimensions"
             call_kernel({.op = "reduce_sum", .attributes = {{"dims", dims_of("c=41 a=70")}}, .operands = {x}})
                 .result) == sums);
   CHECK(numbers_of(call_kernel({.op = "reduce_sum", .operands = {x}}).result) == std::vector<double>{all});
+}
+
+TEST_CASE("products: zeros, not-a-number, and integers that wrap around") {
+  const TensorType type{DType::kF32, {{"a", 3}}};
+  CHECK(reduce("reduce_prod", type, {2, -3, 4}) == std::vector<double>{-24});
+  CHECK(reduce("reduce_prod", type, {2, 0, 4}) == std::vector<double>{0});
+  CHECK(reduce("reduce_prod", type, {0x1p100, 0x1p100, 0x1p-100}) == std::vector<double>{0x1p100});
+  CHECK(std::isnan(reduce("reduce_prod", type, {0, kNaN, 1})[0]));
+  CHECK(reduce("reduce_prod", {DType::kI32, {{"a", 3}}}, {65536, 32768, 3}) == std::vector<double>{-0x1p31});
+}
+
+TEST_CASE("one flag is enough, in any place of a long row") {
+  const TensorType type{DType::kBool, {{"a", 40}}};
+  for (size_t at = 0; at < 40; ++at) {
+    std::vector<double> one(40, 0), all_but_one(40, 1);
+    one[at] = 1;
+    all_but_one[at] = 0;
+    CHECK(reduce("reduce_any", type, one) == std::vector<double>{1});
+    CHECK(reduce("reduce_all", type, all_but_one) == std::vector<double>{0});
+  }
+  CHECK(reduce("reduce_any", type, std::vector<double>(40, 0)) == std::vector<double>{0});
+  CHECK(reduce("reduce_all", type, std::vector<double>(40, 1)) == std::vector<double>{1});
 }
 
 }  // namespace mtfc

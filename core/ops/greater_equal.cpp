@@ -3,21 +3,6 @@
 #include "core/operation_rules.h"
 
 namespace mtfc {
-namespace {
-
-std::vector<TensorType> infer(const OpCall& call) {
-  require_numbers(call);
-  require_same_dtype(call);
-  return {{DType::kBool, aligned_dims(call)}};
-}
-
-std::vector<Example> examples() {
-  std::vector<Example> examples = aligned_examples(steps, steps);
-  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), steps("batch=5", DType::kI32)}, {}});
-  return examples;
-}
-
-}  // namespace
 
 extern const OpDef k_greater_equal_op = {
     .signature =
@@ -27,8 +12,8 @@ extern const OpDef k_greater_equal_op = {
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},
-            .infer = infer,
-            .examples = examples(),
+            .infer = infer_comparison,
+            .examples = comparison_examples(),
         },
     .family = Family::kElementwise,
     .roles = pass_factors,

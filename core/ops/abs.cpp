@@ -1,0 +1,40 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
+  return {b.op("mul", {gradients[0], b.op("sign", {node.operands[0]})})};
+}
+
+}  // namespace
+
+extern const OpDef k_abs_op = {
+    .signature =
+        {
+            .name = "abs",
+            .doc = "The absolute value of each element.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_number_unary,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
+                         {.operands = {normal("")}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,35 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<Example> examples() {
+  const auto any_flags = [](std::string_view dims, DType) { return flags(dims); };
+  return aligned_examples(any_flags, any_flags);
+}
+
+}  // namespace
+
+extern const OpDef k_and_op = {
+    .signature =
+        {
+            .name = "and",
+            .doc = "Whether both operands are true, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer_bool_binary,
+            .examples = examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

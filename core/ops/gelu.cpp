@@ -1,0 +1,48 @@
+#include <cmath>
+#include <numbers>
+
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const DType dtype = b.type(node.results[0]).dtype;
+  const TensorId x = node.operands[0], half = b.constant(0.5, dtype);
+  const TensorId scaled = b.op("mul", {x, b.constant(std::sqrt(0.5), dtype)});
+  const TensorId below = b.op("mul", {half, b.op("add", {b.op("erf", {scaled}), b.constant(1, dtype)})});
+  // The density of the normal distribution, exp(-x * x / 2) / sqrt(2 * pi).
+  const TensorId bell = b.op("exp", {b.op("neg", {b.op("square", {scaled})})});
+  const TensorId density = b.op("mul", {bell, b.constant(std::sqrt(0.5 * std::numbers::inv_pi), dtype)});
+  return {b.op("mul", {gradients[0], b.op("add", {below, b.op("mul", {x, density})})})};
+}
+
+}  // namespace
+
+extern const OpDef k_gelu_op = {
+    .signature =
+        {
+            .name = "gelu",
+            .doc = "x times the probability that a standard normal variable is below x: 0.5 * x * (1 + erf(x "
+                   "/ sqrt(2))).",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_float_unary,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
+                         {.operands = {normal("")}, .attributes = {}},
+                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

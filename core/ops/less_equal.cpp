@@ -1,0 +1,26 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+extern const OpDef k_less_equal_op = {
+    .signature =
+        {
+            .name = "less_equal",
+            .doc = "Whether the first operand is less than or equal to the second, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer_comparison,
+            .examples = comparison_examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,39 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<Example> examples() {
+  std::vector<Example> examples = aligned_examples(normal, positive);
+  examples.push_back({{steps("batch=5 hidden=7"), positive("hidden=7")}, {}});
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), positive("hidden=7", DType::kI32)}, {}});
+  examples.push_back({{steps("batch=5", DType::kI64), positive("hidden=7 batch=5", DType::kI64)}, {}});
+  return examples;
+}
+
+}  // namespace
+
+extern const OpDef k_mod_op = {
+    .signature =
+        {
+            .name = "mod",
+            .doc = "What floordiv leaves over, with the sign of the second operand; dividing integers by 0 "
+                   "is an error.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer_number_binary,
+            .examples = examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,28 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+extern const OpDef k_not_op = {
+    .signature =
+        {
+            .name = "not",
+            .doc = "Whether each element is false.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_bool_unary,
+            .examples = {{.operands = {flags("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {flags("a=3 b=5 c=7")}, .attributes = {}},
+                         {.operands = {flags("")}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

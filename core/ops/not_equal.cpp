@@ -1,0 +1,42 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_same_dtype(call);
+  return {{DType::kBool, aligned_dims(call)}};
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> examples = aligned_examples(steps, steps);
+  examples.push_back({{steps("batch=5 hidden=7", DType::kI32), steps("batch=5", DType::kI32)}, {}});
+  examples.push_back({{flags("batch=5 hidden=7"), flags("hidden=7")}, {}});
+  return examples;
+}
+
+}  // namespace
+
+extern const OpDef k_not_equal_op = {
+    .signature =
+        {
+            .name = "not_equal",
+            .doc = "Whether two operands differ, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,53 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId base = node.operands[0], exponent = node.operands[1];
+  const DType dtype = b.type(base).dtype;
+  const TensorId zero = b.constant(0, dtype), one = b.constant(1, dtype);
+  // exponent * base^(exponent - 1). A constant has the slope 0 also at 0, where 0 * 0^-1 would be not a
+  // number.
+  const TensorId flat = b.op("equal", {exponent, zero});
+  const TensorId lower = b.op("where", {flat, one, b.op("sub", {exponent, one})});
+  const TensorId by_base = b.op("mul", {exponent, b.op("pow", {base, lower})});
+  // base^exponent * log(base), where there is such a logarithm: integer exponents take any base.
+  const TensorId no_log = b.op("greater_equal", {zero, base});
+  const TensorId log = b.op("log", {b.op("where", {no_log, one, base})});
+  const TensorId by_exponent = b.op("where", {no_log, zero, b.op("mul", {node.results[0], log})});
+  return {gradient_of(b, base, b.op("mul", {gradients[0], by_base})),
+          gradient_of(b, exponent, b.op("mul", {gradients[0], by_exponent}))};
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> examples = aligned_examples(positive, normal);
+  examples.push_back({{positive("batch=5 hidden=7"), steps("batch=5")}, {}});
+  return examples;
+}
+
+}  // namespace
+
+extern const OpDef k_pow_op = {
+    .signature =
+        {
+            .name = "pow",
+            .doc = "The first operand to the power of the second, element by element.",
+            .min_operands = 2,
+            .max_operands = 2,
+            .attributes = {kResultOrder},
+            .infer = infer_float_binary,
+            .examples = examples(),
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

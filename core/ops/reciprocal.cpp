@@ -1,0 +1,37 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  return {b.op("neg", {b.op("mul", {gradients[0], b.op("square", {node.results[0]})})})};
+}
+
+}  // namespace
+
+extern const OpDef k_reciprocal_op = {
+    .signature =
+        {
+            .name = "reciprocal",
+            .doc = "1 divided by each element.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_float_unary,
+            .examples = {{.operands = {positive("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {positive("a=3 b=5 c=7")}, .attributes = {}},
+                         {.operands = {positive("")}, .attributes = {}},
+                         {.operands = {positive("batch=5", DType::kF32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

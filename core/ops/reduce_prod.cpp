@@ -1,0 +1,65 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/reduction.h"
+
+namespace mtfc {
+namespace {
+
+// The product of the other elements: where no element is 0, the product of all divided by this one; where one
+// is, that one gets the product of the rest; where several are, none gets any. Second derivatives are
+// right where no element is 0.
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId x = node.operands[0];
+  const DType dtype = b.type(x).dtype;
+  if (!is_float(dtype)) return {kNoTensor};
+  const Attributes kept = {{"dims", b.dims(node.results[0])}};
+  const TensorId zero = b.constant(0, dtype), one = b.constant(1, dtype);
+  const TensorId is_zero = b.op("equal", {x, zero});
+  const TensorId zeros = b.op("reduce_sum", {b.op("cast", {is_zero}, {{"dtype", dtype}})}, kept);
+  const TensorId safe = b.op("where", {is_zero, one, x});
+  const TensorId rest = b.op("mul", {gradients[0], b.op("reduce_prod", {safe}, kept)});
+  const TensorId others_nonzero =
+      b.op("where", {is_zero, b.op("equal", {zeros, one}), b.op("equal", {zeros, zero})});
+  return {b.op("where", {others_nonzero, b.op("div", {rest, safe}), zero}, {{"dims", b.dims(x)}})};
+}
+
+}  // namespace
+
+extern const OpDef k_reduce_prod_op =
+    {
+        .signature =
+            {
+                .name = "reduce_prod",
+                .doc = "The product over dimensions; of integers, too.",
+                .min_operands = 1,
+                .max_operands = 1,
+                .attributes = {kReductionOver, kReductionDims},
+                .infer = infer_number_reduction,
+                .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                             {.operands = {normal("batch=5 hidden=7")},
+                              .attributes = {{"over", dims_of("hidden=7")}}},
+                             {.operands = {normal("batch=5 hidden=7")},
+                              .attributes = {{"over", dims_of("batch=5")}}},
+                             {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("b=5")}}},
+                             {.operands = {normal("a=3 b=5 c=7")},
+                              .attributes = {{"over", dims_of("c=7 a=3")}}},
+                             {.operands = {normal("a=3 b=5 c=7")},
+                              .attributes = {{"dims", dims_of("c=7 a=3")}}},
+                             {.operands = {normal("batch=5 hidden=7", DType::kF32)},
+                              .attributes = {{"over", dims_of("hidden=7")}}},
+                             {.operands = {normal("")}, .attributes = {}},
+                             {.operands = {positive("batch=5 hidden=7", DType::kI32)},
+                              .attributes = {{"over", dims_of("batch=5")}}},
+                             {.operands = {steps("batch=5 hidden=7")},
+                              .attributes = {{"over", dims_of("hidden=7")}}}},
+            },
+        .family = Family::kReduction,
+        .roles = reduction_factors<ReduceKind::kProd>,
+        .linear_in = {},
+        .gradient = gradient,
+        .flops = operand_elements,
+        .workspace = kNoWorkspace,
+        .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

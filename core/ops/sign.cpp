@@ -1,0 +1,31 @@
+#include "core/elementwise.h"
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+extern const OpDef k_sign_op = {
+    .signature =
+        {
+            .name = "sign",
+            .doc = "-1, 0 or 1 by the sign of each element; not a number where it is none.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {},
+            .infer = infer_number_unary,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
+                         {.operands = {normal("")}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
+                         {.operands = {steps("batch=5 hidden=7")}, .attributes = {}},
+                         {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+        },
+    .family = Family::kElementwise,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = result_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

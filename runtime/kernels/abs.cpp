@@ -1,0 +1,24 @@
+#include <cmath>
+#include <type_traits>
+
+#include "runtime/elementwise.h"
+#include "runtime/wrapping.h"
+
+namespace mtfc {
+namespace {
+
+struct Magnitude {
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::abs(x);
+    return x < 0 ? sub_wrapping(T{}, x) : x;
+  }
+};
+
+}  // namespace
+
+extern const KernelDef k_abs_kernel = {
+    .prepare = [](const KernelSite& site) { return unary_kernel(site, Numbers{}, Magnitude{}); },
+};
+
+}  // namespace mtfc

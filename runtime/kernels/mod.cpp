@@ -1,0 +1,12 @@
+#include "runtime/floor_division.h"
+
+namespace mtfc {
+
+extern const KernelDef k_mod_kernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          return floor_division_kernel(site, [](auto a, auto b) { return floor_remainder(a, b); });
+        },
+};
+
+}  // namespace mtfc

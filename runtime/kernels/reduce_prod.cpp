@@ -1,0 +1,9 @@
+#include "runtime/reduction.h"
+
+namespace mtfc {
+
+extern const KernelDef k_reduce_prod_kernel = {
+    .prepare = [](const KernelSite& site) { return prepare_reduction(site, Reduction::kProd); },
+};
+
+}  // namespace mtfc

@@ -1,0 +1,13 @@
+#include "runtime/elementwise.h"
+
+namespace mtfc {
+
+extern const KernelDef k_sign_kernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          return unary_kernel(site, Numbers{},
+                              []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
+        },
+};
+
+}  // namespace mtfc
