@@ -70,6 +70,25 @@ TEST_CASE("the softmax family has its values, large logits included") {
   }
 }
 
+TEST_CASE("logsumexp has its values, large and infinite elements included") {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const double epsilon = dtype == DType::kF32 ? 1e-6 : 1e-14;
+    check_close(composite("logsumexp", {logits(dtype)}), {std::log(8), 1000 + std::log(2)}, epsilon);
+    const HostTensor infinite =
+        tensor_of({dtype, dims_of("batch=2 classes=3")}, {-inf, -inf, -inf, 0, inf, 1});
+    CHECK(composite("logsumexp", {infinite}) == std::vector<double>{-inf, inf});
+  }
+}
+
+TEST_CASE("layer_norm and rms_norm have their values") {
+  const HostTensor x = tensor_of({DType::kF64, dims_of("batch=2 classes=3")}, {1, 2, 3, 4, 4, 4});
+  const double wide = 1 / std::sqrt(2.0 / 3 + 1e-5);
+  check_close(composite("layer_norm", {x}), {-wide, 0, wide, 0, 0, 0}, 1e-14);
+  const double first = 1 / std::sqrt(14.0 / 3 + 1e-6), second = 4 / std::sqrt(16 + 1e-6);
+  check_close(composite("rms_norm", {x}), {first, 2 * first, 3 * first, second, second, second}, 1e-14);
+}
+
 TEST_CASE("a label out of range is an error of the gather") {
   const HostTensor labels = tensor_of({DType::kI32, dims_of("batch=2")}, {1, 3});
   CHECK_THROWS_WITH_AS(composite("softmax_cross_entropy", {logits(DType::kF32), labels}),

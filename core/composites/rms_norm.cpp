@@ -1,0 +1,30 @@
+#include "core/normalization_rules.h"
+
+namespace mtfc {
+namespace {
+
+constexpr double kEps = 1e-6;
+
+std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+  return {scaled_by_root_mean_square(b, node, node.operands[0], kEps)};
+}
+
+}  // namespace
+
+extern const CompositeDef k_rms_norm_composite = {
+    .signature =
+        {
+            .name = "rms_norm",
+            .doc = "The elements divided by the square root of the mean of their squares over dimensions.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {kNormalizedOver,
+                           {"eps", AttributeType::kNumber, false,
+                            "added below the square root; 1e-6 unless stated"}},
+            .infer = infer_normalization,
+            .examples = normalization_examples(),
+        },
+    .expand = expand,
+};
+
+}  // namespace mtfc
