@@ -22,7 +22,7 @@ void show_error(std::string text, const std::string& word) {
   const size_t at = text.find(word);
   if (use_color && at != std::string::npos)
     text = text.substr(0, at) + "\033[1;31m" + word + "\033[0m" + text.substr(at + word.size());
-  std::cerr << text << "\n";
+  std::cerr << text + "\n";
 }
 
 void show(const UserError& error) {

@@ -57,7 +57,7 @@ Layout read_layout(const Sources& sources) {
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {
   if (quiet) return;
-  for (const Diagnostic& warning : warnings) std::cerr << to_string(warning) << "\n";
+  for (const Diagnostic& warning : warnings) std::cerr << to_string(warning) + "\n";
 }
 
 }  // namespace mtfc

@@ -14,6 +14,10 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
+std::string three_digits(double rate) {  // without an exponent where it is large
+  return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
+}
+
 }  // namespace
 
 std::string to_text(const std::vector<NamedNumber>& numbers) {
@@ -41,10 +45,11 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!due && step != steps_ && step != 1) return;
   last_ = now;
   const double rate = static_cast<double>(step) / std::max(elapsed, 1e-9);
-  std::string line = fmt::format("step {}/{}  {}  {:.3g} steps/s", step, steps_, to_text(numbers), rate);
+  std::string line =
+      fmt::format("step {}/{}  {}  {} steps/s", step, steps_, to_text(numbers), three_digits(rate));
   if (step < steps_) line += "  " + duration(static_cast<double>(steps_ - step) / rate) + " left";
   if (!terminal_) {
-    std::cerr << line << std::endl;
+    std::cerr << line + "\n" << std::flush;  // in one piece, or other streams may cut in
     return;
   }
   if (line.size() >= width_) line.resize(width_ > 0 ? width_ - 1 : 0);

@@ -167,7 +167,10 @@ int agreed(Processes& processes, Work work) {
   const auto gravest = static_cast<int>(processes.maximum(code));
   if (gravest == kExitSuccess) return gravest;
   const int64_t first_with_it = -processes.maximum(code == gravest ? -processes.rank() : -processes.size());
-  if (error && first_with_it == processes.rank()) std::rethrow_exception(error);
+  if (error && first_with_it == processes.rank()) {
+    processes.finish();
+    std::rethrow_exception(error);
+  }
   return gravest;
 }
 

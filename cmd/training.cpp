@@ -175,7 +175,7 @@ class TrainingRun {
       results() << fmt::format("step {}  {}", step, to_text(last)) << "\n";
       if (!valid.empty()) report_evaluation(valid, "valid/");
       if (step < options_.steps)
-        std::cerr << fmt::format("interrupted: stopped after step {} of {}", step, options_.steps) << "\n";
+        std::cerr << fmt::format("interrupted: stopped after step {} of {}\n", step, options_.steps);
     }
   }
 

@@ -128,7 +128,11 @@ void Processes::find_neighbours() {
 
 Processes::~Processes() {
   // While an error unwinds, the other ranks are still at work, and MPI_Finalize would wait for them.
-  if (!state_ || !state_->started || std::uncaught_exceptions() > 0) return;
+  if (std::uncaught_exceptions() == 0) finish();
+}
+
+void Processes::finish() {
+  if (!state_ || !state_->started) return;
   int finalized = 0;
   if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Finalize();
 }

@@ -25,6 +25,9 @@ class Processes {
   /// must do so before it lets go of this object, or the others wait for it for ever.
   ~Processes();
   Processes(Processes&&) noexcept;
+  /// Ends MPI before its time, for ranks that have agreed to stop and will do so by throwing. All ranks must
+  /// come here or to the destructor: the launcher kills every other rank when one ends without having done so.
+  void finish();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
