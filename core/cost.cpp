@@ -1,7 +1,9 @@
 #include "core/cost.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "core/pieces.h"
 #include "core/relayout.h"
 
 namespace mtfc {
@@ -24,15 +26,21 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
 }
 
 // Elements that the device at `at` sends to the other members of its group.
-int64_t exchanged(const Value& from, const Value& to, const AxisList& axes, const Mesh& mesh,
-                  const Coordinates& at) {
-  const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
-  const int64_t own = mesh.index(at, axes);
+int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
+  const std::optional<PieceMap> pieces =
+      step.op ? std::optional<PieceMap>(std::in_place, entry, step) : std::nullopt;
+  const Value& to = value_of(entry, step.outputs[0]);
+  const int64_t own = mesh.index(at, step.axes);
   int64_t sent = 0;
-  for (int64_t member = 0; member < mesh.size(axes); ++member) {
-    if (member == own) continue;
-    const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, axes, member));
-    sent += common_elements(from.type.dims, mine, to.type.dims, theirs);
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const Value& from = value_of(entry, step.inputs[k]);
+    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
+    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
+      if (member == own) continue;
+      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
+      sent += pieces ? pieces->common_elements(k, mine, theirs)
+                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
+    }
   }
   return sent;
 }
@@ -50,10 +58,14 @@ AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
 // What the count of an exchange depends on.
 std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   std::string text = mesh.names(step.axes);
-  for (const ValueId id : {step.inputs[0], step.outputs[0]}) {
-    const Value& value = value_of(entry, id);
-    text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
-  }
+  if (step.op) text += "|" + std::string(step.op->signature.name);
+  for (const auto& [name, attribute] : step.attributes.entries())
+    text += "|" + name + "=" + to_string(attribute);
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values) {
+      const Value& value = value_of(entry, id);
+      text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
+    }
   return text;
 }
 
@@ -200,7 +212,7 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
       sent = out - smallest_share(from, step.axes, mesh, at);
       break;
     case CollectiveKind::kExchange:
-      sent = exchanged(from, to, step.axes, mesh, at);
+      sent = exchanged(entry, step, mesh, at);
       count.elements = sent;
       break;
   }

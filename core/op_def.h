@@ -80,17 +80,32 @@ enum class Family {
   kGenerator,  // no operands
 };
 
+/// A part of a dimension that an operand gives and the result takes: for i in [0, count), element
+/// from + i*from_step of the operand's becomes element to + i*to_step of the result's. to_step > 0.
+struct Piece {
+  int operand = 0;
+  int64_t from = 0;
+  int64_t from_step = 1;
+  int64_t to = 0;
+  int64_t to_step = 1;
+  int64_t count = 0;
+};
+
 /// One dimension of the computation and where it appears. A dimension of one name is one factor.
 struct Factor {
   enum class Kind {
     kPass,    // split it, and each device computes its part alone
     kReduce,  // split it, and each device holds a partial result of kind `reduce`
     kWhole,   // every device needs all of it
+    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices exchange
+              // what moves (core/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent
   std::vector<int> results;   // likewise in each result
   ReduceKind reduce = ReduceKind::kSum;
+  std::vector<Piece> pieces = {};  // of a kMoved factor
+  double fill = 0;                 // what elements of the result hold that no piece gives
 };
 
 struct OpDef {

@@ -69,6 +69,20 @@ void require_permutation(const Dims& dims, const Dims& expected, std::string_vie
         "", -1, std::string(attribute)};
 }
 
+void require_value(double value, DType dtype, std::string_view attribute) {
+  if (is_integer(dtype)) {
+    if (value != std::trunc(value))
+      throw OpError{fmt::format("{} is no whole number, as {} needs", value, to_string(dtype)), "", -1,
+                    std::string(attribute)};
+    const double limit = dtype == DType::kI32 ? 0x1p31 : 0x1p63;
+    if (value < -limit || value >= limit)
+      throw OpError{fmt::format("{} is out of the range of {}", value, to_string(dtype)), "", -1,
+                    std::string(attribute)};
+  }
+  if (dtype == DType::kBool && value != 0 && value != 1)
+    throw OpError{fmt::format("{} is no bool", value), "0 is false, 1 is true", -1, std::string(attribute)};
+}
+
 Factor factor(std::string_view name, Factor::Kind kind, const OpCall& call,
               std::span<const TensorType> results, ReduceKind reduce) {
   Factor factor{kind, {}, {}, reduce};

@@ -22,6 +22,9 @@ void require_distinct(const Dims& dims, std::string_view attribute);
 void require_known(const Dims& dims, const Dims& known, const std::string& owner, std::string_view attribute);
 /// `dims` is a permutation of `expected`.
 void require_permutation(const Dims& dims, const Dims& expected, std::string_view attribute);
+/// `value`, of the attribute of that name, can be held by `dtype`: no fraction for an integer, 0 or 1 for
+/// bool.
+void require_value(double value, DType dtype, std::string_view attribute);
 
 /// The factor of the dimension `name`, with its positions in all operands and results.
 Factor factor(std::string_view name, Factor::Kind kind, const OpCall& call,

@@ -62,7 +62,8 @@ struct Step {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   BufferId workspace = kNoBuffer;
-  // kKernel
+  // kKernel, and a kStart of an exchange that does the work of an operation that moves pieces (core/pieces.h); only
+  // such an exchange has several inputs
   const OpDef* op = nullptr;
   Attributes attributes;
   // kStart

@@ -31,10 +31,14 @@ struct Relayout {
 
 /// `length` consecutive elements at `from` in the source region and at `to` in the destination region, both
 /// counted in the row-major order of the region itself.
+/// Where a step is not 1 they are so far apart instead.
 struct Run {
   int64_t from = 0;
   int64_t to = 0;
   int64_t length = 0;
+  int64_t from_step = 1;
+  int64_t to_step = 1;
+  bool is_contiguous() const { return from_step == 1 && to_step == 1; }
 };
 
 /// The elements that both regions hold, in ascending order of the destination. `from` is a region of shape

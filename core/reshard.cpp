@@ -149,18 +149,20 @@ MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Shardi
   return cost_of(plan_reshard(type.dims, from, to, mesh), type, from, mesh);
 }
 
-int64_t collective_workspace(CollectiveKind kind, const AxisList& axes, const TensorType& from_type,
-                             const Sharding& from, const TensorType& to_type, const Sharding& to,
-                             const Mesh& mesh) {
-  if (kind == CollectiveKind::kAllReduce) return 0;
-  const AxisList kept = split_axes(to);
+int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (step.collective == CollectiveKind::kAllReduce) return 0;
+  const auto largest = [&](ValueId id) {
+    const Value& value = entry.values[static_cast<size_t>(id)];
+    return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
+  };
+  const AxisList kept = split_axes(entry.values[static_cast<size_t>(step.outputs[0])].sharding);
   int64_t copies = 1;  // receivers of one element
-  if (kind == CollectiveKind::kExchange)
-    for (const int axis : axes)
+  if (step.collective == CollectiveKind::kExchange)
+    for (const int axis : step.axes)
       if (!has(kept, axis)) copies *= mesh.size(axis);
-  const int64_t sent = elements(largest_dims(from_type.dims, from, mesh)) * size_of(from_type.dtype) * copies;
-  const int64_t received = elements(largest_dims(to_type.dims, to, mesh)) * size_of(to_type.dtype);
-  return aligned(sent) + aligned(received);
+  int64_t sent = 0;
+  for (const ValueId id : step.inputs) sent += largest(id) * copies;
+  return aligned(sent) + aligned(largest(step.outputs[0]));
 }
 
 }  // namespace mtfc

@@ -1,9 +1,10 @@
 #pragma once
 // From one sharding of a tensor to another: the moves that get there, and what they send.
 //
-// Order of the moves: slices first (they are free and make the rest smaller), then reductions (reduce_scatter where
-// the result is split over the axis anyway), then one all_gather of minor axes or one exchange of exact regions.
-// Example, over rows:2,cols:2: {b/rows} -> {b, c/cols} is slice to {b/rows, c/cols}, all_gather over rows.
+// Order of the moves: slices first (they are free and make the rest smaller), then reductions (reduce_scatter
+// where the result is split over the axis anyway), then one all_gather of minor axes or one exchange of exact
+// regions. Example, over rows:2,cols:2: {b/rows} -> {b, c/cols} is slice to {b/rows, c/cols}, all_gather over
+// rows.
 
 #include <cstdint>
 #include <vector>
@@ -39,8 +40,8 @@ struct MoveCost {
 MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh);
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// Scratch that packing for a collective needs on any device: what it may send, and what it may receive.
-int64_t collective_workspace(CollectiveKind kind, const AxisList& axes, const TensorType& from_type,
-                             const Sharding& from, const TensorType& to_type, const Sharding& to, const Mesh& mesh);
+/// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
+/// send, and what it may receive.
+int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -108,7 +108,7 @@ Json step_json(const Step& step, const Mesh& mesh) {
   Json json = {{"kind", kind_name(step.kind)},   {"name", step.name},     {"source", step.source},
                {"phase", to_string(step.phase)}, {"inputs", step.inputs}, {"outputs", step.outputs}};
   if (step.workspace != kNoBuffer) json["workspace"] = step.workspace;
-  if (step.kind == StepKind::kKernel) {
+  if (step.op) {
     json["op"] = step.op->signature.name;
     json["attributes"] = attributes_json(step.attributes);
   }

@@ -45,7 +45,8 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
     case StepKind::kSlice:
       return "slice";
     case StepKind::kStart:
-      return "start " + to_string(step.collective);
+      return "start " + to_string(step.collective) +
+             (step.op ? " for " + std::string(step.op->signature.name) : "");
     case StepKind::kWait:
       return "wait " + to_string(entry.steps[static_cast<size_t>(step.started)].collective);
   }

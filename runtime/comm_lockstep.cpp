@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "runtime/move_pieces.h"
 #include "runtime/reduce.h"
 #include "runtime/transfer.h"
 
@@ -104,6 +105,7 @@ class LockstepCollectives : public Collectives {
   // What one member ends with, from the inputs of all.
   void collect(const CollectivePlan& plan, std::byte* result) const {
     const int64_t size = size_of(plan.dtype);
+    if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result);
     for (size_t m = 0; m < plan.ranks.size(); ++m) {
       const std::byte* source = arena(plan, m).at(plan.input.offset);
       if (plan.kind != CollectiveKind::kReduceScatter || m == 0) {

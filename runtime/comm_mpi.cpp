@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "runtime/move_pieces.h"
 #include "runtime/mpi_calls.h"
 #include "runtime/reduce.h"
 #include "runtime/transfer.h"
@@ -42,8 +43,9 @@ int64_t rounded(int64_t bytes) {
 }
 
 bool contiguous(const std::vector<std::vector<Run>>& members) {
-  return std::all_of(members.begin(), members.end(),
-                     [](const std::vector<Run>& runs) { return runs.size() <= 1; });
+  return std::all_of(members.begin(), members.end(), [](const std::vector<Run>& runs) {
+    return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
+  });
 }
 
 // Whether what goes to the members is the whole input, piece after piece.
@@ -152,6 +154,7 @@ class MpiCollectives : public Collectives {
 
   void start(size_t step) override {
     Exchange& e = exchanges_.at(step);
+    if (!e.plan.fill.empty()) fill_elements(e.plan.fill, e.plan.output.elements(), output(e));
     if (e.plan.ranks.size() == 1) {
       copy_alone(e);
       return;

@@ -20,9 +20,10 @@ std::vector<TensorId> differentiate(GraphBuilder& b, TensorId of, TensorId weigh
   for (size_t i = nodes.size(); i-- > 0;) {
     const Node& node = nodes[i];
     if (node.kind != NodeKind::kOp || !node.op->gradient) continue;
-    const TensorId own = gradients[static_cast<size_t>(node.results[0])];
-    if (own == kNoTensor) continue;
-    const std::vector<TensorId> parts = node.op->gradient(b, node, std::vector<TensorId>{own});
+    std::vector<TensorId> own;
+    for (const TensorId result : node.results) own.push_back(gradients[static_cast<size_t>(result)]);
+    if (std::all_of(own.begin(), own.end(), [](TensorId id) { return id == kNoTensor; })) continue;
+    const std::vector<TensorId> parts = node.op->gradient(b, node, own);
     REQUIRE(parts.size() == node.operands.size());
     for (size_t o = 0; o < parts.size(); ++o) {
       TensorId& sum = gradients[static_cast<size_t>(node.operands[o])];
@@ -42,7 +43,7 @@ struct Case {
   TensorId loss = kNoTensor;
 };
 
-/// The loss sum(result * weights) for random weights, of an operation or composite.
+/// The sum of every result times random weights, for an operation or composite.
 Case case_of(const Signature& signature, const Example& example) {
   Case c;
   GraphBuilder b;
@@ -50,9 +51,9 @@ Case case_of(const Signature& signature, const Example& example) {
     c.operands.push_back(b.add_input("x" + std::to_string(c.operands.size()), operand.type));
     c.leaves[c.operands.back()] = example_tensor(operand, static_cast<uint64_t>(c.operands.back()));
   }
-  TensorId result = kNoTensor;
+  std::vector<TensorId> results;
   if (const OpDef* op = find_op(signature.name)) {
-    result = b.add(*op, c.operands, example.attributes)[0];
+    results = b.add(*op, c.operands, example.attributes);
   } else {
     const CompositeDef& composite = *find_composite(signature.name);
     const std::vector<TensorId> operands = c.operands;
@@ -60,14 +61,18 @@ Case case_of(const Signature& signature, const Example& example) {
                     .composite = &composite,
                     .operands = operands,
                     .attributes = example.attributes};
-    result = composite.expand(b, node)[0];
+    results = composite.expand(b, node);
   }
-  const ExampleOperand drawn{b.type(result), Fill::kNormal, 0};
-  const TensorId weights = b.add_input("weights", drawn.type);
-  c.leaves[weights] = example_tensor(drawn, 99);
-  const std::vector<TensorId> gradients = differentiate(b, result, weights);
+  for (const TensorId result : results) {
+    if (!is_float(b.type(result).dtype)) continue;
+    const ExampleOperand drawn{b.type(result), Fill::kNormal, 0};
+    const TensorId weights = b.add_input("weights", drawn.type);
+    c.leaves[weights] = example_tensor(drawn, 99 + c.leaves.size());
+    const TensorId sum = b.op("reduce_sum", {b.op("mul", {result, weights})});
+    c.loss = c.loss == kNoTensor ? sum : b.op("add", {c.loss, sum});
+  }
+  const std::vector<TensorId> gradients = differentiate(b, c.loss, b.constant(1, b.type(c.loss).dtype));
   for (const TensorId operand : c.operands) c.gradients.push_back(gradients[static_cast<size_t>(operand)]);
-  c.loss = b.op("reduce_sum", {b.op("mul", {result, weights})});
   c.graph = std::move(b).build();
   return c;
 }

@@ -169,10 +169,15 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
   std::vector<TensorId> differentiated;
   for (const TensorId id : operands)
     if (is_float(b.type(id).dtype)) differentiated.push_back(id);
-  if (gradients && is_float(b.type(results[0]).dtype) && !differentiated.empty()) {
-    const TensorId weight = add_input("weight", {b.type(results[0]), Fill::kNormal, 0});
+  TensorId scalar = kNoTensor;  // the weighted sum of all results
+  for (size_t i = 0; gradients && i < results.size(); ++i) {
+    if (!is_float(b.type(results[i]).dtype)) continue;
+    const TensorId weight = add_input(fmt::format("weight{}", i), {b.type(results[i]), Fill::kNormal, 0});
     b.set_origin({"scalar", {}, Phase::kForward});
-    const TensorId scalar = b.op("reduce_sum", {b.op("mul", {results[0], weight})});
+    const TensorId sum = b.op("reduce_sum", {b.op("mul", {results[i], weight})});
+    scalar = scalar == kNoTensor ? sum : b.op("add", {scalar, sum});
+  }
+  if (scalar != kNoTensor && !differentiated.empty()) {
     std::vector<std::string> names;
     for (size_t i = 0; i < differentiated.size(); ++i) names.push_back(fmt::format("g{}", i));
     for (const TensorId id : b.add_gradients(scalar, differentiated, names)) {

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/pieces.h"
+#include "runtime/move_pieces.h"
 
 namespace mtfc {
 namespace {
@@ -29,6 +31,38 @@ struct Sides {
   const Value& input;
   const Value& output;
 };
+
+// An exchange that does the work of an operation: its operands' shards go straight to their places in the
+// result's.
+void plan_pieces(CollectivePlan& plan, const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                 const std::vector<Coordinates>& members) {
+  const PieceMap map(entry, step);
+  const Place& output = plan.output;
+  const int64_t size = size_of(plan.dtype);
+  plan.sends.resize(members.size());
+  plan.receives.resize(members.size());
+  int64_t needed = 0;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const Place own = place_of(entry, step.inputs[k], mesh, members[plan.self]);
+    const int64_t distance = (own.offset - plan.input.offset) / size;
+    Box whole;
+    for (const Dim& dim : own.type.dims) whole.push_back({0, dim.size});
+    needed += map.common_elements(k, whole, output.box);
+    const auto append = [&](const Box& from, const Box& to, std::vector<Run>& runs) {
+      const size_t before = runs.size();
+      map.append_runs(k, from, to, runs);
+      for (size_t i = before; i < runs.size(); ++i) runs[i].from += distance;
+    };
+    for (size_t m = 0; m < members.size(); ++m) {
+      append(own.box, place_of(entry, step.outputs[0], mesh, members[m]).box, plan.sends[m]);
+      append(place_of(entry, step.inputs[k], mesh, members[m]).box, output.box, plan.receives[m]);
+    }
+  }
+  int64_t arriving = 0;
+  for (const std::vector<Run>& runs : plan.receives) arriving += elements(runs);
+  check_invariant(arriving == needed, "an exchange of pieces does not find what its output takes");
+  if (needed < output.elements()) plan.fill = element_bytes(map.fill(), plan.dtype);
+}
 
 void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
                const std::vector<Coordinates>& members) {
@@ -102,7 +136,7 @@ Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const C
 
 CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at) {
-  check_invariant(step.inputs.size() == 1 && step.outputs.size() == 1,
+  check_invariant((step.inputs.size() == 1 || step.op) && step.outputs.size() == 1,
                   "a collective has one input and one output");
   const Sides sides{entry.values[static_cast<size_t>(step.inputs[0])],
                     entry.values[static_cast<size_t>(step.outputs[0])]};
@@ -125,6 +159,8 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
   if (plan.kind == CollectiveKind::kAllReduce) {
     check_invariant(plan.input.elements() == plan.output.elements(),
                     "an all_reduce changes the size of its value");
+  } else if (step.op) {
+    plan_pieces(plan, entry, step, mesh, members);
   } else {
     plan_runs(plan, sides, mesh, members);
     check_complete(plan);
@@ -148,14 +184,46 @@ int64_t elements(const std::vector<Run>& runs) {
   return count;
 }
 
+namespace {
+
+template <size_t kSize>
+void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
+  constexpr auto size = static_cast<int64_t>(kSize);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_step * size, from + i * from_step * size, kSize);
+}
+
+// Steps are in elements of `size` bytes.
+void copy_strided(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
+                  int64_t size) {
+  switch (size) {
+    case 1:
+      return copy_each<1>(from, from_step, to, to_step, count);
+    case 4:
+      return copy_each<4>(from, from_step, to, to_step, count);
+    case 8:
+      return copy_each<8>(from, from_step, to, to_step, count);
+  }
+  throw InternalError("elements of an unknown size");
+}
+
+}  // namespace
+
 void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
-  for (const Run& run : runs)
-    std::memmove(to + run.to * size, from + run.from * size, static_cast<size_t>(run.length * size));
+  for (const Run& run : runs) {
+    if (run.is_contiguous())
+      std::memmove(to + run.to * size, from + run.from * size, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(from + run.from * size, run.from_step, to + run.to * size, run.to_step, run.length, size);
+  }
 }
 
 std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* packed) {
   for (const Run& run : runs) {
-    std::memcpy(packed, from + run.from * size, static_cast<size_t>(run.length * size));
+    if (run.from_step == 1)
+      std::memcpy(packed, from + run.from * size, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(from + run.from * size, run.from_step, packed, 1, run.length, size);
     packed += run.length * size;
   }
   return packed;
@@ -164,7 +232,10 @@ std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte
 const std::byte* unpack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* packed,
                              std::byte* to) {
   for (const Run& run : runs) {
-    std::memcpy(to + run.to * size, packed, static_cast<size_t>(run.length * size));
+    if (run.to_step == 1)
+      std::memcpy(to + run.to * size, packed, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(packed, 1, to + run.to * size, run.to_step, run.length, size);
     packed += run.length * size;
   }
   return packed;

@@ -31,20 +31,22 @@ struct CollectivePlan {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   ReduceKind reduce = ReduceKind::kSum;
   DType dtype = DType::kF32;
-  AxisList axes;               // of the group
-  std::vector<int64_t> ranks;  // of the members, by index
-  size_t self = 0;             // this device's index
-  Place input, output;
+  AxisList axes;                 // of the group
+  std::vector<int64_t> ranks;    // of the members, by index
+  size_t self = 0;               // this device's index
+  Place input, output;           // input: the first, where there are several
   int64_t workspace_offset = 0;  // bytes, in the arena
   int64_t workspace_bytes = 0;   // granted
   // Per member. `from` counts in the sender's input region, `to` in the receiver's output region, both in
-  // elements. Runs are in ascending order of `to`, equal on both sides, so that packed runs need no
-  // description. Empty for an all_reduce; in a reduce_scatter every member sends, and what arrives is
-  // reduced.
+  // elements; those of a further input lie beyond the first, by the distance of the two in the arena. The
+  // order of runs is equal on both sides, so that packed runs need no description. Empty for an all_reduce;
+  // in a reduce_scatter every member sends, and what arrives is reduced.
   std::vector<std::vector<Run>> sends;
   std::vector<std::vector<Run>> receives;
   /// Several members end with the same piece of a reduce_scatter.
   bool replicated = false;
+  /// An element that the output is filled with before anything arrives; empty where all of it arrives.
+  std::vector<std::byte> fill;
   /// By the definitions of core/cost.h.
   StepCount count;
 

@@ -1,7 +1,5 @@
-#include "cmath"
 #include "core/example.h"
 #include "core/operation_rules.h"
-#include "fmt/format.h"
 
 namespace mtfc {
 namespace {
@@ -9,16 +7,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
   const DType dtype = call.attributes.get_or("dtype", DType::kF32);
   const double value = call.attributes.get<double>("value");
-  if (is_integer(dtype)) {
-    if (value != std::trunc(value))
-      throw OpError{fmt::format("{} is no whole number, as {} needs", value, to_string(dtype)), "", -1,
-                    "value"};
-    const double limit = dtype == DType::kI32 ? 0x1p31 : 0x1p63;
-    if (value < -limit || value >= limit)
-      throw OpError{fmt::format("{} is out of the range of {}", value, to_string(dtype)), "", -1, "value"};
-  }
-  if (dtype == DType::kBool && value != 0 && value != 1)
-    throw OpError{fmt::format("{} is no bool", value), "0 is false, 1 is true", -1, "value"};
+  require_value(value, dtype, "value");
   return {{dtype, {}}};
 }
 

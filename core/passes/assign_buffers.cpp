@@ -184,9 +184,7 @@ class BufferPlan {
         const int64_t bytes = now.op->workspace({now.attributes, operands}, results);
         if (bytes > 0) now.workspace = add_buffer(BufferKind::kWorkspace, bytes, s, s);
       } else if (now.kind == StepKind::kWait) {
-        const Value &from = value(now.inputs[0]), &to = value(now.outputs[0]);
-        const int64_t bytes = collective_workspace(now.collective, now.axes, from.type, from.sharding,
-                                                   to.type, to.sharding, mesh_);
+        const int64_t bytes = collective_workspace(entry_, now, mesh_);
         if (bytes > 0)
           now.workspace = entry_.steps[index(now.started)].workspace =
               add_buffer(BufferKind::kWorkspace, bytes, now.started, s);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "core/pieces.h"
 #include "core/reshard.h"
 
 namespace mtfc {
@@ -49,7 +50,8 @@ class Chooser {
  private:
   const Sharding& target(TensorId id) const { return targets_[static_cast<size_t>(id)]; }
 
-  // The distinct axis lists that the factor's dimension has in operands and results.
+  // The distinct axis lists that the factor's dimension has in operands and results; of a moved one only
+  // those of the operands, as the result's is split as its target says.
   std::vector<AxisList> sites(const Factor& factor) const {
     if (factor.kind == Factor::Kind::kWhole) return {{}};
     std::vector<AxisList> found;
@@ -57,7 +59,7 @@ class Chooser {
       if (factor.operands[i] >= 0)
         add_distinct(found, target(node_.operands[i]).dims[static_cast<size_t>(factor.operands[i])]);
     for (size_t i = 0; i < factor.results.size(); ++i)
-      if (factor.results[i] >= 0)
+      if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
         add_distinct(found, target(node_.results[i]).dims[static_cast<size_t>(factor.results[i])]);
     if (found.empty()) found.push_back({});
     return found;
@@ -73,14 +75,25 @@ class Chooser {
         if (factor.operands[i] >= 0)
           chosen.operands[i].dims[static_cast<size_t>(factor.operands[i])] = assignment[f];
       for (size_t i = 0; i < chosen.results.size(); ++i) {
-        if (factor.results[i] >= 0)
+        if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
           chosen.results[i].dims[static_cast<size_t>(factor.results[i])] = assignment[f];
         if (factor.kind == Factor::Kind::kReduce)
           for (const int axis : assignment[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
       }
     }
     for (Sharding& result : chosen.results) std::sort(result.partial.begin(), result.partial.end());
+    if (const Factor* moved = moved_factor(factors_)) split_moved(*moved, chosen.results[0]);
     return chosen;
+  }
+
+  // The result's moved dimension takes the axes that it is to have, as far as no other dimension uses them.
+  void split_moved(const Factor& moved, Sharding& result) const {
+    const auto at = static_cast<size_t>(moved.results[0]);
+    const AxisList used = split_axes(result);
+    for (const int axis : target(node_.results[0]).dims[at]) {
+      if (std::find(used.begin(), used.end(), axis) != used.end()) break;
+      result.dims[at].push_back(axis);
+    }
   }
 
   // Every assignment of prefixes of the wanted lists that uses no axis twice, the cheapest of them.
@@ -129,7 +142,18 @@ class Chooser {
       cost += reshard_cost(operand_types_[i], target(node_.operands[i]), candidate.operands[i], mesh_);
     for (size_t i = 0; i < node_.results.size(); ++i)
       cost += reshard_cost(result_types_[i], candidate.results[i], target(node_.results[i]), mesh_);
+    if (const Factor* moved = moved_factor(factors_)) cost += exchange_cost(*moved, candidate);
     return cost;
+  }
+
+  // At most what a device's part of the result takes from others.
+  MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
+    const AxisList& axes = candidate.operands[0].dims[static_cast<size_t>(moved.operands[0])];
+    if (axes.empty()) return {};
+    const TensorType& type = result_types_[0];
+    const int64_t bytes =
+        elements(largest_dims(type.dims, candidate.results[0], mesh_)) * size_of(type.dtype);
+    return {bytes - bytes / mesh_.size(axes), 1};
   }
 
   const Graph& graph_;

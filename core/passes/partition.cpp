@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/op_registry.h"
+#include "core/pieces.h"
 #include "core/relayout.h"
 #include "core/reshard.h"
 
@@ -104,7 +105,23 @@ class Partitioner {
       std::sort(sharding.partial.begin(), sharding.partial.end());
       step.outputs.push_back(add_value(node.results[i], sharding));
     }
-    result_.entry.steps.push_back(std::move(step));
+    const AxisList moving = moving_pieces(node, strategy);
+    if (moving.empty())
+      result_.entry.steps.push_back(std::move(step));
+    else
+      emit_collective(std::move(step), CollectiveKind::kExchange, moving);
+  }
+
+  // The axes that split the moved dimension of the operands of a node that moves pieces: along these, a
+  // device lacks what the others hold.
+  AxisList moving_pieces(const Node& node, const Strategy& strategy) const {
+    const std::vector<TensorType> operands = graph_.operand_types(node), results = graph_.result_types(node);
+    const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
+    const Factor* moved = moved_factor(factors);
+    if (!moved) return {};
+    AxisList axes = strategy.operands[0].dims[static_cast<size_t>(moved->operands[0])];
+    std::sort(axes.begin(), axes.end());
+    return axes;
   }
 
   std::vector<Partial> carried_by(size_t n, size_t operand) const {
@@ -160,19 +177,28 @@ class Partitioner {
   ValueId emit_move(Step step, ValueId from, ValueId to, const Move& move) {
     step.kind = move.kind;
     step.name = value(to).name;
-    step.collective = move.collective;
-    step.axes = move.axes;
     step.reduce = move.reduce;
     step.inputs = {from};
     step.outputs = {to};
+    if (move.kind == StepKind::kStart)
+      emit_collective(std::move(step), move.collective, move.axes);
+    else
+      result_.entry.steps.push_back(std::move(step));
+    return to;
+  }
+
+  // The start and the wait of a collective over `axes`.
+  void emit_collective(Step step, CollectiveKind collective, const AxisList& axes) {
+    step.kind = StepKind::kStart;
+    step.collective = collective;
+    step.axes = axes;
     std::vector<Step>& steps = result_.entry.steps;
     steps.push_back(step);
-    if (move.kind == StepKind::kStart) {
-      step.kind = StepKind::kWait;
-      step.started = static_cast<int>(steps.size()) - 1;
-      steps.push_back(std::move(step));
-    }
-    return to;
+    step.kind = StepKind::kWait;
+    step.started = static_cast<int>(steps.size()) - 1;
+    step.op = nullptr;
+    step.attributes = {};
+    steps.push_back(std::move(step));
   }
 
   void add_alias(ValueId of, TensorId tensor, const Sharding& sharding) {

@@ -1,5 +1,6 @@
 #include "core/passes/schedule.h"
 
+#include <algorithm>
 #include <map>
 
 namespace mtfc {
@@ -15,7 +16,7 @@ class Scheduler {
     }
     for (size_t s = 0; s < steps_.size(); ++s)
       if (steps_[s].kind == StepKind::kStart)
-        starts_after_[maker(steps_[s].inputs[0])].push_back(static_cast<int>(s));
+        starts_after_[last_maker(steps_[s])].push_back(static_cast<int>(s));
   }
 
   void run() {
@@ -34,6 +35,13 @@ class Scheduler {
   int maker(ValueId id) const {
     const auto at = maker_.find(root(id));
     return at == maker_.end() ? -1 : at->second;
+  }
+
+  // Where a start has several operands, the last of their steps in the order in which they stand.
+  int last_maker(const Step& step) const {
+    int last = -1;
+    for (const ValueId id : step.inputs) last = std::max(last, maker(id));
+    return last;
   }
 
   void emit(int s) {

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_same_dtype(call);
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const TensorType& first = call.operands[0];
+  if (dim.size != static_cast<int64_t>(call.operands.size()))
+    throw OpError{fmt::format("'{}' has {} elements, but there are {} operands", dim.name, dim.size,
+                              call.operands.size()),
+                  "", -1, "dim"};
+  if (contains(first.dims, dim.name))
+    throw OpError{fmt::format("{} has the dimension '{}' already", to_string(first), dim.name),
+                  "concat joins tensors along a dimension that they have", 0};
+  for (size_t i = 1; i < call.operands.size(); ++i)
+    if (!same_set(call.operands[i].dims, first.dims))
+      throw OpError{fmt::format("{} must have the dimensions of the first operand, [{}]",
+                                to_string(call.operands[i]), to_string(first.dims)),
+                    "use broadcast or rename", static_cast<int>(i)};
+  TensorType result = first;
+  result.dims.insert(result.dims.begin(), dim);
+  return {result};
+}
+
+std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+  const Dim dim = node.attributes.get<Dim>("dim");
+  const Dim row{dim.name + ".1", 1};  // no model can declare a name with a point
+  std::vector<TensorId> rows;
+  for (const TensorId operand : node.operands) {
+    Dims dims = b.dims(operand);
+    dims.insert(dims.begin(), row);
+    rows.push_back(b.op("reshape", {operand}, {{"dims", dims}}));
+  }
+  return {b.op("concat", rows, {{"dim", Dims{row}}, {"to", dim}})};
+}
+
+}  // namespace
+
+extern const CompositeDef k_stack_composite = {
+    .signature =
+        {
+            .name = "stack",
+            .doc = "Tensors of the same dimensions side by side along a new one, which comes first.",
+            .min_operands = 1,
+            .max_operands = -1,
+            .attributes = {{"dim", AttributeType::kDim, true,
+                            "the new dimension, as long as there are operands"}},
+            .infer = infer,
+            .examples = {{{normal("batch=5 a=3"), normal("batch=5 a=3")}, {{"dim", dim_of("pair=2")}}},
+                         {{normal("a=3 b=5", DType::kF32), normal("b=5 a=3", DType::kF32),
+                           normal("a=3 b=5", DType::kF32)},
+                          {{"dim", dim_of("three=3")}}},
+                         {{steps("", DType::kI32), steps("", DType::kI32)}, {{"dim", dim_of("pair=2")}}},
+                         {{normal("a=7")}, {{"dim", dim_of("one=1")}}}},
+        },
+    .expand = expand,
+};
+
+}  // namespace mtfc

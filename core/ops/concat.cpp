@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/pieces.h"
+
+namespace mtfc {
+namespace {
+
+// The concatenated dimension of an operand: one name for all, or a name for each.
+const Dim& own_dim(const Attributes& attributes, size_t operand) {
+  const Dims& dims = attributes.get<Dims>("dim");
+  return dims.size() == 1 ? dims[0] : dims[operand];
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_same_dtype(call);
+  const Dims& named = call.attributes.get<Dims>("dim");
+  if (named.size() != 1 && named.size() != call.operands.size())
+    throw OpError{
+        fmt::format("'dim' names {} dimensions for {} operands", named.size(), call.operands.size()),
+        "name one for all of them, or one for each", -1, "dim"};
+  const Dims others = without(call.operands[0].dims, {own_dim(call.attributes, 0)});
+  int64_t size = 0;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const TensorType& x = call.operands[i];
+    const Dim& dim = own_dim(call.attributes, i);
+    if (!contains(x.dims, dim.name))
+      throw OpError{fmt::format("{} has no dimension '{}'", to_string(x), dim.name), "", static_cast<int>(i)};
+    if (!same_set(without(x.dims, {dim}), others))
+      throw OpError{fmt::format("beside '{}', {} must have the dimensions [{}], as the first operand has",
+                                dim.name, to_string(x), to_string(others)),
+                    "use broadcast, rename or reshape", static_cast<int>(i)};
+    size += dim.size;
+  }
+  return {{call.operands[0].dtype,
+           replaced_dim(call, call.operands[0].dims, own_dim(call.attributes, 0).name, size)}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  std::vector<std::string> from;
+  std::vector<Piece> pieces;
+  int64_t next = 0;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Dim& dim = own_dim(call.attributes, i);
+    from.push_back(dim.name);
+    pieces.push_back({static_cast<int>(i), 0, 1, next, 1, dim.size});
+    next += dim.size;
+  }
+  const std::string to = call.attributes.get_or("to", own_dim(call.attributes, 0)).name;
+  return piece_factors(call, results, from, to, std::move(pieces));
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const Dim to = node.attributes.get_or("to", own_dim(node.attributes, 0));
+  std::vector<TensorId> found;
+  int64_t next = 0;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Dim& dim = own_dim(node.attributes, i);
+    const TensorId part = b.op("slice", {gradients[0]},
+                               {{"dim", to}, {"to", dim}, {"start", next}, {"limit", next + dim.size}});
+    const Dims dims = b.dims(node.operands[i]);
+    found.push_back(spread_to(b, part, dims));
+    next += dim.size;
+  }
+  return found;
+}
+
+}  // namespace
+
+extern const OpDef k_concat_op = {
+    .signature =
+        {
+            .name = "concat",
+            .doc = "Operands one after the other along a dimension; their other dimensions are the same.",
+            .min_operands = 1,
+            .max_operands = -1,
+            .attributes =
+                {{"dim", AttributeType::kOver, true,
+                  "the dimension of the operands: one name for all, or a list of one for each"},
+                 {"to", AttributeType::kDim, false,
+                  "the result's dimension, as long as those of the operands together; needed where there "
+                  "are several"}},
+            .infer = infer,
+            .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},
+                          {{"dim", dims_of("a=3 b=7")}, {"to", dim_of("c=10")}}},
+                         {{normal("a=3 batch=5"), normal("batch=5 a=3"), normal("a=3 batch=5")},
+                          {{"dim", dims_of("a=3")}, {"to", dim_of("c=9")}}},
+                         {{normal("x=2 a=5 y=3", DType::kF32), normal("x=2 y=3 b=2", DType::kF32)},
+                          {{"dim", dims_of("a=5 b=2")}, {"to", dim_of("c=7")}}},
+                         {{steps("a=1", DType::kI32), steps("b=5", DType::kI32)},
+                          {{"dim", dims_of("a=1 b=5")}, {"to", dim_of("c=6")}}},
+                         {{normal("batch=5 a=3")}, {{"dim", dims_of("a=3")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = roles,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/pieces.h"
+
+namespace mtfc {
+namespace {
+
+struct Padding {
+  Dim dim;
+  int64_t low, high, interior;
+  int64_t size() const { return low + dim.size + (dim.size - 1) * interior + high; }
+};
+
+Padding padding_of(const Attributes& attributes) {
+  return {attributes.get<Dim>("dim"), attributes.get_or<int64_t>("low", 0),
+          attributes.get_or<int64_t>("high", 0), attributes.get_or<int64_t>("interior", 0)};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType& x = call.operands[0];
+  const Padding padding = padding_of(call.attributes);
+  require_known({padding.dim}, x.dims, to_string(x), "dim");
+  constexpr int64_t kMost = int64_t{1} << 31;  // so that the size can't overflow
+  for (const char* name : {"low", "high", "interior"}) {
+    const int64_t value = call.attributes.get_or<int64_t>(name, 0);
+    if (value < 0 || value > kMost)
+      throw OpError{fmt::format("'{}' is {}, but must be from 0 to {}", name, value, kMost),
+                    value < 0 ? "use slice to take elements away" : "", -1, name};
+  }
+  require_value(call.attributes.get_or("value", 0.0), x.dtype, "value");
+  return {{x.dtype, replaced_dim(call, x.dims, padding.dim.name, padding.size())}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const Padding padding = padding_of(call.attributes);
+  const std::string to = call.attributes.get_or("to", padding.dim).name;
+  return piece_factors(call, results, {padding.dim.name}, to,
+                       {{0, 0, 1, padding.low, padding.interior + 1, padding.dim.size}},
+                       call.attributes.get_or("value", 0.0));
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const Padding padding = padding_of(node.attributes);
+  return {b.op("slice", {gradients[0]},
+               {{"dim", node.attributes.get_or("to", padding.dim)},
+                {"to", padding.dim},
+                {"start", padding.low},
+                {"limit", padding.size() - padding.high},
+                {"stride", padding.interior + 1}})};
+}
+
+Example use(ExampleOperand x, std::string_view dim, int64_t low, int64_t high, int64_t interior,
+            std::string_view to, double value = 0) {
+  return {{std::move(x)},
+          {{"dim", dim_of(dim)},
+           {"low", low},
+           {"high", high},
+           {"interior", interior},
+           {"to", dim_of(to)},
+           {"value", value}}};
+}
+
+}  // namespace
+
+extern const OpDef k_pad_op = {
+    .signature =
+        {
+            .name = "pad",
+            .doc =
+                "A dimension made longer: `low` elements before, `high` after, `interior` between any two.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to make longer"},
+                           {"low", AttributeType::kInteger, false,
+                            "elements added before the first; 0 unless stated"},
+                           {"high", AttributeType::kInteger, false,
+                            "elements added after the last; 0 unless stated"},
+                           {"interior", AttributeType::kInteger, false,
+                            "elements added between two neighbours; 0 unless stated"},
+                           {"value", AttributeType::kNumber, false, "of the added elements; 0 unless stated"},
+                           {"to", AttributeType::kDim, false,
+                            "the result's dimension in the place of `dim`; needed where the size changes"}},
+            .infer = infer,
+            .examples = {use(normal("batch=5 length=7"), "length=7", 1, 3, 0, "longer=11"),
+                         use(normal("length=3 batch=5"), "length=3", 2, 0, 2, "longer=9", 1.5),
+                         use(normal("batch=5 length=7 model=3", DType::kF32), "length=7", 0, 0, 1,
+                             "longer=13"),
+                         use(steps("length=5", DType::kI32), "length=5", 0, 6, 0, "longer=11", -1),
+                         use(flags("a=3 b=5"), "a=3", 2, 2, 0, "longer=7", 1),
+                         {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = roles,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,47 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/pieces.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_known({call.attributes.get<Dim>("dim")}, call.operands[0].dims, to_string(call.operands[0]), "dim");
+  return {call.operands[0]};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  return piece_factors(call, results, {dim.name}, dim.name, {{0, dim.size - 1, -1, 0, 1, dim.size}});
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  return {b.op("reverse", {gradients[0]}, {{"dim", node.attributes.get<Dim>("dim")}})};
+}
+
+}  // namespace
+
+extern const OpDef k_reverse_op = {
+    .signature =
+        {
+            .name = "reverse",
+            .doc = "The elements along a dimension from the last to the first.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to turn round"}},
+            .infer = infer,
+            .examples = {{{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
+                         {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},
+                         {{normal("a=3 b=5 c=2", DType::kF32)}, {{"dim", dim_of("b=5")}}},
+                         {{steps("a=11", DType::kI64)}, {{"dim", dim_of("a=11")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

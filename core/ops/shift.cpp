@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/pieces.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_known({call.attributes.get<Dim>("dim")}, call.operands[0].dims, to_string(call.operands[0]), "dim");
+  return {call.operands[0]};
+}
+
+// result[i] = x[i - by]
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const int64_t n = dim.size, by = call.attributes.get<int64_t>("by");
+  std::vector<Piece> pieces;
+  if (call.attributes.get_or("wrap", false)) {
+    const int64_t forward = (by % n + n) % n;
+    if (forward > 0) pieces.push_back({0, n - forward, 1, 0, 1, forward});
+    pieces.push_back({0, 0, 1, forward, 1, n - forward});
+  } else if (by >= 0 && by < n) {
+    pieces.push_back({0, 0, 1, by, 1, n - by});
+  } else if (by < 0 && by > -n) {
+    pieces.push_back({0, -by, 1, 0, 1, n + by});
+  }
+  return piece_factors(call, results, {dim.name}, dim.name, std::move(pieces));
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const int64_t n = node.attributes.get<Dim>("dim").size, by = node.attributes.get<int64_t>("by");
+  const bool wrap = node.attributes.get_or("wrap", false);
+  // The smallest integer has no opposite; beyond the length all that matters is the sign.
+  const int64_t back = wrap ? -(by % n) : by > n ? -n : by < -n ? n : -by;
+  return {b.op("shift", {gradients[0]},
+               {{"dim", node.attributes.get<Dim>("dim")}, {"by", back}, {"wrap", wrap}})};
+}
+
+Example use(ExampleOperand x, std::string_view dim, int64_t by, bool wrap) {
+  return {{std::move(x)}, {{"dim", dim_of(dim)}, {"by", by}, {"wrap", wrap}}};
+}
+
+}  // namespace
+
+extern const OpDef k_shift_op = {
+    .signature =
+        {
+            .name = "shift",
+            .doc = "Elements moved `by` places along a dimension; the places left free are filled with "
+                   "zeros, or with "
+                   "what was moved out.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to move along"},
+                           {"by", AttributeType::kInteger, true, "how far; negative: towards the start"},
+                           {"wrap", AttributeType::kFlag, false,
+                            "what is moved out at one end comes in at the other; false unless stated"}},
+            .infer = infer,
+            .examples = {use(normal("batch=5 length=7"), "length=7", 1, false),
+                         use(normal("length=7 batch=5"), "length=7", 3, true),
+                         use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", -2, false),
+                         use(normal("length=5"), "length=5", -13, true),
+                         use(normal("length=5 a=3"), "length=5", 5, false),
+                         use(steps("a=3 b=5", DType::kI32), "b=5", 4, true),
+                         use(flags("a=7"), "a=7", -6, false)},
+        },
+    .family = Family::kMovement,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/pieces.h"
+
+namespace mtfc {
+namespace {
+
+// The rows start, start + stride, ... below limit of a dimension.
+struct Range {
+  Dim dim;
+  int64_t start, limit, stride;
+  int64_t count() const { return (limit - start + stride - 1) / stride; }
+};
+
+Range range_of(const Attributes& attributes) {
+  const Dim& dim = attributes.get<Dim>("dim");
+  return {dim, attributes.get_or<int64_t>("start", 0), attributes.get_or<int64_t>("limit", dim.size),
+          attributes.get_or<int64_t>("stride", 1)};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType& x = call.operands[0];
+  const Range range = range_of(call.attributes);
+  require_known({range.dim}, x.dims, to_string(x), "dim");
+  if (range.stride < 1)
+    throw OpError{fmt::format("'stride' is {}, but must be at least 1", range.stride),
+                  "use reverse to go backwards", -1, "stride"};
+  if (range.start < 0 || range.start >= range.dim.size)
+    throw OpError{fmt::format("'start' is {}, but '{}' goes from 0 to {}", range.start, range.dim.name,
+                              range.dim.size - 1),
+                  "", -1, "start"};
+  if (range.limit <= range.start || range.limit > range.dim.size)
+    throw OpError{
+        fmt::format("'limit' is {}, but must be more than 'start', {}, and at most {}, the size of '{}'",
+                    range.limit, range.start, range.dim.size, range.dim.name),
+        "", -1, "limit"};
+  return {{x.dtype, replaced_dim(call, x.dims, range.dim.name, range.count())}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const Range range = range_of(call.attributes);
+  const std::string to = call.attributes.get_or("to", range.dim).name;
+  return piece_factors(call, results, {range.dim.name}, to,
+                       {{0, range.start, range.stride, 0, 1, range.count()}});
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const Range range = range_of(node.attributes);
+  const int64_t last = range.start + (range.count() - 1) * range.stride;
+  return {b.op("pad", {gradients[0]},
+               {{"dim", node.attributes.get_or("to", range.dim)},
+                {"to", range.dim},
+                {"low", range.start},
+                {"high", range.dim.size - 1 - last},
+                {"interior", range.stride - 1}})};
+}
+
+Example use(ExampleOperand x, std::string_view dim, int64_t start, int64_t limit, int64_t stride,
+            std::string_view to) {
+  return {{std::move(x)},
+          {{"dim", dim_of(dim)}, {"start", start}, {"limit", limit}, {"stride", stride}, {"to", dim_of(to)}}};
+}
+
+}  // namespace
+
+extern const OpDef k_slice_op = {
+    .signature =
+        {
+            .name = "slice",
+            .doc = "The elements `start`, `start` + `stride`, ... below `limit` along a dimension.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to take a part of"},
+                           {"start", AttributeType::kInteger, false, "the first element; 0 unless stated"},
+                           {"limit", AttributeType::kInteger, false,
+                            "the end, itself not taken; the size of `dim` unless stated"},
+                           {"stride", AttributeType::kInteger, false, "1 unless stated"},
+                           {"to", AttributeType::kDim, false,
+                            "the result's dimension in the place of `dim`; needed where the size changes"}},
+            .infer = infer,
+            .examples = {use(normal("batch=5 length=11"), "length=11", 2, 9, 1, "part=7"),
+                         use(normal("length=11 batch=5"), "length=11", 1, 11, 3, "part=4"),
+                         use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", 0, 10, 2,
+                             "part=5"),
+                         use(steps("length=7", DType::kI32), "length=7", 6, 7, 5, "one=1"),
+                         use(flags("a=3 b=5"), "a=3", 1, 3, 1, "part=2"),
+                         {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
+        },
+    .family = Family::kMovement,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc

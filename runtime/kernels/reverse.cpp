@@ -1,0 +1,15 @@
+#include "core/op_registry.h"
+#include "runtime/move_pieces.h"
+
+namespace mtfc {
+namespace {
+
+Kernel prepare(const KernelSite& site) {
+  return prepare_pieces(op_named("reverse"), site);
+}
+
+}  // namespace
+
+extern const KernelDef k_reverse_kernel = {prepare};
+
+}  // namespace mtfc

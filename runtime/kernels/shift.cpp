@@ -1,0 +1,15 @@
+#include "core/op_registry.h"
+#include "runtime/move_pieces.h"
+
+namespace mtfc {
+namespace {
+
+Kernel prepare(const KernelSite& site) {
+  return prepare_pieces(op_named("shift"), site);
+}
+
+}  // namespace
+
+extern const KernelDef k_shift_kernel = {prepare};
+
+}  // namespace mtfc
