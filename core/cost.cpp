@@ -211,6 +211,10 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
       count.elements = out;
       sent = out - smallest_share(from, step.axes, mesh, at);
       break;
+    case CollectiveKind::kAllToAll:
+      count.elements = in;
+      sent = exchanged(entry, step, mesh, at);
+      break;
     case CollectiveKind::kExchange:
       sent = exchanged(entry, step, mesh, at);
       count.elements = sent;
@@ -223,13 +227,14 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
   const Mesh& mesh = program.mesh();
   std::vector<StepCount> counts;
-  // Layers of a model exchange alike, and an exchange is the one step whose count looks at many devices.
+  // Layers of a model exchange alike, and exchanges are the steps whose count looks at many devices.
   std::map<std::string, StepCount> exchanges;
   for (const Step& step : entry.steps) {
     StepCount count;
     if (step.kind == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
-    else if (step.kind == StepKind::kStart && step.collective == CollectiveKind::kExchange) {
+    else if (step.kind == StepKind::kStart &&
+             (step.collective == CollectiveKind::kExchange || step.collective == CollectiveKind::kAllToAll)) {
       const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
       if (is_new) known->second = busiest_exchange(entry, step, mesh);
       count = known->second;

@@ -2,12 +2,16 @@
 // What a program costs: arithmetic, communication and memory, counted from its steps.
 //
 // Definitions (they hold for predictions and for what a run counts):
-//   flops      einsum: 2 * the product of the local extents of its distinct dimensions. Everything else is "other":
+//   flops      einsum: 2 * the product of the local extents of its distinct dimensions. Everything else is
+//   "other":
 //              one per element and primitive operation.
-//   elements   all_reduce, reduce_scatter: the local input; all_gather: the local output; exchange: what is sent.
-//   bytes_sent what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter and
-//              all_gather size - smallest share, exchange what is sent. A share is a device's shard of the buffer,
-//              for all_reduce its part of the flat elements by the shard formula.
+//   elements   all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
+//   exchange: what
+//              is sent.
+//   bytes_sent what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter
+//   and
+//              all_gather size - smallest share, all_to_all and exchange what is sent. A share is a device's
+//              shard of the buffer, for all_reduce its part of the flat elements by the shard formula.
 // Per device means the largest of any device, step by step.
 
 #include <cstdint>
@@ -88,6 +92,7 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts);
 
 /// Elements and bytes that the device at `at` sends or reduces in the collective that `step` starts.
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at);
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                           const Coordinates& at);
 
 }  // namespace mtfc

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/cost.h"
+#include "core/op_registry.h"
 
 namespace mtfc {
 namespace {
@@ -22,6 +23,11 @@ class ModelUnderTest {
               const Attributes& attributes = {}) {
     b_.set_origin({name, {}, Phase::kForward});
     return named(name, b_.op(kind, operands, attributes));
+  }
+  TensorId composite(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
+                     const Attributes& attributes = {}) {
+    b_.set_origin({name, {}, Phase::kForward});
+    return named(name, b_.add(*find_composite(kind), operands, attributes)[0]);
   }
   void output(TensorId id) { model_.outputs.push_back({b_.graph().tensor(id).name, id}); }
   void declare(const Dims& dims) { model_.dims = unite(model_.dims, dims); }
@@ -128,6 +134,44 @@ TEST_CASE("renaming a split dimension gathers, slices or exchanges just what it 
   CHECK(renamed({{"m", {0}}, {"rows", {1}}}) == "exchange r 64");
 }
 
+TEST_CASE("axes that move to other dimensions go in one all_to_all") {
+  const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}, {"k", 4}});
+    model.declare({{"rows", 16}, {"cols", 8}, {"parts", 4}});
+    const std::vector<Renaming> map{{"m", {"rows", 16}}, {"l", {"cols", 8}}, {"k", {"parts", 4}}};
+    model.output(model.op("y", "rename", {a}, {{"map", map}}));
+    return collectives(model.compiled(kSquare, rules));
+  };
+  CHECK(renamed({{"m", {0}}, {"cols", {0}}}) == "all_to_all r 256");
+  CHECK(renamed({{"m", {0, 1}}, {"cols", {0}}, {"parts", {1}}}) == "all_to_all r+c 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {0}}, {"cols", {1}}}) == "all_to_all c 128");
+  CHECK(renamed({{"m", {0}}, {"l", {1}}, {"rows", {1}}, {"cols", {0}}}) == "all_to_all r+c 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {1, 0}}}) == "exchange r+c 128");
+}
+
+TEST_CASE("pieces over a split dimension send just what another device needs") {
+  const auto moved = [](std::string_view op, const Attributes& attributes, const Dims& more = {},
+                        const std::vector<std::pair<std::string, AxisList>>& rules = {{"m", {0}}}) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
+    model.declare(more);
+    model.output(model.op("y", op, {a}, attributes));
+    return collectives(model.compiled(kLine, rules));
+  };
+  const Dim m{"m", 16}, part{"part", 12};
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{1}}}) == "exchange p 8");
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{-9}}}) == "exchange p 32");
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{16}}}) == "exchange p 0");
+  CHECK(moved("shift", {{"dim", Dim{"l", 8}}, {"by", int64_t{1}}}) == "");
+  CHECK(moved("reverse", {{"dim", m}}) == "exchange p 32");
+  // [0, 12) in parts of 3 from parts of 4: device 1 gives a row to device 0, device 2 two to device 1.
+  const Attributes first{{"dim", m}, {"limit", int64_t{12}}, {"to", part}};
+  CHECK(moved("slice", first, {part}, {{"m", {0}}, {"part", {0}}}) == "exchange p 24");
+  CHECK(moved("slice", first, {part}, {{"part", {0}}}) == "");
+  CHECK(moved("slice", first, {part}, {{"m", {0}}}) == "exchange p 96");
+}
+
 TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only batch-sized values") {
   ModelUnderTest model;
   const TensorId logits = model.input("logits", {{"b", 8}, {"v", 16}});
@@ -136,6 +180,13 @@ TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only ba
   model.output(largest);
   const Program program = model.compiled(kLine, {{"v", {0}}});
   CHECK(collectives(program) == "all_reduce p 8, all_reduce p 8");
+
+  ModelUnderTest loss;
+  const TensorId scores = loss.input("scores", {{"b", 8}, {"v", 16}});
+  const TensorId labels = loss.input("labels", {{"b", 8}}, DType::kI32);
+  loss.output(loss.composite("loss", "softmax_cross_entropy", {scores, labels}, {{"over", v}}));
+  // The maximum, the sum of exponentials, and the score of the label.
+  CHECK(collectives(loss.compiled(kLine, {{"v", {0}}})) == "all_reduce p 8, all_reduce p 8, all_reduce p 8");
 }
 
 TEST_CASE("a table split on the indexed dimension is read in place") {

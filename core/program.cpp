@@ -12,6 +12,8 @@ std::string to_string(CollectiveKind kind) {
       return "reduce_scatter";
     case CollectiveKind::kAllGather:
       return "all_gather";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
     case CollectiveKind::kExchange:
       return "exchange";
   }

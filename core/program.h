@@ -2,8 +2,8 @@
 // The SPMD program: what every device executes, and the only thing that is costed, printed, saved and run.
 //
 // Per entry point a list of steps over values. A value is one device's part of a tensor: its local shape is a
-// function of the device's mesh coordinates (core/sharding.h), so that one text serves all ranks. Values live in
-// buffers, buffers at fixed offsets in the arena, equal on all ranks and planned for the largest shard.
+// function of the device's mesh coordinates (core/sharding.h), so that one text serves all ranks. Values live
+// in buffers, buffers at fixed offsets in the arena, equal on all ranks and planned for the largest shard.
 //
 //   arena:  [ variables | buffers of the entry point that runs ... ]
 
@@ -51,7 +51,7 @@ enum class StepKind {
   kWait,    // wait for the collective that step `started` started
 };
 
-enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kExchange };
+enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
 std::string to_string(CollectiveKind kind);
 
 struct Step {
@@ -62,8 +62,8 @@ struct Step {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   BufferId workspace = kNoBuffer;
-  // kKernel, and a kStart of an exchange that does the work of an operation that moves pieces (core/pieces.h); only
-  // such an exchange has several inputs
+  // kKernel, and a kStart of an exchange that does the work of an operation that moves pieces
+  // (core/pieces.h); only such an exchange has several inputs
   const OpDef* op = nullptr;
   Attributes attributes;
   // kStart
@@ -86,7 +86,7 @@ struct EntryPoint {
   std::vector<Step> steps;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
-  int64_t arena_bytes = 0;        // variables included
+  int64_t arena_bytes = 0;          // variables included
   int64_t useful_einsum_flops = 0;  // of the unpartitioned graph
 };
 
@@ -116,7 +116,7 @@ struct Program {
 ValueId root_of(const EntryPoint& entry, ValueId value);
 
 /// Types of the values, with the local extents of the device at `at`.
-std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values, const Mesh& mesh,
-                                    const Coordinates& at);
+std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                    const Mesh& mesh, const Coordinates& at);
 
 }  // namespace mtfc

@@ -22,6 +22,20 @@ AxisList sorted(AxisList axes) {
   return axes;
 }
 
+// Whether `from` becomes `to` by moving minor axes, each from one dimension to another: every device sends
+// each member of the group its part, and none sends a part twice.
+bool is_all_to_all(const Sharding& from, const Sharding& to) {
+  if (split_axes(from) != split_axes(to)) return false;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    const AxisList &before = from.dims[d], &after = to.dims[d];
+    const auto kept = static_cast<size_t>(
+        std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
+    for (size_t i = kept; i < before.size(); ++i)
+      if (has(after, before[i])) return false;
+  }
+  return true;
+}
+
 // Appends to each dimension of `now` the axes that `to` has next, as long as `usable` allows. Returns those
 // taken.
 template <typename Usable>
@@ -88,16 +102,15 @@ class Planner {
     }
     const Relayout relayout{dims_, now_.whole(), dims_, to_.whole()};
     const AxisList axes = only_suffixes ? sorted(gathered) : moving_axes(relayout, mesh_);
+    const CollectiveKind collective = only_suffixes              ? CollectiveKind::kAllGather
+                                      : is_all_to_all(now_, to_) ? CollectiveKind::kAllToAll
+                                                                 : CollectiveKind::kExchange;
     now_.dims = to_.dims;
     // Where nothing moves between devices, each keeps a part of what it has.
     if (axes.empty())
       moves_.push_back({StepKind::kSlice, {}, {}, {}, now_});
     else
-      moves_.push_back({StepKind::kStart,
-                        only_suffixes ? CollectiveKind::kAllGather : CollectiveKind::kExchange,
-                        axes,
-                        {},
-                        now_});
+      moves_.push_back({StepKind::kStart, collective, axes, {}, now_});
   }
 
   const Dims& dims_;
@@ -134,6 +147,7 @@ MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Shardin
           moved = in - in / group;
           break;
         case CollectiveKind::kAllGather:
+        case CollectiveKind::kAllToAll:
         case CollectiveKind::kExchange:
           moved = out - out / group;
           break;

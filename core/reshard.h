@@ -2,9 +2,10 @@
 // From one sharding of a tensor to another: the moves that get there, and what they send.
 //
 // Order of the moves: slices first (they are free and make the rest smaller), then reductions (reduce_scatter
-// where the result is split over the axis anyway), then one all_gather of minor axes or one exchange of exact
-// regions. Example, over rows:2,cols:2: {b/rows} -> {b, c/cols} is slice to {b/rows, c/cols}, all_gather over
-// rows.
+// where the result is split over the axis anyway), then one collective: an all_gather of minor axes, an
+// all_to_all of minor axes that go to other dimensions (several at once: {b/rows+cols} -> {e/rows, m/cols} is
+// one message), or else an exchange of exact regions. Example, over rows:2,cols:2: {b/rows} -> {b, c/cols} is
+// slice to {b/rows, c/cols}, all_gather over rows.
 
 #include <cstdint>
 #include <vector>

@@ -225,15 +225,17 @@ inline void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int6
     const std::string name = what + " " + to_string(mesh) + " " + to_string(type);
     add_case(cases, {name, mesh, collective, axes, type, from, result, to});
   };
-  const CollectiveKind gather = CollectiveKind::kAllGather, exchange = CollectiveKind::kExchange;
+  const CollectiveKind gather = CollectiveKind::kAllGather, exchange = CollectiveKind::kExchange,
+                       all_to_all = CollectiveKind::kAllToAll;
   const Sharding rows{{all, {}}, {}}, columns{{{}, all}, {}};
   add("all_gather rows", gather, all, rows, type, replicated(2));
   add("all_gather columns", gather, all, columns, type, replicated(2));
-  add("exchange rows to columns", exchange, all, rows, type, columns);
+  add("all_to_all rows to columns", all_to_all, all, rows, type, columns);
   add("exchange to another shape", exchange, all, columns, flat, {{all}, {}});
   add("exchange between shapes without common cuts", exchange, all, rows, turned, columns);
   if (all.size() == 1) return;
   add("all_gather of a minor axis", gather, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {}}, {}});
+  add("all_to_all of a minor axis", all_to_all, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {1}}, {}});
   add("exchange of swapped axes", exchange, all, {{{0}, {1}}, {}}, type, {{{1}, {0}}, {}});
   add("exchange where the source has replicas", exchange, all, {{{0}, {}}, {}}, type, {{{}, {0, 1}}, {}});
 }

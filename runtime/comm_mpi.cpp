@@ -145,6 +145,7 @@ class MpiCollectives : public Collectives {
         case CollectiveKind::kAllGather:
           prepare_all_gather(exchange);
           break;
+        case CollectiveKind::kAllToAll:
         case CollectiveKind::kExchange:
           prepare_exchange(exchange);
           break;
@@ -169,6 +170,7 @@ class MpiCollectives : public Collectives {
       case CollectiveKind::kAllGather:
         start_all_gather(e);
         break;
+      case CollectiveKind::kAllToAll:
       case CollectiveKind::kExchange:
         start_exchange(e);
         break;

@@ -89,6 +89,13 @@ void check_complete(const CollectivePlan& plan) {
     check_invariant(arriving == plan.output.elements(), "a collective does not cover its output exactly");
 }
 
+int64_t sent_elsewhere(const CollectivePlan& plan) {
+  int64_t sent = 0;
+  for (size_t member = 0; member < plan.sends.size(); ++member)
+    if (member != plan.self) sent += elements(plan.sends[member]);
+  return sent;
+}
+
 StepCount counted(const CollectivePlan& plan, int64_t smallest_share) {
   const int64_t size = size_of(plan.dtype);
   StepCount count;
@@ -105,9 +112,12 @@ StepCount counted(const CollectivePlan& plan, int64_t smallest_share) {
       count.elements = plan.output.elements();
       count.bytes_sent = (count.elements - smallest_share) * size;
       break;
+    case CollectiveKind::kAllToAll:
+      count.elements = plan.input.elements();
+      count.bytes_sent = sent_elsewhere(plan) * size;
+      break;
     case CollectiveKind::kExchange:
-      for (size_t member = 0; member < plan.sends.size(); ++member)
-        if (member != plan.self) count.elements += elements(plan.sends[member]);
+      count.elements = sent_elsewhere(plan);
       count.bytes_sent = count.elements * size;
       break;
   }

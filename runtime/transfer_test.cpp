@@ -48,6 +48,10 @@ TEST_CASE("counts follow the definitions on uneven shards") {
   CHECK(plan(turn, 0).count.elements == 4);  // two rows, columns 1 and 2
   CHECK(plan(turn, 0).count.bytes_sent == 32);
   CHECK(plan(turn, 1).count.elements == 2);
+  CollectiveCase joint = turn;
+  joint.kind = CollectiveKind::kAllToAll;
+  CHECK(plan(joint, 0).count.elements == 6);  // all of its input
+  CHECK(plan(joint, 0).count.bytes_sent == 32);
 }
 
 TEST_CASE("elements come from the nearest replica") {
