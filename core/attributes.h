@@ -33,6 +33,7 @@ enum class AttributeType {
   kDim,       // Dim; the name of a declared dimension
   kDims,      // Dims; a list of names of declared dimensions
   kOver,      // Dims; one name or a list
+  kParts,     // Dims; one name or a list, in which a name may stand several times
   kRenaming,  // std::vector<Renaming>; an object {old: new}
 };
 

@@ -41,6 +41,8 @@ std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType typ
       return wrapped(read_dims(at, scope, false));
     case AttributeType::kOver:
       return wrapped(read_dims(at, scope, true));
+    case AttributeType::kParts:
+      return wrapped(read_parts(at, scope));
     case AttributeType::kRenaming:
       return read_renaming(at, scope);
   }

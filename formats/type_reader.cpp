@@ -50,6 +50,20 @@ std::optional<Dims> read_dims(const Cursor& at, const ModelScope& scope, bool on
   return dims;
 }
 
+std::optional<Dims> read_parts(const Cursor& at, const ModelScope& scope) {
+  if (at.is(JsonKind::kString)) return read_dims(at, scope, true);
+  const size_t before = at.sink().error_count();
+  Dims parts;
+  for (const Cursor& item : at.items("a dimension or a list of dimensions"))
+    if (const std::optional<Dim> dim = read_dim(item, scope)) parts.push_back(*dim);
+  if (at.sink().error_count() > before) return std::nullopt;
+  if (parts.empty()) {
+    at.error("the list names no dimension");
+    return std::nullopt;
+  }
+  return parts;
+}
+
 std::optional<DType> read_dtype(const Cursor& at) {
   const std::optional<std::string> name = at.string("a dtype");
   if (!name) return std::nullopt;

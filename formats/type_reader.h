@@ -15,6 +15,8 @@ namespace mtfc {
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope);
 /// A list of distinct dimensions; with `one_allowed` also a single name.
 std::optional<Dims> read_dims(const Cursor& at, const ModelScope& scope, bool one_allowed);
+/// A name or a list of names, each as often as it likes: the parts of a dimension, one after the other.
+std::optional<Dims> read_parts(const Cursor& at, const ModelScope& scope);
 std::optional<DType> read_dtype(const Cursor& at);
 /// From the keys `dims` and `dtype` (f32 where absent) of an input or a variable.
 std::optional<TensorType> read_tensor_type(const Cursor& at, const ModelScope& scope);

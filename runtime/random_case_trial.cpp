@@ -33,7 +33,8 @@ void add_used_dims(Dims& dims, const Item& item, const std::map<std::string, int
   const Attributes attributes = resized(item.attributes, sizes);
   for (const auto& [name, value] : attributes.entries()) {
     if (const Dim* dim = std::get_if<Dim>(&value)) dims = unite(dims, {*dim});
-    if (const Dims* list = std::get_if<Dims>(&value)) dims = unite(dims, *list);
+    if (const Dims* list = std::get_if<Dims>(&value))
+      for (const Dim& dim : *list) dims = unite(dims, {dim});
   }
 }
 

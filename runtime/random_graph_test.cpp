@@ -1,15 +1,19 @@
 // Random graphs under random layouts: the same values, counts and variables as on one device and in the
 // interpreter.
 //
-// MTFC_CASES and MTFC_SEED choose how many cases and which; scripts/fuzz_layouts.sh runs many.
+// MTFC_CASES and MTFC_SEED choose how many cases and which; scripts/fuzz_layouts.sh runs many. The smallest
+// case that still fails is written as a model and a layout file to the folder MTFC_FAILURES, or to that of
+// temporary files.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "runtime/differential_trial.h"
 #include "runtime/gradient_trial.h"
+#include "runtime/model_file_trial.h"
 #include "runtime/random_graph_trial.h"
 
 namespace mtfc {
@@ -36,8 +40,11 @@ TEST_CASE("random graphs give the same under random layouts") {
     if (outcome.problem.empty()) continue;
     ++failed;
     const RandomCase small = shrunk(drawn);
-    FAIL_CHECK(fmt::format("seed {}: {}\nshrunk: {}\n{}", first + i, outcome.problem, try_case(small).problem,
-                           to_string(small)));
+    const char* folder = std::getenv("MTFC_FAILURES");
+    FAIL_CHECK(
+        fmt::format("seed {}: {}\nshrunk: {}\n{}{}", first + i, outcome.problem, try_case(small).problem,
+                    to_string(small),
+                    saved_case(small, folder ? folder : std::filesystem::temp_directory_path().string())));
   }
   MESSAGE(fmt::format("{} cases from seed {}, {} skipped for their large values", cases, first, skipped));
   CHECK(failed == 0);

@@ -63,7 +63,7 @@ extern const CompositeDef k_split_composite = {
             .max_operands = 1,
             .attributes =
                 {{"dim", AttributeType::kDim, true, "the dimension to cut"},
-                 {"to", AttributeType::kOver, true,
+                 {"to", AttributeType::kParts, true,
                   "the parts' dimension in the place of `dim`: one name for equal parts, or a list of one "
                   "for each part"}},
             .infer = infer,

@@ -76,7 +76,7 @@ extern const OpDef k_concat_op = {
             .min_operands = 1,
             .max_operands = -1,
             .attributes =
-                {{"dim", AttributeType::kOver, true,
+                {{"dim", AttributeType::kParts, true,
                   "the dimension of the operands: one name for all, or a list of one for each"},
                  {"to", AttributeType::kDim, false,
                   "the result's dimension, as long as those of the operands together; needed where there "

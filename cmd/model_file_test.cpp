@@ -1,0 +1,43 @@
+// Random cases written as files: what a failing case leaves behind must be read again.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/pipeline.h"
+#include "formats/layout_reader.h"
+#include "formats/model_reader.h"
+#include "runtime/model_file_trial.h"
+#include "runtime/random_graph_trial.h"
+
+namespace mtfc {
+namespace {
+
+TEST_CASE("a random case, written as files, is read as it was") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const RandomCase drawn = random_case(seed);
+    WholeTensors leaves;
+    const Model expected = model_of(drawn, leaves);
+    const std::string text = model_file(drawn);
+    INFO(text);
+    std::vector<Diagnostic> warnings;
+    const Model read = read_model(text, "case.json", {}, warnings);
+    LayoutSources sources;
+    sources.file = "layout.json";
+    sources.file_text = layout_file(drawn);
+    const Layout layout = read_layout(sources);
+    CHECK(to_string(layout.mesh) == to_string(drawn.layout.mesh));
+    CHECK(to_string(layout) == to_string(drawn.layout));
+    REQUIRE(read.outputs.size() == expected.outputs.size());
+    for (size_t i = 0; i < read.outputs.size(); ++i) {
+      CHECK(read.outputs[i].name == expected.outputs[i].name);
+      CHECK(read.graph.type(read.outputs[i].tensor) == expected.graph.type(expected.outputs[i].tensor));
+    }
+    CHECK(read.assignments.size() == expected.assignments.size());
+    CHECK(read.train.has_value() == expected.train.has_value());
+    const Program program = compile(read, layout, {});
+    CHECK(program.find("evaluate") != nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,152 @@
+#include "runtime/model_file_trial.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "core/op_registry.h"
+
+namespace mtfc {
+namespace {
+
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", text);
+}
+
+std::string joined(const std::vector<std::string>& parts, const char* open, const char* close,
+                   const char* separator = ", ") {
+  return fmt::format("{}{}{}", open, fmt::join(parts, separator), close);
+}
+
+std::string names(const Dims& dims) {
+  std::vector<std::string> list;
+  for (const Dim& dim : dims) list.push_back(quoted(dim.name));
+  return joined(list, "[", "]");
+}
+
+struct AttributeText {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(DType value) const { return quoted(to_string(value)); }
+  std::string operator()(const Dim& value) const { return quoted(value.name); }
+  std::string operator()(const Dims& value) const { return names(value); }
+  std::string operator()(const std::vector<Renaming>& map) const {
+    std::vector<std::string> entries;
+    for (const Renaming& entry : map)
+      entries.push_back(fmt::format("{}: {}", quoted(entry.from), quoted(entry.to.name)));
+    return joined(entries, "{", "}");
+  }
+};
+
+std::string name_of(const Model& model, TensorId id) {
+  return model.graph.tensor(id).name;
+}
+
+std::string operation_text(const Model& model, const Node& node) {
+  std::vector<std::string> operands, results;
+  for (const TensorId id : node.operands) operands.push_back(quoted(name_of(model, id)));
+  for (const TensorId id : node.results) results.push_back(quoted(name_of(model, id)));
+  const std::string out =
+      results.size() == 1 && node.kind != NodeKind::kGradients ? results[0] : joined(results, "[", "]");
+  if (node.kind == NodeKind::kGradients) {
+    const std::string of = operands[0];
+    operands.erase(operands.begin());
+    return fmt::format(R"({{"out": {}, "op": "gradients", "of": {}, "in": {}}})", out, of,
+                       joined(operands, "[", "]"));
+  }
+  const Signature& signature = node.kind == NodeKind::kOp ? node.op->signature : node.composite->signature;
+  std::string text = fmt::format(R"({{"out": {}, "op": "{}")", out, signature.name);
+  if (!operands.empty()) text += fmt::format(R"(, "in": {})", joined(operands, "[", "]"));
+  for (const auto& [name, value] : node.attributes.entries())
+    text += fmt::format(", {}: {}", quoted(name), std::visit(AttributeText{}, value));
+  return text + "}";
+}
+
+std::string declaration(const std::string& name, const TensorType& type, const std::string& more) {
+  return fmt::format(R"("{}": {{"dims": {}, "dtype": "{}"{}}})", name, names(type.dims),
+                     to_string(type.dtype), more);
+}
+
+// Values are drawn by the tool itself; indices stay in range, and what is positive stays so.
+std::string data_of(const Item& item) {
+  switch (item.fill) {
+    case Fill::kPositive:
+      return "random:uniform";
+    case Fill::kSteps:
+    case Fill::kIndex:
+    case Fill::kBool:
+      return fmt::format("random:int,lo=0,hi={}", item.indexed.empty() ? "2" : item.indexed);
+    case Fill::kNormal:
+      break;
+  }
+  return is_float(item.type.dtype) ? "random:normal" : "random:int,lo=0,hi=2";
+}
+
+}  // namespace
+
+std::string model_file(const RandomCase& random_case) {
+  WholeTensors leaves;
+  const Model model = model_of(random_case, leaves);
+  std::vector<std::string> dims, inputs, variables, data, operations, outputs;
+  for (const auto& [name, size] : random_case.sizes)
+    dims.push_back(fmt::format("{}: {}", quoted(name), size));
+  size_t position = 0;
+  for (const Node& node : model.graph.nodes()) {
+    const Item& item = random_case.items[position++];
+    const Tensor& tensor = model.graph.tensor(node.results[0]);
+    if (node.kind == NodeKind::kInput) {
+      inputs.push_back(declaration(tensor.name, tensor.type, ""));
+      data.push_back(fmt::format("{}: {}", quoted(tensor.name), quoted(data_of(item))));
+    } else if (node.kind == NodeKind::kVariable) {
+      const bool real = is_float(tensor.type.dtype);
+      const std::string init = real ? R"(, "init": {"uniform": [-1, 1]})" : R"(, "init": 1)";
+      variables.push_back(declaration(tensor.name, tensor.type,
+                                      init + (random_case.loss && real ? "" : R"(, "trainable": false)")));
+    } else {
+      operations.push_back(operation_text(model, node));
+    }
+  }
+  for (const Assignment& assignment : model.assignments)
+    operations.push_back(fmt::format(R"({{"op": "assign", "variable": "{}", "in": "{}"}})",
+                                     assignment.variable, name_of(model, assignment.value)));
+  for (const NamedTensor& output : model.outputs) outputs.push_back(quoted(output.name));
+  std::string text = fmt::format(
+      "{{\n  \"mtfc\": 1,\n  \"name\": \"case_{}\",\n  \"dims\": {},\n  \"inputs\": {},\n  \"variables\": "
+      "{},\n  "
+      "\"ops\": {},\n",
+      random_case.seed, joined(dims, "{", "}"), joined(inputs, "{\n    ", "}", ",\n    "),
+      joined(variables, "{\n    ", "}", ",\n    "), joined(operations, "[\n    ", "]", ",\n    "));
+  if (model.train)
+    text +=
+        fmt::format("  \"train\": {{\"loss\": \"{}\", \"optimizer\": {{\"kind\": \"sgd\", \"lr\": 0.1}}}},\n",
+                    name_of(model, model.train->loss));
+  return text + fmt::format("  \"outputs\": {},\n  \"data\": {}\n}}\n", joined(outputs, "[", "]"),
+                            joined(data, "{", "}"));
+}
+
+std::string layout_file(const RandomCase& random_case) {
+  const Layout& layout = random_case.layout;
+  std::vector<std::string> axes, rules;
+  for (const Axis& axis : layout.mesh.axes())
+    axes.push_back(fmt::format("{}: {}", quoted(axis.name), axis.size));
+  for (const Rule& rule : layout.rules) {
+    std::vector<std::string> list;
+    for (const int axis : rule.axes)
+      list.push_back(quoted(layout.mesh.axes()[static_cast<size_t>(axis)].name));
+    rules.push_back(fmt::format("[{}, {}]", quoted(rule.dim), joined(list, "[", "]")));
+  }
+  return fmt::format("{{\n  \"mesh\": {},\n  \"rules\": {}\n}}\n", joined(axes, "{", "}"),
+                     joined(rules, "[", "]"));
+}
+
+std::string saved_case(const RandomCase& random_case, const std::string& folder) {
+  const std::string stem = fmt::format("{}/case_{}", folder, random_case.seed);
+  const std::string model = stem + ".json", layout = stem + "_layout.json";
+  std::ofstream(model) << model_file(random_case);
+  std::ofstream(layout) << layout_file(random_case);
+  return fmt::format("mtfc verify {} --layout {}", model, layout);
+}
+
+}  // namespace mtfc
