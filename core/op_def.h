@@ -117,7 +117,8 @@ struct OpDef {
   std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
 
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
-  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul. Empty: needs whole operands.
+  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. Empty: needs whole
+  /// operands. A kMoved factor with a `fill` other than 0 needs them whole all the same.
   std::vector<std::vector<int>> linear_in;
 
   /// Adds operations that compute the gradient of each operand (kNoTensor: none) from those of the results
@@ -135,6 +136,7 @@ struct OpDef {
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&);
 };
 
+inline constexpr int kEveryOperand = -1;
 inline constexpr std::nullptr_t kNoGradient = nullptr;
 inline constexpr std::nullptr_t kNoWorkspace = nullptr;
 inline constexpr std::nullptr_t kNoSplitRule = nullptr;

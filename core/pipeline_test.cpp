@@ -110,6 +110,24 @@ TEST_CASE("what flows through a constant zero, a scale and a choice stays partia
   CHECK(collectives(model.compiled(kLine, {{"k", {0}}})) == "all_reduce p 1");
 }
 
+TEST_CASE("partial sums stay so through pieces and joins, but not beside numbers that are filled in") {
+  const auto collectives_of = [](double fill) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), b = model.input("b", {{"m", 16}, {"k", 32}});
+    const Attributes over{{"over", Dims{{"k", 32}}}};
+    const TensorId x = model.op("x", "reduce_sum", {a}, over), y = model.op("y", "reduce_sum", {b}, over);
+    model.declare({{"both", 32}, {"more", 40}});
+    const TensorId both =
+        model.op("both", "concat", {x, y}, {{"dim", Dims{{"m", 16}}}, {"to", Dim{"both", 32}}});
+    model.output(
+        model.op("more", "pad", {both},
+                 {{"dim", Dim{"both", 32}}, {"high", int64_t{8}}, {"to", Dim{"more", 40}}, {"value", fill}}));
+    return collectives(model.compiled(kLine, {{"k", {0}}}));
+  };
+  CHECK(collectives_of(1) == "all_reduce p 32");
+  CHECK(collectives_of(0) == "all_reduce p 32");
+}
+
 TEST_CASE("a partial sum that is wanted split is reduce-scattered") {
   ModelUnderTest model;
   const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});

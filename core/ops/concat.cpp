@@ -94,7 +94,7 @@ extern const OpDef k_concat_op = {
         },
     .family = Family::kMovement,
     .roles = roles,
-    .linear_in = {},
+    .linear_in = {{kEveryOperand}},
     .gradient = gradient,
     .flops = no_flops,
     .workspace = kNoWorkspace,

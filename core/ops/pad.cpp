@@ -93,7 +93,7 @@ extern const OpDef k_pad_op = {
         },
     .family = Family::kMovement,
     .roles = roles,
-    .linear_in = {},
+    .linear_in = {{0}},
     .gradient = gradient,
     .flops = no_flops,
     .workspace = kNoWorkspace,

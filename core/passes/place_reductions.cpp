@@ -1,9 +1,11 @@
 #include "core/passes/place_reductions.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "core/min_cut.h"
+#include "core/pieces.h"
 #include "core/relayout.h"
 #include "core/reshard.h"
 
@@ -65,7 +67,8 @@ class Placement {
           if (p == Partial{axis_, ReduceKind::kSum})
             form_[index(node.results[i])] = strategy.results[i].whole();
       for (const std::vector<int>& set : node.op->linear_in)
-        if (carried_[n].empty() && !uses_axis(strategy)) carried_[n] = taken_partial(node, strategy, set);
+        if (carried_[n].empty() && !uses_axis(strategy) && !fills(node))
+          carried_[n] = taken_partial(node, strategy, set);
       if (!carried_[n].empty()) carry_form(node, strategy, n);
     }
     for (size_t i = 0; i < node.operands.size(); ++i)
@@ -73,13 +76,25 @@ class Placement {
         needed_whole_[index(node.operands[i])] = true;
   }
 
+  // Whether the result holds numbers that come from no operand: their sum over devices would be wrong.
+  bool fills(const Node& node) const {
+    if (node.op->family != Family::kMovement) return false;
+    const std::vector<TensorType> operands = graph_.operand_types(node), results = graph_.result_types(node);
+    const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
+    const Factor* moved = moved_factor(factors);
+    return moved && moved->fill != 0;
+  }
+
   // The operands of `set` that are partial, if the whole set can be taken so: a constant zero is partial as
   // it is.
   std::vector<size_t> taken_partial(const Node& node, const Strategy& strategy,
                                     const std::vector<int>& set) const {
-    std::vector<size_t> taken;
-    for (const int member : set) {
-      const auto i = static_cast<size_t>(member);
+    std::vector<size_t> taken, members(set.begin(), set.end());
+    if (set[0] == kEveryOperand) {
+      members.resize(node.operands.size());
+      std::iota(members.begin(), members.end(), size_t{0});
+    }
+    for (const size_t i : members) {
       if (i >= node.operands.size()) return {};
       const std::optional<Sharding>& form = form_[index(node.operands[i])];
       if (!form) {
