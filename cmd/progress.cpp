@@ -45,8 +45,8 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!due && step != steps_ && step != 1) return;
   last_ = now;
   const double rate = static_cast<double>(step) / std::max(elapsed, 1e-9);
-  std::string line =
-      fmt::format("step {}/{}  {}  {} steps/s", step, steps_, to_text(numbers), three_digits(rate));
+  std::string line = fmt::format("step {}/{}  {}{}{} steps/s", step, steps_, to_text(numbers),
+                                 numbers.empty() ? "" : "  ", three_digits(rate));
   if (step < steps_) line += "  " + duration(static_cast<double>(steps_ - step) / rate) + " left";
   if (!terminal_) {
     std::cerr << line + "\n" << std::flush;  // in one piece, or other streams may cut in

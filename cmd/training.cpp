@@ -172,7 +172,7 @@ class TrainingRun {
     }
     progress.clear();
     if (talks() && step > 0) {
-      results() << fmt::format("step {}  {}", step, to_text(last)) << "\n";
+      results() << fmt::format("step {}{}{}\n", step, last.empty() ? "" : "  ", to_text(last));
       if (!valid.empty()) report_evaluation(valid, "valid/");
       if (step < options_.steps)
         std::cerr << fmt::format("interrupted: stopped after step {} of {}\n", step, options_.steps);
@@ -210,7 +210,7 @@ class TrainingRun {
   }
 
   void report_evaluation(std::vector<NamedNumber> numbers, const std::string& prefix) {
-    if (!talks()) return;
+    if (!talks() || numbers.empty()) return;
     for (NamedNumber& number : numbers) number.first = prefix + number.first;
     results() << to_text(numbers) << "\n";
   }
