@@ -1,6 +1,7 @@
 #include "runtime/kernel_call.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/op_registry.h"
 #include "runtime/example_data.h"
@@ -50,21 +51,32 @@ KernelAnswer call_kernel(const KernelCall& call) {
     types.push_back(type);
     local.push_back(parts.back().type);
   }
-  const TensorType type = op.signature.infer({call.attributes, types})[0];
-  const Box box = call.result_box.value_or(whole_box(type.dims));
-  site.results.push_back({type, box});
-  KernelAnswer answer{HostTensor(local_type(type, box)), 0, 0};
+  std::vector<TensorType> made;
+  std::vector<HostTensor> held;
+  for (const TensorType& type : op.signature.infer({call.attributes, types})) {
+    const size_t r = held.size();
+    Box box = whole_box(type.dims);
+    if (r == 0 && call.result_box) box = *call.result_box;
+    if (r > 0 && !call.other_boxes.empty()) box = call.other_boxes.at(r - 1);
+    site.results.push_back({type, box});
+    held.emplace_back(local_type(type, box));
+    made.push_back(held.back().type);
+    // Kernels must not rely on what was in their results before.
+    std::fill(held.back().data.begin(), held.back().data.end(), std::byte{1});
+  }
+  KernelAnswer answer;
   const OpCall local_call{call.attributes, local};
-  answer.planned_flops = op.flops(local_call, {&answer.result.type, 1});
-  site.workspace_bytes = op.workspace ? op.workspace(local_call, {&answer.result.type, 1}) : 0;
+  answer.planned_flops = op.flops(local_call, made);
+  site.workspace_bytes = op.workspace ? op.workspace(local_call, made) : 0;
   std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
-  // Kernels must not rely on what was in their result before.
-  std::fill(answer.result.data.begin(), answer.result.data.end(), std::byte{1});
   std::vector<const std::byte*> operands;
   for (const HostTensor& part : parts) operands.push_back(part.data.data());
-  std::byte* result = answer.result.data.data();
+  std::vector<std::byte*> results;
+  for (HostTensor& result : held) results.push_back(result.data.data());
   answer.flops =
-      kernel_named(call.op).prepare(site)({operands, {&result, 1}, workspace.data(), call.seed, call.step});
+      kernel_named(call.op).prepare(site)({operands, results, workspace.data(), call.seed, call.step});
+  answer.result = std::move(held.front());
+  answer.others.assign(std::make_move_iterator(held.begin() + 1), std::make_move_iterator(held.end()));
   return answer;
 }
 

@@ -21,13 +21,15 @@ struct KernelCall {
   Attributes attributes = {};
   std::vector<HostTensor> operands = {};         // whole
   std::vector<Box> operand_boxes = {};           // empty: whole
-  std::optional<Box> result_box = std::nullopt;  // absent: whole
+  std::optional<Box> result_box = std::nullopt;  // of the first result; absent: whole
+  std::vector<Box> other_boxes = {};             // of the other results; empty: whole
   uint64_t seed = 0;
   int64_t step = 0;
 };
 
 struct KernelAnswer {
-  HostTensor result;  // the box
+  HostTensor result;               // the box of the first result
+  std::vector<HostTensor> others;  // the boxes of the other results
   int64_t flops = 0;
   int64_t planned_flops = 0;  // by OpDef::flops
 };

@@ -44,6 +44,7 @@ struct Call {
   const std::vector<HostTensor>& operands;
   const Attributes& attributes;
   HostTensor& result;
+  std::vector<HostTensor>& others;  // results after the first
   const Dims& dims() const { return result.type.dims; }
 };
 using Reference = std::function<void(const Call&)>;
@@ -264,6 +265,14 @@ bool is_random(std::string_view name) {
   return name.starts_with("random_");
 }
 
+void check_equal(const HostTensor& found, const HostTensor& expected) {
+  const bool single = expected.type.dtype == DType::kF32;
+  for (int64_t i = 0; i < elements(expected.type.dims); ++i) {
+    CAPTURE(i);
+    CHECK(element(found, i) == doctest::Approx(element(expected, i)).epsilon(single ? 1e-5 : 1e-13).scale(1));
+  }
+}
+
 void check_example(const OpDef& op, const Example& example, const Reference& reference) {
   std::vector<HostTensor> operands;
   for (const ExampleOperand& operand : example.operands)
@@ -273,13 +282,11 @@ void check_example(const OpDef& op, const Example& example, const Reference& ref
   CHECK(evaluated.flops == evaluated.planned_flops);
   if (!reference) return;
   HostTensor expected(evaluated.result.type);
-  reference({operands, example.attributes, expected});
-  const bool single = expected.type.dtype == DType::kF32;
-  for (int64_t i = 0; i < elements(expected.type.dims); ++i) {
-    CAPTURE(i);
-    CHECK(element(evaluated.result, i) ==
-          doctest::Approx(element(expected, i)).epsilon(single ? 1e-5 : 1e-13).scale(1));
-  }
+  std::vector<HostTensor> others;
+  for (const HostTensor& other : evaluated.others) others.emplace_back(other.type);
+  reference({operands, example.attributes, expected, others});
+  check_equal(evaluated.result, expected);
+  for (size_t i = 0; i < others.size(); ++i) check_equal(evaluated.others[i], others[i]);
 }
 
 }  // namespace
