@@ -246,6 +246,36 @@ TEST_CASE("gather and scatter_add check table, indices and dimensions") {
         "'dims' must name 'model' | 'dims'");
 }
 
+TEST_CASE("one_hot and update_slice check dimensions") {
+  const TensorType index = type("batch=5", DType::kI32);
+  CHECK(to_string(result_of("one_hot", {index}, {{"dim", dim_of("classes=7")}})) ==
+        "f32[batch=5, classes=7]");
+  CHECK(
+      error_of("one_hot", {index}, {{"dim", dim_of("batch=5")}}) ==
+      "the indices i32[batch=5] have the dimension 'batch' already | rename it, or name another dimension | "
+      "'dim'");
+  CHECK(error_of("one_hot", {type("batch=5")}, {{"dim", dim_of("classes=7")}}) ==
+        "the indices must be i32 or i64, but they are f32[batch=5] | use cast to make them i32 | operand 0");
+  const TensorType cache = type("length=7 model=3"), at = type("", DType::kI32);
+  const Attributes row = {{"dim", dim_of("length=7")}};
+  CHECK(to_string(result_of("update_slice", {cache, type("model=3"), at}, row)) == "f32[length=7, model=3]");
+  CHECK(
+      error_of("update_slice", {cache, type("length=7 model=3"), at}, row) ==
+      "the piece f32[length=7, model=3] has the dimension 'length' itself, of which it is to replace a part "
+      "| rename the piece's, and state its name in 'from' | operand 1");
+  CHECK(error_of("update_slice", {cache, type("new=2 model=3"), at}, row) ==
+        "the piece must have the dimensions [model=3], but it is f32[new=2, model=3] | state in 'from' which "
+        "dimension of the piece lies along 'length' | operand 1");
+  CHECK(error_of("update_slice", {cache, type("new=8 model=3"), at},
+                 {{"dim", dim_of("length=7")}, {"from", dim_of("new=8")}}) ==
+        "a piece of 8 does not fit into 'length', which has 7 | 'from'");
+  CHECK(error_of("update_slice", {cache, type("model=3", DType::kF64), at}, row) ==
+        "operands have different dtypes: f32[length=7, model=3] and f64[model=3] | use cast to make them the "
+        "same | operand 1");
+  CHECK(error_of("update_slice", {cache, type("model=3"), type("batch=5", DType::kI32)}, row) ==
+        "the position must be an integer scalar, but it is i32[batch=5] | operand 2");
+}
+
 TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 0.5}, {"dtype", DType::kI32}}) ==
         "0.5 is no whole number, as i32 needs | 'value'");

@@ -117,6 +117,29 @@ void argmax(const Call& call) {
   });
 }
 
+void one_hot(const Call& call) {
+  const std::string& dim = call.attributes.get<Dim>("dim").name;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    const bool hit = value(call.operands[0], at) == static_cast<double>(at.at(dim));
+    set_element(call.result, offset(call.dims(), at), hit);
+  });
+}
+
+void update_slice(const Call& call) {
+  const std::string& dim = call.attributes.get<Dim>("dim").name;
+  const bool many = call.attributes.has("from");
+  const int64_t first = static_cast<int64_t>(element(call.operands[2], 0));
+  const int64_t rows = many ? call.attributes.get<Dim>("from").size : 1;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    const int64_t row = at.at(dim) - first;
+    Index in_piece = at;
+    if (many) in_piece[call.attributes.get<Dim>("from").name] = row;
+    const bool replaced = row >= 0 && row < rows;
+    set_element(call.result, offset(call.dims(), at),
+                replaced ? value(call.operands[1], in_piece) : value(call.operands[0], at));
+  });
+}
+
 double cut(const std::vector<double>& x) {
   return std::trunc(x[0]);
 }
@@ -251,6 +274,8 @@ std::map<std::string, Reference, std::less<>> references() {
       {"gather", gather},
       {"scatter_add", scatter_add},
       {"argmax", argmax},
+      {"one_hot", one_hot},
+      {"update_slice", update_slice},
       {"range",
        [](const Call& call) {
          for (int64_t i = 0; i < elements(call.dims()); ++i)

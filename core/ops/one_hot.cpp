@@ -1,0 +1,61 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const TensorType& indices = call.operands[0];
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  if (!is_integer(indices.dtype))
+    throw OpError{"the indices must be i32 or i64, but they are " + to_string(indices),
+                  "use cast to make them i32", 0};
+  if (contains(indices.dims, dim.name))
+    throw OpError{"the indices " + to_string(indices) + " have the dimension '" + dim.name + "' already",
+                  "rename it, or name another dimension", -1, "dim"};
+  return {{call.attributes.get_or("dtype", DType::kF32), unite(indices.dims, {dim})}};
+}
+
+std::vector<Example> examples() {
+  const auto use = [](ExampleOperand index, std::string_view dim) {
+    return Example{{std::move(index)}, {{"dim", dim_of(dim)}}};
+  };
+  const auto typed = [](ExampleOperand index, std::string_view dim, DType dtype) {
+    return Example{{std::move(index)}, {{"dim", dim_of(dim)}, {"dtype", dtype}}};
+  };
+  return {
+      use(indices("batch=5", 7), "classes=7"),
+      use(indices("batch=5 length=3", 2, DType::kI64), "classes=2"),
+      typed(indices("length=3 batch=5", 7), "classes=7", DType::kF64),
+      typed(indices("", 7), "classes=7", DType::kI32),
+      typed(indices("batch=5", 3), "classes=3", DType::kI64),
+      typed(indices("batch=2", 5), "classes=5", DType::kBool),
+      use(indices("batch=5", 1), "classes=1"),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_one_hot_op = {
+    .signature =
+        {
+            .name = "one_hot",
+            .doc = "1 at each index along a new last dimension, 0 elsewhere.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true,
+                            "the dimension that the indices count along, appended last"},
+                           {"dtype", AttributeType::kDType, false, "f32 unless stated"}},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kIndexing,
+    .roles = pass_factors,
+    .linear_in = {},
+    .gradient = kNoGradient,
+    .flops = no_flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+};
+
+}  // namespace mtfc
