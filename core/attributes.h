@@ -42,6 +42,7 @@ struct AttributeSpec {
   AttributeType type;
   bool required;
   std::string_view doc;
+  bool by_compiler = false;  // a pass sets it, and a model may not
 };
 
 /// A small map, kept in ascending order of names so that it prints the same every time.

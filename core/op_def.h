@@ -131,9 +131,10 @@ struct OpDef {
   /// Scratch bytes that the kernel needs, from local types. nullptr, spelled kNoWorkspace: none.
   int64_t (*workspace)(const OpCall& local, std::span<const TensorType> results);
 
-  /// Where a kWhole factor is split: the same results in other operations that can run split (argmax becomes a
-  /// reduction of (value, index) pairs). nullptr, spelled kNoSplitRule: operands are gathered instead.
-  std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&);
+  /// Where a kWhole factor is split: the same results in other operations that can run split (argmax becomes
+  /// a reduction of (value, index) pairs). `parts`: how many parts the dimension is split into. nullptr,
+  /// spelled kNoSplitRule: operands are gathered instead.
+  std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
 };
 
 inline constexpr int kEveryOperand = -1;

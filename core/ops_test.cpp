@@ -276,6 +276,25 @@ TEST_CASE("one_hot and update_slice check dimensions") {
         "the position must be an integer scalar, but it is i32[batch=5] | operand 2");
 }
 
+TEST_CASE("cumsum and top_k check dimensions and sizes") {
+  const TensorType x = type("batch=5 classes=7");
+  CHECK(error_of("cumsum", {x}, {{"dim", dim_of("clases=7")}}) ==
+        "'dim' names the dimension 'clases', which is not in f32[batch=5, classes=7] | did you mean "
+        "'classes'? | 'dim'");
+  const auto top = [](std::string_view to) {
+    return Attributes{{"dim", dim_of("classes=7")}, {"to", dim_of(to)}};
+  };
+  CHECK(to_string(result_of("top_k", {x}, top("best=7"))) == "f32[batch=5, best=7]");
+  CHECK(error_of("top_k", {x}, top("best=8")) == "the 8 largest of 'classes' are wanted, which has 7 | 'to'");
+  CHECK(error_of("top_k", {x}, top("batch=5")) ==
+        "'to' names the dimension 'batch', which f32[batch=5, classes=7] has already | 'to'");
+  Attributes stated = top("best=2");
+  stated.set("k", int64_t{3});
+  CHECK(error_of("top_k", {x}, stated) ==
+        "'k' is 3, but the dimension 'best' that takes the elements has 2 | leave 'k' out, or make it the "
+        "size of 'best' | 'k'");
+}
+
 TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 0.5}, {"dtype", DType::kI32}}) ==
         "0.5 is no whole number, as i32 needs | 'value'");

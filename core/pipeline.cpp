@@ -77,8 +77,9 @@ class Pipeline {
     // The arithmetic is fixed: this is what an unpartitioned run would do.
     const int64_t useful = einsum_flops(entry.graph);
 
-    entry = pass("apply_split_rules",
-                 [&] { return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_))); });
+    entry = pass("apply_split_rules", [&] {
+      return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_), layout_.mesh));
+    });
     const std::vector<Sharding> shardings = resolve_shardings(entry, layout_);
     const std::vector<Strategy> strategies =
         timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });

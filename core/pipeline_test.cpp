@@ -207,6 +207,28 @@ TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only ba
   CHECK(collectives(loss.compiled(kLine, {{"v", {0}}})) == "all_reduce p 8, all_reduce p 8, all_reduce p 8");
 }
 
+TEST_CASE("sums along a split dimension gather a total per part, the largest elements the candidates") {
+  ModelUnderTest model;
+  const TensorId x = model.input("x", {{"b", 8}, {"v", 512}});
+  const Dim v{"v", 512};
+  model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
+  CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_gather p 32");
+  ModelUnderTest ranking;
+  const TensorId y = ranking.input("y", {{"b", 8}, {"v", 512}});
+  ranking.declare({{"best", 3}});
+  ranking.output(ranking.op("top", "top_k", {y}, {{"dim", v}, {"to", Dim{"best", 3}}}));
+  CHECK(collectives(ranking.compiled(kLine, {{"v", {0}}})) == "all_gather p 96, all_gather p 96");
+}
+
+TEST_CASE("sums along two dimensions split over meshes of different sizes are kept apart") {
+  ModelUnderTest model;
+  const TensorId x = model.input("x", {{"m", 512}, {"v", 512}});
+  const TensorId down = model.op("down", "cumsum", {x}, {{"dim", Dim{"m", 512}}});
+  model.output(model.op("both", "cumsum", {down}, {{"dim", Dim{"v", 512}}}));
+  const Mesh mesh({{"r", 2}, {"c", 4}});
+  CHECK(collectives(model.compiled(mesh, {{"m", {0}}, {"v", {1}}})) == "all_gather r 256, all_gather c 1024");
+}
+
 TEST_CASE("a table split on the indexed dimension is read in place") {
   ModelUnderTest model;
   const TensorId table = model.input("table", {{"v", 16}, {"d", 4}});

@@ -55,10 +55,12 @@ std::optional<Attributes> read_attributes(const Cursor& at, const Signature& sig
                                           const ModelScope& scope) {
   const size_t before = at.sink().error_count();
   std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
-  for (const AttributeSpec& spec : signature.attributes) keys.emplace_back(spec.name);
+  for (const AttributeSpec& spec : signature.attributes)
+    if (!spec.by_compiler) keys.emplace_back(spec.name);
   at.check_keys(keys, {"sharding"});
   Attributes attributes;
   for (const AttributeSpec& spec : signature.attributes) {
+    if (spec.by_compiler) continue;
     const std::optional<Cursor> cursor = at.find(spec.name);
     if (!cursor) {
       if (spec.required)

@@ -48,7 +48,7 @@ std::vector<double> argmax_by_split_rule(const HostTensor& x) {
   const OpDef& op = op_named("argmax");
   const Node node{
       .kind = NodeKind::kOp, .op = &op, .operands = {input}, .attributes = {{"over", dims_of("classes=3")}}};
-  const TensorId result = op.split_rule(b, node)[0];
+  const TensorId result = op.split_rule(b, node, 2)[0];
   return numbers_of(interpret(std::move(b).build(), {{input, x}})[static_cast<size_t>(result)]);
 }
 

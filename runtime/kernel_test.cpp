@@ -125,6 +125,37 @@ void one_hot(const Call& call) {
   });
 }
 
+void cumsum(const Call& call) {
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const bool exclusive = call.attributes.get_or("exclusive", false);
+  const bool reverse = call.attributes.get_or("reverse", false);
+  each_index(call.dims(), {}, [&](const Index& at) {
+    double sum = 0;
+    const int64_t here = at.at(dim.name);
+    each_index({dim}, at, [&](const Index& from) {
+      const int64_t i = from.at(dim.name);
+      if (reverse ? i > here : i < here) sum += value(call.operands[0], from);
+      if (i == here && !exclusive) sum += value(call.operands[0], from);
+    });
+    set_element(call.result, offset(call.dims(), at), sum);
+  });
+}
+
+void top_k(const Call& call) {
+  const Dim &dim = call.attributes.get<Dim>("dim"), &to = call.attributes.get<Dim>("to");
+  each_index(without(call.operands[0].type.dims, {dim}), {}, [&](const Index& row) {
+    std::vector<std::pair<double, int64_t>> all;
+    each_index({dim}, row,
+               [&](const Index& at) { all.emplace_back(-value(call.operands[0], at), at.at(dim.name)); });
+    std::sort(all.begin(), all.end());
+    each_index({to}, row, [&](const Index& at) {
+      const auto& [negative, index] = all[static_cast<size_t>(at.at(to.name))];
+      set_element(call.result, offset(call.dims(), at), -negative);
+      set_element(call.others.at(0), offset(call.dims(), at), static_cast<double>(index));
+    });
+  });
+}
+
 void update_slice(const Call& call) {
   const std::string& dim = call.attributes.get<Dim>("dim").name;
   const bool many = call.attributes.has("from");
@@ -275,6 +306,8 @@ std::map<std::string, Reference, std::less<>> references() {
       {"scatter_add", scatter_add},
       {"argmax", argmax},
       {"one_hot", one_hot},
+      {"cumsum", cumsum},
+      {"top_k", top_k},
       {"update_slice", update_slice},
       {"range",
        [](const Call& call) {

@@ -6,8 +6,10 @@
 
 namespace mtfc {
 
-/// Replaces operations that need a whole dimension which `shardings` (one per tensor) split, by their split rule:
-/// argmax over a split dimension becomes reductions of values and of indices, so that nothing is gathered.
-EntryGraph apply_split_rules(const EntryGraph& entry, const std::vector<Sharding>& shardings);
+/// Replaces operations that need a whole dimension which `shardings` (one per tensor) split, by their split
+/// rule: argmax over a split dimension becomes reductions of values and of indices, so that nothing is
+/// gathered.
+EntryGraph apply_split_rules(const EntryGraph& entry, const std::vector<Sharding>& shardings,
+                             const Mesh& mesh);
 
 }  // namespace mtfc

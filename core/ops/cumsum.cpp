@@ -1,0 +1,92 @@
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/parts.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_numbers(call);
+  const TensorType& x = call.operands[0];
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  require_known({dim}, x.dims, to_string(x), "dim");
+  if (!call.attributes.has("parts")) return {x};
+  return {x, {x.dtype, unite({call.attributes.get<Dim>("parts")}, without(x.dims, {dim}))}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const std::string& dim = call.attributes.get<Dim>("dim").name;
+  std::vector<Factor> factors;
+  for (const Dim& own : results[0].dims)
+    if (own.name != dim) factors.push_back(factor(own.name, Factor::Kind::kPass, call, results));
+  factors.push_back(call.attributes.has("parts") ? parts_factor(call, results)
+                                                 : factor(dim, Factor::Kind::kWhole, call, results));
+  return factors;
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  check_invariant(!node.attributes.has("parts"), "a cumsum of parts is differentiated");
+  if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
+  Attributes attributes = node.attributes;
+  attributes.set("reverse", !node.attributes.get_or("reverse", false));
+  return {b.op("cumsum", {gradients[0]}, attributes)};
+}
+
+// Sums within each part, to which the sum of all parts before is added: only the parts' totals are gathered.
+std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
+  const Dims dims = b.dims(node.operands[0]);
+  const Dim dim = node.attributes.get<Dim>("dim"), parts = parts_dim(count);
+  Attributes within = node.attributes;
+  within.set("parts", parts);
+  const std::vector<TensorId> sums = b.add(*node.op, node.operands, within);
+  const TensorId before =
+      b.op("cumsum", {sums[1]},
+           {{"dim", parts}, {"exclusive", true}, {"reverse", node.attributes.get_or("reverse", false)}});
+  return {b.op("add", {sums[0], spread_parts(b, before, dim, parts)}, {{"dims", dims}})};
+}
+
+std::vector<Example> examples() {
+  const auto use = [](ExampleOperand x, std::string_view dim, bool exclusive = false, bool reverse = false) {
+    return Example{{std::move(x)}, {{"dim", dim_of(dim)}, {"exclusive", exclusive}, {"reverse", reverse}}};
+  };
+  return {
+      {{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
+      use(normal("length=7 batch=5"), "length=7", true),
+      use(normal("a=2 b=7 c=3"), "b=7", false, true),
+      use(normal("a=3 b=2 c=5"), "c=5", true, true),
+      use(normal("a=3 b=2 c=5"), "b=2", true),
+      use(normal("length=11"), "length=11"),
+      use(normal("batch=3 length=7", DType::kF32), "length=7"),
+      use(steps("length=7 batch=3", DType::kI32), "length=7", false, true),
+      use(steps("length=5", DType::kI64), "length=5", true),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_cumsum_op = {
+    .signature =
+        {
+            .name = "cumsum",
+            .doc = "The sums of all elements along a dimension up to each one; integers wrap around.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension summed along"},
+                           {"exclusive", AttributeType::kFlag, false,
+                            "without the element itself; false unless stated"},
+                           {"reverse", AttributeType::kFlag, false,
+                            "from the end of the dimension; false unless stated"},
+                           kParts},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kReduction,
+    .roles = roles,
+    .linear_in = {{0}},
+    .gradient = gradient,
+    .flops = operand_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = split_rule,
+};
+
+}  // namespace mtfc

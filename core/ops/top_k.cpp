@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+#include "core/parts.h"
+
+// The compiler uses two more forms. With `parts` each part of `dim` gives its own largest elements: results
+// [..., parts, to]; a part that has fewer fills up with elements of index kNoIndex, which rank behind all
+// others. With a second operand, the elements' indices, those decide between equal values and are what is
+// returned.
+
+namespace mtfc {
+namespace {
+
+Dims rest_of(const OpCall& call) {
+  return without(call.operands[0].dims, {call.attributes.get<Dim>("dim")});
+}
+
+void require_sizes(const OpCall& call, const Dim& dim, const Dim& to) {
+  if (call.attributes.has("k") && call.attributes.get<int64_t>("k") != to.size)
+    throw OpError{fmt::format("'k' is {}, but the dimension '{}' that takes the elements has {}",
+                              call.attributes.get<int64_t>("k"), to.name, to.size),
+                  fmt::format("leave 'k' out, or make it the size of '{}'", to.name), -1, "k"};
+  if (to.size > dim.size)
+    throw OpError{fmt::format("the {} largest of '{}' are wanted, which has {}", to.size, dim.name, dim.size),
+                  "", -1, "to"};
+  if (dim.size > std::numeric_limits<int32_t>::max())
+    throw OpError{"'dim' names a dimension too long for an index of type i32", "", -1, "dim"};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_numbers(call);
+  const TensorType& x = call.operands[0];
+  const Dim &dim = call.attributes.get<Dim>("dim"), &to = call.attributes.get<Dim>("to");
+  require_known({dim}, x.dims, to_string(x), "dim");
+  require_sizes(call, dim, to);
+  Dims dims = rest_of(call);
+  if (contains(dims, to.name))
+    throw OpError{"'to' names the dimension '" + to.name + "', which " + to_string(x) + " has already", "",
+                  -1, "to"};
+  if (call.attributes.has("parts")) dims.push_back(call.attributes.get<Dim>("parts"));
+  dims.push_back(to);
+  return {{x.dtype, dims}, {DType::kI32, dims}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  std::vector<Factor> factors;
+  for (const Dim& dim : rest_of(call))
+    factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
+  // Where all are wanted, `to` may be `dim` itself: still one is what is read and the other what is made.
+  const bool in_parts = call.attributes.has("parts");
+  Factor read = in_parts ? parts_factor(call, results)
+                         : factor(call.attributes.get<Dim>("dim").name, Factor::Kind::kWhole, call, results);
+  if (!in_parts) read.results = {-1, -1};
+  const int last = static_cast<int>(results[0].dims.size()) - 1;
+  factors.push_back(read);
+  factors.push_back({Factor::Kind::kPass, std::vector<int>(call.operands.size(), -1), {last, last}});
+  return factors;
+}
+
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  check_invariant(node.operands.size() == 1 && !node.attributes.has("parts"),
+                  "a top_k of parts is differentiated");
+  const TensorType x = b.type(node.operands[0]);
+  if (!is_float(x.dtype) || gradients[0] == kNoTensor) return {kNoTensor};
+  return {b.op("scatter_add", {gradients[0], node.results[1]},
+               {{"dim", node.attributes.get<Dim>("dim")}, {"dims", x.dims}})};
+}
+
+// The largest elements of each part, gathered, and the largest among those.
+std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
+  // With given indices the operand is itself what a split rule has gathered.
+  if (node.operands.size() > 1) return b.add(*node.op, node.operands, node.attributes);
+  const Dim dim = node.attributes.get<Dim>("dim"), to = node.attributes.get<Dim>("to");
+  const Dim parts = parts_dim(count);
+  const int64_t kept = std::min(to.size, (dim.size + count - 1) / count);
+  const Dim kept_dim{fmt::format("kept@{}", kept), kept};
+  const std::vector<TensorId> found =
+      b.add(*node.op, node.operands, {{"dim", dim}, {"to", kept_dim}, {"parts", parts}});
+  const Dim candidates{fmt::format("candidates@{}", count * kept), count * kept};
+  const Attributes merged = {{"dims", unite(without(b.dims(node.operands[0]), {dim}), {candidates})}};
+  const TensorId values = b.op("reshape", {found[0]}, merged);
+  const TensorId indices = b.op("reshape", {found[1]}, merged);
+  return b.add(*node.op, {values, indices}, {{"dim", candidates}, {"to", to}});
+}
+
+std::vector<Example> examples() {
+  const auto use = [](ExampleOperand x, std::string_view dim, std::string_view to) {
+    return Example{{std::move(x)}, {{"dim", dim_of(dim)}, {"to", dim_of(to)}}};
+  };
+  return {
+      {{normal("batch=5 classes=7")},
+       {{"dim", dim_of("classes=7")}, {"to", dim_of("best=2")}, {"k", int64_t{2}}}},
+      use(normal("classes=7 batch=3"), "classes=7", "best=1"),
+      use(normal("a=2 b=7 c=3"), "b=7", "best=5"),
+      use(normal("a=3 b=2 c=2"), "a=3", "best=3"),
+      use(normal("classes=7"), "classes=7", "classes=7"),
+      use(normal("batch=2 classes=5", DType::kF32), "classes=5", "best=3"),
+      use(steps("batch=3 classes=11", DType::kI32), "classes=11", "best=4"),
+      use(steps("classes=7 batch=2", DType::kF64), "classes=7", "best=6"),
+      use(steps("classes=5", DType::kI64), "classes=5", "best=2"),
+      use(normal("batch=5 classes=2"), "classes=2", "best=2"),
+  };
+}
+
+}  // namespace
+
+extern const OpDef k_top_k_op = {
+    .signature =
+        {
+            .name = "top_k",
+            .doc = "The largest elements along a dimension in descending order, and their i32 indices; equal "
+                   "ones by index, the lowest first, and not-a-number before all others.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension searched"},
+                           {"to", AttributeType::kDim, true,
+                            "the dimension that takes the elements, last in both results; its size says how "
+                            "many"},
+                           {"k", AttributeType::kInteger, false, "the size of `to` once more"},
+                           kParts},
+            .infer = infer,
+            .examples = examples(),
+        },
+    .family = Family::kIndexing,
+    .roles = roles,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = operand_elements,
+    .workspace = kNoWorkspace,
+    .split_rule = split_rule,
+};
+
+}  // namespace mtfc
