@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/op_registry.h"
 #include "core/optimizer.h"
 
 namespace mtfc {
@@ -40,6 +41,22 @@ TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
 // Copies the model's graph into a builder; tensor ids stay the same.
 void copy_graph(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
+}
+
+// As copy_graph, with what is for training only left out: its first operand stands for the result.
+void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kComposite || !node.composite->training_only) {
+      builder.copy(graph, node, node.operands);
+      continue;
+    }
+    check_invariant(node.results.size() == 1, "a composite for training only has several results");
+    const Tensor& result = graph.tensor(node.results[0]);
+    builder.set_origin(node.origin);
+    const std::vector<TensorId> copied =
+        builder.add(op_named("identity"), {node.operands[0]}, {}, {result.name});
+    builder.mark_from_model(copied[0], result.from_model);
+  }
 }
 
 void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
@@ -131,7 +148,7 @@ EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep)
 EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep) {
   EntryGraph entry{.name = "evaluate", .graph = {}, .outputs = model.outputs, .assignments = {}};
   GraphBuilder b;
-  copy_graph(b, model.graph);
+  copy_for_evaluation(b, model.graph);
   entry.graph = std::move(b).build();
   add_kept(entry, keep);
   return entry;

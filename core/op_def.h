@@ -146,6 +146,8 @@ struct CompositeDef {
   Signature signature;
   /// The results in terms of operations.
   std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
+  /// Off in evaluation, where the first operand stands for the only result.
+  bool training_only;
 };
 
 }  // namespace mtfc

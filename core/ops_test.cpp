@@ -306,6 +306,13 @@ TEST_CASE("generators check what they are to make") {
         "an index is a number, but 'dtype' is bool | 'dtype'");
 }
 
+TEST_CASE("dropout checks its rate") {
+  CHECK(error_of("dropout", {type("batch=5")}, {{"rate", 1.0}}) ==
+        "'rate' must be at least 0 and less than 1, but it is 1 | 'rate'");
+  CHECK(error_of("dropout", {type("batch=5", DType::kI32)}, {{"rate", 0.5}}) ==
+        "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
+}
+
 TEST_CASE("the cross-entropy says which labels it wants") {
   const TensorType logits = type("batch=5 classes=7");
   const Attributes over = {{"over", dims_of("classes=7")}};

@@ -95,6 +95,7 @@ extern const CompositeDef k_softmax_cross_entropy_composite = {
             .examples = examples(),
         },
     .expand = expand,
+    .training_only = false,
 };
 
 }  // namespace mtfc

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include "core/example.h"
+#include "core/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+  require_floats(call);
+  const double rate = call.attributes.get<double>("rate");
+  if (!(rate >= 0 && rate < 1))
+    throw OpError{fmt::format("'rate' must be at least 0 and less than 1, but it is {}", rate), "", -1,
+                  "rate"};
+  return {call.operands[0]};
+}
+
+// What is kept grows by 1 / (1 - rate), so that the expected value stays what it was. The gradient passes
+// through the same draw.
+std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+  const TensorId x = node.operands[0];
+  const TensorType type = b.type(x);
+  const double rate = node.attributes.get<double>("rate");
+  if (rate == 0) return {x};
+  const TensorId draw = b.op("random_uniform", {}, {{"dims", type.dims}, {"dtype", type.dtype}});
+  const TensorId dropped = b.op("less", {draw, b.constant(rate, type.dtype)});
+  const TensorId grown = b.op("mul", {x, b.constant(1 / (1 - rate), type.dtype)});
+  return {b.op("where", {dropped, b.constant(0, type.dtype), grown}, {{"dims", type.dims}})};
+}
+
+}  // namespace
+
+extern const CompositeDef k_dropout_composite = {
+    .signature =
+        {
+            .name = "dropout",
+            .doc =
+                "In training each element is 0 with probability `rate` and otherwise x / (1 - rate), drawn "
+                "anew in each step and the same for every layout; in evaluation it is x.",
+            .min_operands = 1,
+            .max_operands = 1,
+            .attributes = {{"rate", AttributeType::kNumber, true,
+                            "the share of elements that become 0: at least 0, less than 1"}},
+            .infer = infer,
+            .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {{"rate", 0.3}}},
+                         {.operands = {normal("a=3 b=5 c=2")}, .attributes = {{"rate", 0.5}}},
+                         {.operands = {normal("batch=5 hidden=7")}, .attributes = {{"rate", 0.0}}},
+                         {.operands = {normal("hidden=7", DType::kF32)}, .attributes = {{"rate", 0.1}}},
+                         {.operands = {normal("")}, .attributes = {{"rate", 0.1}}}},
+        },
+    .expand = expand,
+    .training_only = true,
+};
+
+}  // namespace mtfc
