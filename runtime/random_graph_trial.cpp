@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "core/op_registry.h"
-#include "runtime/case_draft_trial.h"
+#include "runtime/indexing_draft_trial.h"
 
 namespace mtfc {
 namespace {
 
-class Generator : private CaseDraft {
+class Generator : private IndexingDraft {
  public:
-  using CaseDraft::CaseDraft;
+  using IndexingDraft::IndexingDraft;
 
   RandomCase run() {
     for (int i = 0; i < 2; ++i) leaf(float_, random_dims(1, 3), Fill::kNormal);
@@ -26,7 +26,7 @@ class Generator : private CaseDraft {
 
  private:
   void try_step() {
-    switch (below(21)) {
+    switch (below(23)) {
       case 0:
         return smooth();
       case 1:
@@ -63,9 +63,15 @@ class Generator : private CaseDraft {
       case 19:
         return differentiate();
       case 20:
+        return chance(0.6) ? along() : rare_reduction();
+      case 21:
+        return chance(0.4) ? dropout() : chance(0.5) ? one_hot() : update_slice();
+      case 22:
         return chance(0.5) ? pieces() : join();
     }
   }
+
+  void along() { chance(0.5) ? cumsum() : top_k(); }
 
   // A sum, and then what a sum may stay partial through.
   void linear_chain() {
@@ -76,7 +82,7 @@ class Generator : private CaseDraft {
     recent_ = 1;
     const size_t length = 1 + below(4);
     for (size_t i = 0; i < length; ++i) {
-      switch (below(7)) {
+      switch (below(8)) {
         case 0:
           relabel();
           break;
@@ -94,6 +100,9 @@ class Generator : private CaseDraft {
           break;
         case 5:
           choice();
+          break;
+        case 6:
+          chance(0.5) ? cumsum() : update_slice();
           break;
         default:
           arithmetic();
@@ -474,16 +483,6 @@ class Generator : private CaseDraft {
     add({.kind = "einsum", .operands = refs, .attributes = attributes}, bound, -bound, exact);
   }
 
-  Facts indices(const Dims& dims, const std::string& indexed) {
-    if (chance(0.2)) {
-      const Dim dim{indexed, case_.sizes.at(indexed)};
-      const std::optional<Facts> range =
-          add({.kind = "range", .attributes = {{"dim", dim}, {"dtype", DType::kI32}}}, 9, 0, true);
-      if (range) return *range;
-    }
-    return leaf(chance(0.7) ? DType::kI32 : DType::kI64, dims, Fill::kIndex, indexed);
-  }
-
   void lookup() {
     const std::optional<Facts> table =
         pick([](const Facts& f) { return f.type.dtype != DType::kBool && !f.type.dims.empty(); });
@@ -525,18 +524,6 @@ class Generator : private CaseDraft {
     }
   }
 
-  void normalize() {
-    const std::optional<Facts> x =
-        pick([](const Facts& f) { return is_float(f.type.dtype) && !f.type.dims.empty() && f.bound < 100; });
-    if (!x) return;
-    const Dims over = some_of(x->type.dims, 1);
-    if (chance(0.5))
-      add({.kind = "softmax", .operands = {x->ref}, .attributes = {{"over", over}}}, 1, 0, false);
-    else
-      add({.kind = "log_softmax", .operands = {x->ref}, .attributes = {{"over", over}}}, 2 * x->bound + 8,
-          -2 * x->bound - 8, false);
-  }
-
   // -- examples: so that an operation nobody wrote a rule for is tried, too --
 
   Dim of_example(const Dim& dim) {
@@ -563,6 +550,12 @@ class Generator : private CaseDraft {
     return value;
   }
 
+  // A dimension of as many elements as there are indices: where it can be the indexed one.
+  std::string counted(const std::string& indexed, int64_t limit) {
+    const auto at = case_.sizes.find(indexed);
+    return at != case_.sizes.end() && at->second == limit ? indexed : dim_of_size(limit, {}).name;
+  }
+
   void example() {
     const Signature& signature = *find_signature(any(operation_names()));
     const Example& drawn = any(signature.examples);
@@ -574,8 +567,8 @@ class Generator : private CaseDraft {
     for (const ExampleOperand& operand : drawn.operands) {
       const TensorType type{operand.type.dtype, of_example(operand.type.dims)};
       const bool index = operand.fill == Fill::kIndex;
-      const Facts facts =
-          index ? leaf(type.dtype, type.dims, operand.fill, indexed) : leaf_or_sum(type, operand.fill);
+      const Facts facts = index ? leaf(type.dtype, type.dims, operand.fill, counted(indexed, operand.limit))
+                                : leaf_or_sum(type, operand.fill);
       exact &= facts.exact;
       item.operands.push_back(facts.ref);
     }
