@@ -1,5 +1,5 @@
 // Communication and arithmetic that are known from the Mesh-TensorFlow paper and README: predicted, and
-// counted in a run.
+// counted in a run. And values that are known by hand.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include "cmd/files.h"
 #include "core/cost.h"
 #include "core/pipeline.h"
+#include "core/relayout.h"
 #include "formats/data_spec.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
@@ -116,6 +117,67 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
   }
   // The empty layout does everything on every device.
   CHECK(tried(model, "all:4", "", {}).predicted.duplication == doctest::Approx(4.0));
+}
+
+template <typename T>
+void put_part(const LocalPart& part, const Dims& dims, std::vector<double>& whole) {
+  Box all;
+  for (const Dim& dim : dims) all.push_back({0, dim.size});
+  for (const Run& run : common_runs(dims, part.box, dims, all))
+    for (int64_t k = 0; k < run.length; ++k)
+      whole[static_cast<size_t>(run.to + k)] =
+          static_cast<double>(reinterpret_cast<const T*>(part.data)[run.from + k]);
+}
+
+// The outputs of an evaluation without inputs, f32 and i32, put together from all devices.
+std::map<std::string, std::vector<double>> outputs_of(const std::string& path, const std::string& mesh,
+                                                      const std::string& rules) {
+  const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
+  std::vector<Diagnostic> warnings;
+  LayoutSources sources;
+  sources.mesh = mesh;
+  sources.rules = rules;
+  const Program program =
+      compile(read_model(read_text(file, "model"), file, {}, warnings), read_layout(sources), {});
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.mesh(), processes);
+  Executor executor(program, comm);
+  const EntryPoint& entry = *program.find("evaluate");
+  executor.run(entry, 0);
+  std::map<std::string, std::vector<double>> outputs;
+  for (const Binding& output : entry.outputs) {
+    const TensorType& type = entry.values[static_cast<size_t>(output.value)].type;
+    std::vector<double>& whole = outputs[output.name];
+    whole.resize(static_cast<size_t>(elements(type.dims)));
+    for (size_t device = 0; device < executor.devices(); ++device) {
+      const LocalPart part = executor.part(entry, output.value, device);
+      type.dtype == DType::kI32 ? put_part<int32_t>(part, type.dims, whole)
+                                : put_part<float>(part, type.dims, whole);
+    }
+  }
+  return outputs;
+}
+
+TEST_CASE("the largest of a split dimension are found in place, and their gradient goes back there") {
+  using Numbers = std::vector<double>;
+  for (const char* rules : {"", "a:r", "a:r,column:c", "column:r,best:c", "a:r,best:c", "a:r+c"}) {
+    CAPTURE(rules);
+    const auto outputs = outputs_of("testdata/top_k_gradients/model.json", "r:2,c:2", rules);
+    CHECK(outputs.at("x") == Numbers{1, 10, 2, 9, 3, 8, 4, 7, 5, 6, 6, 5});
+    CHECK(outputs.at("values") == Numbers{6, 5, 10, 9});
+    CHECK(outputs.at("indices") == Numbers{5, 4, 0, 1});
+    CHECK(outputs.at("dx") == Numbers{0, 13, 0, 14, 0, 0, 0, 0, 12, 0, 11, 0});
+  }
+}
+
+TEST_CASE("the gradient of x^2 + x is 2x + 1 times what arrives") {
+  using Numbers = std::vector<double>;
+  for (const char* rules : {"", "a:r", "a:r+c"}) {
+    const auto outputs = outputs_of("testdata/polynomial_gradient/model.json", "r:2,c:2", rules);
+    CHECK(outputs.at("x") == Numbers{5, 10});
+    CHECK(outputs.at("y") == Numbers{30, 110});
+    CHECK(outputs.at("dx") == Numbers{22, 63});
+  }
 }
 
 // Layers alternate between two widths, so that splitting one of them splits every matrix once.
