@@ -19,17 +19,25 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<std::vector<double>> by_split_rule(std::string_view op, const HostTensor& x,
-                                               const Attributes& attributes, int64_t parts) {
+/// The results, and whether the rule takes parts.
+struct SplitAnswer {
+  std::vector<std::vector<double>> results;
+  bool in_parts = false;
+};
+
+SplitAnswer by_split_rule(std::string_view op, const HostTensor& x, const Attributes& attributes,
+                          int64_t parts) {
   GraphBuilder b;
   const TensorId input = b.add_input("x", x.type);
   const OpDef& def = op_named(op);
   const Node node{.kind = NodeKind::kOp, .op = &def, .operands = {input}, .attributes = attributes};
   const std::vector<TensorId> results = def.split_rule(b, node, parts);
-  const std::vector<HostTensor> values = interpret(std::move(b).build(), {{input, x}});
-  std::vector<std::vector<double>> numbers;
-  for (const TensorId id : results) numbers.push_back(numbers_of(values[static_cast<size_t>(id)]));
-  return numbers;
+  const Graph graph = std::move(b).build();
+  SplitAnswer answer;
+  for (const Node& own : graph.nodes()) answer.in_parts |= own.attributes.has("parts");
+  const std::vector<HostTensor> values = interpret(graph, {{input, x}});
+  for (const TensorId id : results) answer.results.push_back(numbers_of(values[static_cast<size_t>(id)]));
+  return answer;
 }
 
 bool same(const std::vector<double>& a, const std::vector<double>& b) {
@@ -41,9 +49,15 @@ Attributes top(std::string_view dim, int64_t k) {
   return {{"dim", dim_of(dim)}, {"to", Dim{"best", k}}};
 }
 
-// The three largest of each column of a[7, 2].
 const TensorType kColumns{DType::kF32, dims_of("a=7 column=2")};
 const std::vector<double> kMixed = {1, -kInf, kNaN, kInf, 3, -kInf, 3, kInf, kNaN, 0, kInf, -kInf, -kInf, 0};
+
+/// Values that tie, infinities and values that are no numbers among them.
+std::vector<double> many_mixed(int64_t count) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(kMixed[static_cast<size_t>(i * i + i / 3) % 14]);
+  return values;
+}
 
 }  // namespace
 
@@ -54,49 +68,48 @@ TEST_CASE("top_k ranks not-a-number first, then by value, then by index") {
   CHECK(numbers_of(answer.others.at(0)) == std::vector<double>{1, 4, 5, 2, 3, 0, 1, 3, 4, 6, 0, 2});
 }
 
-TEST_CASE("top_k of parts is top_k of the whole, whatever the values, also where parts are short or empty") {
-  std::vector<HostTensor> operands = {tensor_of(kColumns, kMixed),
-                                      tensor_of(kColumns, std::vector<double>(14, -kInf)),
-                                      tensor_of(kColumns, std::vector<double>(14, kNaN)),
-                                      example_tensor(steps("a=7 column=2", DType::kI64), 1)};
-  const double least = std::numeric_limits<int32_t>::min();
-  operands.push_back(tensor_of({DType::kI32, dims_of("a=7 column=2")}, std::vector<double>(14, least)));
+TEST_CASE("top_k of parts is top_k of the whole, whatever the values") {
+  const TensorType type{DType::kF32, dims_of("a=37 column=2")};
+  const std::vector<HostTensor> operands = {
+      tensor_of(type, many_mixed(74)), tensor_of(type, std::vector<double>(74, -kInf)),
+      tensor_of(type, std::vector<double>(74, kNaN)), example_tensor(steps("column=2 a=37", DType::kI64), 1),
+      tensor_of({DType::kI32, type.dims}, std::vector<double>(74, std::numeric_limits<int32_t>::min()))};
   for (const HostTensor& x : operands)
-    for (int64_t k = 1; k <= 7; ++k) {
-      const KernelAnswer whole = call_kernel({.op = "top_k", .attributes = top("a=7", k), .operands = {x}});
-      for (int64_t parts = 2; parts <= 9; ++parts) {
+    for (int64_t k = 1; k <= 37; k += 1 + k / 5)
+      for (int64_t parts = 2; parts <= 39; ++parts) {
         CAPTURE(k);
         CAPTURE(parts);
-        const auto split = by_split_rule("top_k", x, top("a=7", k), parts);
-        CHECK(same(split.at(0), numbers_of(whole.result)));
-        CHECK(split.at(1) == numbers_of(whole.others.at(0)));
+        const KernelAnswer whole =
+            call_kernel({.op = "top_k", .attributes = top("a=37", k), .operands = {x}});
+        const SplitAnswer split = by_split_rule("top_k", x, top("a=37", k), parts);
+        CHECK(same(split.results.at(0), numbers_of(whole.result)));
+        CHECK(split.results.at(1) == numbers_of(whole.others.at(0)));
+        if (2 * k * parts < 37) CHECK(split.in_parts);
       }
-    }
 }
 
 TEST_CASE("a device takes the parts and the ranks that it holds") {
-  const TensorType type{DType::kF64, dims_of("a=5")};
-  Attributes attributes = top("a=5", 3);
-  attributes.set("parts", parts_dim(4));
-  // Parts of a are [0,1) [1,2) [2,3) [3,5); the second of two devices holds the last two.
-  const KernelAnswer answer = call_kernel({.op = "top_k",
-                                           .attributes = attributes,
-                                           .operands = {tensor_of(type, {9, 8, 7, 5, 6})},
-                                           .operand_boxes = {{{2, 5}}},
-                                           .result_box = Box{{2, 4}, {1, 3}},
-                                           .other_boxes = {{{2, 4}, {1, 3}}}});
-  const double none = std::numeric_limits<int32_t>::max(), least = std::numeric_limits<double>::lowest();
-  CHECK(numbers_of(answer.result) == std::vector<double>{least, least, 5, least});
-  CHECK(numbers_of(answer.others.at(0)) == std::vector<double>{none, none, 3, none});
-  attributes = {{"dim", dim_of("a=5")}, {"parts", parts_dim(4)}};
+  const TensorType type{DType::kF64, dims_of("a=7")};
+  const HostTensor x = tensor_of(type, {9, 8, 5, 7, 6, 2, 4});
+  // Parts of a are [0,1) [1,3) [3,5) [5,7); the second of two devices holds the last two.
+  Attributes attributes = {{"dim", dim_of("a=7")}, {"parts", parts_dim(4)}};
   const KernelAnswer sums = call_kernel({.op = "cumsum",
                                          .attributes = attributes,
-                                         .operands = {tensor_of(type, {9, 8, 7, 5, 6})},
-                                         .operand_boxes = {{{2, 5}}},
-                                         .result_box = Box{{2, 5}},
+                                         .operands = {x},
+                                         .operand_boxes = {{{3, 7}}},
+                                         .result_box = Box{{3, 7}},
                                          .other_boxes = {{{2, 4}}}});
-  CHECK(numbers_of(sums.result) == std::vector<double>{7, 5, 11});
-  CHECK(numbers_of(sums.others.at(0)) == std::vector<double>{7, 11});
+  CHECK(numbers_of(sums.result) == std::vector<double>{7, 13, 2, 6});
+  CHECK(numbers_of(sums.others.at(0)) == std::vector<double>{13, 6});
+  attributes.set("to", Dim{"best", 2});
+  const KernelAnswer answer = call_kernel({.op = "top_k",
+                                           .attributes = attributes,
+                                           .operands = {x},
+                                           .operand_boxes = {{{3, 7}}},
+                                           .result_box = Box{{2, 4}, {1, 2}},
+                                           .other_boxes = {{{2, 4}, {1, 2}}}});
+  CHECK(numbers_of(answer.result) == std::vector<double>{6, 2});
+  CHECK(numbers_of(answer.others.at(0)) == std::vector<double>{4, 5});
 }
 
 TEST_CASE("cumsum of parts is cumsum of the whole") {
@@ -107,7 +120,9 @@ TEST_CASE("cumsum of parts is cumsum of the whole") {
       const KernelAnswer whole = call_kernel({.op = "cumsum", .attributes = attributes, .operands = {x}});
       for (int64_t parts = 2; parts <= 13; ++parts) {
         CAPTURE(parts);
-        CHECK(by_split_rule("cumsum", x, attributes, parts).at(0) == numbers_of(whole.result));
+        const SplitAnswer split = by_split_rule("cumsum", x, attributes, parts);
+        CHECK(split.results.at(0) == numbers_of(whole.result));
+        CHECK(split.in_parts == (parts < 11));
       }
     }
 }
@@ -130,8 +145,8 @@ TEST_CASE("large sums and rankings are the same with threads") {
     const KernelAnswer sums =
         call_kernel({.op = "cumsum", .attributes = {{"dim", dim_of(dim)}}, .operands = {x}});
     const KernelAnswer best = call_kernel({.op = "top_k", .attributes = top(dim, 7), .operands = {x}});
-    CHECK(by_split_rule("cumsum", x, {{"dim", dim_of(dim)}}, 3).at(0) == numbers_of(sums.result));
-    CHECK(by_split_rule("top_k", x, top(dim, 7), 3).at(1) == numbers_of(best.others.at(0)));
+    CHECK(by_split_rule("cumsum", x, {{"dim", dim_of(dim)}}, 3).results.at(0) == numbers_of(sums.result));
+    CHECK(by_split_rule("top_k", x, top(dim, 7), 3).results.at(1) == numbers_of(best.others.at(0)));
   }
 }
 

@@ -6,11 +6,6 @@
 #include "core/operation_rules.h"
 #include "core/parts.h"
 
-// The compiler uses two more forms. With `parts` each part of `dim` gives its own largest elements: results
-// [..., parts, to]; a part that has fewer fills up with elements of index kNoIndex, which rank behind all
-// others. With a second operand, the elements' indices, those decide between equal values and are what is
-// returned.
-
 namespace mtfc {
 namespace {
 
@@ -56,34 +51,36 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   if (!in_parts) read.results = {-1, -1};
   const int last = static_cast<int>(results[0].dims.size()) - 1;
   factors.push_back(read);
-  factors.push_back({Factor::Kind::kPass, std::vector<int>(call.operands.size(), -1), {last, last}});
+  factors.push_back({Factor::Kind::kPass, {-1}, {last, last}});
   return factors;
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
-  check_invariant(node.operands.size() == 1 && !node.attributes.has("parts"),
-                  "a top_k of parts is differentiated");
+  check_invariant(!node.attributes.has("parts"), "a top_k of parts is differentiated");
   const TensorType x = b.type(node.operands[0]);
   if (!is_float(x.dtype) || gradients[0] == kNoTensor) return {kNoTensor};
   return {b.op("scatter_add", {gradients[0], node.results[1]},
                {{"dim", node.attributes.get<Dim>("dim")}, {"dims", x.dims}})};
 }
 
-// The largest elements of each part, gathered, and the largest among those.
+// The largest elements of each part, gathered, and the largest among those. They are in the order of parts,
+// and equal ones of a part in the order of indices, so that the lowest place among them is the lowest index.
 std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
-  // With given indices the operand is itself what a split rule has gathered.
-  if (node.operands.size() > 1) return b.add(*node.op, node.operands, node.attributes);
+  const TensorType x = b.type(node.operands[0]);
   const Dim dim = node.attributes.get<Dim>("dim"), to = node.attributes.get<Dim>("to");
-  const Dim parts = parts_dim(count);
-  const int64_t kept = std::min(to.size, (dim.size + count - 1) / count);
-  const Dim kept_dim{fmt::format("kept@{}", kept), kept};
+  const int64_t found_bytes = size_of(x.dtype) + size_of(DType::kI32);
+  // Gathering the operand sends no more then. Below this bound every part holds enough elements.
+  if (to.size * count * found_bytes >= dim.size * size_of(x.dtype))
+    return b.add(*node.op, node.operands, node.attributes);
+  const Dim parts = parts_dim(count), kept{fmt::format("kept@{}", to.size), to.size};
   const std::vector<TensorId> found =
-      b.add(*node.op, node.operands, {{"dim", dim}, {"to", kept_dim}, {"parts", parts}});
-  const Dim candidates{fmt::format("candidates@{}", count * kept), count * kept};
-  const Attributes merged = {{"dims", unite(without(b.dims(node.operands[0]), {dim}), {candidates})}};
+      b.add(*node.op, node.operands, {{"dim", dim}, {"to", kept}, {"parts", parts}});
+  const Dim candidates{fmt::format("candidates@{}", count * to.size), count * to.size};
+  const Attributes merged = {{"dims", unite(without(x.dims, {dim}), {candidates})}};
   const TensorId values = b.op("reshape", {found[0]}, merged);
   const TensorId indices = b.op("reshape", {found[1]}, merged);
-  return b.add(*node.op, {values, indices}, {{"dim", candidates}, {"to", to}});
+  const std::vector<TensorId> best = b.add(*node.op, {values}, {{"dim", candidates}, {"to", to}});
+  return {best[0], b.op("gather", {indices, best[1]}, {{"dim", candidates}})};
 }
 
 std::vector<Example> examples() {
@@ -102,6 +99,8 @@ std::vector<Example> examples() {
       use(steps("classes=7 batch=2", DType::kF64), "classes=7", "best=6"),
       use(steps("classes=5", DType::kI64), "classes=5", "best=2"),
       use(normal("batch=5 classes=2"), "classes=2", "best=2"),
+      use(normal("batch=2 classes=23", DType::kF32), "classes=23", "best=2"),
+      use(steps("classes=29 batch=2", DType::kI64), "classes=29", "best=2"),
   };
 }
 
