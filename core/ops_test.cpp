@@ -272,6 +272,8 @@ TEST_CASE("one_hot and update_slice check dimensions") {
   CHECK(error_of("update_slice", {cache, type("model=3", DType::kF64), at}, row) ==
         "operands have different dtypes: f32[length=7, model=3] and f64[model=3] | use cast to make them the "
         "same | operand 1");
+  CHECK(error_of("update_slice", {cache, type("model=3"), type("")}, row) ==
+        "the position must be an integer scalar, but it is f32[] | use cast to make it i32 | operand 2");
   CHECK(error_of("update_slice", {cache, type("model=3"), type("batch=5", DType::kI32)}, row) ==
         "the position must be an integer scalar, but it is i32[batch=5] | operand 2");
 }

@@ -45,7 +45,8 @@ std::vector<TensorType> infer(const OpCall& call) {
   }
   require_piece(call, dim, rows);
   if (!is_integer(at.dtype) || !at.dims.empty())
-    throw OpError{"the position must be an integer scalar, but it is " + to_string(at), "", kAt};
+    throw OpError{"the position must be an integer scalar, but it is " + to_string(at),
+                  at.dims.empty() ? "use cast to make it i32" : "", kAt};
   return {tensor};
 }
 
