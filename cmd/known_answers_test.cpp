@@ -42,7 +42,7 @@ Trial tried(const std::string& path, const std::string& mesh, const std::string&
   Processes processes = Processes::alone();
   LockstepComm comm(trial.program.mesh(), processes);
   Executor executor(trial.program, comm);
-  executor.run(*trial.program.find("init"), 0);
+  if (const EntryPoint* init = trial.program.find("init")) executor.run(*init, 0);
   std::vector<InputData> data;
   for (const InputDecl& input : model.inputs)
     data.push_back(read_input_data(
@@ -168,6 +168,15 @@ TEST_CASE("the largest of a split dimension are found in place, and their gradie
     CHECK(outputs.at("indices") == Numbers{5, 4, 0, 1});
     CHECK(outputs.at("dx") == Numbers{0, 13, 0, 14, 0, 0, 0, 0, 12, 0, 11, 0});
   }
+}
+
+TEST_CASE("a shift with wrap over a split dimension brings the last elements to the front") {
+  for (const char* rules : {"", "n:p"}) {
+    const auto outputs = outputs_of("testdata/shift_wrap/model.json", "p:4", rules);
+    CHECK(outputs.at("y") == std::vector<double>{5, 6, 7, 0, 1, 2, 3, 4});
+  }
+  // Every device holds two elements, and both belong to others.
+  CHECK(tried("testdata/shift_wrap/model.json", "p:4", "n:p", {}).predicted.communication.elements == 2);
 }
 
 TEST_CASE("the gradient of x^2 + x is 2x + 1 times what arrives") {
