@@ -2,10 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace mtfc {
 namespace {
+
+constexpr size_t kLongestWord = 120;  // of a file's own words: longer ones would bury the message
+
+bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+// The middle of a long word gives way to three dots; characters stay whole.
+std::string shortened(std::string_view word) {
+  constexpr size_t kKept = kLongestWord / 2;
+  if (word.size() <= kLongestWord) return std::string(word);
+  size_t head = kKept, tail = word.size() - kKept;
+  while (head > 0 && continues_character(word[head])) --head;
+  while (tail < word.size() && continues_character(word[tail])) ++tail;
+  return std::string(word.substr(0, head)) + "..." + std::string(word.substr(tail));
+}
+
+// What comes from a file may hold line ends and the control sequences of terminals.
+std::string printable(std::string_view text) {
+  std::string shown;
+  size_t start = 0;
+  while (start <= text.size()) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    if (start > 0) shown += ' ';
+    for (const char c : shortened(text.substr(start, end - start))) {
+      const auto code = static_cast<unsigned char>(c);
+      if (c == '\n')
+        shown += "\\n";
+      else if (code < 0x20 || code == 0x7F)
+        shown += fmt::format("\\x{:02x}", code);
+      else
+        shown += c;
+    }
+    start = end + 1;
+  }
+  return shown;
+}
 
 std::string joined(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
@@ -24,9 +63,9 @@ std::string to_string(const Diagnostic& diagnostic) {
     text += " ";
   }
   text += diagnostic.severity == Severity::kError ? "error: " : "warning: ";
-  if (!at.pointer.empty()) text += at.pointer + ": ";
-  text += diagnostic.message;
-  if (!diagnostic.hint.empty()) text += " (" + diagnostic.hint + ")";
+  if (!at.pointer.empty()) text += printable(at.pointer) + ": ";
+  text += printable(diagnostic.message);
+  if (!diagnostic.hint.empty()) text += " (" + printable(diagnostic.hint) + ")";
   return text;
 }
 

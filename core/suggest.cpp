@@ -5,6 +5,18 @@
 namespace mtfc {
 namespace {
 
+std::string lowered(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+// How far a name may be from what was meant. Of a name of one letter nothing would be left.
+size_t most_edits(size_t length) {
+  return length < 2 ? 0 : std::max<size_t>(1, length / 3);
+}
+
 // Damerau's distance in its "optimal string alignment" form.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
@@ -29,10 +41,11 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   constexpr size_t kLongest = 100;  // longer names are no slips of the finger, and the distance is quadratic
   if (name.size() > kLongest) return "";
   const std::string* nearest = nullptr;
-  size_t best = std::max<size_t>(1, name.size() / 3) + 1;
+  const std::string wanted = lowered(name);
+  size_t best = most_edits(name.size()) + 1;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongest || candidate == name) continue;
-    const size_t distance = edit_distance(name, candidate);
+    if (candidate.empty() || candidate.size() > kLongest || candidate == name) continue;
+    const size_t distance = edit_distance(wanted, lowered(candidate));
     if (distance < best) {
       best = distance;
       nearest = &candidate;
