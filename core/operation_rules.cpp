@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/suggest.h"
 
 namespace mtfc {
@@ -79,6 +81,10 @@ void require_value(double value, DType dtype, std::string_view attribute) {
       throw OpError{fmt::format("{} is out of the range of {}", value, to_string(dtype)), "", -1,
                     std::string(attribute)};
   }
+  // An infinity is what it says; a number must not become one.
+  if (dtype == DType::kF32 && std::isfinite(value) && !fits_f32(value))
+    throw OpError{fmt::format("{} is out of the range of f32, whose largest number is 3.4028235e+38", value),
+                  "f64 holds larger numbers", -1, std::string(attribute)};
   if (dtype == DType::kBool && value != 0 && value != 1)
     throw OpError{fmt::format("{} is no bool", value), "0 is false, 1 is true", -1, std::string(attribute)};
 }

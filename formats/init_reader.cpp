@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/suggest.h"
+#include "formats/literal.h"
 #include "formats/number_reader.h"
 #include "formats/type_reader.h"
 
@@ -17,19 +18,23 @@ constexpr double kTruncatedDeviation = 0.87962566103423978;
 const std::vector<std::string> kDistributions = {"normal", "truncated_normal", "uniform", "variance_scaling"};
 
 std::optional<Init> read_constant(const Cursor& at, double value, DType dtype) {
-  if (is_integer(dtype) && std::floor(value) != value) {
-    at.error(fmt::format("{} is no whole number, as {} needs", value, to_string(dtype)));
-    return std::nullopt;
-  }
-  if (dtype == DType::kBool && value != 0 && value != 1) {
-    at.error(fmt::format("{} is no bool", value), "0 is false, 1 is true");
+  if (const auto problem = literal_problem(value, dtype)) {
+    at.error(problem->message, problem->hint);
     return std::nullopt;
   }
   return Init{InitKind::kConstant, value, 0};
 }
 
-std::optional<Init> read_deviation(const Cursor& at, InitKind kind, const ModelScope& scope) {
-  const std::optional<double> deviation = read_real(at, scope.lookup());
+// A number that the variable's dtype can hold.
+std::optional<double> read_value(const Cursor& at, DType dtype, const ModelScope& scope) {
+  const std::optional<double> value = read_real(at, scope.lookup());
+  const auto problem = value ? literal_problem(*value, dtype) : std::nullopt;
+  if (problem) at.error(problem->message, problem->hint);
+  return problem ? std::nullopt : value;
+}
+
+std::optional<Init> read_deviation(const Cursor& at, InitKind kind, DType dtype, const ModelScope& scope) {
+  const std::optional<double> deviation = read_value(at, dtype, scope);
   if (!deviation) return std::nullopt;
   if (*deviation < 0) {
     at.error(fmt::format("a standard deviation must not be negative, but is {}", *deviation));
@@ -38,7 +43,7 @@ std::optional<Init> read_deviation(const Cursor& at, InitKind kind, const ModelS
   return Init{kind, *deviation, 0};
 }
 
-std::optional<Init> read_uniform(const Cursor& at, const ModelScope& scope) {
+std::optional<Init> read_uniform(const Cursor& at, DType dtype, const ModelScope& scope) {
   if (!at.is(JsonKind::kArray) || at.value().items.size() != 2) {
     if (at.is(JsonKind::kArray))
       at.error(fmt::format("expected two bounds, found {}", at.value().items.size()));
@@ -46,11 +51,15 @@ std::optional<Init> read_uniform(const Cursor& at, const ModelScope& scope) {
       at.expected("a list of two bounds");
     return std::nullopt;
   }
-  const std::optional<double> low = read_real(at.item(0), scope.lookup());
-  const std::optional<double> high = read_real(at.item(1), scope.lookup());
+  const std::optional<double> low = read_value(at.item(0), dtype, scope);
+  const std::optional<double> high = read_value(at.item(1), dtype, scope);
   if (!low || !high) return std::nullopt;
   if (*low > *high) {
     at.error(fmt::format("the lower bound {} exceeds the upper bound {}", *low, *high));
+    return std::nullopt;
+  }
+  if (literal_problem(*high - *low, dtype)) {
+    at.error(fmt::format("the bounds {} and {} are too far apart for {}", *low, *high, to_string(dtype)));
     return std::nullopt;
   }
   return Init{InitKind::kUniform, *low, *high};
@@ -95,7 +104,13 @@ std::optional<Init> read_variance_scaling(const Cursor& at, const TensorType& ty
   }
   const std::optional<double> fan = read_fan(at, type, scope);
   if (!fan || at.sink().error_count() > before) return std::nullopt;
-  return Init{InitKind::kTruncatedNormal, std::sqrt(scale / *fan) / kTruncatedDeviation, 0};
+  const double deviation = std::sqrt(scale / *fan) / kTruncatedDeviation;
+  if (literal_problem(deviation, type.dtype)) {
+    at.error(fmt::format("the standard deviation comes out {}, which is out of the range of {}", deviation,
+                         to_string(type.dtype)));
+    return std::nullopt;
+  }
+  return Init{InitKind::kTruncatedNormal, deviation, 0};
 }
 
 std::optional<Init> read_distribution(const Cursor& at, const TensorType& type, const ModelScope& scope) {
@@ -109,9 +124,10 @@ std::optional<Init> read_distribution(const Cursor& at, const TensorType& type, 
     return std::nullopt;
   }
   const NamedCursor only = at.members().front();
-  if (only.key == "normal") return read_deviation(only.value, InitKind::kNormal, scope);
-  if (only.key == "truncated_normal") return read_deviation(only.value, InitKind::kTruncatedNormal, scope);
-  if (only.key == "uniform") return read_uniform(only.value, scope);
+  if (only.key == "normal") return read_deviation(only.value, InitKind::kNormal, type.dtype, scope);
+  if (only.key == "truncated_normal")
+    return read_deviation(only.value, InitKind::kTruncatedNormal, type.dtype, scope);
+  if (only.key == "uniform") return read_uniform(only.value, type.dtype, scope);
   if (only.key == "variance_scaling") return read_variance_scaling(only.value, type, scope);
   return std::nullopt;  // an unknown key, reported
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/optimizer.h"
 #include "core/suggest.h"
 #include "formats/cursor.h"
 #include "formats/init_reader.h"
@@ -19,22 +20,24 @@ namespace {
 
 constexpr int64_t kVersion = 1;
 
-void check_version(const Cursor& root) {
+// False, with an error, for a version whose keys may mean anything.
+bool check_version(const Cursor& root) {
   const std::optional<Cursor> version = root.find("mtfc");
-  if (!version)
-    return root.error("'mtfc' is missing",
-                      fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
+  if (!version) {
+    root.error("'mtfc' is missing", fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
+    return true;
+  }
   const std::optional<int64_t> number = version->integer();
-  if (number && *number != kVersion)
-    version->error(fmt::format(
-        "format version {} is not known to this version of mtfc, which reads version {}", *number, kVersion));
+  if (!number || *number == kVersion) return true;
+  version->error(fmt::format("format version {} is not known to this version of mtfc, which reads version {}",
+                             *number, kVersion));
+  return false;
 }
 
 void check_texts(const Cursor& root, const std::string& file, Model& model) {
   model.file = file;
   model.name = file == "-" ? "model" : std::filesystem::path(file).stem().string();
   if (const auto name = root.find("name")) model.name = name->string().value_or(model.name);
-  if (const auto doc = root.find("doc")) doc->string();
 }
 
 void read_input(const NamedCursor& input, ModelDraft& draft) {
@@ -132,6 +135,23 @@ void check_assignments(ModelDraft& draft) {
                          "state \"trainable\": false for it");
 }
 
+// Training makes tensors under names of its own, which layouts and `outputs` go by.
+void check_training_names(ModelDraft& draft) {
+  if (!draft.model.train) return;
+  const OptimizerDef& optimizer = *find_optimizer(draft.model.train->optimizer);
+  for (const VariableDecl& decl : draft.model.variables) {
+    if (!decl.trainable) continue;
+    std::vector<std::pair<std::string, std::string>> made = {{decl.name + "/grad", "the gradient"}};
+    for (const std::string_view slot : optimizer.slots)
+      made.emplace_back(fmt::format("{}/{}", decl.name, slot), "a state of the optimizer");
+    for (const auto& [name, what] : made)
+      if (const Symbol* symbol = draft.symbols.find(name))
+        draft.sink.error(symbol->location,
+                         fmt::format("'{}' names {} of the variable '{}'", name, what, decl.name),
+                         "give it another name, or don't train the variable");
+  }
+}
+
 void warn_unused(ModelDraft& draft) {
   for (const auto& [name, symbol] : draft.symbols.all()) {
     if (symbol.used || symbol.kind == SymbolKind::kOperation) continue;
@@ -151,6 +171,7 @@ void read_tensors(const Cursor& root, ModelDraft& draft) {
   read_outputs(root, draft);
   if (const auto data = root.find("data")) read_data(*data, draft);
   check_assignments(draft);
+  check_training_names(draft);
   warn_unused(draft);
 }
 
@@ -161,11 +182,11 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
   const Cursor root(json, file, sink);
+  if (root.is(JsonKind::kObject) && !check_version(root)) sink.finish(warnings);
   const bool is_object = root.check_keys(
       {"mtfc", "name", "doc", "params", "dims", "inputs", "variables", "ops", "train", "outputs", "data"},
       {"include", "blocks", "decode"});
   if (!is_object) sink.finish(warnings);
-  check_version(root);
   const size_t before = sink.error_count();
   const ModelScope scope(root.find("params"), root.find("dims"), sets, sink);
   // Without sizes every further message would be guesswork.

@@ -7,6 +7,7 @@
 #include "core/op_registry.h"
 #include "core/suggest.h"
 #include "formats/attribute_reader.h"
+#include "formats/literal.h"
 #include "formats/number_reader.h"
 #include "formats/type_reader.h"
 
@@ -85,14 +86,14 @@ void OperationReader::read_statement(const Cursor& at) {
   const std::optional<Cursor> op = at.require("op");
   const std::optional<std::string> kind = op ? op->string("the name of an operation") : std::nullopt;
   if (kind == "assign") return read_assign(at);
-  read_definition(at, kind.value_or(""));
+  read_definition(at, kind);
 }
 
-void OperationReader::read_definition(const Cursor& at, const std::string& kind) {
+void OperationReader::read_definition(const Cursor& at, const std::optional<std::string>& kind) {
   const std::optional<std::vector<std::string>> names = read_out(at);
   const std::optional<bool> chosen = is_chosen(at, draft_);
   if (!names) return;
-  bool complete = chosen.has_value() && !kind.empty();
+  bool complete = chosen.has_value() && kind.has_value();
   for (const std::string& name : *names) {
     if (chosen == false)
       draft_.symbols.note_removed(name);
@@ -100,11 +101,11 @@ void OperationReader::read_definition(const Cursor& at, const std::string& kind)
       complete = false;
   }
   if (!complete || chosen == false) return;
-  const Results results = read_operation(at, kind, names->front(), *names, 0);
+  const Results results = read_operation(at, *kind, names->front(), *names, 0);
   if (!results) return;
   if (results->size() != names->size())
     return at.find("out")->error(fmt::format(
-        "'{}' has {} result{}, but {} named here", kind, results->size(), results->size() == 1 ? "" : "s",
+        "'{}' has {} result{}, but {} named here", *kind, results->size(), results->size() == 1 ? "" : "s",
         names->size() == 1 ? "1 is" : fmt::format("{} are", names->size())));
   for (size_t i = 0; i < names->size(); ++i) draft_.symbols.bind((*names)[i], (*results)[i]);
 }
@@ -125,7 +126,7 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
   const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.scope);
   std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
   if (!operands || !check_operand_count(at, kind, operands->size())) return std::nullopt;
-  if (!attributes || !settle_literals(*operands, literal_dtype(*operands))) return std::nullopt;
+  if (!attributes || !settle_literals(*operands, literal_dtype(kind, *operands))) return std::nullopt;
   return add_checked(at, kind, *operands, *attributes, path, names);
 }
 
@@ -220,28 +221,34 @@ TensorId OperationReader::tensor_named(const Cursor& at) {
   return symbol ? symbol->tensor : kNoTensor;
 }
 
-DType OperationReader::literal_dtype(const std::vector<Operand>& operands) const {
-  for (const Operand& operand : operands)
-    if (operand.tensor != kNoTensor && draft_.builder.type(operand.tensor).dtype != DType::kBool)
-      return draft_.builder.type(operand.tensor).dtype;
-  return DType::kF32;
+DType OperationReader::literal_dtype(const std::string& kind, const std::vector<Operand>& operands) const {
+  std::optional<DType> found;
+  // The condition of `where` says nothing about what is chosen.
+  for (size_t i = kind == "where" ? 1 : 0; i < operands.size(); ++i) {
+    if (operands[i].tensor == kNoTensor) continue;
+    const DType dtype = draft_.builder.type(operands[i].tensor).dtype;
+    if (dtype != DType::kBool) return dtype;
+    found = dtype;
+  }
+  return found.value_or(DType::kF32);
 }
 
 bool OperationReader::settle_literals(std::vector<Operand>& operands, DType dtype) {
   bool good = true;
   for (Operand& operand : operands) {
     if (!operand.literal) continue;
+    if (const auto problem = literal_problem(*operand.literal, dtype)) {
+      operand.at.error(problem->message, problem->hint.empty()
+                                             ? "a literal takes the type of the other operands"
+                                             : problem->hint);
+      good = false;
+      continue;
+    }
     const Attributes attributes = {{"value", *operand.literal}, {"dtype", dtype}};
     draft_.builder.set_origin({operand.path, operand.at.location(), Phase::kForward});
-    try {
-      operand.tensor = draft_.builder.add(op_named("constant"), {}, attributes, {operand.path}).front();
-      draft_.builder.mark_from_model(operand.tensor);
-      draft_.symbols.define_path(operand.path, operand.at.location(), operand.tensor);
-    } catch (const OpError& error) {
-      operand.at.error(error.message,
-                       error.hint.empty() ? "a literal takes the type of the other operands" : error.hint);
-      good = false;
-    }
+    operand.tensor = draft_.builder.add(op_named("constant"), {}, attributes, {operand.path}).front();
+    draft_.builder.mark_from_model(operand.tensor);
+    draft_.symbols.define_path(operand.path, operand.at.location(), operand.tensor);
   }
   return good;
 }
@@ -262,7 +269,9 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const st
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
-    blamed(at, error).error(error.message, error.hint);
+    // What an operation needs reads as a sentence only with its name.
+    const bool needs = error.message.starts_with("needs ");
+    blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, error.message) : error.message, error.hint);
     return std::nullopt;
   }
 }

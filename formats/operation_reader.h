@@ -34,7 +34,7 @@ class OperationReader {
 
   void announce(const Cursor& ops);
   void read_statement(const Cursor& at);
-  void read_definition(const Cursor& at, const std::string& kind);
+  void read_definition(const Cursor& at, const std::optional<std::string>& kind);
   void read_assign(const Cursor& at);
   Results read_operation(const Cursor& at, const std::string& kind, const std::string& path,
                          const std::vector<std::string>& names, int depth);
@@ -44,8 +44,9 @@ class OperationReader {
   std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);
-  /// What literals beside these operands become: the dtype of the first tensor that is no bool, else f32.
-  DType literal_dtype(const std::vector<Operand>& operands) const;
+  /// What literals beside these operands become: the dtype of the first tensor that is no bool; bool where
+  /// all are; f32 where there is none.
+  DType literal_dtype(const std::string& kind, const std::vector<Operand>& operands) const;
   bool settle_literals(std::vector<Operand>& operands, DType dtype);
   const Symbol* assigned_variable(const Cursor& target, const std::string& name);
   bool check_operand_count(const Cursor& at, const std::string& kind, size_t count);

@@ -4,6 +4,7 @@
 
 #include "core/optimizer.h"
 #include "core/suggest.h"
+#include "formats/literal.h"
 #include "formats/number_reader.h"
 
 namespace mtfc {
@@ -33,8 +34,16 @@ const OptimizerDef* read_kind(const Cursor& at) {
   return nullptr;
 }
 
-void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelScope& scope,
+// Settings become constants of the trained variables' types: all must be able to hold them.
+DType narrowest_trained(const Model& model) {
+  for (const VariableDecl& decl : model.variables)
+    if (decl.trainable && decl.type.dtype == DType::kF32) return DType::kF32;
+  return DType::kF64;
+}
+
+void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelDraft& draft,
                    TrainSpec& spec) {
+  const DType narrowest = narrowest_trained(draft.model);
   std::vector<std::string> keys = {"kind", "doc"};
   for (const NumberSetting& setting : optimizer.settings) keys.emplace_back(setting.name);
   at.check_keys(keys, {"no_decay", "shard_state_over", "clip_norm"});
@@ -47,7 +56,9 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelS
     if (!cursor) continue;
     if (name == "lr" && cursor->is(JsonKind::kObject)) {
       cursor->error(unsupported_message("a schedule of 'lr'"));
-    } else if (const auto value = read_real(*cursor, scope.lookup())) {
+    } else if (const auto value = read_real(*cursor, draft.scope.lookup())) {
+      const auto problem = literal_problem(*value, narrowest);
+      if (problem) cursor->error(problem->message, problem->hint);
       spec.numbers[name] = *value;
     }
   }
@@ -69,7 +80,7 @@ std::optional<TrainSpec> read_train(const Cursor& at, ModelDraft& draft) {
     } else if (const auto kind = optimizer->require("kind")) {
       if (const OptimizerDef* def = read_kind(*kind)) {
         spec.optimizer = std::string(def->name);
-        read_settings(*optimizer, *def, draft.scope, spec);
+        read_settings(*optimizer, *def, draft, spec);
       }
     }
   }
