@@ -1,6 +1,6 @@
 // Every folder of testdata/errors/ is a mistake and the complete text it is answered with: a model.json (with
-// --set arguments in sets.txt, one a line), or a layout.json and flags in mesh.txt and layout.txt, and
-// expected.txt.
+// --set arguments in sets.txt, one a line), or a layout.json and flags in mesh.txt and layout.txt, or both,
+// and expected.txt. An empty uneven.txt stands for --no-uneven.
 
 #include <doctest/doctest.h>
 
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 
@@ -34,23 +35,31 @@ std::optional<std::string> line_of(const fs::path& path) {
   return text;
 }
 
+std::optional<Layout> layout_in(const fs::path& folder) {
+  LayoutSources sources;
+  sources.file = "layout.json";
+  sources.file_text = contents(folder / "layout.json");
+  sources.mesh = line_of(folder / "mesh.txt");
+  sources.rules = line_of(folder / "layout.txt");
+  if (!sources.file_text && !sources.mesh && !sources.rules) return std::nullopt;
+  return read_layout(sources);
+}
+
 // What is said about the files in `folder`: errors, or warnings.
 std::string answer(const fs::path& folder) {
   std::vector<Diagnostic> warnings;
   try {
+    std::optional<Model> model;
     if (const auto text = contents(folder / "model.json")) {
       std::vector<std::string> sets;
       std::istringstream lines(contents(folder / "sets.txt").value_or(""));
       for (std::string line; std::getline(lines, line);) sets.push_back(line);
-      read_model(*text, "model.json", sets, warnings);
-    } else {
-      LayoutSources sources;
-      sources.file = "layout.json";
-      sources.file_text = contents(folder / "layout.json");
-      sources.mesh = line_of(folder / "mesh.txt");
-      sources.rules = line_of(folder / "layout.txt");
-      read_layout(sources);
+      model = read_model(*text, "model.json", sets, warnings);
     }
+    const std::optional<Layout> layout = layout_in(folder);
+    CompileOptions options;
+    options.allow_uneven = !fs::exists(folder / "uneven.txt");
+    if (model && layout) compile(*model, *layout, options);
   } catch (const UserError& error) {
     return std::string(error.what()) + "\n";
   }

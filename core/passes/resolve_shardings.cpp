@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace mtfc {
@@ -27,26 +29,39 @@ std::string rule_text(const Layout& layout, const std::string& dim) {
   return fmt::format("{}:{}", dim, layout.mesh.names(find_rule(layout, dim)->axes));
 }
 
-// The first axis that two dimensions of a tensor share, as a diagnostic.
-void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node,
-                  std::vector<Diagnostic>& diagnostics) {
+// Two rules that split one tensor twice over an axis: the first such tensor, and how many there are.
+struct Conflict {
+  const Tensor* tensor = nullptr;
+  const Node* node = nullptr;
+  int axis = 0;
+  int64_t tensors = 0;
+};
+using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
+
+// Axes that two dimensions of a tensor share.
+void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, Conflicts& conflicts) {
   const Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
   for (size_t i = 0; i < sharding.dims.size(); ++i)
-    for (size_t j = i + 1; j < sharding.dims.size(); ++j)
-      for (const int axis : sharding.dims[i])
-        for (const int other : sharding.dims[j]) {
-          if (axis != other) continue;
-          const std::string &a = tensor.type.dims[i].name, &b = tensor.type.dims[j].name;
-          diagnostics.push_back(
-              {node.origin.location,
-               fmt::format(
-                   "the layout splits '{}' and '{}' of tensor '{}', {}, over the same axis '{}' (rules {} "
-                   "and {})",
-                   a, b, tensor.name, kind_of(node), layout.mesh.axes()[static_cast<size_t>(axis)].name,
-                   rule_text(layout, a), rule_text(layout, b)),
-               "give one of them another axis, or leave it whole"});
-          return;
-        }
+    for (size_t j = i + 1; j < sharding.dims.size(); ++j) {
+      const AxisList &one = sharding.dims[i], &two = sharding.dims[j];
+      const auto shared = std::find_first_of(one.begin(), one.end(), two.begin(), two.end());
+      if (shared == one.end()) continue;
+      Conflict& conflict = conflicts[std::minmax(tensor.type.dims[i].name, tensor.type.dims[j].name)];
+      if (conflict.tensors++ == 0) conflict = {&tensor, &node, *shared, 1};
+    }
+}
+
+Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std::string>& dims,
+                         const Conflict& conflict) {
+  const std::string more = conflict.tensors == 1 ? ""
+                                                 : fmt::format(", and {} more tensor{}", conflict.tensors - 1,
+                                                               conflict.tensors == 2 ? "" : "s");
+  return {
+      conflict.node->origin.location,
+      fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
+                  rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor->name,
+                  kind_of(*conflict.node), more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),
+      fmt::format("give '{}' or '{}' another axis, or leave one of them whole", dims.first, dims.second)};
 }
 
 }  // namespace
@@ -54,8 +69,10 @@ void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node,
 void check_layout(const Model& model, const Layout& layout, bool allow_uneven) {
   check_rules(layout, model.dims);
   std::vector<Diagnostic> diagnostics;
+  Conflicts conflicts;
   for (const Tensor& tensor : model.graph.tensors())
-    check_tensor(layout, tensor, model.graph.nodes()[static_cast<size_t>(tensor.node)], diagnostics);
+    check_tensor(layout, tensor, model.graph.nodes()[static_cast<size_t>(tensor.node)], conflicts);
+  for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
   for (const Rule& rule : layout.rules) {
     const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
     const int64_t parts = layout.mesh.size(rule.axes);
@@ -64,7 +81,7 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven) {
           {rule.location,
            fmt::format("dimension '{}' of size {} does not divide evenly over {} of size {}", rule.dim, size,
                        layout.mesh.names(rule.axes), parts),
-           "--no-uneven forbids it"});
+           "leave out --no-uneven to allow it"});
   }
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
