@@ -34,7 +34,10 @@ std::optional<int64_t> Cursor::integer() const {
     return std::nullopt;
   }
   const std::optional<int64_t> value = value_->integer();
-  if (!value) error(fmt::format("expected a whole number, found {}", value_->text));
+  if (!value && value_->text.find_first_of(".eE") == std::string::npos)
+    error(fmt::format("the number {} is too large", value_->text));
+  else if (!value)
+    error(fmt::format("expected a whole number, found {}", value_->text));
   return value;
 }
 
@@ -96,6 +99,7 @@ bool Cursor::check_keys(const std::vector<std::string>& known,
     else
       sink_->error(at, fmt::format("unknown key '{}'", member.key), did_you_mean(member.key, known));
   }
+  if (const auto doc = find("doc"); doc && has(known, "doc")) doc->string();
   return true;
 }
 

@@ -140,7 +140,8 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("random:int") ==
         "--input: error: x=random:int: random:int needs 'hi' (numbers come out below it)");
   CHECK(complaint("random:int,hi=vocb") ==
-        "--input: error: x=random:int,hi=vocb: hi=vocb: unknown name 'vocb' (did you mean 'vocab'?)");
+        "--input: error: x=random:int,hi=vocb: hi=vocb: unknown param or dimension 'vocb' (did you mean "
+        "'vocab'?)");
   CHECK(complaint("random:int,hi=0.5") ==
         "--input: error: x=random:int,hi=0.5: 'lo' and 'hi' of random:int must be whole numbers");
   CHECK(complaint("random:uniform,lo=2") ==

@@ -31,8 +31,9 @@ void DiagnosticSink::finish(std::vector<Diagnostic>& warnings) {
     if (errors_.size() > kMostShown) {
       const size_t hidden = errors_.size() - kMostShown;
       errors_.resize(kMostShown);
-      errors_.push_back(
-          {{errors_.front().location.file, 0, 0, ""}, fmt::format("… and {} more", hidden), ""});
+      errors_.push_back({{errors_.front().location.file, 0, 0, ""},
+                         fmt::format("and {} more error{}", hidden, hidden == 1 ? "" : "s"),
+                         ""});
     }
     throw UserError(std::move(errors_));
   }

@@ -84,7 +84,7 @@ Number Expression::Machine::run(const Expression& expression, const NameLookup& 
       const NameUse& use = expression.names_[instruction.index];
       const std::optional<Number> value = lookup.find ? lookup.find(use.name) : std::nullopt;
       if (!value)
-        throw ExpressionError{fmt::format("unknown name '{}'", use.name),
+        throw ExpressionError{fmt::format("unknown param or dimension '{}'", use.name),
                               did_you_mean(use.name, lookup.known), use.offset};
       stack_.push_back(*value);
     } else if (instruction.code == Code::kAnd || instruction.code == Code::kOr) {

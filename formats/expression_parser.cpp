@@ -21,6 +21,15 @@ bool is_one_of(const std::array<std::string_view, N>& list, std::string_view tex
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
+// How this language writes what other languages write so.
+std::string spelling_of(std::string_view character) {
+  if (character == "^") return "'**' is the power";
+  if (character == "&") return "'and' joins conditions";
+  if (character == "|") return "'or' joins conditions";
+  if (character == "!") return "'not' negates";
+  return "";
+}
+
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -44,6 +53,7 @@ class ExpressionParser {
   explicit ExpressionParser(std::string_view text) : text_(text) { advance(); }
 
   Expression parse() {
+    if (kind_ == Token::kEnd) fail("the expression is empty");
     disjunction();
     if (kind_ != Token::kEnd) fail(unexpected());
     return std::move(result_);
@@ -142,7 +152,8 @@ void ExpressionParser::advance() {
   }
   size_t end = next_ + 1;  // a whole character, not its first byte
   while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
-  fail(fmt::format("unexpected '{}'", text_.substr(next_, end - next_)));
+  const std::string_view found = text_.substr(next_, end - next_);
+  throw ExpressionError{fmt::format("unexpected '{}'", found), spelling_of(found), start_};
 }
 
 void ExpressionParser::read_number() {

@@ -62,11 +62,11 @@ TEST_CASE("and and or stop early") {
 
 TEST_CASE("what is wrong is located") {
   CHECK(complaint("1 +") == "3: the expression ends too early");
-  CHECK(complaint("") == "0: the expression ends too early");
+  CHECK(complaint("") == "0: the expression is empty");
   CHECK(complaint("1 2") == "2: unexpected '2'");
   CHECK(complaint("(1") == "2: ')' is missing");
   CHECK(complaint("(1]") == "2: unexpected ']'");
-  CHECK(complaint("2 * hads") == "4: unknown name 'hads' (did you mean 'heads'?)");
+  CHECK(complaint("2 * hads") == "4: unknown param or dimension 'hads' (did you mean 'heads'?)");
   CHECK(complaint("1 = 1") == "2: unexpected '=' ('==' compares)");
   CHECK(complaint("sqrt(1, 2)") == "0: 'sqrt' takes one number, found 2");
   CHECK(complaint("sqrt") == "4: '(' is missing");

@@ -196,6 +196,23 @@ std::string plain_message(std::string what) {
   return "malformed JSON: " + what;
 }
 
+// What people write that JSON doesn't have, at the start of `rest`.
+std::string foreign_syntax(std::string_view rest, bool after_value) {
+  if (rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with("#"))
+    return "JSON has no comments; a key \"doc\" holds text";
+  if (rest.starts_with("'")) return "strings and keys stand in double quotes";
+  for (const auto& [word, advice] : {std::pair("True", "JSON spells it true"),
+                                     {"False", "JSON spells it false"},
+                                     {"None", "JSON spells it null"},
+                                     {"NaN", "JSON has no such number"},
+                                     {"Infinity", "JSON has no such number"},
+                                     {"-Infinity", "JSON has no such number"},
+                                     {".", "a number starts with a digit"},
+                                     {"+", "a number has no leading '+'"}})
+    if (rest.starts_with(word)) return advice;
+  return after_value ? "something follows the end of the value" : "";
+}
+
 bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
   const std::string what = error.what();
   // The token to blame is the last one read; separators before it raised no event.
@@ -212,7 +229,12 @@ bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::d
     const size_t end = text_.find_first_not_of("+-.0123456789eE", at);
     return fail(at, fmt::format("the number {} is too large", text_.substr(at, end - at)));
   }
-  const std::string message = plain_message(what);
+  std::string message = plain_message(what);
+  if (skip_spaces(0) == text_.size()) return fail(at, "the file is empty");
+  const bool literal = message.find("invalid literal") != std::string::npos;
+  const std::string advice =
+      foreign_syntax(text_.substr(std::min(at, text_.size())), open_.empty() && end_ > 0);
+  if (literal && !advice.empty()) message = "malformed JSON: " + advice;
   const bool inside_string = message.find("invalid string") != std::string::npos;
   if (inside_string && message.find("missing closing quote") == std::string::npos && read > at) at = read - 1;
   return fail(at, message);

@@ -69,7 +69,7 @@ TEST_CASE("malformed texts are located") {
         "f.json:2:12: error: malformed JSON: unexpected '}', expected ']'");
   CHECK(complaint("[tru]") == "f.json:1:2: error: malformed JSON: invalid literal");
   CHECK(complaint("[1, 2") == "f.json:1:6: error: malformed JSON: unexpected end of input, expected ']'");
-  CHECK(complaint("") == "f.json:1:1: error: malformed JSON: unexpected end of input, expected a value");
+  CHECK(complaint("") == "f.json:1:1: error: the file is empty");
   CHECK(complaint("[1] 2") ==
         "f.json:1:5: error: malformed JSON: unexpected number literal, expected end of input");
   CHECK(complaint("[\"abc") == "f.json:1:2: error: malformed JSON: invalid string: missing closing quote");

@@ -69,7 +69,9 @@ Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
     int64_t size = 0;
     const char* end = value.text.data() + value.text.size();
     const auto [stop, error] = std::from_chars(value.text.data(), end, size);
-    if (error == std::errc() && stop == end)
+    if (error == std::errc::result_out_of_range && stop == end)
+      sink.error(form.at(value), fmt::format("the number {} is too large", value.text));
+    else if (error == std::errc() && stop == end)
       checker.add(std::string(name.text), size, form.at(name), form.at(value));
     else
       sink.error(form.at(value), fmt::format("the size of axis '{}' must be a whole number, found '{}'",
@@ -83,7 +85,12 @@ std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, Diagnosti
   RuleChecker checker(mesh, sink);
   for (const auto& [name, value] : form.parts()) {
     std::vector<LocatedName> axes;
-    for (const Piece& axis : split(value, "+")) axes.push_back({std::string(axis.text), form.at(axis)});
+    for (const Piece& axis : split(value, "+")) {
+      if (axis.text.empty())
+        sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis beside '+'", value.text));
+      else
+        axes.push_back({std::string(axis.text), form.at(axis)});
+    }
     checker.add(std::string(name.text), form.at(name), axes);
   }
   return std::move(checker).rules();

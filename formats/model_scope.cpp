@@ -134,8 +134,8 @@ void ModelScope::compute(size_t first) {
     const Expression::NameUse& use = uses[open.back().second++];
     const auto at = by_name_.find(use.name);
     if (at == by_name_.end()) {
-      fail(definition, fmt::format("unknown name '{}'", use.name), did_you_mean(use.name, lookup_.known),
-           use.offset);
+      fail(definition, fmt::format("unknown param or dimension '{}'", use.name),
+           did_you_mean(use.name, lookup_.known), use.offset);
       continue;
     }
     Definition& needed = definitions_[at->second];
