@@ -5,8 +5,9 @@
 // With the attribute `parts`, a dimension of size P, such an operation takes the parts
 // [floor(p*n/P), floor((p+1)*n/P)) of its dimension of size n by themselves, and a result has an element
 // along `parts` for each. These are the bounds of shards, too: a device that holds a shard of the one
-// dimension holds what belongs to the same shard of the other, so that both are one kPass factor. Example: n
-// = 5, P = 4 over p:2 is the rows 1,1|1,2 with the parts 0,1|2,3.
+// dimension holds what belongs to the same shard of the other, so that both are one kPass factor.
+// Example: 5 rows in 4 parts over p:2. The first device holds rows 0 and 1, which are parts 0 and 1, the
+// other one row 2, which is part 2, and rows 3 and 4, which are part 3.
 
 #include "core/op_def.h"
 

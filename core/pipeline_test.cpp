@@ -220,6 +220,19 @@ TEST_CASE("sums along a split dimension gather a total per part, the largest ele
   CHECK(collectives(ranking.compiled(kLine, {{"v", {0}}})) == "all_gather p 96");
 }
 
+TEST_CASE("sums along a dimension that many devices split take the same steps") {
+  const auto steps = [](int64_t devices, int64_t gathered) {
+    ModelUnderTest model;
+    const Dim v{"v", 1 << 20};
+    const TensorId x = model.input("x", {{"b", 8}, v});
+    model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
+    const Program program = model.compiled(Mesh({{"p", devices}}), {{"v", {0}}});
+    CHECK(collectives(program) == fmt::format("all_gather p {}", gathered));
+    return program.find("evaluate")->steps.size();
+  };
+  CHECK(steps(2, 16) == steps(4096, 32768));
+}
+
 TEST_CASE("sums along two dimensions split over meshes of different sizes are kept apart") {
   ModelUnderTest model;
   const TensorId x = model.input("x", {{"m", 512}, {"v", 512}});

@@ -17,9 +17,10 @@ Model read(const std::string& text, const std::vector<std::string>& sets = {}) {
 }
 
 // A model with the dimensions batch, io and hidden, an input x, and `rest`.
-std::string with(const std::string& rest) {
+std::string with(const std::string& rest, const std::string& more_dims = "") {
   return R"({"mtfc": 1, "params": {"lr": 0.1, "scale": "hidden ** -0.5"},
-             "dims": {"hidden": "io * 2 + 4", "batch": 4, "io": 6},
+             "dims": {)" +
+         more_dims + R"("hidden": "io * 2 + 4", "batch": 4, "io": 6},
              "inputs": {"x": {"dims": ["batch", "io"]}, "i": {"dims": ["batch"], "dtype": "i32"}}, )" +
          rest + "}";
 }
@@ -31,6 +32,28 @@ TensorType type_of(const Model& model, const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("random numbers, operations without operands and operations with several results") {
+  const Model model = read(with(R"("ops": [
+    {"out": "u", "op": "random_uniform", "dims": ["batch", "io"]},
+    {"out": "n", "op": "random_normal", "dims": ["io"], "dtype": "f64"},
+    {"out": "t", "op": "random_truncated_normal", "dims": []},
+    {"out": "r", "op": "range", "dim": "hidden"},
+    {"out": "d", "op": "dropout", "in": {"op": "add", "in": ["u", "x"]}, "rate": "lr * 2"},
+    {"out": ["values", "indices"], "op": "top_k", "in": "d", "dim": "io", "k": "batch", "to": "few"},
+    {"out": "h", "op": "one_hot", "in": "indices", "dim": "io"},
+    {"out": "s", "op": "cumsum", "in": "h", "dim": "io", "exclusive": true}],
+    "outputs": ["n", "t", "r", "values", "s"])",
+                                R"("few": "batch", )"));
+  CHECK(to_string(type_of(model, "u")) == "f32[batch=4, io=6]");
+  CHECK(to_string(type_of(model, "n")) == "f64[io=6]");
+  CHECK(to_string(type_of(model, "t")) == "f32[]");
+  CHECK(to_string(type_of(model, "r")) == "i32[hidden=16]");
+  CHECK(model.graph.producer(model.graph.find("d")).attributes.get<double>("rate") == doctest::Approx(0.2));
+  CHECK(to_string(type_of(model, "values")) == "f32[batch=4, few=4]");
+  CHECK(to_string(type_of(model, "indices")) == "i32[batch=4, few=4]");
+  CHECK(to_string(type_of(model, "s")) == "f32[batch=4, few=4, io=6]");
+}
 
 TEST_CASE("a whole model") {
   const Model model = read(with(R"(
