@@ -36,12 +36,13 @@ ScanPlan plan_scan(const KernelSite& site) {
   return plan;
 }
 
-/// `width` neighbouring sums in row `outer`, from `first` on. `totals`, of each part, may be absent.
-template <typename T>
-void scan(const ScanPlan& plan, const T* x, T* y, T* totals, int64_t outer, int64_t first, int64_t width) {
+/// Up to kWidth neighbouring sums in row `outer`, from `first` on. `totals`, of each part, may be absent.
+template <typename T, int64_t kWidth>
+void scan(const ScanPlan& plan, const T* x, T* y, T* totals, int64_t outer, int64_t first) {
+  const int64_t width = kWidth == 1 ? 1 : std::min(kWidth, plan.inner - first);
   using Sum = std::conditional_t<std::is_same_v<T, float>, double, T>;
   for (size_t part = 0; part + 1 < plan.bounds.size(); ++part) {
-    std::array<Sum, kLanes> sums{};
+    std::array<Sum, kWidth> sums{};
     const int64_t begin = plan.bounds[part], end = plan.bounds[part + 1];
     for (int64_t k = 0; k < end - begin; ++k) {
       const int64_t row = plan.reverse ? end - 1 - k : begin + k;
@@ -67,10 +68,10 @@ Kernel prepare(const KernelSite& site) {
     T* totals = run.results.size() > 1 ? reinterpret_cast<T*>(run.results[1]) : nullptr;
     const int64_t blocks = (plan.inner + kLanes - 1) / kLanes;
     parallel_ranges(plan.outer * blocks, elements, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kLanes;
-        scan(plan, x, y, totals, i / blocks, first, std::min(kLanes, plan.inner - first));
-      }
+      for (int64_t i = begin; i < end; ++i)
+        // One sum stays in a register.
+        plan.inner == 1 ? scan<T, 1>(plan, x, y, totals, i, 0)
+                        : scan<T, kLanes>(plan, x, y, totals, i / blocks, i % blocks * kLanes);
     });
     return elements;
   };
