@@ -36,7 +36,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
   const Dims dims = b.dims(node.operands[0]);
   const Dim dim = node.attributes.get<Dim>("dim"), parts = parts_dim(count);
-  // As many totals as elements: gathering those sends no more.
+  // With as many totals as elements, gathering the operand sends no more.
   if (count >= dim.size) return b.add(*node.op, node.operands, node.attributes);
   Attributes within = node.attributes;
   within.set("parts", parts);

@@ -69,7 +69,7 @@ std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t coun
   const TensorType x = b.type(node.operands[0]);
   const Dim dim = node.attributes.get<Dim>("dim"), to = node.attributes.get<Dim>("to");
   const int64_t found_bytes = size_of(x.dtype) + size_of(DType::kI32);
-  // Gathering the operand sends no more then. Below this bound every part holds enough elements.
+  // From here on gathering the operand sends no more. Below, every part holds enough elements.
   if (to.size * count * found_bytes >= dim.size * size_of(x.dtype))
     return b.add(*node.op, node.operands, node.attributes);
   const Dim parts = parts_dim(count), kept{fmt::format("kept@{}", to.size), to.size};
