@@ -217,7 +217,7 @@ TEST_CASE("a failed run exits with 1 and says why, on one rank and on several") 
   for (const std::string& layout : {std::string(""), std::string(" --mesh a:2 --layout batch:a")}) {
     const Outcome outcome = mtfc(bad_labels + layout);
     CHECK(outcome.code == 1);
-    CHECK(has(outcome.err, "index 10 at element"));
+    CHECK(has(outcome.err, "index 10 at [batch="));
     CHECK(has(outcome.err, "is out of range: 'classes' has 10"));
     CHECK(has(outcome.err, "/ops/2/in"));
   }

@@ -109,18 +109,21 @@ TEST_CASE("broken IDX files are refused with a reason") {
     CHECK(text.starts_with("run: " + path + ": "));
     return text.substr(std::min(text.size(), path.size() + 7));
   };
-  CHECK(refusal(folder.write("a", "")) == "not an IDX file");
+  CHECK(refusal(folder.write("a", "")) == "the file is empty");
   CHECK(refusal(folder.write("a", "PK\3\4")) == "not an IDX file");
   CHECK(refusal(folder.write("a", std::string("\0\0\x07\x01", 4))) == "IDX type 0x07 is not known");
   CHECK(refusal(folder.write("a", kIdx.substr(0, 9))) == "the IDX header is cut off");
-  CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == "the file is shorter than its IDX header says");
-  CHECK(refusal(folder.write("a", kIdx + "x")) == "the file is longer than its IDX header says");
-  CHECK(refusal(folder.write_gzip("a", kIdx.substr(0, 17))) ==
-        "the file is shorter than its IDX header says");
-  CHECK(refusal(folder.write_gzip("a", kIdx + "x")) == "the file is longer than its IDX header says");
+  const std::string promise = "the IDX header promises 6 bytes of elements, the file has ";
+  CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == promise + "5");
+  CHECK(refusal(folder.write("a", kIdx + "x")) == promise + "7");
+  CHECK(refusal(folder.write_gzip("a", kIdx.substr(0, 17))) == promise + "5");
+  CHECK(refusal(folder.write_gzip("a", kIdx + "x")) == promise + "more");
   const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
-  CHECK(refusal(folder.write("a", huge)) == "the file is shorter than its IDX header says");
-  CHECK(refusal(folder.write_gzip("a", huge)) == "the file is shorter than its IDX header says");
+  CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are absurd");
+  const std::string large("\0\0\x08\x02\x01\0\0\0\x01\0\0\0", 12);  // 2^48
+  CHECK(refusal(folder.write("a", large)) ==
+        "the IDX header promises 281474976710656 bytes of elements, the file has 0");
+  CHECK(refusal(folder.write_gzip("a", large)).ends_with(" at most"));
   const std::string good = contents(folder.write_gzip("g", kIdx));
   CHECK(refusal(folder.write("a", good.substr(0, good.size() - 9))).starts_with("broken gzip data"));
   std::string wrong = good;

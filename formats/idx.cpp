@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -60,14 +61,19 @@ StoredArray read_header(const ByteSource& read, const std::string& file) {
   return array;
 }
 
-// Bytes of all elements, at most `most`.
-size_t promised_bytes(const StoredArray& array, size_t most) {
+// Bytes of all elements.
+size_t promised_bytes(const StoredArray& array) {
   if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return 0;
   int64_t bytes = size_of(array.type);
   for (const int64_t size : array.shape)
-    if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > static_cast<int64_t>(most))
-      throw RunError(array.file + ": the file is shorter than its IDX header says");
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      throw RunError(array.file + ": the IDX header's sizes are absurd");
   return static_cast<size_t>(bytes);
+}
+
+[[noreturn]] void wrong_length(const std::string& file, size_t promised, const std::string& found) {
+  throw RunError(fmt::format("{}: the IDX header promises {} bytes of elements, the file has {}", file,
+                             promised, found));
 }
 
 StoredArray read_plain(const std::shared_ptr<const MappedFile>& file, const std::string& path) {
@@ -81,9 +87,8 @@ StoredArray read_plain(const std::shared_ptr<const MappedFile>& file, const std:
         return count;
       },
       path);
-  const size_t promised = promised_bytes(array, bytes.size() - at);
-  if (promised > bytes.size() - at) throw RunError(path + ": the file is shorter than its IDX header says");
-  if (promised < bytes.size() - at) throw RunError(path + ": the file is longer than its IDX header says");
+  const size_t promised = promised_bytes(array), found = bytes.size() - at;
+  if (promised != found) wrong_length(path, promised, std::to_string(found));
   array.data = bytes.data() + at;
   array.owner = file;
   return array;
@@ -110,9 +115,9 @@ class GzipReader {
     return done;
   }
   /// Reads on to the end of the file, where its checksum is verified.
-  void expect_end() {
+  void expect_end(size_t promised) {
     std::byte more;
-    if (read(&more, 1) != 0) throw RunError(path_ + ": the file is longer than its IDX header says");
+    if (read(&more, 1) != 0) wrong_length(path_, promised, "more");
     int code = Z_OK;
     gzerror(file_, &code);
     if (code != Z_OK && code != Z_STREAM_END) fail();
@@ -122,8 +127,10 @@ class GzipReader {
   [[noreturn]] void fail() {
     int code = Z_OK;
     const char* message = gzerror(file_, &code);
-    throw RunError(
-        fmt::format("{}: broken gzip data ({})", path_, code == Z_BUF_ERROR ? "cut off" : message));
+    // zlib's own message repeats the file's name.
+    std::string_view reason = code == Z_BUF_ERROR ? "cut off" : message;
+    if (reason.starts_with(path_ + ": ")) reason.remove_prefix(path_.size() + 2);
+    throw RunError(fmt::format("{}: broken gzip data ({})", path_, reason));
   }
   std::string path_;
   gzFile file_;
@@ -132,11 +139,12 @@ class GzipReader {
 StoredArray read_compressed(const MappedFile& file, const std::string& path) {
   GzipReader gzip(path);
   StoredArray array = read_header([&](std::byte* to, size_t count) { return gzip.read(to, count); }, path);
-  const size_t promised = promised_bytes(array, file.bytes().size() * kMostExpansion);
+  const size_t promised = promised_bytes(array), most = file.bytes().size() * kMostExpansion;
+  if (promised > most) wrong_length(path, promised, fmt::format("{} at most", most));
   const auto data = std::make_shared<std::vector<std::byte>>(promised);
-  if (gzip.read(data->data(), promised) != promised)
-    throw RunError(path + ": the file is shorter than its IDX header says");
-  gzip.expect_end();
+  const size_t found = gzip.read(data->data(), promised);
+  if (found != promised) wrong_length(path, promised, std::to_string(found));
+  gzip.expect_end(promised);
   array.data = data->data();
   array.owner = data;
   return array;
@@ -147,6 +155,7 @@ StoredArray read_compressed(const MappedFile& file, const std::string& path) {
 StoredArray read_idx(const std::string& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const std::span<const std::byte> bytes = file->bytes();
+  if (bytes.empty()) throw RunError(path + ": the file is empty");
   const bool compressed = bytes.size() >= 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
   return compressed ? read_compressed(*file, path) : read_plain(file, path);
 }

@@ -128,6 +128,7 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
 // The header's text and the offset of the elements.
 std::pair<std::string_view, size_t> locate_header(std::span<const std::byte> bytes, const std::string& file) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.empty()) throw RunError(file + ": the file is empty");
   if (!text.starts_with(kMagic)) throw RunError(file + ": not a .npy file");
   const auto byte = [&](size_t at) { return std::to_integer<size_t>(bytes[at]); };
   if (bytes.size() < 10) throw RunError(file + ": the .npy header is cut off");

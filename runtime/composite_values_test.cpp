@@ -92,7 +92,7 @@ TEST_CASE("layer_norm and rms_norm have their values") {
 TEST_CASE("a label out of range is an error of the gather") {
   const HostTensor labels = tensor_of({DType::kI32, dims_of("batch=2")}, {1, 3});
   CHECK_THROWS_WITH_AS(composite("softmax_cross_entropy", {logits(DType::kF32), labels}),
-                       "index 3 at element 1 is out of range: 'classes' has 3", RunError);
+                       "index 3 at [batch=1] is out of range: 'classes' has 3", RunError);
 }
 
 TEST_CASE("argmax and its split rule take the lowest index, and the first not-a-number") {

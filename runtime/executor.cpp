@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "runtime/index_check.h"
 #include "runtime/kernel.h"
 #include "runtime/transfer.h"
 
@@ -31,16 +32,6 @@ bool can_be_infinite(const Value& value) {
                      });
 }
 
-// `[3, 17]`: where the local element `index` is in the global tensor.
-std::string global_position(const Box& box, int64_t index) {
-  std::vector<int64_t> at(box.size());
-  for (size_t i = box.size(); i-- > 0;) {
-    at[i] = box[i].begin + index % box[i].size();
-    index /= box[i].size();
-  }
-  return fmt::format("[{}]", fmt::join(at, ", "));
-}
-
 template <typename T>
 int64_t first_not_finite(const std::byte* data, int64_t count) {
   const T* values = reinterpret_cast<const T*>(data);
@@ -58,17 +49,27 @@ void require_finite(const Value& value, const LocalPart& part) {
   if (index == count) return;
   const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
                             : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
-  throw RunError(fmt::format("'{}' has the value {} at {}", value.name,
+  throw RunError(fmt::format("'{}' has the value {}{}", value.name,
                              std::isnan(found) ? "nan" : (found < 0 ? "-inf" : "inf"),
-                             global_position(part.box, index)));
+                             place_text({part.type, part.box}, index)));
 }
 
-// `train, step 12: /ops/3 (gather 'h'): ` before the message, without what is unknown.
+// `message (on device rows=1,cols=0)`, where there are several.
+std::string on_device(const std::string& message, const Mesh& mesh, const Coordinates& at) {
+  if (mesh.devices() == 1) return message;
+  std::string device;
+  for (size_t i = 0; i < at.size(); ++i)
+    device += fmt::format("{}{}={}", i == 0 ? "" : ",", mesh.axes()[i].name, at[i]);
+  return fmt::format("{} (on device {})", message, device);
+}
+
+// `train, step 12: /ops/3 (gather 'h'): ` before the message, without what is unknown. Steps count
+// from 1, as in the metrics.
 std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
                     const std::string& message) {
   const std::string operation =
       step.kind == StepKind::kKernel ? std::string(step.op->signature.name) + " " : "";
-  return fmt::format("{}, step {}: {}{}'{}'{}: {}", entry.name, train_step,
+  return fmt::format("{}, step {}: {}{}'{}'{}: {}", entry.name, train_step + 1,
                      step.source.empty() ? "" : step.source + " (", operation, step.name,
                      step.source.empty() ? "" : ")", message);
 }
@@ -193,10 +194,14 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
 
 void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
   PreparedStep& ready = prepared.steps[index][device];
-  ready.flops = ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step});
-  if (!options_.check_finite) return;
-  for (const ValueId value : prepared.entry.steps[index].outputs)
-    require_finite(prepared.entry.values[static_cast<size_t>(value)], part(prepared.entry, value, device));
+  try {
+    ready.flops = ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step});
+    if (!options_.check_finite) return;
+    for (const ValueId value : prepared.entry.steps[index].outputs)
+      require_finite(prepared.entry.values[static_cast<size_t>(value)], part(prepared.entry, value, device));
+  } catch (const RunError& error) {
+    throw RunError(on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
+  }
 }
 
 LocalPart Executor::part(const EntryPoint& entry, ValueId value, size_t device) const {

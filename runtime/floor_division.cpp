@@ -1,7 +1,5 @@
 #include "runtime/floor_division.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "runtime/index_check.h"
@@ -14,8 +12,7 @@ void refuse_zeros(const LocalTensor& divisors, const std::byte* data) {
     const I* values = reinterpret_cast<const I*>(data);
     return static_cast<int64_t>(std::find(values, values + count, I{}) - values);
   });
-  if (zero < count)
-    throw RunError(fmt::format("the divisor is 0 at element {}", global_index(divisors, zero)));
+  if (zero < count) throw RunError("the divisor is 0" + place_text(divisors, zero));
 }
 
 }  // namespace mtfc

@@ -17,6 +17,18 @@ int64_t global_index(const LocalTensor& tensor, int64_t local) {
   return index + NestCursor(nest, nest.loops(), local).offset(0);
 }
 
+std::string place_text(const LocalTensor& tensor, int64_t local) {
+  int64_t index = global_index(tensor, local);
+  Dims at = tensor.type.dims;
+  if (at.empty()) return "";
+  for (size_t i = at.size(); i-- > 0;) {
+    const int64_t size = at[i].size;
+    at[i].size = index % size;
+    index /= size;
+  }
+  return " at [" + to_string(at) + "]";
+}
+
 namespace {
 
 template <typename I>
@@ -25,8 +37,8 @@ bool check(const IndexCheck& check, const std::byte* data) {
   const int64_t count = check.indices.elements();
   for (int64_t i = 0; i < count; ++i)
     if (values[i] < 0 || values[i] >= check.dim.size)
-      throw RunError(fmt::format("index {} at element {} is out of range: '{}' has {}", values[i],
-                                 global_index(check.indices, i), check.dim.name, check.dim.size));
+      throw RunError(fmt::format("index {}{} is out of range: '{}' has {}", values[i],
+                                 place_text(check.indices, i), check.dim.name, check.dim.size));
   return true;
 }
 

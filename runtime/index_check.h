@@ -2,6 +2,7 @@
 // Indices that arrive at run time: read, and checked before anything is done with them.
 
 #include <cstdint>
+#include <string>
 
 #include "core/shape.h"
 #include "runtime/kernel.h"
@@ -11,13 +12,16 @@ namespace mtfc {
 /// Where element `local` of a device's part is in the global tensor.
 int64_t global_index(const LocalTensor& tensor, int64_t local);
 
+/// ` at [batch=3, length=1]`: that place by dimensions, for messages; "" for a scalar.
+std::string place_text(const LocalTensor& tensor, int64_t local);
+
 /// The indices of gather and scatter_add.
 struct IndexCheck {
   Dim dim;  // indexed; all of it, not a device's part
   LocalTensor indices;
 
-  /// Throws RunError where one of the indices is outside [0, dim.size). Elements are counted in the global
-  /// tensor.
+  /// Throws RunError where one of the indices is outside [0, dim.size). The place named is in the
+  /// global tensor.
   void run(const std::byte* data) const;
 };
 

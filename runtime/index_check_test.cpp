@@ -34,16 +34,16 @@ TEST_CASE("an index out of range is named with its place in the global tensor") 
   HostTensor indices(TensorType{kI32, dims_of("batch=5 length=2")});
   set_element(indices, 7, 12);
   KernelCall call{.op = "gather", .attributes = {{"dim", dim_of("vocab=7")}}, .operands = {table, indices}};
-  CHECK(error_of(call) == "index 12 at element 7 is out of range: 'vocab' has 7");
+  CHECK(error_of(call) == "index 12 at [batch=3, length=1] is out of range: 'vocab' has 7");
   call.operand_boxes = {{{0, 3}, {0, 3}}, {{2, 5}, {0, 2}}};
   call.result_box = Box{{2, 5}, {0, 2}, {0, 3}};
-  CHECK(error_of(call) == "index 12 at element 7 is out of range: 'vocab' has 7");
+  CHECK(error_of(call) == "index 12 at [batch=3, length=1] is out of range: 'vocab' has 7");
   set_element(call.operands[1], 7, -1);
-  CHECK(error_of(call) == "index -1 at element 7 is out of range: 'vocab' has 7");
+  CHECK(error_of(call) == "index -1 at [batch=3, length=1] is out of range: 'vocab' has 7");
   const HostTensor updates = example_tensor(normal("batch=5 length=2"), 0);
   CHECK(error_of(
             {.op = "scatter_add", .attributes = call.attributes, .operands = {updates, call.operands[1]}}) ==
-        "index -1 at element 7 is out of range: 'vocab' has 7");
+        "index -1 at [batch=3, length=1] is out of range: 'vocab' has 7");
 }
 
 TEST_CASE("one_hot refuses an index out of range, and a device sets what falls into its part") {
