@@ -1,0 +1,18 @@
+#pragma once
+// For tests: the models and layouts that mutants are made from. New operations, models and cases come by
+// themselves.
+
+#include <string>
+#include <vector>
+
+namespace mtfc {
+
+/// Those of models/ and testdata/, right and wrong.
+std::vector<std::string> bundled_models();
+/// Layout files of models/ and testdata/.
+std::vector<std::string> seed_layouts();
+
+/// The models of the registry: an example as inputs and one operation, and where it can be, its gradient.
+std::vector<std::string> example_models();
+
+}  // namespace mtfc
