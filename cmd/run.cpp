@@ -280,10 +280,12 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--evaluate", options.evaluate,
                "forward only, over the whole of a finite source; means of the outputs");
   app.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
-  one_each(app.add_option("--input", options.inputs,
-                          "data for an input: FILE.npy, idx:FILE[.gz], random:normal, random:uniform, "
-                          "random:int,lo=A,hi=B; then ,rows=A:B and ,scale=X"),
-           "NAME=SPEC");
+  one_each(
+      app.add_option("--input", options.inputs,
+                     "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+                     "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
+                     "text and tokens, ,shift=N and ,split=train|valid"),
+      "NAME=SPEC");
   one_each(app.add_option("--valid", options.valid, "evaluate over this source too"), "NAME=SPEC");
   app.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
       ->check(CLI::PositiveNumber)

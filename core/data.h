@@ -29,15 +29,23 @@ struct StoredArray {
 enum class RandomKind { kNormal, kUniform, kInteger };
 struct RandomSource {
   RandomKind kind = RandomKind::kNormal;
-  double low = 0;   // of kUniform and kInteger: values in [low, high)
+  double low = 0;  // of kUniform and kInteger: values in [low, high)
   double high = 1;
+};
+
+/// Tokens in the order of a text, read in windows of an input's shape. Inputs over one text take windows that
+/// start at the same token, and `shift` tokens later.
+struct TokenSource {
+  StoredArray tokens;  // of one dimension: the part of the file that is used
+  int64_t first = 0;   // where that part begins in the file, in tokens
+  int64_t shift = 0;
 };
 
 /// What feeds one input, as after `--input NAME=`.
 struct InputData {
   std::string input;
   std::string spec;  // as it was given, for messages
-  std::variant<StoredArray, RandomSource> source;
+  std::variant<StoredArray, RandomSource, TokenSource> source;
   std::optional<std::pair<int64_t, int64_t>> rows;  // a part [first, second) of the array's first dimension
   double scale = 1;                                 // values are multiplied by it
 };

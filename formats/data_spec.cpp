@@ -10,11 +10,18 @@
 #include "core/suggest.h"
 #include "formats/idx.h"
 #include "formats/npy.h"
+#include "formats/token_file.h"
 
 namespace mtfc {
 namespace {
 
-constexpr const char* kForms = "FILE.npy, idx:FILE, random:normal, random:uniform or random:int,hi=N";
+constexpr const char* kForms =
+    "FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform or random:int,hi=N";
+
+// One token of so many, the last ones, is held out by `split`.
+constexpr int64_t kValidShare = 10;
+
+using Rows = std::pair<int64_t, int64_t>;
 
 struct Option {
   std::string key;
@@ -39,9 +46,11 @@ class SpecReader {
   const std::string* find(std::string_view key) const;
   Number number(const std::string& key, const std::string& text) const;
   double real(const std::string& key, double fallback) const;
-  int64_t row(const std::string& text, int64_t fallback) const;
+  int64_t count(const std::string& key, const std::string& text, int64_t fallback) const;
+  Rows rows(int64_t available, const std::string& file, const std::string& unit) const;
   void read_array(InputData& data, StoredArray array) const;
   RandomSource random(const std::string& kind) const;
+  TokenSource tokens(const std::string& file, bool text) const;
 
   const std::string& input_;
   const std::string& spec_;
@@ -108,26 +117,61 @@ double SpecReader::real(const std::string& key, double fallback) const {
   return text ? to_double(number(key, *text)) : fallback;
 }
 
-int64_t SpecReader::row(const std::string& text, int64_t fallback) const {
+int64_t SpecReader::count(const std::string& key, const std::string& text, int64_t fallback) const {
   if (text.empty()) return fallback;
-  const auto value = to_integer(number("rows", text));
-  if (!value || *value < 0) fail(fmt::format("rows: '{}' is no row number", text));
+  const auto value = to_integer(number(key, text));
+  if (!value || *value < 0)
+    fail(fmt::format("{}: '{}' is no {}", key, text, key == "rows" ? "row number" : "number of tokens"));
   return *value;
 }
 
+// What `,rows=A:B` leaves of `available` rows.
+Rows SpecReader::rows(int64_t available, const std::string& file, const std::string& unit) const {
+  const std::string* text = find("rows");
+  if (!text) return {0, available};
+  const size_t colon = text->find(':');
+  if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *text));
+  const int64_t first = count("rows", text->substr(0, colon), 0);
+  const int64_t last = count("rows", text->substr(colon + 1), available);
+  if (first >= last) fail(fmt::format("rows={} are no rows", *text));
+  if (last > available) fail(fmt::format("rows={}, but {} has {} {}", *text, file, available, unit));
+  return {first, last};
+}
+
 void SpecReader::read_array(InputData& data, StoredArray array) const {
-  const std::string* rows = find("rows");
-  if (rows) {
-    const size_t colon = rows->find(':');
-    if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *rows));
+  if (find("rows")) {
     if (array.shape.empty()) fail("'rows' of an array without dimensions");
-    const int64_t available = array.shape[0];
-    const int64_t first = row(rows->substr(0, colon), 0), last = row(rows->substr(colon + 1), available);
-    if (first >= last) fail(fmt::format("rows={} are no rows", *rows));
-    if (last > available) fail(fmt::format("rows={}, but {} has {} rows", *rows, array.file, available));
-    data.rows = {first, last};
+    data.rows = rows(array.shape[0], array.file, "rows");
   }
   data.source = std::move(array);
+}
+
+// Rows are tokens here; a split is taken of what they leave.
+TokenSource SpecReader::tokens(const std::string& file, bool text) const {
+  std::vector<std::string> known = {"shift", "split", "rows", "scale"};
+  if (!text) known.insert(known.begin(), "width");
+  check_options(known);
+  if (file.empty()) fail("the name of the file is missing");
+  TokenSource source;
+  if (const std::string* shift = find("shift")) source.shift = count("shift", *shift, 0);
+  const std::string* split = find("split");
+  if (split && *split != "train" && *split != "valid") {
+    const std::string near = did_you_mean(*split, {"train", "valid"});
+    fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
+  }
+  StoredType type = text ? StoredType::kU8 : StoredType::kU16;
+  if (const std::string* width = find("width")) {
+    if (*width != "2" && *width != "4")
+      fail(fmt::format("'{}' is no width of a token", *width), "2 or 4 bytes");
+    if (*width == "4") type = StoredType::kU32;
+  }
+  source.tokens = read_tokens(file, type);
+  auto [first, last] = rows(source.tokens.shape[0], file, text ? "bytes" : "tokens");
+  if (split) (*split == "train" ? last : first) = last - (last - first) / kValidShare;
+  source.first = first;
+  source.tokens.shape = {last - first};
+  source.tokens.data += first * size_of(type);
+  return source;
 }
 
 RandomSource SpecReader::random(const std::string& kind) const {
@@ -163,7 +207,7 @@ InputData SpecReader::read() {
   if (prefix == "random") {
     data.source = random(rest);
   } else if (prefix == "text" || prefix == "tokens") {
-    fail(fmt::format("a source '{}:' is not supported by this version of mtfc", prefix));
+    data.source = tokens(rest, prefix == "text");
   } else if (prefix == "idx" || source_.ends_with(".npy")) {
     check_options({"rows", "scale"});
     if (rest.empty()) fail("the name of the file is missing");

@@ -1,8 +1,11 @@
 #pragma once
 // The sources of data of `--input NAME=SPEC` and of a model's `data`:
-//   FILE.npy   idx:FILE[.gz]   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=
-// then, for files, `,rows=A:B` (either end may be left out) and, for any, `,scale=X`. Numbers may be
-// expressions.
+//   FILE.npy   idx:FILE[.gz]   text:FILE   tokens:FILE[,width=2|4]
+//   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=
+// then, for files, `,rows=A:B` (either end may be left out; a row of a text is one token), for text and
+// tokens
+// `,shift=N` and `,split=train|valid` (the first nine tenths of the tokens, or the rest), and, for any,
+// `,scale=X`. Numbers may be expressions.
 
 #include <string>
 

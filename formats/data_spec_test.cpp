@@ -132,14 +132,68 @@ TEST_CASE("broken IDX files are refused with a reason") {
   CHECK(complaint("idx:/nonexistent") == "run: /nonexistent: No such file or directory");
 }
 
+TEST_CASE("tokens of text and of integers") {
+  const ScratchFolder folder;
+  const auto tokens = [](const std::string& spec) { return std::get<TokenSource>(read(spec).source); };
+  const std::string text = folder.write("t,1.txt", "abcdefghijklmnopqrstuvwxyz");
+  const TokenSource whole = tokens("text:" + text + ",shift=vocab/50");
+  CHECK(whole.tokens.shape == std::vector<int64_t>{26});
+  CHECK(whole.tokens.type == StoredType::kU8);
+  CHECK(whole.shift == 2);
+  // The last tenth, rounded down, is held out; both parts together are the text.
+  const TokenSource train = tokens("text:" + text + ",split=train"),
+                    valid = tokens("text:" + text + ",split=valid");
+  CHECK(train.first == 0);
+  CHECK(train.tokens.shape[0] == 24);
+  CHECK(valid.first == 24);
+  CHECK(valid.tokens.shape[0] == 2);
+  CHECK(static_cast<char>(valid.tokens.data[0]) == 'y');
+  const TokenSource part = tokens("text:" + text + ",rows=3:23,split=valid");
+  CHECK(part.first == 21);
+  CHECK(part.tokens.shape[0] == 2);
+  CHECK(static_cast<char>(part.tokens.data[1]) == 'w');
+  CHECK(tokens("text:" + text + ",rows=0:9,split=valid").tokens.shape[0] == 0);
+  CHECK(complaint("text:" + text + ",rows=3:27").ends_with("has 26 bytes"));
+  const std::string wide = folder.write("wide", std::string("\1\0\2\0\3\0\4\0", 8));
+  CHECK(tokens("tokens:" + wide).tokens.type == StoredType::kU16);
+  const TokenSource two = tokens("tokens:" + wide + ",width=2,rows=1:");
+  CHECK(two.tokens.shape[0] == 3);
+  CHECK(two.tokens.data[0] == std::byte{2});
+  CHECK(tokens("tokens:" + wide + ",width=4").tokens.shape[0] == 2);
+}
+
+TEST_CASE("broken files of tokens are refused with a reason") {
+  const ScratchFolder folder;
+  const std::string odd = folder.write("odd", "abcdef");
+  CHECK(complaint("tokens:" + odd + ",width=4") ==
+        "run: " + odd + ": 6 bytes are no whole number of tokens of 4 bytes");
+  CHECK(complaint("tokens:" + odd) == "");
+  const std::string empty = folder.write("empty", "");
+  CHECK(complaint("text:" + empty) == "run: " + empty + ": the file is empty");
+  CHECK(complaint("text:/nonexistent") == "run: /nonexistent: No such file or directory");
+  CHECK(complaint("text:/tmp") == "run: /tmp: not a regular file");
+}
+
 TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("randm:normal") ==
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
   CHECK(complaint("x.csv") ==
         "--input: error: x=x.csv: unknown source 'x.csv' "
-        "(expected FILE.npy, idx:FILE, random:normal, random:uniform or random:int,hi=N)");
-  CHECK(complaint("text:a.txt") ==
-        "--input: error: x=text:a.txt: a source 'text:' is not supported by this version of mtfc");
+        "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform or "
+        "random:int,hi=N)");
+  CHECK(complaint("text:a,shift=-1") ==
+        "--input: error: x=text:a,shift=-1: shift: '-1' is no number of tokens");
+  CHECK(complaint("text:a,split=test") ==
+        "--input: error: x=text:a,split=test: unknown split 'test' (splits are train and valid)");
+  CHECK(complaint("text:a,split=vald") ==
+        "--input: error: x=text:a,split=vald: unknown split 'vald' (did you mean 'valid'?)");
+  CHECK(complaint("text:a,width=2") ==
+        "--input: error: x=text:a,width=2: 'width' is no option of this source (options are shift, split, "
+        "rows, "
+        "scale)");
+  CHECK(complaint("tokens:a,width=8") ==
+        "--input: error: x=tokens:a,width=8: '8' is no width of a token (2 or 4 bytes)");
+  CHECK(complaint("text:") == "--input: error: x=text:: the name of the file is missing");
   CHECK(complaint("random:int") ==
         "--input: error: x=random:int: random:int needs 'hi' (numbers come out below it)");
   CHECK(complaint("random:int,hi=vocb") ==

@@ -13,14 +13,6 @@
 namespace mtfc {
 namespace {
 
-// The finalizer of splitmix64: a counter-based generator, so that any element can be drawn alone.
-uint64_t mixed(uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 // In (0, 1), from the upper bits.
 double unit(uint64_t bits) {
   return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
@@ -75,22 +67,9 @@ Box whole(const Dims& dims) {
 
 }  // namespace
 
-int64_t RowOrder::at(int64_t rows, int64_t position) {
-  Epochs& epochs = by_rows_[rows];
-  const int64_t epoch = position / rows;
-  const size_t slot = static_cast<size_t>(epoch % 2);
-  if (epochs.number[slot] != epoch) {
-    epochs.number[slot] = epoch;
-    std::vector<int64_t>& order = epochs.order[slot];
-    order.resize(static_cast<size_t>(rows));
-    std::iota(order.begin(), order.end(), 0);
-    const uint64_t key = mixed(mixed(seed_) + static_cast<uint64_t>(epoch));
-    for (uint64_t i = order.size(); i > 1; --i) {
-      const auto j = static_cast<uint64_t>(unit(mixed(key ^ mixed(i))) * static_cast<double>(i));
-      std::swap(order[i - 1], order[std::min(j, i - 1)]);
-    }
-  }
-  return epochs.order[slot][static_cast<size_t>(position % rows)];
+const StoredArray* Feed::Source::array() const {
+  const auto* tokens = std::get_if<TokenSource>(&data.source);
+  return tokens ? &tokens->tokens : std::get_if<StoredArray>(&data.source);
 }
 
 Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed)
@@ -104,22 +83,25 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
                       fmt::format("give it with --input {}=…", binding.name));
     add(executor, entry, binding, *found);
   }
+  for (Source& source : sources_)
+    if (std::holds_alternative<TokenSource>(source.data.source)) place_windows(source);
 }
 
 void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {
-  Source source{std::move(data), entry.values[static_cast<size_t>(binding.value)].type, {}, 0, 0, 1};
+  Source source{std::move(data), entry.values[static_cast<size_t>(binding.value)].type, {}, 0, {}, {}};
   for (size_t device = 0; device < executor.devices(); ++device)
     source.slices.push_back({executor.part(entry, binding.value, device), {}});
   if (std::holds_alternative<StoredArray>(source.data.source)) {
     place_array(source);
-  } else {
+  } else if (std::holds_alternative<RandomSource>(source.data.source)) {
     const bool fraction = std::get<RandomSource>(source.data.source).kind != RandomKind::kInteger;
     if (fraction && !is_float(source.type.dtype))
       throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
                                  source.data.input, to_string(source.type.dtype)));
   }
   // What is iterated over is placed row by row, everything else as a whole.
-  const size_t from = source.rows > 0 ? 1 : 0;
+  const bool windows = std::holds_alternative<TokenSource>(source.data.source);
+  const size_t from = (windows && !source.type.dims.empty()) || source.training.rows > 0 ? 1 : 0;
   const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
   for (Slice& slice : source.slices) {
     const Box box(slice.part.box.begin() + static_cast<std::ptrdiff_t>(from), slice.part.box.end());
@@ -137,10 +119,11 @@ void Feed::place_array(Source& source) {
     if (shape.empty() || begin < 0 || begin > end || end > shape[0])
       throw RunError(fmt::format("{}: rows {}:{} are not in an array of shape {}", array.file, begin, end,
                                  shape_text(shape)));
-    source.first_row = begin;
     shape[0] = end - begin;
   }
-  for (size_t i = 1; i < shape.size(); ++i) source.row_elements *= shape[i];
+  int64_t row_elements = 1;
+  for (size_t i = 1; i < shape.size(); ++i) row_elements *= shape[i];
+  if (source.data.rows) source.first = source.data.rows->first * row_elements;
   const std::vector<int64_t> wanted = shape_of(source.type.dims);
   if (shape == wanted) return;
   if (shape.size() != wanted.size() || shape.empty() ||
@@ -149,7 +132,36 @@ void Feed::place_array(Source& source) {
   if (shape[0] < wanted[0])
     throw RunError(fmt::format("{}: {} rows are too few for the input '{}', which takes {} at a time",
                                array.file, shape[0], source.data.input, wanted[0]));
-  source.rows = shape[0];
+  source.training = source.evaluation = {shape[0], row_elements};
+}
+
+void Feed::place_windows(Source& source) const {
+  const auto& text = std::get<TokenSource>(source.data.source);
+  const StoredArray& tokens = text.tokens;
+  require_convertible(tokens, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
+  int64_t longest = 0;
+  const Source* farthest = nullptr;
+  const auto reach = [](const Source& other) {
+    return other.window() + std::get<TokenSource>(other.data.source).shift;
+  };
+  for (const Source& other : sources_) {
+    const auto* shared = std::get_if<TokenSource>(&other.data.source);
+    if (!shared || shared->tokens.file != tokens.file) continue;
+    if (shared->first != text.first || shared->tokens.shape != tokens.shape ||
+        shared->tokens.type != tokens.type)
+      throw UserError(fmt::format("the inputs '{}' and '{}' read different parts of {}", source.data.input,
+                                  other.data.input, tokens.file),
+                      "give both the same rows, split and width: their windows start at the same tokens");
+    longest = std::max(longest, other.window());
+    if (!farthest || reach(other) > reach(*farthest)) farthest = &other;
+  }
+  const int64_t left = tokens.shape[0] - reach(*farthest);
+  if (left < 0)
+    throw RunError(fmt::format("{}: {} tokens are too few for the input '{}', whose windows reach over {}",
+                               farthest->data.spec, tokens.shape[0], farthest->data.input, reach(*farthest)));
+  source.first = text.shift;
+  source.training = {left + 1, 1};
+  source.evaluation = {left / longest + 1, longest};
 }
 
 void Feed::fill_training(int64_t step) {
@@ -162,18 +174,18 @@ void Feed::fill_evaluation(int64_t batch) {
 
 void Feed::fill(const Source& source, int64_t step, bool training) {
   const DType dtype = source.type.dtype;
-  const StoredArray* array = std::get_if<StoredArray>(&source.data.source);
+  const StoredArray* array = source.array();
   const uint64_t key = mixed(mixed(mixed(seed_) + 2 * static_cast<uint64_t>(step) + (training ? 0 : 1)) ^
                              hash_bytes(source.data.input));
   for (const Slice& slice : source.slices) {
-    if (source.rows > 0) {
+    if (source.training.rows > 0) {
       fill_rows(source, slice, step, training);
       continue;
     }
     for (const Run& run : slice.runs) {
       if (array)
-        copy_stored(*array, source.first_row * source.row_elements + run.from, run.length, source.data.scale,
-                    dtype, slice.part.data + run.to * size_of(dtype));
+        copy_stored(*array, source.first + run.from, run.length, source.data.scale, dtype,
+                    slice.part.data + run.to * size_of(dtype));
       else
         fill_random(std::get<RandomSource>(source.data.source), key, source.data.scale, dtype, run,
                     slice.part.data);
@@ -182,16 +194,15 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
 }
 
 void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, bool training) {
-  const StoredArray& array = std::get<StoredArray>(source.data.source);
   const int64_t size = size_of(source.type.dtype);
-  const Interval held = slice.part.box[0];
+  const Walk& walk = training ? source.training : source.evaluation;
+  const Interval held = slice.part.box.empty() ? Interval{0, 1} : slice.part.box[0];
   std::byte* to = slice.part.data;
   for (int64_t i = held.begin; i < held.end; ++i) {
     const int64_t position = step * source.batch() + i;
-    const int64_t row =
-        source.first_row + (training ? order_.at(source.rows, position) : position % source.rows);
+    const int64_t row = training ? order_.at(walk.rows, position) : position % walk.rows;
     for (const Run& run : slice.runs)
-      copy_stored(array, row * source.row_elements + run.from, run.length, source.data.scale,
+      copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
                   source.type.dtype, to + run.to * size);
     to += slice.part.elements() / held.size() * size;
   }
@@ -200,7 +211,8 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
 std::optional<int64_t> Feed::evaluation_batches() const {
   std::optional<int64_t> batches;
   for (const Source& source : sources_)
-    if (source.rows > 0) batches = std::min(batches.value_or(INT64_MAX), source.rows / source.batch());
+    if (source.evaluation.rows > 0)
+      batches = std::min(batches.value_or(INT64_MAX), source.evaluation.rows / source.batch());
   return batches;
 }
 
@@ -208,13 +220,13 @@ int64_t Feed::rows_left_out() const {
   int64_t left = 0;
   const int64_t batches = evaluation_batches().value_or(0);
   for (const Source& source : sources_)
-    if (source.rows > 0) left = std::max(left, source.rows - batches * source.batch());
+    if (source.evaluation.rows > 0) left = std::max(left, source.evaluation.rows - batches * source.batch());
   return left;
 }
 
 int64_t Feed::batch() const {
   for (const Source& source : sources_)
-    if (source.rows > 0) return source.batch();
+    if (source.training.rows > 0) return source.batch();
   return sources_.empty() ? 1 : sources_.front().batch();
 }
 

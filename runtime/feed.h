@@ -3,12 +3,15 @@
 //
 // A source of the input's own shape is fed every time. One with more rows is iterated over: in training, row
 // i of step s is at position p = s*batch + i, and is row `permutation(seed, p div n)[p mod n]` of the n
-// stored ones, the same for all inputs of equal n; in evaluation rows come in order. Random sources depend on
-// the seed, the step, the input's name and the global position of an element. So every layout sees the same
-// data.
+// stored ones, the same for all inputs of equal n; in evaluation rows come in order. Of tokens, the rows are
+// windows of the size of one row of the input. In training one begins at every token, in evaluation each
+// begins where the one before ended; where inputs share a text, the longest window (and, in training, the
+// longest reach with its shift) decides for all. For windows of 3 tokens and 2, the latter shifted by 3, in
+// "abcdefgh": training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de and def+gh. Random sources
+// depend on the seed, the step, the input's name and the global position of an element. So every layout sees
+// the same data.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,24 +20,9 @@
 #include "core/program.h"
 #include "core/relayout.h"
 #include "runtime/executor.h"
+#include "runtime/row_order.h"
 
 namespace mtfc {
-
-/// The orders in which the rows of finite sources come, one per epoch.
-class RowOrder {
- public:
-  explicit RowOrder(uint64_t seed) : seed_(seed) {}
-  /// The row at `position` of the endless sequence of epochs of `rows` rows.
-  int64_t at(int64_t rows, int64_t position);
-
- private:
-  struct Epochs {  // the two that were asked for last: a batch may lie in both
-    int64_t number[2] = {-1, -1};
-    std::vector<int64_t> order[2];
-  };
-  uint64_t seed_;
-  std::map<int64_t, Epochs> by_rows_;
-};
 
 class Feed {
  public:
@@ -59,17 +47,23 @@ class Feed {
     std::vector<Run>
         runs;  // of one row, or of everything; from the stored or global positions to the local ones
   };
+  struct Walk {
+    int64_t rows = 0;    // to iterate over; 0: the same or random every time
+    int64_t stride = 1;  // elements from the start of one row to that of the next
+  };
   struct Source {
     InputData data;
     TensorType type;
     std::vector<Slice> slices;
-    int64_t first_row = 0;
-    int64_t rows = 0;  // to iterate over; 0: the same or random every time
-    int64_t row_elements = 1;
+    int64_t first = 0;  // the stored element that the first row begins with
+    Walk training, evaluation;
     int64_t batch() const { return type.dims.empty() ? 1 : type.dims[0].size; }
+    int64_t window() const { return type.dims.empty() ? 1 : elements(type.dims) / batch(); }
+    const StoredArray* array() const;
   };
   void add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data);
   static void place_array(Source& source);
+  void place_windows(Source& source) const;
   void fill(const Source& source, int64_t step, bool training);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
 

@@ -61,6 +61,39 @@ std::vector<double> fed(const TensorType& type, const Sharding& sharding, const 
   return all;
 }
 
+// Fed from several inputs of one text: each input's values in one step.
+std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& types,
+                                              const std::vector<InputData>& data, int64_t step,
+                                              bool training) {
+  Program program;
+  program.layout.mesh = Mesh({{"r", 1}});
+  EntryPoint entry;
+  entry.arena_bytes = static_cast<int64_t>(1024 * types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto id = static_cast<int>(i);
+    entry.values.push_back({data[i].input, types[i], replicated(types[i].dims.size()), id});
+    entry.buffers.push_back({BufferKind::kInput, 1024, 1024 * id, 0, 0});
+    entry.inputs.push_back({data[i].input, id});
+  }
+  program.entry_points.push_back(entry);
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.layout.mesh, processes);
+  Executor executor(program, comm);
+  Feed feed(executor, program.entry_points[0], data, 3);
+  training ? feed.fill_training(step) : feed.fill_evaluation(step);
+  std::vector<std::vector<double>> all;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const LocalPart part = executor.part(program.entry_points[0], static_cast<int>(i), 0);
+    all.emplace_back();
+    for (int64_t k = 0; k < part.elements(); ++k) all.back().push_back(fetch(part.data, types[i].dtype, k));
+  }
+  return all;
+}
+
+InputData tokens_of(const std::string& name, int64_t count, int64_t shift) {
+  return {name, "text:" + name, TokenSource{array_of({count}), 0, shift}, {}, 1};
+}
+
 const Mesh kMesh({{"r", 2}, {"c", 3}});
 const TensorType kPair{DType::kF32, {{"batch", 4}, {"io", 5}}};
 const Sharding kSplit{{{0}, {1}}, {}};
@@ -106,6 +139,90 @@ TEST_CASE("evaluation goes in order and counts what it leaves out") {
   CHECK(feed.evaluation_batches() == 2);
   CHECK(feed.rows_left_out() == 2);
   CHECK(feed.batch() == 4);
+}
+
+TEST_CASE("training takes the windows at every token, once per epoch, the same for every layout") {
+  // 20 tokens have 16 windows of 5: four steps of four are an epoch.
+  const TensorType type{DType::kI32, kPair.dims};
+  const InputData data = tokens_of("x", 20, 0);
+  std::vector<double> starts;
+  for (int64_t step = 0; step < 8; ++step) {
+    const std::vector<double> split = fed(type, kSplit, kMesh, data, step, true);
+    CHECK(split == fed(type, replicated(2), Mesh({{"r", 1}}), data, step, true));
+    CHECK(split == fed(type, {{{}, {1, 0}}, {}}, kMesh, data, step, true));
+    for (size_t i = 0; i < 4; ++i) {
+      starts.push_back(split[5 * i]);
+      for (size_t k = 0; k < 5; ++k) CHECK(split[5 * i + k] == split[5 * i] + static_cast<double>(k));
+    }
+  }
+  std::vector<double> first(starts.begin(), starts.begin() + 16), second(starts.begin() + 16, starts.end());
+  CHECK(first != second);
+  for (std::vector<double>* epoch : {&first, &second}) {
+    std::sort(epoch->begin(), epoch->end());
+    for (size_t i = 0; i < 16; ++i) CHECK((*epoch)[i] == static_cast<double>(i));
+  }
+}
+
+TEST_CASE("evaluation takes windows one after the other") {
+  const TensorType type{DType::kI32, kPair.dims};
+  const InputData data = tokens_of("x", 43, 0);
+  const std::vector<double> values = fed(type, kSplit, kMesh, data, 1, false);
+  for (size_t i = 0; i < 20; ++i) CHECK(values[i] == static_cast<double>(20 + i));
+  const Program program = program_of(type, kSplit, kMesh);
+  Processes processes = Processes::alone();
+  LockstepComm comm(kMesh, processes);
+  Executor executor(program, comm);
+  CHECK(Feed(executor, program.entry_points[0], {data}, 3).evaluation_batches() == 2);
+  // 44 tokens, the window and its shift reach over 10: the seventh begins at 30, an eighth would need 45.
+  const Feed shifted(executor, program.entry_points[0], {tokens_of("x", 44, 5)}, 3);
+  CHECK(shifted.evaluation_batches() == 1);
+  CHECK(shifted.rows_left_out() == 3);
+  CHECK(shifted.batch() == 4);
+}
+
+TEST_CASE("inputs over one text share the starts of their windows") {
+  const std::vector<TensorType> types = {{DType::kI32, {{"batch", 3}, {"length", 4}}},
+                                         {DType::kI64, {{"batch", 3}}},
+                                         {DType::kF32, {{"batch", 3}, {"length", 4}}}};
+  // The windows reach over 5 tokens, so that 9 have 5 starts.
+  const std::vector<InputData> data = {tokens_of("a", 9, 0), tokens_of("b", 9, 4), tokens_of("c", 9, 1)};
+  std::vector<double> starts;
+  for (int64_t step = 0; step < 5; ++step) {
+    const auto values = fed_together(types, data, step, true);
+    for (size_t i = 0; i < 3; ++i) {
+      starts.push_back(values[0][4 * i]);
+      CHECK(values[1][i] == starts.back() + 4);
+      CHECK(values[2][4 * i + 3] == starts.back() + 4);
+    }
+  }
+  std::sort(starts.begin(), starts.end());
+  for (size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == static_cast<double>(i / 3));
+  // In order, by the longest window: the next single token is not the next window.
+  const auto values =
+      fed_together(types, {tokens_of("a", 13, 0), tokens_of("b", 13, 4), tokens_of("c", 13, 1)}, 0, false);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(values[0][4 * i] == static_cast<double>(4 * i));
+    CHECK(values[1][i] == static_cast<double>(4 * i + 4));
+  }
+}
+
+TEST_CASE("an input without dimensions is one token") {
+  CHECK(fed({DType::kI32, {}}, replicated(0), kMesh, tokens_of("x", 9, 3), 2, false)[0] == 5);
+}
+
+TEST_CASE("texts that are too short or cut differently are refused") {
+  const TensorType type{DType::kI32, {{"batch", 3}, {"length", 4}}};
+  CHECK_NOTHROW(fed_together({type}, {tokens_of("a", 5, 1)}, 0, true));
+  CHECK_THROWS_WITH_AS(fed_together({type}, {tokens_of("a", 4, 1)}, 0, true),
+                       "text:a: 4 tokens are too few for the input 'a', whose windows reach over 5",
+                       RunError);
+  InputData later = tokens_of("b", 9, 0);
+  std::get<TokenSource>(later.source).first = 9;
+  CHECK_THROWS_WITH_AS(
+      fed_together({type, type}, {tokens_of("a", 9, 0), later}, 0, true),
+      "error: the inputs 'a' and 'b' read different parts of x.npy (give both the same rows, split "
+      "and width: their windows start at the same tokens)",
+      UserError);
 }
 
 TEST_CASE("random values depend on the step and not on the layout") {
