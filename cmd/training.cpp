@@ -143,6 +143,7 @@ class TrainingRun {
   }
 
   void take_steps() {
+    check_valid();
     Feed feed(executor_, main_, data_.inputs, options_.seed);
     MetricsFile metrics(options_.metrics, processes().speaks());
     Progress progress(options_.steps, talks(), is_terminal(2), terminal_width());
@@ -179,12 +180,24 @@ class TrainingRun {
     }
   }
 
+  static void require_a_batch(const Feed& feed) {
+    if (feed.evaluation_batches() == 0)
+      throw RunError(fmt::format("the data to evaluate has too few rows for one batch of {}", feed.batch()));
+  }
+
+  // Before the first step, so that no training is lost to held-out data that doesn't fit.
+  void check_valid() {
+    if (data_.valid.empty()) return;
+    executor_.load(evaluate_);
+    require_a_batch(Feed(executor_, evaluate_, data_.valid, options_.seed));
+  }
+
   // Means of the single-number outputs over the whole of a finite source, or over one batch.
   std::vector<NamedNumber> mean_outputs(const std::vector<InputData>& data) {
     executor_.load(evaluate_);
     Feed feed(executor_, evaluate_, data, options_.seed);
     const int64_t batches = feed.evaluation_batches().value_or(1);
-    if (batches == 0) throw RunError("the data to evaluate has fewer rows than one batch");
+    require_a_batch(feed);
     std::vector<NamedNumber> sums;
     for (int64_t batch = 0; batch < batches; ++batch) {
       feed.fill_evaluation(batch);

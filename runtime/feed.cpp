@@ -139,8 +139,8 @@ void Feed::place_windows(Source& source) const {
   const auto& text = std::get<TokenSource>(source.data.source);
   const StoredArray& tokens = text.tokens;
   require_convertible(tokens, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
-  int64_t longest = 0;
   const Source* farthest = nullptr;
+  const Source* target = nullptr;
   const auto reach = [](const Source& other) {
     return other.window() + std::get<TokenSource>(other.data.source).shift;
   };
@@ -152,7 +152,10 @@ void Feed::place_windows(Source& source) const {
       throw UserError(fmt::format("the inputs '{}' and '{}' read different parts of {}", source.data.input,
                                   other.data.input, tokens.file),
                       "give both the same rows, split and width: their windows start at the same tokens");
-    longest = std::max(longest, other.window());
+    const auto* later = target ? std::get_if<TokenSource>(&target->data.source) : nullptr;
+    if (!later || shared->shift > later->shift ||
+        (shared->shift == later->shift && other.window() > target->window()))
+      target = &other;
     if (!farthest || reach(other) > reach(*farthest)) farthest = &other;
   }
   const int64_t left = tokens.shape[0] - reach(*farthest);
@@ -161,7 +164,7 @@ void Feed::place_windows(Source& source) const {
                                farthest->data.spec, tokens.shape[0], farthest->data.input, reach(*farthest)));
   source.first = text.shift;
   source.training = {left + 1, 1};
-  source.evaluation = {left / longest + 1, longest};
+  source.evaluation = {left / target->window() + 1, target->window()};
 }
 
 void Feed::fill_training(int64_t step) {

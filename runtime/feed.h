@@ -4,10 +4,10 @@
 // A source of the input's own shape is fed every time. One with more rows is iterated over: in training, row
 // i of step s is at position p = s*batch + i, and is row `permutation(seed, p div n)[p mod n]` of the n
 // stored ones, the same for all inputs of equal n; in evaluation rows come in order. Of tokens, the rows are
-// windows of the size of one row of the input. In training one begins at every token, in evaluation each
-// begins where the one before ended; where inputs share a text, the longest window (and, in training, the
-// longest reach with its shift) decides for all. For windows of 3 tokens and 2, the latter shifted by 3, in
-// "abcdefgh": training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de and def+gh. Random sources
+// windows of the size of one row of the input, and inputs over one text share their starts. In training one
+// begins at every token. In evaluation the windows with the largest shift, the targets, follow each other
+// without overlap, so that each token is predicted once. For windows of 3 tokens, and of 2 shifted by 3, in
+// "abcdefgh": training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de and cde+fg. Random sources
 // depend on the seed, the step, the input's name and the global position of an element. So every layout sees
 // the same data.
 

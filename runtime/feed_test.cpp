@@ -197,12 +197,17 @@ TEST_CASE("inputs over one text share the starts of their windows") {
   }
   std::sort(starts.begin(), starts.end());
   for (size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == static_cast<double>(i / 3));
-  // In order, by the longest window: the next single token is not the next window.
-  const auto values =
-      fed_together(types, {tokens_of("a", 13, 0), tokens_of("b", 13, 4), tokens_of("c", 13, 1)}, 0, false);
+  // In order, each token a target once: here the single tokens are shifted most.
+  const auto next =
+      fed_together(types, {tokens_of("a", 13, 0), tokens_of("b", 13, 4), tokens_of("c", 13, 1)}, 1, false);
+  const auto shifted =
+      fed_together(types, {tokens_of("a", 17, 0), tokens_of("b", 17, 0), tokens_of("c", 17, 1)}, 0, false);
   for (size_t i = 0; i < 3; ++i) {
-    CHECK(values[0][4 * i] == static_cast<double>(4 * i));
-    CHECK(values[1][i] == static_cast<double>(4 * i + 4));
+    const double start = static_cast<double>(3 + i);
+    CHECK(next[0][4 * i] == start);
+    CHECK(next[1][i] == start + 4);
+    CHECK(shifted[0][4 * i] == static_cast<double>(4 * i));
+    CHECK(shifted[2][4 * i] == static_cast<double>(4 * i + 1));
   }
 }
 
