@@ -84,5 +84,14 @@ TEST_CASE("two_layer equals NumPy") {
                             "--mesh a:2,b:2,c:2 --layout batch:a,hidden:b,io:c --simulate"});
 }
 
+TEST_CASE("byte_mlp equals NumPy") {
+  const std::string layouts = std::string(MTFC_SOURCE_DIR) + "/models/layouts/";
+  check_model("byte_mlp", {"", "--layout '" + layouts + "data_parallel.json'",
+                           "--layout '" + layouts + "byte_mlp_model_parallel.json'",
+                           "--layout '" + layouts + "byte_mlp_both.json'",
+                           "--mesh a:2,b:3 --layout vocab:a,length:b --simulate",
+                           "--mesh a:3,b:2 --layout d_model:a,batch:b --simulate"});
+}
+
 }  // namespace
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes testdata/reference: a few SGD steps of small versions of the bundled models, in NumPy and double precision,
+"""Computes testdata/reference: a few steps of small versions of the bundled models, in NumPy and double precision,
 by formulas written out by hand and independent of mtfc. Needs python3-numpy; the results are kept in the repository."""
 import json
 import pathlib
@@ -63,9 +63,42 @@ def two_layer(rng):
     return "two_layer", sizes, {"x": x}, start, {"w": w, "bias": bias, "v": v}, log
 
 
+def byte_mlp(rng):
+    batch, length, vocab, d_model, d_ff, lr, momentum = 6, 3, 11, 4, 7, 0.2, 0.8
+    context = rng.integers(0, vocab, size=(batch, length)).astype(np.int32)
+    labels = rng.integers(0, vocab, size=batch).astype(np.int32)
+    shapes = {"embedding": (vocab, d_model), "wi": (length, d_model, d_ff), "bias": (d_ff,), "wo": (d_ff, vocab),
+              "out_bias": (vocab,)}
+    start = {name: (rng.standard_normal(shape) * 0.5).astype(np.float32) for name, shape in shapes.items()}
+    v = {name: array.astype(float) for name, array in start.items()}
+    velocity = {name: np.zeros(shape) for name, shape in shapes.items()}
+    log = []
+    for _ in range(STEPS):
+        x = v["embedding"][context].reshape(batch, -1)
+        pre = x @ v["wi"].reshape(-1, d_ff) + v["bias"]
+        h = np.maximum(pre, 0)
+        p = softmax(h @ v["wo"] + v["out_bias"])
+        loss = -np.log(p[np.arange(batch), labels]).mean()
+        log.append({"loss": loss, "bits_per_byte": loss / np.log(2), "accuracy": (p.argmax(axis=1) == labels).mean()})
+        d = p.copy()
+        d[np.arange(batch), labels] -= 1
+        d /= batch
+        dpre = (d @ v["wo"].T) * (pre > 0)
+        dx = (dpre @ v["wi"].reshape(-1, d_ff).T).reshape(batch, length, d_model)
+        gradient = {"embedding": np.zeros(shapes["embedding"]), "wi": (x.T @ dpre).reshape(shapes["wi"]),
+                    "bias": dpre.sum(axis=0), "wo": h.T @ d, "out_bias": d.sum(axis=0)}
+        np.add.at(gradient["embedding"], context, dx)
+        for name in v:
+            velocity[name] = momentum * velocity[name] + gradient[name]
+            v[name] = v[name] - lr * velocity[name]
+    sizes = {"batch": batch, "length": length, "vocab": vocab, "d_model": d_model, "d_ff": d_ff, "lr": lr,
+             "momentum": momentum}
+    return "byte_mlp", sizes, {"bytes": context, "labels": labels}, start, v, log
+
+
 def main():
     top = pathlib.Path(__file__).parent.parent / "testdata" / "reference"
-    for make in (mnist, two_layer):
+    for make in (mnist, two_layer, byte_mlp):
         name, sizes, inputs, start, end, log = make(np.random.default_rng(1))
         folder = top / name
         folder.mkdir(parents=True, exist_ok=True)
