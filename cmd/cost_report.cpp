@@ -40,11 +40,10 @@ std::vector<LayoutFlags> paired(const Options& options) {
 CostReport report(const Options& options, const LayoutFlags& flags, bool first) {
   const Sources sources = read_sources(options.model, flags);
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(sources, options.model, warnings);
-  if (first) show(warnings, options.model.quiet);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
-  const Program program = compile(model, read_layout(sources), compile_options);
+  const Program program = make_program(sources, options.model, compile_options, warnings);
+  if (first) show(warnings, options.model.quiet);
   const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
   if (!entry && options.entry.empty()) entry = program.find("evaluate");
   if (!entry)
@@ -62,7 +61,7 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model);
+  add_model_options(app, options->model, true);
   app.add_option("--mesh", options->meshes, "the mesh, as in rows:2,cols:4 (repeat to compare)")
       ->allow_extra_args(false)
       ->type_name("AXIS:SIZE,...");
@@ -90,7 +89,8 @@ const Command kCostReportCommand = {
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
-        "  mtfc cost-report model.json --layout layout.json --format json -o report.json",
+        "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
+        "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
 };
 

@@ -1,16 +1,25 @@
 #include "cmd/model_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "cmd/files.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
+#include "formats/program_reader.h"
 
 namespace mtfc {
 
-void add_model_options(CLI::App& app, ModelOptions& options) {
-  app.add_option("MODEL", options.model, "the model file, or - for standard input")->required();
+void add_model_options(CLI::App& app, ModelOptions& options, bool or_program) {
+  if (or_program)
+    app.add_option("MODEL|PROGRAM", options.model,
+                   "the model file, or a program that `mtfc compile -o` has saved, or - for standard input")
+        ->required();
+  else
+    app.add_option("MODEL", options.model, "the model file, or - for standard input")->required();
   app.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
@@ -40,6 +49,9 @@ Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {
 
 Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
   const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
+  if (is_program(sources.model_text))
+    throw UserError(fmt::format("{} is a compiled program, not a model", file),
+                    "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings);
 }
 
@@ -53,6 +65,43 @@ Layout read_layout(const Sources& sources) {
     layout.rules = sources.flags.layout;
   }
   return read_layout(layout);
+}
+
+namespace {
+
+bool keeps(const Program& program, const std::string& name) {
+  const auto is_named = [&](const auto& named) { return named.name == name; };
+  for (const EntryPoint& entry : program.entry_points)
+    if (std::any_of(entry.outputs.begin(), entry.outputs.end(), is_named)) return true;
+  return std::any_of(program.variables.begin(), program.variables.end(),
+                     [&](const ProgramVariable& variable) { return variable.decl.name == name; });
+}
+
+Program saved_program(const Sources& sources, const ModelOptions& options,
+                      const CompileOptions& compile_options) {
+  const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
+  const char* given = sources.flags.mesh      ? "--mesh"
+                      : sources.flags.layout  ? "--layout"
+                      : !options.sets.empty() ? "--set"
+                      : options.no_uneven     ? "--no-uneven"
+                                              : nullptr;
+  if (given)
+    throw UserError(fmt::format("{} can't change {}, which is a compiled program", given, file),
+                    "give the model, or compile it anew");
+  Program program = read_program(sources.model_text, file);
+  for (const std::string& name : compile_options.keep)
+    if (!keeps(program, name))
+      throw UserError(fmt::format("{} does not keep the tensor '{}'", file, name),
+                      fmt::format("compile the model with --output {}", name));
+  return program;
+}
+
+}  // namespace
+
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings) {
+  if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
+  return compile(read_model(sources, options, warnings), read_layout(sources), compile_options);
 }
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {

@@ -22,8 +22,8 @@ struct ModelOptions {
   bool quiet = false;
   bool no_uneven = false;
 };
-/// MODEL, --set, --quiet, --no-uneven.
-void add_model_options(CLI::App& app, ModelOptions& options);
+/// MODEL, --set, --quiet, --no-uneven. With `or_program` the file may also be a saved program.
+void add_model_options(CLI::App& app, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.
 struct LayoutFlags {
@@ -45,6 +45,12 @@ Sources read_sources(const ModelOptions& options, const LayoutFlags& flags);
 /// Throw UserError; warnings go to `warnings`.
 Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings);
 Layout read_layout(const Sources& sources);
+
+/// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
+/// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not
+/// keep.
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings);
 
 /// Prints warnings to standard error, unless quiet.
 void show(const std::vector<Diagnostic>& warnings, bool quiet);

@@ -197,6 +197,35 @@ TEST_CASE("losses and weights are the same however a run is laid out") {
   }
 }
 
+TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
+  const Folder folder;
+  const std::string program = folder / "program.json", layout = " --mesh a:2 --layout hidden:a";
+  CHECK(mtfc("compile " + kMnist + layout + " -o " + program).code == 0);
+  const std::string run = " -q --steps 5 --seed 3 --output w1=";
+  CHECK(mtfc("run " + kMnist + layout + run + (folder / "model.npy")).code == 0);
+  CHECK(mtfc("run " + program + run + (folder / "program.npy")).code == 0);
+  CHECK(mtfc("run " + program + " --simulate" + run + (folder / "simulated.npy")).code == 0);
+  CHECK(contents(folder / "program.npy") == contents(folder / "model.npy"));
+  CHECK(shell("mpiexec.mpich -n 2 $MTFC run " + program + run + (folder / "ranks.npy")).code == 0);
+  CHECK(contents(folder / "ranks.npy") == contents(folder / "model.npy"));
+  for (const std::string& format : {std::string("table"), std::string("json")})
+    CHECK(mtfc("cost-report " + program + " --format " + format).out ==
+          mtfc("cost-report " + kMnist + layout + " --format " + format).out);
+
+  const Outcome other = mtfc("run " + program + " --mesh a:4");
+  CHECK(other.code == 2);
+  CHECK(other.err == "mtfc: error: --mesh can't change " + program +
+                         ", which is a compiled program (give the model, or compile it anew)\n");
+  const Outcome dead = mtfc("run " + program + " --output h=" + (folder / "h.npy"));
+  CHECK(dead.code == 2);
+  CHECK(dead.err ==
+        "mtfc: error: " + program + " does not keep the tensor 'h' (compile the model with --output h)\n");
+  const Outcome check = mtfc("check " + program);
+  CHECK(check.code == 2);
+  CHECK(check.err == "mtfc: error: " + program +
+                         " is a compiled program, not a model (run and cost-report take programs)\n");
+}
+
 TEST_CASE("weights that are loaded and not trained come out as they went in") {
   const Folder folder;
   const std::string sizes = " --set hidden=5 --set rows=3 --set cols=2 -q ";

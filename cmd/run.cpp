@@ -32,21 +32,13 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
 
 namespace {
 
-struct Compiled {
-  Model model;
-  Program program;
-  std::vector<Diagnostic> warnings;
-};
-
-Compiled compile_sources(const Sources& sources, const RunOptions& options) {
-  Compiled compiled;
-  compiled.model = read_model(sources, options.model, compiled.warnings);
+// A saved program as it is, or a model compiled for the layout.
+Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
-  compiled.program = compile(compiled.model, read_layout(sources), compile_options);
-  return compiled;
+  return make_program(sources, options.model, compile_options, warnings);
 }
 
 // The entry point that the options make the run's own.
@@ -63,12 +55,12 @@ size_t variable_named(const Program& program, const std::string& name) {
   throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
 }
 
-std::vector<InputData> read_inputs(const Model& model, const std::vector<std::string>& specs,
+std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
                                    const std::string& option, const std::vector<InputData>& defaults) {
   std::vector<InputData> inputs;
-  const NameLookup lookup = lookup_of(model);
+  const NameLookup lookup = lookup_of(program.names);
   std::vector<std::string> known;
-  for (const InputDecl& input : model.inputs) known.push_back(input.name);
+  for (const InputDecl& input : program.inputs) known.push_back(input.name);
   for (const std::string& text : specs) {
     const auto [name, spec] = split_assignment(text, option);
     if (std::find(known.begin(), known.end(), name) == known.end())
@@ -83,18 +75,17 @@ std::vector<InputData> read_inputs(const Model& model, const std::vector<std::st
   for (const InputData& data : defaults)
     if (!is_given(data.input)) inputs.push_back(data);
   if (!defaults.empty()) return inputs;
-  for (const InputDecl& input : model.inputs)
+  for (const InputDecl& input : program.inputs)
     if (!input.source.empty() && !is_given(input.name))
       inputs.push_back(read_input_data(input.name, input.source, lookup));
   return inputs;
 }
 
 // Opens everything a run reads, and refuses what can't start.
-RunData open_data(const Compiled& compiled, const RunOptions& options) {
+RunData open_data(const Program& program, const RunOptions& options) {
   RunData data;
-  const Program& program = compiled.program;
-  data.inputs = read_inputs(compiled.model, options.inputs, "--input", {});
-  if (!options.valid.empty()) data.valid = read_inputs(compiled.model, options.valid, "--valid", data.inputs);
+  data.inputs = read_inputs(program, options.inputs, "--input", {});
+  if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
   for (const Binding& input : main_entry(program, options).inputs)
     if (std::none_of(data.inputs.begin(), data.inputs.end(),
                      [&](const InputData& given) { return given.input == input.name; }))
@@ -123,11 +114,11 @@ void use_threads(const RunOptions& options, const Processes& processes) {
 }
 
 // All devices of the mesh in this process.
-int run_here(const Compiled& compiled, const RunOptions& options) {
+int run_here(const Program& program, const RunOptions& options) {
   Processes processes = Processes::alone();
   use_threads(options, processes);
-  LockstepComm comm(compiled.program.mesh(), processes);
-  run_program(compiled.program, options, open_data(compiled, options), comm);
+  LockstepComm comm(program.mesh(), processes);
+  run_program(program, options, open_data(program, options), comm);
   return kExitSuccess;
 }
 
@@ -179,33 +170,33 @@ int run_ranks(const RunOptions& options) {
   Processes processes = Processes::start();
   check_launcher(processes.size());
   Sources sources{options.model.model, {}, options.layout, {}};
-  Compiled compiled;
+  Program program;
+  std::vector<Diagnostic> warnings;
   // Rank 0 reads and judges for all.
   std::string bytes;
   int code = agreed(processes, [&] {
     if (!processes.speaks()) return;
     sources = read_sources(options.model, options.layout);
-    compiled = compile_sources(sources, options);
-    if (compiled.program.mesh().devices() != processes.size())
+    program = program_of(sources, options, warnings);
+    if (program.mesh().devices() != processes.size())
       throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
-                                  to_string(compiled.program.mesh()), compiled.program.mesh().devices(),
-                                  processes.size()),
-                      fmt::format("start it with mpiexec -n {}", compiled.program.mesh().devices()));
-    show(compiled.warnings, options.model.quiet);
+                                  to_string(program.mesh()), program.mesh().devices(), processes.size()),
+                      fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
+    show(warnings, options.model.quiet);
     bytes = packed(sources);
   });
   if (code != kExitSuccess) return code;
   processes.broadcast(bytes);
   unpack(bytes, sources);
-  if (!processes.speaks()) compiled = compile_sources(sources, options);
-  processes.require_equal("program", program_json(compiled.program));
+  if (!processes.speaks()) program = program_of(sources, options, warnings);
+  processes.require_equal("program", program_json(program));
   use_threads(options, processes);
   RunData data;
-  code = agreed(processes, [&] { data = open_data(compiled, options); });
+  code = agreed(processes, [&] { data = open_data(program, options); });
   if (code != kExitSuccess) return code;
   try {
-    MpiComm comm(compiled.program.mesh(), processes);
-    run_program(compiled.program, options, std::move(data), comm);
+    MpiComm comm(program.mesh(), processes);
+    run_program(program, options, std::move(data), comm);
   } catch (const std::exception& error) {
     // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
     // first.
@@ -256,11 +247,12 @@ int run(const RunOptions& options) {
     throw UserError("--simulate runs all devices in one process", "start it without a launcher");
   if (launched_by() && !options.simulate) return run_ranks(options);
   const Sources sources = read_sources(options.model, options.layout);
-  const Compiled compiled = compile_sources(sources, options);
-  const int64_t devices = compiled.program.mesh().devices();
+  std::vector<Diagnostic> warnings;
+  const Program program = program_of(sources, options, warnings);
+  const int64_t devices = program.mesh().devices();
   if (options.simulate || devices == 1) {
-    show(compiled.warnings, options.model.quiet);
-    return run_here(compiled, options);
+    show(warnings, options.model.quiet);
+    return run_here(program, options);
   }
   if (options.model.model == "-") offer_standard_input(sources.model_text);
   if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
@@ -310,7 +302,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  add_model_options(app, options->model);
+  add_model_options(app, options->model, true);
   add_layout_options(app, options->layout);
   add_run_options(app, *options);
   return [options] { return run(*options); };

@@ -21,6 +21,30 @@ const AttributeValue* Attributes::find(std::string_view name) const {
   return nullptr;
 }
 
+bool holds(const AttributeValue& value, AttributeType type) {
+  switch (type) {
+    case AttributeType::kFlag:
+      return std::holds_alternative<bool>(value);
+    case AttributeType::kInteger:
+      return std::holds_alternative<int64_t>(value);
+    case AttributeType::kNumber:
+      return std::holds_alternative<double>(value);
+    case AttributeType::kText:
+      return std::holds_alternative<std::string>(value);
+    case AttributeType::kDType:
+      return std::holds_alternative<DType>(value);
+    case AttributeType::kDim:
+      return std::holds_alternative<Dim>(value);
+    case AttributeType::kDims:
+    case AttributeType::kOver:
+    case AttributeType::kParts:
+      return std::holds_alternative<Dims>(value);
+    case AttributeType::kRenaming:
+      return std::holds_alternative<std::vector<Renaming>>(value);
+  }
+  return false;
+}
+
 std::string to_string(const AttributeValue& value) {
   struct Printer {
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }

@@ -77,6 +77,9 @@ class Attributes {
   std::vector<std::pair<std::string, AttributeValue>> entries_;
 };
 
+/// Whether a value of this kind is one of the type.
+bool holds(const AttributeValue& value, AttributeType type);
+
 /// `dims=[batch, hidden]`, `value=0.5`, … for listings.
 std::string to_string(const AttributeValue& value);
 

@@ -15,6 +15,8 @@ namespace mtfc {
 
 enum class InitKind { kConstant, kNormal, kTruncatedNormal, kUniform };
 
+std::string to_string(InitKind kind);
+
 /// Initial values. Variance scaling has been resolved to a truncated normal.
 struct Init {
   InitKind kind = InitKind::kConstant;

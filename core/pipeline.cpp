@@ -146,6 +146,8 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   Program program;
   program.model = model.name;
   program.layout = layout;
+  program.names = model.params;
+  for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   int64_t variables_bytes = 0;
   program.variables = placed_variables(model, layout, variables_bytes);

@@ -4,6 +4,34 @@
 
 namespace mtfc {
 
+std::string to_string(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kVariable:
+      return "variable";
+    case BufferKind::kInput:
+      return "input";
+    case BufferKind::kActivation:
+      return "activation";
+    case BufferKind::kWorkspace:
+      return "workspace";
+  }
+  return "";
+}
+
+std::string to_string(StepKind kind) {
+  switch (kind) {
+    case StepKind::kKernel:
+      return "kernel";
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+      return "start";
+    case StepKind::kWait:
+      return "wait";
+  }
+  return "";
+}
+
 std::string to_string(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce:

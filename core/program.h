@@ -8,6 +8,7 @@
 //   arena:  [ variables | buffers of the entry point that runs ... ]
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,16 @@ struct Buffer {
 };
 inline constexpr int64_t kAlignment = 64;
 
+std::string to_string(BufferKind kind);
+
 enum class StepKind {
   kKernel,  // `op` on local values
   kSlice,   // a local move: each device keeps its part of `input`
   kStart,   // start of a collective
   kWait,    // wait for the collective that step `started` started
 };
+
+std::string to_string(StepKind kind);
 
 enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
 std::string to_string(CollectiveKind kind);
@@ -100,6 +105,7 @@ struct ProgramVariable {
 struct Program {
   std::string model;  // its name
   Layout layout;
+  std::map<std::string, double> names;  // params and dims of the model, for expressions in data sources
   std::vector<InputDecl> inputs;
   std::vector<ProgramVariable> variables;
   std::vector<EntryPoint> entry_points;

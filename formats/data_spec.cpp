@@ -224,12 +224,14 @@ InputData SpecReader::read() {
 
 }  // namespace
 
-NameLookup lookup_of(const Model& model) {
-  NameLookup lookup = lookup_of(model.dims);
-  for (const auto& [name, value] : model.params) lookup.known.push_back(name);
-  lookup.find = [sizes = lookup.find, params = model.params](std::string_view name) -> std::optional<Number> {
-    const auto param = params.find(std::string(name));
-    return param == params.end() ? sizes(name) : Number(param->second);
+NameLookup lookup_of(const std::map<std::string, double>& names) {
+  NameLookup lookup;
+  for (const auto& [name, value] : names) lookup.known.push_back(name);
+  lookup.find = [names](std::string_view name) -> std::optional<Number> {
+    const auto at = names.find(std::string(name));
+    if (at == names.end()) return std::nullopt;
+    const std::optional<int64_t> whole = to_integer(at->second);
+    return whole ? Number(*whole) : Number(at->second);
   };
   return lookup;
 }

@@ -7,16 +7,16 @@
 // `,shift=N` and `,split=train|valid` (the first nine tenths of the tokens, or the rest), and, for any,
 // `,scale=X`. Numbers may be expressions.
 
+#include <map>
 #include <string>
 
 #include "core/data.h"
-#include "core/model.h"
 #include "formats/expression.h"
 
 namespace mtfc {
 
-/// What the expressions of a spec may name: the model's params and dims. A copy, independent of the model.
-NameLookup lookup_of(const Model& model);
+/// What the expressions of a spec may name: the model's params and dims, as Program::names has them.
+NameLookup lookup_of(const std::map<std::string, double>& names);
 
 /// Reads what `spec` says of the input `input`. Throws UserError, located at `--input`, for a malformed spec,
 /// and RunError for a file that is missing or broken.

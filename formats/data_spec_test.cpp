@@ -80,10 +80,8 @@ TEST_CASE("random sources") {
 }
 
 TEST_CASE("expressions see the model's params and dims") {
-  Model model;
-  model.dims = {{"vocab", 100}};
-  model.params = {{"share", 0.5}};
-  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(model));
+  const std::map<std::string, double> names = {{"vocab", 100}, {"share", 0.5}};
+  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(names));
   CHECK(std::get<RandomSource>(data.source).high == 50);
 }
 

@@ -4,8 +4,6 @@
 namespace mtfc {
 namespace {
 
-constexpr int kProgramVersion = 1;
-
 // Names and sizes in order: an object could not tell the order of two dimensions from its text alone.
 Json dims_json(const Dims& dims) {
   Json list = Json::array();
@@ -49,48 +47,6 @@ Json attributes_json(const Attributes& attributes) {
   return json;
 }
 
-const char* kind_name(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kVariable:
-      return "variable";
-    case BufferKind::kInput:
-      return "input";
-    case BufferKind::kActivation:
-      return "activation";
-    case BufferKind::kWorkspace:
-      return "workspace";
-  }
-  return "";
-}
-
-const char* kind_name(StepKind kind) {
-  switch (kind) {
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kSlice:
-      return "slice";
-    case StepKind::kStart:
-      return "start";
-    case StepKind::kWait:
-      return "wait";
-  }
-  return "";
-}
-
-const char* kind_name(InitKind kind) {
-  switch (kind) {
-    case InitKind::kConstant:
-      return "constant";
-    case InitKind::kNormal:
-      return "normal";
-    case InitKind::kTruncatedNormal:
-      return "truncated_normal";
-    case InitKind::kUniform:
-      return "uniform";
-  }
-  return "";
-}
-
 Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
   Json json = {{"name", variable.decl.name}};
   json.update(type_json(variable.decl.type));
@@ -98,14 +54,14 @@ Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
   json["trainable"] = variable.decl.trainable;
   json["optimizer_state"] = variable.decl.optimizer_state;
   if (const std::optional<Init>& init = variable.decl.init)
-    json["init"] = {{"kind", kind_name(init->kind)}, {"a", real_json(init->a)}, {"b", real_json(init->b)}};
+    json["init"] = {{"kind", to_string(init->kind)}, {"a", real_json(init->a)}, {"b", real_json(init->b)}};
   json["offset"] = variable.offset;
   json["bytes"] = variable.bytes;
   return json;
 }
 
 Json step_json(const Step& step, const Mesh& mesh) {
-  Json json = {{"kind", kind_name(step.kind)},   {"name", step.name},     {"source", step.source},
+  Json json = {{"kind", to_string(step.kind)},   {"name", step.name},     {"source", step.source},
                {"phase", to_string(step.phase)}, {"inputs", step.inputs}, {"outputs", step.outputs}};
   if (step.workspace != kNoBuffer) json["workspace"] = step.workspace;
   if (step.op) {
@@ -134,11 +90,12 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
     json.update(type_json(value.type));
     json["sharding"] = sharding_json(value.sharding, mesh);
     json["buffer"] = value.buffer;
+    if (value.from_model) json["from_model"] = true;
     if (value.alias_of >= 0) json["alias_of"] = value.alias_of;
     values.push_back(std::move(json));
   }
   for (const Buffer& buffer : entry.buffers)
-    buffers.push_back({{"kind", kind_name(buffer.kind)},
+    buffers.push_back({{"kind", to_string(buffer.kind)},
                        {"bytes", buffer.bytes},
                        {"offset", buffer.offset},
                        {"first_step", buffer.first_step},
@@ -158,7 +115,8 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
 
 std::string program_json(const Program& program) {
   const Mesh& mesh = program.mesh();
-  Json axes = Json::array(), rules = Json::array(), inputs = Json::array();
+  Json axes = Json::array(), rules = Json::array(), names = Json::object(), inputs = Json::array();
+  for (const auto& [name, value] : program.names) names[name] = real_json(value);
   for (const Axis& axis : mesh.axes()) axes.push_back({axis.name, axis.size});
   for (const Rule& rule : program.layout.rules) rules.push_back({rule.dim, json_of(rule.axes, mesh)});
   for (const InputDecl& input : program.inputs) {
@@ -171,13 +129,10 @@ std::string program_json(const Program& program) {
   for (const ProgramVariable& variable : program.variables)
     variables.push_back(variable_json(variable, mesh));
   for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
-  const Json json = {{"mtfc_program", kProgramVersion},
-                     {"model", program.model},
-                     {"mesh", std::move(axes)},
-                     {"rules", std::move(rules)},
-                     {"inputs", std::move(inputs)},
-                     {"variables", std::move(variables)},
-                     {"entry_points", std::move(entries)},
+  const Json json = {{"mtfc_program", kProgramVersion},   {"model", program.model},
+                     {"mesh", std::move(axes)},           {"rules", std::move(rules)},
+                     {"names", std::move(names)},         {"inputs", std::move(inputs)},
+                     {"variables", std::move(variables)}, {"entry_points", std::move(entries)},
                      {"warnings", program.warnings}};
   return dump_lines(json, 4);
 }

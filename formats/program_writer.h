@@ -8,6 +8,9 @@
 
 namespace mtfc {
 
+/// Of the JSON form.
+inline constexpr int kProgramVersion = 1;
+
 std::string program_json(const Program& program);
 
 /// The listing of one entry point, before or after it has buffers.

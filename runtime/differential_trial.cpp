@@ -12,11 +12,12 @@
 #include "core/passes/expand_gradients.h"
 #include "core/passes/remove_dead.h"
 #include "core/pipeline.h"
-#include "runtime/buffer_trial.h"
+#include "core/program_check.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/example_data.h"
 #include "runtime/executor.h"
 #include "runtime/interpreter.h"
+#include "runtime/workspace_trial.h"
 
 namespace mtfc {
 namespace {
@@ -139,7 +140,7 @@ class TrialRun {
     if (problem.empty()) problem = mismatch(expected.variables, variables(), expected.rounding);
     if (problem.empty())
       problem = wrong_counts(entry, predicted_counts(program_, entry), executor_.counts(entry));
-    if (problem.empty()) problem = buffer_fault(program_, entry);
+    if (problem.empty()) problem = workspace_fault(program_, entry);
     return problem.empty() ? "" : fmt::format("{}, step {}: {}", name, step, problem);
   }
 
@@ -410,6 +411,13 @@ class Shrinker {
   bool pairs_ = false;
 };
 
+// What the check of saved programs would refuse, it must not find in compiled ones.
+Program checked(Program program) {
+  if (const std::optional<ProgramFault> fault = find_program_fault(program))
+    throw InternalError(fault->pointer + ": " + fault->message);
+  return program;
+}
+
 }  // namespace
 
 Outcome try_case(const RandomCase& random_case) {
@@ -420,11 +428,11 @@ Outcome try_case(const RandomCase& random_case) {
   const char* where = "on one device: ";
   try {
     WholeTensors initial;
-    const Program single = compile(model, {}, {});
+    const Program single = checked(compile(model, {}, {}));
     std::string problem = try_program(single, model, leaves, expected, initial);
     if (!problem.empty()) return {false, where + problem};
     where = "under the layout: ";
-    const Program split = compile(model, random_case.layout, {});
+    const Program split = checked(compile(model, random_case.layout, {}));
     problem = try_program(split, model, leaves, expected, initial);
     return {false, problem.empty() ? "" : where + problem};
   } catch (const std::exception& error) {

@@ -1,11 +1,9 @@
-#include "runtime/buffer_trial.h"
+#include "core/buffer_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
-
-#include "runtime/transfer.h"
 
 namespace mtfc {
 namespace {
@@ -17,21 +15,22 @@ struct Bytes {
   bool overlaps(const Bytes& other) const { return begin < other.end && other.begin < end; }
 };
 
-class BufferTrial {
+class BufferCheck {
  public:
-  BufferTrial(const Program& program, const EntryPoint& entry) : mesh_(program.mesh()), entry_(entry) {
+  BufferCheck(const Mesh& mesh, const EntryPoint& entry) : mesh_(mesh), entry_(entry) {
     for (size_t i = 0; i < entry.values.size(); ++i) {
       const auto id = static_cast<ValueId>(i);
+      if (entry.values[i].buffer == kNoBuffer) continue;
       const BufferKind kind = buffer(entry.values[i].buffer).kind;
       if (entry.values[i].alias_of < 0 && kind == BufferKind::kVariable) holds_.push_back({bytes_of(id), id});
     }
     for (const Binding& input : entry.inputs) put(input.value, "an input");
   }
 
-  std::string run() {
-    for (size_t s = 0; s < entry_.steps.size() && fault_.empty(); ++s) {
+  std::optional<BufferFault> run() {
+    for (size_t s = 0; s < entry_.steps.size() && !fault_; ++s) {
       const Step& step = entry_.steps[s];
-      now_ = fmt::format("step {} '{}'", s, step.name);
+      now_ = static_cast<int>(s);
       if (step.kind == StepKind::kStart)
         start(s);
       else if (step.kind == StepKind::kWait)
@@ -39,7 +38,7 @@ class BufferTrial {
       else
         compute(step);
     }
-    now_ = "the end";
+    now_ = -1;
     for (const Binding& output : entry_.outputs) need(output.value);
     if (!under_way_.empty()) fail("a collective is never awaited");
     return fault_;
@@ -52,7 +51,11 @@ class BufferTrial {
   };
   struct UnderWay {
     size_t step;
-    Bytes in, out, workspace;
+    std::vector<Bytes> in;
+    Bytes out, workspace;
+    bool reads(const Bytes& bytes) const {
+      return std::any_of(in.begin(), in.end(), [&](const Bytes& operand) { return operand.overlaps(bytes); });
+    }
   };
 
   const Buffer& buffer(BufferId id) const { return entry_.buffers.at(static_cast<size_t>(id)); }
@@ -71,7 +74,7 @@ class BufferTrial {
   }
 
   void fail(const std::string& what) {
-    if (fault_.empty()) fault_ = now_ + ": " + what;
+    if (!fault_) fault_ = BufferFault{now_, what};
   }
   const std::string& name(ValueId id) const { return entry_.values[static_cast<size_t>(id)].name; }
 
@@ -92,7 +95,7 @@ class BufferTrial {
   // The bytes are free to be written: no collective uses them.
   void claim(const Bytes& bytes, const std::string& what) {
     for (const UnderWay& other : under_way_)
-      if (other.in.overlaps(bytes) || other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
+      if (other.reads(bytes) || other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
         fail(what + " lies in what step " + std::to_string(other.step) + " is using");
     std::erase_if(holds_, [&](const Holding& holding) { return holding.bytes.overlaps(bytes); });
   }
@@ -128,38 +131,22 @@ class BufferTrial {
            bytes_of(operand) == bytes_of(result) && a.type == b.type && a.sharding.dims == b.sharding.dims;
   }
 
-  // Whether the workspace holds all that a device may have to pack, on any device.
-  bool has_room(const Step& step) const {
-    const Bytes workspace = workspace_of(step);
-    for (int64_t rank = 0; rank < mesh_.devices(); ++rank) {
-      const CollectivePlan plan = plan_collective(entry_, step, mesh_, mesh_.coordinates(rank));
-      int64_t sent = 0, received = 0;
-      for (const std::vector<Run>& runs : plan.sends) sent += elements(runs);
-      for (const std::vector<Run>& runs : plan.receives) received += elements(runs);
-      if (plan.kind == CollectiveKind::kAllGather) sent = 0;
-      if (plan.kind == CollectiveKind::kReduceScatter)
-        sent = std::max(sent, plan.input.elements()), received = 0;
-      const int64_t size = size_of(plan.dtype);
-      const int64_t packed = (sent * size + kAlignment - 1) / kAlignment * kAlignment;
-      if (packed + received * size > workspace.end - workspace.begin) return false;
-    }
-    return true;
-  }
-
   void start(size_t s) {
     const Step& step = entry_.steps[s];
-    if (!has_room(step)) fail("its workspace is too small");
-    need(step.inputs[0]);
-    const UnderWay begun{s, bytes_of(step.inputs[0]), bytes_of(step.outputs[0]), workspace_of(step)};
-    if (begun.workspace.overlaps(begun.in) || begun.workspace.overlaps(begun.out))
+    UnderWay begun{s, {}, bytes_of(step.outputs[0]), workspace_of(step)};
+    for (const ValueId id : step.inputs) {
+      need(id);
+      begun.in.push_back(bytes_of(id));
+    }
+    if (begun.reads(begun.workspace) || begun.workspace.overlaps(begun.out))
       fail("its workspace lies in its operand or result");
-    const bool in_place = step.collective == CollectiveKind::kAllReduce && begun.in == begun.out;
-    if (begun.in.overlaps(begun.out) && !in_place) fail("its result lies in its operand");
+    const bool in_place = step.collective == CollectiveKind::kAllReduce && begun.in[0] == begun.out;
+    if (begun.reads(begun.out) && !in_place) fail("its result lies in its operand");
     if (!in_place) claim(begun.out, "'" + name(step.outputs[0]) + "'");
     claim(begun.workspace, "its workspace");
     for (const UnderWay& other : under_way_)
-      if (other.in.overlaps(begun.out)) fail("its result lies in what is being sent");
-    under_way_.push_back(begun);
+      if (other.reads(begun.out)) fail("its result lies in what is being sent");
+    under_way_.push_back(std::move(begun));
   }
 
   void wait(const Step& step) {
@@ -168,7 +155,7 @@ class BufferTrial {
     });
     if (at == under_way_.end()) return fail("it waits for what was not started");
     under_way_.erase(at);
-    need(step.inputs[0]);
+    for (const ValueId id : step.inputs) need(id);
     put(step.outputs[0], "'" + name(step.outputs[0]) + "'");
   }
 
@@ -176,14 +163,14 @@ class BufferTrial {
   const EntryPoint& entry_;
   std::vector<Holding> holds_;
   std::vector<UnderWay> under_way_;
-  std::string now_ = "the start";
-  std::string fault_;
+  int now_ = -1;
+  std::optional<BufferFault> fault_;
 };
 
 }  // namespace
 
-std::string buffer_fault(const Program& program, const EntryPoint& entry) {
-  return BufferTrial(program, entry).run();
+std::optional<BufferFault> find_buffer_fault(const Mesh& mesh, const EntryPoint& entry) {
+  return BufferCheck(mesh, entry).run();
 }
 
 }  // namespace mtfc

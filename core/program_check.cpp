@@ -1,0 +1,256 @@
+#include "core/program_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/buffer_check.h"
+#include "core/relayout.h"
+#include "core/step_check.h"
+
+namespace mtfc {
+namespace {
+
+// Thrown within this file and by check_step.
+[[noreturn]] void fail(const std::string& pointer, const std::string& message) {
+  throw ProgramFault{pointer, message};
+}
+
+class ProgramCheck {
+ public:
+  explicit ProgramCheck(const Program& program) : program_(program), mesh_(program.mesh()) {}
+
+  void run() {
+    for (size_t v = 0; v < program_.variables.size(); ++v) check_variable(v);
+    check_variables_apart();
+    std::set<std::string> names;
+    for (size_t e = 0; e < program_.entry_points.size(); ++e) {
+      const EntryPoint& entry = program_.entry_points[e];
+      at_ = fmt::format("/entry_points/{}", e);
+      if (entry.name != "init" && entry.name != "train" && entry.name != "evaluate")
+        fail(at_, fmt::format("an entry point is init, train or evaluate, not '{}'", entry.name));
+      if (!names.insert(entry.name).second)
+        fail(at_, fmt::format("the entry point '{}' stands twice", entry.name));
+      check_entry(entry);
+    }
+    if (!program_.find("evaluate")) fail("/entry_points", "there is no entry point 'evaluate'");
+  }
+
+ private:
+  // A dimension has one size wherever it stands: kernels and exchanges count on it.
+  void check_dims(const Dims& dims, const std::string& pointer) {
+    std::set<std::string> seen;
+    for (const Dim& dim : dims) {
+      if (!seen.insert(dim.name).second)
+        fail(pointer, fmt::format("the dimension '{}' stands twice", dim.name));
+      check_size(dim, pointer);
+    }
+  }
+
+  void check_size(const Dim& dim, const std::string& pointer) {
+    if (dim.size < 1) fail(pointer, fmt::format("the dimension '{}' has the size {}", dim.name, dim.size));
+    const int64_t known = sizes_.emplace(dim.name, dim.size).first->second;
+    if (known != dim.size)
+      fail(pointer, fmt::format("the dimension '{}' has {} elements here and {} elsewhere", dim.name,
+                                dim.size, known));
+  }
+
+  void check_tensor(const TensorType& type, const Sharding& sharding, const std::string& pointer) {
+    check_dims(type.dims, pointer);
+    double size = static_cast<double>(size_of(type.dtype));
+    for (const Dim& dim : type.dims) size *= static_cast<double>(dim.size);
+    if (size > 0x1p60) fail(pointer, "the tensor is too large");
+    if (sharding.dims.size() != type.dims.size())
+      fail(pointer, fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
+                                type.dims.size()));
+    if (uses_axis_twice(sharding)) fail(pointer, "the sharding uses an axis twice");
+    for (const Partial& partial : sharding.partial)
+      for (const AxisList& axes : sharding.dims)
+        if (std::find(axes.begin(), axes.end(), partial.axis) != axes.end())
+          fail(pointer, "the sharding uses an axis twice");
+  }
+
+  int64_t bytes_of(const TensorType& type, const Sharding& sharding) const {
+    return elements(largest_dims(type.dims, sharding, mesh_)) * size_of(type.dtype);
+  }
+
+  void check_variable(size_t v) {
+    const ProgramVariable& variable = program_.variables[v];
+    const std::string pointer = fmt::format("/variables/{}", v);
+    check_tensor(variable.decl.type, variable.sharding, pointer);
+    if (!variable.sharding.partial.empty()) fail(pointer, "a variable is whole, not partial");
+    if (variable.bytes != bytes_of(variable.decl.type, variable.sharding))
+      fail(pointer, fmt::format("'bytes' is {}, but the largest shard takes {}", variable.bytes,
+                                bytes_of(variable.decl.type, variable.sharding)));
+    if (variable.offset < 0 || variable.offset % kAlignment != 0)
+      fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", variable.offset, kAlignment));
+  }
+
+  void check_variables_apart() {
+    std::vector<std::pair<int64_t, size_t>> order;
+    for (size_t v = 0; v < program_.variables.size(); ++v)
+      order.emplace_back(program_.variables[v].offset, v);
+    std::sort(order.begin(), order.end());
+    for (const auto& [offset, v] : order) {
+      const ProgramVariable& variable = program_.variables[v];
+      if (offset < variables_end_)
+        fail(fmt::format("/variables/{}", v),
+             fmt::format("'{}' overlaps another variable", variable.decl.name));
+      if (variable.bytes > INT64_MAX / 4 || offset > INT64_MAX / 4)
+        fail(fmt::format("/variables/{}", v), "the offset is too large");
+      variables_end_ = offset + variable.bytes;
+    }
+  }
+
+  void check_entry(const EntryPoint& entry) {
+    for (size_t b = 0; b < entry.buffers.size(); ++b) check_buffer(entry, b);
+    for (size_t v = 0; v < entry.values.size(); ++v) check_value(entry, v);
+    for (size_t s = 0; s < entry.steps.size(); ++s) check_references(entry, s);
+    check_bindings(entry, entry.inputs, "inputs");
+    check_bindings(entry, entry.outputs, "outputs");
+    check_pairs(entry);
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
+      for (const auto& [name, value] : entry.steps[s].attributes.entries()) check_attribute(value, pointer);
+      if (const std::string problem = step_problem(entry, entry.steps[s], mesh_); !problem.empty())
+        fail(pointer, problem);
+    }
+    if (const std::optional<BufferFault> fault = find_buffer_fault(mesh_, entry))
+      fail(fault->step < 0 ? at_ : fmt::format("{}/steps/{}", at_, fault->step), fault->message);
+  }
+
+  void check_attribute(const AttributeValue& value, const std::string& pointer) {
+    if (const Dim* dim = std::get_if<Dim>(&value)) check_size(*dim, pointer);
+    if (const Dims* dims = std::get_if<Dims>(&value))
+      for (const Dim& dim : *dims) check_size(dim, pointer);
+    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
+      for (const Renaming& entry : *map) check_size(entry.to, pointer);
+  }
+
+  void check_buffer(const EntryPoint& entry, size_t b) {
+    const Buffer& buffer = entry.buffers[b];
+    const std::string pointer = fmt::format("{}/buffers/{}", at_, b);
+    const int64_t end = std::max(entry.arena_bytes, variables_end_);
+    if (buffer.bytes < 0 || buffer.offset < 0 || buffer.bytes > end || buffer.offset > end - buffer.bytes)
+      fail(pointer, "the buffer does not lie within the arena");
+    if (buffer.offset % kAlignment != 0)
+      fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", buffer.offset, kAlignment));
+    if (buffer.kind == BufferKind::kVariable) {
+      const bool known = std::any_of(
+          program_.variables.begin(), program_.variables.end(), [&](const ProgramVariable& variable) {
+            return variable.offset == buffer.offset && variable.bytes == buffer.bytes;
+          });
+      if (!known) fail(pointer, "the buffer is of a variable, but no variable lies there");
+    } else if (buffer.offset < variables_end_ && buffer.bytes > 0) {
+      fail(pointer, "the buffer lies in the part of the arena that belongs to variables");
+    }
+    const auto steps = static_cast<int>(entry.steps.size());
+    if (buffer.first_step < 0 || buffer.last_step < -1 || buffer.first_step > std::max(steps, 1) ||
+        buffer.last_step >= std::max(steps, 1))
+      fail(pointer, "the buffer is alive at steps that do not exist");
+  }
+
+  void check_value(const EntryPoint& entry, size_t v) {
+    const Value& value = entry.values[v];
+    const std::string pointer = fmt::format("{}/values/{}", at_, v);
+    check_tensor(value.type, value.sharding, pointer);
+    if (value.buffer < kNoBuffer || value.buffer >= static_cast<int>(entry.buffers.size()))
+      fail(pointer, fmt::format("there is no buffer {}", value.buffer));
+    const int64_t bytes = bytes_of(value.type, value.sharding);
+    if (value.buffer != kNoBuffer && entry.buffers[static_cast<size_t>(value.buffer)].bytes < bytes)
+      fail(pointer, fmt::format("the value takes {} bytes, its buffer has {}", bytes,
+                                entry.buffers[static_cast<size_t>(value.buffer)].bytes));
+    if (value.alias_of < 0) return;
+    if (value.alias_of >= static_cast<int>(v)) fail(pointer, "'alias_of' must name an earlier value");
+    const Value& other = entry.values[static_cast<size_t>(value.alias_of)];
+    Sharding carried;
+    if (value.buffer != other.buffer || value.type.dtype != other.type.dtype ||
+        elements(value.type.dims) != elements(other.type.dims) ||
+        !carries(other.type.dims, other.sharding, value.type.dims, mesh_, carried) ||
+        carried != value.sharding)
+      fail(pointer, fmt::format("the value does not hold the elements of '{}' on every device", other.name));
+  }
+
+  // Every value that a step names exists and has a buffer.
+  void check_references(const EntryPoint& entry, size_t s) {
+    const Step& step = entry.steps[s];
+    const std::string pointer = fmt::format("{}/steps/{}", at_, s);
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values) {
+        if (id < 0 || id >= static_cast<int>(entry.values.size()))
+          fail(pointer, fmt::format("there is no value {}", id));
+        if (entry.values[static_cast<size_t>(id)].buffer == kNoBuffer)
+          fail(pointer, fmt::format("'{}' has no buffer", entry.values[static_cast<size_t>(id)].name));
+      }
+    for (const ValueId id : step.outputs)
+      if (entry.values[static_cast<size_t>(id)].alias_of >= 0)
+        fail(pointer, fmt::format("'{}' is another value under other dimensions, which no step makes",
+                                  entry.values[static_cast<size_t>(id)].name));
+    if (step.workspace < kNoBuffer || step.workspace >= static_cast<int>(entry.buffers.size()))
+      fail(pointer, fmt::format("there is no buffer {}", step.workspace));
+  }
+
+  void check_bindings(const EntryPoint& entry, const std::vector<Binding>& bindings, const char* key) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < bindings.size(); ++i) {
+      const std::string pointer = fmt::format("{}/{}/{}", at_, key, i);
+      const Binding& binding = bindings[i];
+      if (binding.value < 0 || binding.value >= static_cast<int>(entry.values.size()))
+        fail(pointer, fmt::format("there is no value {}", binding.value));
+      const Value& value = entry.values[static_cast<size_t>(binding.value)];
+      if (!names.insert(binding.name).second) fail(pointer, fmt::format("'{}' stands twice", binding.name));
+      if (value.buffer == kNoBuffer) fail(pointer, fmt::format("'{}' has no buffer", value.name));
+      if (!value.sharding.partial.empty()) fail(pointer, fmt::format("'{}' is partial", value.name));
+      if (&bindings != &entry.inputs) continue;
+      const auto input = std::find_if(program_.inputs.begin(), program_.inputs.end(),
+                                      [&](const InputDecl& decl) { return decl.name == binding.name; });
+      if (input == program_.inputs.end()) fail(pointer, fmt::format("there is no input '{}'", binding.name));
+      if (input->type != value.type)
+        fail(pointer,
+             fmt::format("the input is {}, the value {}", to_string(input->type), to_string(value.type)));
+    }
+  }
+
+  // Every start has its wait further down, with the same values.
+  void check_pairs(const EntryPoint& entry) {
+    std::set<int> waited;
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      const Step& step = entry.steps[s];
+      if (step.kind != StepKind::kWait) continue;
+      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
+      if (step.started < 0 || step.started >= static_cast<int>(s) ||
+          entry.steps[static_cast<size_t>(step.started)].kind != StepKind::kStart)
+        fail(pointer, fmt::format("step {} starts no collective before this one", step.started));
+      if (!waited.insert(step.started).second)
+        fail(pointer, fmt::format("the collective of step {} is awaited twice", step.started));
+      const Step& start = entry.steps[static_cast<size_t>(step.started)];
+      if (step.inputs != start.inputs || step.outputs != start.outputs || step.workspace != start.workspace)
+        fail(pointer,
+             fmt::format("the values are not those of step {}, which starts the collective", step.started));
+    }
+    for (size_t s = 0; s < entry.steps.size(); ++s)
+      if (entry.steps[s].kind == StepKind::kStart && waited.count(static_cast<int>(s)) == 0)
+        fail(fmt::format("{}/steps/{}", at_, s), "the collective is never awaited");
+  }
+
+  const Program& program_;
+  const Mesh& mesh_;
+  std::string at_;  // the entry point
+  std::map<std::string, int64_t> sizes_;
+  int64_t variables_end_ = 0;
+};
+
+}  // namespace
+
+std::optional<ProgramFault> find_program_fault(const Program& program) {
+  try {
+    ProgramCheck(program).run();
+  } catch (const ProgramFault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mtfc
