@@ -60,7 +60,7 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 // Training's figures depend on the machine: speed always, the last digits of a loss with the processor's BLAS
 // kernels.
 std::string without_figures(const std::string& text) {
-  return std::regex_replace(text, std::regex("(loss|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*"), "$1 ?");
+  return std::regex_replace(text, std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*"), "$1 ?");
 }
 
 TEST_CASE("the README's commands print what it shows") {
