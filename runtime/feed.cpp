@@ -13,11 +13,6 @@
 namespace mtfc {
 namespace {
 
-// In (0, 1), from the upper bits.
-double unit(uint64_t bits) {
-  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
-}
-
 double draw(const RandomSource& source, uint64_t key, int64_t index) {
   const uint64_t first = mixed(key ^ mixed(2 * static_cast<uint64_t>(index)));
   if (source.kind == RandomKind::kNormal) {
@@ -196,6 +191,12 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
   }
 }
 
+int64_t Feed::row_at(const Source& source, int64_t position) {
+  return std::holds_alternative<TokenSource>(source.data.source)
+             ? window_at(seed_, source.training.rows, position)
+             : order_.at(source.training.rows, position);
+}
+
 void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, bool training) {
   const int64_t size = size_of(source.type.dtype);
   const Walk& walk = training ? source.training : source.evaluation;
@@ -203,7 +204,7 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
   std::byte* to = slice.part.data;
   for (int64_t i = held.begin; i < held.end; ++i) {
     const int64_t position = step * source.batch() + i;
-    const int64_t row = training ? order_.at(walk.rows, position) : position % walk.rows;
+    const int64_t row = training ? row_at(source, position) : position % walk.rows;
     for (const Run& run : slice.runs)
       copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
                   source.type.dtype, to + run.to * size);

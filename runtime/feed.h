@@ -65,6 +65,7 @@ class Feed {
   static void place_array(Source& source);
   void place_windows(Source& source) const;
   void fill(const Source& source, int64_t step, bool training);
+  int64_t row_at(const Source& source, int64_t position);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
 
   uint64_t seed_;

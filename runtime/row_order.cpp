@@ -1,6 +1,8 @@
 #include "runtime/row_order.h"
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace mtfc {
 namespace {
@@ -29,14 +31,36 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-int64_t RowOrder::at(int64_t rows, int64_t position) const {
-  const auto count = static_cast<uint64_t>(rows);
-  const auto epoch = static_cast<uint64_t>(position / rows);
-  const uint64_t key = mixed(mixed(seed_) + epoch);
+double unit(uint64_t bits) {
+  return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+}
+
+int64_t RowOrder::at(int64_t rows, int64_t position) {
+  Epochs& epochs = by_rows_[rows];
+  const int64_t epoch = position / rows;
+  const size_t slot = static_cast<size_t>(epoch % 2);
+  if (epochs.number[slot] != epoch) {
+    epochs.number[slot] = epoch;
+    std::vector<int64_t>& order = epochs.order[slot];
+    order.resize(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), 0);
+    const uint64_t key = mixed(mixed(seed_) + static_cast<uint64_t>(epoch));
+    for (uint64_t i = order.size(); i > 1; --i) {
+      const auto j = static_cast<uint64_t>(unit(mixed(key ^ mixed(i))) * static_cast<double>(i));
+      std::swap(order[i - 1], order[std::min(j, i - 1)]);
+    }
+  }
+  return epochs.order[slot][static_cast<size_t>(position % rows)];
+}
+
+int64_t window_at(uint64_t seed, int64_t windows, int64_t position) {
+  const auto count = static_cast<uint64_t>(windows);
+  const auto epoch = static_cast<uint64_t>(position / windows);
+  const uint64_t key = mixed(mixed(seed) + epoch);
   const int half = (static_cast<int>(std::bit_width(count - 1)) + 1) / 2;
-  // Numbers beyond the rows are permuted on until they are a row: still a permutation, of the rows alone.
+  // Numbers beyond the windows are permuted on until they are one: still a permutation, of the windows alone.
   // Fewer than three in four numbers are beyond.
-  auto number = static_cast<uint64_t>(position % rows);
+  auto number = static_cast<uint64_t>(position % windows);
   do number = feistel(number, half, key);
   while (number >= count);
   return static_cast<int64_t>(number);
