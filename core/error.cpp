@@ -25,6 +25,16 @@ std::string shortened(std::string_view word) {
   return std::string(word.substr(0, head)) + "..." + std::string(word.substr(tail));
 }
 
+// A message names its subject first and says the rest at its end.
+std::string without_middle(const std::string& message) {
+  constexpr size_t kLongest = 600, kHead = 400, kTail = 150;
+  if (message.size() <= kLongest) return message;
+  size_t head = kHead, tail = message.size() - kTail;
+  while (head > 0 && continues_character(message[head])) --head;
+  while (tail < message.size() && continues_character(message[tail])) ++tail;
+  return message.substr(0, head) + " ... " + message.substr(tail);
+}
+
 // What comes from a file may hold line ends and the control sequences of terminals.
 std::string printable(std::string_view text) {
   std::string shown;
@@ -64,7 +74,7 @@ std::string to_string(const Diagnostic& diagnostic) {
   }
   text += diagnostic.severity == Severity::kError ? "error: " : "warning: ";
   if (!at.pointer.empty()) text += printable(at.pointer) + ": ";
-  text += printable(diagnostic.message);
+  text += without_middle(printable(diagnostic.message));
   if (!diagnostic.hint.empty()) text += " (" + printable(diagnostic.hint) + ")";
   return text;
 }

@@ -31,7 +31,7 @@ struct Diagnostic {
 
 /// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; parts that are
 /// unknown are left out. One line whatever the file holds: control characters are written as \n and \x1b, and
-/// words of more than 120 bytes are shortened in the middle.
+/// words of more than 120 bytes and messages of more than 600 are shortened in the middle.
 std::string to_string(const Diagnostic& diagnostic);
 
 class UserError : public std::runtime_error {

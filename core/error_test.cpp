@@ -17,6 +17,12 @@ TEST_CASE("a diagnostic is one line of text, whatever a file holds") {
   const std::string word(121, 'x');
   CHECK(to_string(Diagnostic{{}, word.substr(1) + " " + word, ""}) ==
         "error: " + word.substr(1) + " " + word.substr(61) + "..." + word.substr(61));
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += "d" + std::to_string(i) + "=2 ";
+  const std::string shown = to_string(Diagnostic{{}, many + "is too large", ""});
+  CHECK(shown.size() < 600);
+  CHECK(shown.starts_with("error: d0=2 d1=2 "));
+  CHECK(shown.ends_with(" d199=2 is too large"));
   std::string wide;
   for (int i = 0; i < 70; ++i) wide += "é";
   CHECK(to_string(Diagnostic{{}, "-" + wide, ""}) ==

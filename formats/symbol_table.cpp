@@ -75,7 +75,10 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     return nullptr;
   }
   std::vector<std::string> known;
-  for (const auto& [other, symbol] : symbols_) known.push_back(other);
+  // A file of unknown names is compared with all of its known ones; nobody reads more than the first
+  // messages.
+  if (sink_.error_count() < 5 * DiagnosticSink::kMostShown)
+    for (const auto& [other, symbol] : symbols_) known.push_back(other);
   sink_.error(location, fmt::format("unknown tensor '{}'", name), did_you_mean(name, known));
   return nullptr;
 }
