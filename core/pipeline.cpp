@@ -16,6 +16,7 @@
 #include "core/passes/resolve_shardings.h"
 #include "core/passes/schedule.h"
 #include "core/passes/simplify.h"
+#include "core/size_limits.h"
 #include "core/suggest.h"
 
 namespace mtfc {
@@ -28,7 +29,9 @@ int64_t aligned(int64_t bytes) {
 std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& layout, int64_t& bytes) {
   std::vector<ProgramVariable> variables;
   bytes = 0;
-  for (VariableDecl& decl : all_variables(model)) {
+  std::vector<VariableDecl> all = all_variables(model);
+  require_countable(all);
+  for (VariableDecl& decl : all) {
     ProgramVariable variable{std::move(decl), {}, bytes, 0};
     variable.sharding = sharding_by_rules(layout, variable.decl.type.dims);
     for (AxisList& axes : variable.sharding.dims)
@@ -74,6 +77,7 @@ class Pipeline {
     entry = pass("remove_dead", [&] { return remove_dead(entry); });
     entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
     entry = pass("order_contractions", [&] { return order_contractions(entry); });
+    require_countable(entry);
     // The arithmetic is fixed: this is what an unpartitioned run would do.
     const int64_t useful = einsum_flops(entry.graph);
 
