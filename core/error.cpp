@@ -36,21 +36,26 @@ std::string without_middle(const std::string& message) {
 }
 
 // What comes from a file may hold line ends and the control sequences of terminals.
+std::string escaped(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n')
+      shown += "\\n";
+    else if (code < 0x20 || code == 0x7F)
+      shown += fmt::format("\\x{:02x}", code);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
 std::string printable(std::string_view text) {
   std::string shown;
-  size_t start = 0;
-  while (start <= text.size()) {
+  for (size_t start = 0; start <= text.size();) {
     const size_t end = std::min(text.find(' ', start), text.size());
     if (start > 0) shown += ' ';
-    for (const char c : shortened(text.substr(start, end - start))) {
-      const auto code = static_cast<unsigned char>(c);
-      if (c == '\n')
-        shown += "\\n";
-      else if (code < 0x20 || code == 0x7F)
-        shown += fmt::format("\\x{:02x}", code);
-      else
-        shown += c;
-    }
+    shown += escaped(shortened(text.substr(start, end - start)));
     start = end + 1;
   }
   return shown;
@@ -78,6 +83,8 @@ std::string to_string(const Diagnostic& diagnostic) {
   if (!diagnostic.hint.empty()) text += " (" + printable(diagnostic.hint) + ")";
   return text;
 }
+
+RunError::RunError(const std::string& message) : std::runtime_error(escaped(message)) {}
 
 UserError::UserError(std::vector<Diagnostic> diagnostics)
     : std::runtime_error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}

@@ -44,9 +44,10 @@ class UserError : public std::runtime_error {
   std::vector<Diagnostic> diagnostics_;
 };
 
+/// One line too: control characters in the message are escaped.
 class RunError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit RunError(const std::string& message);
 };
 
 class InternalError : public std::logic_error {

@@ -17,6 +17,7 @@ TEST_CASE("a diagnostic is one line of text, whatever a file holds") {
   const std::string word(121, 'x');
   CHECK(to_string(Diagnostic{{}, word.substr(1) + " " + word, ""}) ==
         "error: " + word.substr(1) + " " + word.substr(61) + "..." + word.substr(61));
+  CHECK(std::string(RunError("f.npy: '\n\x1b'").what()) == "f.npy: '\\n\\x1b'");
   std::string many;
   for (int i = 0; i < 200; ++i) many += "d" + std::to_string(i) + "=2 ";
   const std::string shown = to_string(Diagnostic{{}, many + "is too large", ""});

@@ -113,6 +113,8 @@ TEST_CASE("broken files are refused with a reason") {
         "elements of type '<f2' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)");
   CHECK(complaint(file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "1234")) ==
         "the array is in column-major (Fortran) order; save numpy.ascontiguousarray of it");
+  CHECK(complaint(file_of("{'descr': '<f\n', 'fortran_order': False, 'shape': (2,), }", "")) ==
+        "elements of type '<f\\n' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)");
   CHECK_THROWS_WITH_AS(read_npy("/nonexistent.npy"), "/nonexistent.npy: No such file or directory", RunError);
   CHECK_THROWS_WITH_AS(read_npy("/"), "/: not a regular file", RunError);
 }
