@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/files.h"
 #include "cmd/model_options.h"
+#include "cmd/option_checks.h"
 #include "formats/program_writer.h"
 
 namespace mtfc {
@@ -59,13 +60,13 @@ std::function<int()> setup(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--emit", options->emit,
                  "text (one step a line; default on standard output) or json (default for a file)")
-      ->check(CLI::IsMember({"text", "json"}));
+      ->check(one_of({"text", "json"}));
   app.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
       ->allow_extra_args(false)
       ->type_name("NAME");
   app.add_option("--dump-after", options->dump_after,
                  "print the intermediate form after a pass, and nothing else")
-      ->check(CLI::IsMember(pass_names()))
+      ->check(one_of(pass_names()))
       ->type_name("PASS");
   app.add_flag("--time-passes", options->time_passes, "print the time of each pass");
   return [options] { return run(*options); };

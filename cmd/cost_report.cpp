@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/files.h"
 #include "cmd/model_options.h"
+#include "cmd/option_checks.h"
 #include "core/cost.h"
 #include "formats/report_writer.h"
 
@@ -70,11 +71,11 @@ std::function<int()> setup(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("DIM:AXIS,...|FILE");
   app.add_option("--entry", options->entry, "init, train or evaluate (default: train where the model trains)")
-      ->check(CLI::IsMember({"init", "train", "evaluate"}))
+      ->check(one_of({"init", "train", "evaluate"}))
       ->type_name("NAME");
   app.add_option("--format", options->format,
                  "table (default on standard output) or json (default for a file)")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(one_of({"table", "json"}));
   app.add_option("-o", options->file, "where to; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();

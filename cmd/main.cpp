@@ -8,8 +8,8 @@
 
 #include "cmd/command.h"
 #include "cmd/launch.h"
+#include "cmd/option_checks.h"
 #include "core/error.h"
-#include "core/suggest.h"
 
 namespace mtfc {
 namespace {
@@ -30,21 +30,11 @@ void show(const UserError& error) {
     show_error((diagnostic.location.file.empty() ? "mtfc: " : "") + to_string(diagnostic), "error:");
 }
 
-// CLI11's own message, with a suggestion for a mistyped option or command.
 int show(const CLI::ParseError& error, const CLI::App& app) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  const CLI::App* used = &app;
-  for (const CLI::App* command : app.get_subcommands()) used = command;
-  std::vector<std::string> known;
-  for (const CLI::Option* option : used->get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  if (used == &app)
-    for (const Command* command : kCommands) known.emplace_back(command->name);
-  std::string hint;
-  for (const std::string& word : used->remaining(true))
-    if (hint.empty()) hint = did_you_mean(word.substr(0, word.find('=')), known);
-  if (hint.empty()) hint = "see mtfc " + (used == &app ? "" : used->get_name() + " ") + "--help";
-  show(UserError(error.what(), hint));
+  std::vector<std::string> commands;
+  for (const Command* command : kCommands) commands.emplace_back(command->name);
+  show(parse_error(error, app, commands));
   return kExitUserError;
 }
 

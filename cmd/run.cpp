@@ -11,6 +11,7 @@
 
 #include "cmd/command.h"
 #include "cmd/launch.h"
+#include "cmd/option_checks.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
 #include "core/suggest.h"
@@ -31,6 +32,9 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
 }
 
 namespace {
+
+constexpr int64_t kMostSimulated = 65536;
+constexpr int64_t kMostThreads = 65536;
 
 // A saved program as it is, or a model compiled for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
@@ -250,6 +254,10 @@ int run(const RunOptions& options) {
   std::vector<Diagnostic> warnings;
   const Program program = program_of(sources, options, warnings);
   const int64_t devices = program.mesh().devices();
+  if (options.simulate && devices > kMostSimulated)
+    throw UserError(fmt::format("--simulate holds every device in one process, and the mesh {} has {}",
+                                to_string(program.mesh()), devices),
+                    fmt::format("it can be {} at most", kMostSimulated));
   if (options.simulate || devices == 1) {
     show(warnings, options.model.quiet);
     return run_here(program, options);
@@ -267,7 +275,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   };
   app.add_option("--steps", options.steps,
                  "training steps, or forward evaluations where the model does not train")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   app.add_flag("--evaluate", options.evaluate,
                "forward only, over the whole of a finite source; means of the outputs");
@@ -280,9 +288,10 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       "NAME=SPEC");
   one_each(app.add_option("--valid", options.valid, "evaluate over this source too"), "NAME=SPEC");
   app.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N");
   app.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
+      ->check(whole_number(0))
       ->capture_default_str();
   one_each(app.add_option("--load", options.loads, "a variable's values instead of initial ones"),
            "NAME=FILE.npy");
@@ -294,7 +303,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
                  "counted flops, collectives and memory beside the predicted ones")
       ->type_name("FILE.json");
   app.add_option("--threads", options.threads, "threads per rank (default: cores / ranks on the node)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, kMostThreads))
       ->type_name("T");
   app.add_flag("--check-finite", options.check_finite,
                "stop at the first NaN or infinity and name the operation");

@@ -1,0 +1,98 @@
+// Mistakes on the command line: the whole text, and exit code 2.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace mtfc {
+namespace {
+
+// What `mtfc` says on standard error, in the folder of the bundled models; "exit N: " before it.
+std::string said(const std::string& arguments) {
+  const std::string command = fmt::format("cd '{}/models' && '{}' {} 2>&1 >/dev/null </dev/null",
+                                          MTFC_SOURCE_DIR, MTFC_BINARY, arguments);
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
+  const int status = pclose(pipe);
+  return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, text);
+}
+
+std::string refusal(const std::string& text) {
+  return "exit 2: mtfc: error: " + text + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("unknown commands, options and arguments") {
+  CHECK(said("cost-reprot x") == refusal("there is no command 'cost-reprot' (did you mean 'cost-report'?)"));
+  CHECK(said("frobnicate") == refusal("there is no command 'frobnicate' (see mtfc --help)"));
+  CHECK(said("run mnist.json --stesp 3") ==
+        refusal("there is no option '--stesp' (did you mean '--steps'?)"));
+  CHECK(said("run mnist.json --stesp=3") ==
+        refusal("there is no option '--stesp' (did you mean '--steps'?)"));
+  CHECK(said("check mnist.json -x") == refusal("there is no option '-x' (see mtfc check --help)"));
+  CHECK(said("check mnist.json extra") ==
+        refusal("the argument 'extra' is one too many (see mtfc check --help)"));
+}
+
+TEST_CASE("missing and repeated arguments") {
+  CHECK(said("check") == refusal("MODEL is missing (see mtfc check --help)"));
+  CHECK(said("check mnist.json --set") == refusal("--set needs a value, NAME=VALUE (see mtfc check --help)"));
+  CHECK(said("check mnist.json --mesh a:2 --mesh b:2") ==
+        refusal("--mesh is given more than once (see mtfc check --help)"));
+  CHECK(said("run mnist.json --load w1") == refusal("--load takes NAME=VALUE, not 'w1'"));
+  CHECK(said("run mnist.json --valid-every 3") ==
+        refusal("--valid-every needs --valid (give the held-out data with --valid NAME=SPEC)"));
+}
+
+TEST_CASE("values of options") {
+  CHECK(said("run mnist.json --steps abc") ==
+        refusal("--steps: expected a whole number, found 'abc' (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps 1.5") ==
+        refusal("--steps: expected a whole number, found '1.5' (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps=-1") ==
+        refusal("--steps: expected 0 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps 99999999999999999999") ==
+        refusal("--steps: the number 99999999999999999999 is too large (see mtfc run --help)"));
+  CHECK(said("run mnist.json --seed=-1") ==
+        refusal("--seed: expected 0 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads 0") ==
+        refusal("--threads: expected 1 or more, found 0 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads 1000000") ==
+        refusal("--threads: expected 65536 at most, found 1000000 (see mtfc run --help)"));
+  CHECK(said("cost-report mnist.json --entry tarin") ==
+        refusal(
+            "--entry: 'tarin' is none of init, train, evaluate - did you mean 'train'? (see mtfc cost-report "
+            "--help)"));
+  CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
+        refusal("--simulate holds every device in one process, and the mesh a:100000000 has 100000000 (it "
+                "can be 65536 "
+                "at most)"));
+}
+
+TEST_CASE("names that the model does not have, and files that are not there") {
+  CHECK(said("run mnist.json --input imags=x.npy") ==
+        refusal("--input: the model has no input 'imags' (did you mean 'images'?)"));
+  CHECK(said("run mnist.json --load ww1=x.npy") ==
+        refusal("--load: the model has no variable 'ww1' (did you mean 'w1'?)"));
+  CHECK(said("run mnist.json --output los=x.npy") ==
+        refusal("the model has no tensor 'los' (did you mean 'loss'?)"));
+  CHECK(
+      said("check minst.json") ==
+      refusal("cannot read the model 'minst.json': No such file or directory (did you mean 'mnist.json'?)"));
+  CHECK(said("check mnist.json --layout none.json") ==
+        refusal("cannot read the layout 'none.json': No such file or directory"));
+  CHECK(said("check .") == refusal("cannot read the model '.': it is a folder"));
+  CHECK(said("check - --layout -") ==
+        refusal("the model and the layout can't both be read from standard input"));
+}
+
+}  // namespace mtfc
