@@ -9,6 +9,9 @@
 
 namespace mtfc {
 
+/// More results of one operation than anyone names: without a limit, a large dimension would take all memory.
+inline constexpr int64_t kMostResults = 65536;
+
 void require_same_dtype(const OpCall& call);
 /// Each operand is f32 or f64.
 void require_floats(const OpCall& call);

@@ -10,7 +10,7 @@ namespace {
 Dims parts_of(const Attributes& attributes) {
   const Dims& to = attributes.get<Dims>("to");
   const int64_t size = attributes.get<Dim>("dim").size;
-  if (to.size() != 1 || size % to[0].size != 0) return to;
+  if (to.size() != 1 || size % to[0].size != 0 || size / to[0].size > kMostResults) return to;
   return Dims(static_cast<size_t>(size / to[0].size), to[0]);
 }
 
@@ -19,6 +19,10 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Dim& dim = call.attributes.get<Dim>("dim");
   require_known({dim}, x.dims, to_string(x), "dim");
   const Dims parts = parts_of(call.attributes);
+  if (parts.size() == 1 && dim.size / parts[0].size > kMostResults)
+    throw OpError{
+        fmt::format("split would give {} results; {} are possible", dim.size / parts[0].size, kMostResults),
+        "", -1, "to"};
   int64_t total = 0;
   for (const Dim& part : parts) total += part.size;
   if (total != dim.size)
