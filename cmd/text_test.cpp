@@ -168,8 +168,8 @@ TEST_CASE("text that can't be fed is refused with a reason") {
   CHECK(outcome("--set vocab=100 -q --set batch=1 --set length=1" +
                 over("--input", "text:" + folder.write("t", "tt"))) ==
         std::pair(1, std::string(
-                         "mtfc: error: train, step 0: /ops/0 (gather 'x'): index 116 at element 0 is out of "
-                         "range: 'vocab' has 100\n")));
+                         "mtfc: error: train, step 1: /ops/0 (gather 'x'): index 116 at [batch=0, length=0] "
+                         "is out of range: 'vocab' has 100\n")));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST_CASE("one_hot refuses an index out of range, and a device sets what falls i
   call.result_box = Box{{0, 3}, {2, 5}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{0, 0, 1, 0, 0, 0, 1, 0, 0});
   call.operands = {tensor_of(type, {4, 5, 2})};
-  CHECK(error_of(call) == "index 5 at element 1 is out of range: 'classes' has 5");
+  CHECK(error_of(call) == "index 5 at [batch=1] is out of range: 'classes' has 5");
 }
 
 TEST_CASE("a piece that would not lie inside the tensor is refused, and a device writes its rows") {
