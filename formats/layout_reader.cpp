@@ -151,7 +151,7 @@ void check_unsupported(const Cursor& root, const Mesh& mesh) {
       identity =
           identity && items[i].is(JsonKind::kNumber) && items[i].value().integer() == static_cast<int64_t>(i);
     if (order->is(JsonKind::kArray) && !identity)
-      order->error(unsupported_message("a 'device_order' other than 0, 1, 2, …"));
+      order->error(unsupported_message("a 'device_order' other than 0, 1, 2, ..."));
   }
 }
 

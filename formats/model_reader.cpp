@@ -107,7 +107,7 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
 
 void read_data(const Cursor& data, ModelDraft& draft) {
   std::vector<InputDecl>& inputs = draft.model.inputs;
-  for (const NamedCursor& member : data.members()) {
+  for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const InputDecl& decl) { return decl.name == member.key; });
@@ -163,9 +163,10 @@ void warn_unused(ModelDraft& draft) {
 
 void read_tensors(const Cursor& root, ModelDraft& draft) {
   if (const auto inputs = root.find("inputs"))
-    for (const NamedCursor& input : inputs->members()) read_input(input, draft);
+    for (const NamedCursor& input : inputs->members("an object {name: input}")) read_input(input, draft);
   if (const auto variables = root.find("variables"))
-    for (const NamedCursor& variable : variables->members()) read_variable(variable, draft);
+    for (const NamedCursor& variable : variables->members("an object {name: variable}"))
+      read_variable(variable, draft);
   if (const auto ops = root.find("ops")) OperationReader(draft).read(*ops);
   if (const auto train = root.find("train")) draft.model.train = read_train(*train, draft);
   read_outputs(root, draft);

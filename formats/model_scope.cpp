@@ -39,7 +39,8 @@ std::vector<std::string> ModelScope::names() const {
 }
 
 void ModelScope::declare(const Cursor& list, bool is_dim) {
-  for (const NamedCursor& member : list.members()) {
+  for (const NamedCursor& member :
+       list.members(is_dim ? "an object {dimension: size}" : "an object {param: number}")) {
     if (!is_expression_name(member.key)) {
       sink_.error(member.key_location,
                   fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),

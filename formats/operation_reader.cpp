@@ -55,7 +55,7 @@ std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft) {
 
 void OperationReader::read(const Cursor& ops) {
   announce(ops);
-  for (const Cursor& at : ops.items()) read_statement(at);
+  for (const Cursor& at : ops.items("a list of operations")) read_statement(at);
 }
 
 void OperationReader::announce(const Cursor& ops) {
@@ -201,7 +201,7 @@ std::optional<OperationReader::Operand> OperationReader::read_nested(const Curso
   const std::optional<std::string> kind = op ? op->string("the name of an operation") : std::nullopt;
   if (!kind) return std::nullopt;
   if (*kind == "assign" || *kind == "gradients") {
-    op->error(fmt::format("'{}' can't be nested", *kind));
+    op->error(fmt::format("'{}' can't be nested", *kind), "move it to a line of its own");
     return std::nullopt;
   }
   const Results results = read_operation(at, *kind, path, {path}, depth);
@@ -305,7 +305,8 @@ OperationReader::Results OperationReader::read_gradients(const Cursor& at, const
   bool complete = of != kNoTensor;
   if (complete && !is_float_scalar(draft_.builder.type(of)))
     of_cursor->error(fmt::format("only a float scalar has gradients, and '{}' is {}", of_cursor->value().text,
-                                 to_string(draft_.builder.type(of))));
+                                 to_string(draft_.builder.type(of))),
+                     "reduce_mean makes one");
   const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)
                                        ? std::vector<Cursor>{*in_cursor}
                                        : in_cursor->items("a tensor or a list of tensors");

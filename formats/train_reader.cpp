@@ -17,7 +17,8 @@ TensorId read_loss(const Cursor& at, ModelDraft& draft) {
   if (!symbol || symbol->tensor == kNoTensor) return kNoTensor;
   const TensorType& type = draft.builder.type(symbol->tensor);
   if (type.dims.empty() && is_float(type.dtype)) return symbol->tensor;
-  at.error(fmt::format("the loss must be a float scalar, but '{}' is {}", *name, to_string(type)));
+  at.error(fmt::format("the loss must be a float scalar, but '{}' is {}", *name, to_string(type)),
+           "reduce_mean makes one");
   return kNoTensor;
 }
 

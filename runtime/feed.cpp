@@ -75,7 +75,7 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
     });
     if (found == data.end())
       throw UserError(fmt::format("the input '{}' has no data", binding.name),
-                      fmt::format("give it with --input {}=…", binding.name));
+                      fmt::format("give it with --input {}=SPEC", binding.name));
     add(executor, entry, binding, *found);
   }
   for (Source& source : sources_)
