@@ -13,8 +13,10 @@ class DiagnosticSink {
  public:
   void error(Location location, std::string message, std::string hint = "");
   void warning(Location location, std::string message, std::string hint = "");
+  /// Something can't be read because of an error reported elsewhere: counted, and not said again.
+  void consequence() { ++consequences_; }
   bool failed() const { return !errors_.empty(); }
-  size_t error_count() const { return errors_.size(); }
+  size_t error_count() const { return errors_.size() + consequences_; }
 
   /// Throws one UserError with all errors in the order of the file, the first kMostShown of them spelled out.
   /// Otherwise appends the warnings to `warnings`, in the order of the file.
@@ -24,6 +26,7 @@ class DiagnosticSink {
  private:
   std::vector<Diagnostic> errors_;
   std::vector<Diagnostic> warnings_;
+  size_t consequences_ = 0;
 };
 
 }  // namespace mtfc

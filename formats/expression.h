@@ -22,7 +22,8 @@ double to_double(const Number& number);
 std::optional<int64_t> to_integer(const Number& number);
 std::string to_string(const Number& number);
 
-/// Thrown for text that is no expression, and for one that has no value. `offset`: in the text, in bytes.
+/// Thrown for text that is no expression, and for one that has no value. `offset`: in the text, in bytes. The
+/// message is empty where a name it uses has been reported already.
 struct ExpressionError {
   std::string message;
   std::string hint;

@@ -188,10 +188,11 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
       {"mtfc", "name", "doc", "params", "dims", "inputs", "variables", "ops", "train", "outputs", "data"},
       {"include", "blocks", "decode"});
   if (!is_object) sink.finish(warnings);
-  const size_t before = sink.error_count();
-  const ModelScope scope(root.find("params"), root.find("dims"), sets, sink);
-  // Without sizes every further message would be guesswork.
-  if (sink.error_count() > before) sink.finish(warnings);
+  const std::optional<Cursor> params = root.find("params"), dims = root.find("dims");
+  const ModelScope scope(params, dims, sets, sink);
+  // Without any names every further message would be noise.
+  if ((params && !params->is(JsonKind::kObject)) || (dims && !dims->is(JsonKind::kObject)))
+    sink.finish(warnings);
   ModelDraft draft(scope, sink);
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();

@@ -25,6 +25,11 @@ const Dim* ModelScope::dim(std::string_view name) const {
   return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
 }
 
+bool ModelScope::is_broken(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at != by_name_.end() && definitions_[at->second].state == State::kFailed;
+}
+
 std::map<std::string, double> ModelScope::params() const {
   std::map<std::string, double> params;
   for (const Definition& definition : definitions_)
@@ -45,19 +50,17 @@ void ModelScope::declare(const Cursor& list, bool is_dim) {
       sink_.error(member.key_location,
                   fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
                   "names are letters, digits and '_', and no word of the expressions");
+      define(member, is_dim).state = State::kFailed;
       continue;
     }
     if (const auto other = by_name_.find(member.key); other != by_name_.end()) {
       sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
                   fmt::format("params and dims share one name space; the other is in line {}",
                               definitions_[other->second].location.line));
+      definitions_[other->second].state = State::kFailed;
       continue;
     }
-    by_name_.emplace(member.key, definitions_.size());
-    Definition& definition = definitions_.emplace_back();
-    definition.name = member.key;
-    definition.is_dim = is_dim;
-    definition.location = member.value.location();
+    Definition& definition = define(member, is_dim);
     if (member.value.is(JsonKind::kNumber)) {
       definition.value = number_of(member.value.value());
       definition.expression = Expression();
@@ -69,6 +72,15 @@ void ModelScope::declare(const Cursor& list, bool is_dim) {
       definition.state = State::kFailed;
     }
   }
+}
+
+ModelScope::Definition& ModelScope::define(const NamedCursor& member, bool is_dim) {
+  by_name_.emplace(member.key, definitions_.size());
+  Definition& definition = definitions_.emplace_back();
+  definition.name = member.key;
+  definition.is_dim = is_dim;
+  definition.location = member.value.location();
+  return definition;
 }
 
 void ModelScope::apply(const std::string& set) {
@@ -109,6 +121,7 @@ void ModelScope::compute_all() {
   lookup_.find = [this](std::string_view name) -> std::optional<Number> {
     const auto at = by_name_.find(name);
     if (at == by_name_.end()) return std::nullopt;
+    if (definitions_[at->second].state == State::kFailed) throw ExpressionError{"", "", 0};
     return definitions_[at->second].value;
   };
   for (size_t i = 0; i < definitions_.size(); ++i) compute(i);

@@ -28,8 +28,11 @@ class ModelScope {
   /// Every dimension, in the order of the file.
   const Dims& dims() const { return dims_; }
   const Dim* dim(std::string_view name) const;
+  /// Whether the definition of `name` is wrong, which has been reported.
+  bool is_broken(std::string_view name) const;
   std::map<std::string, double> params() const;
-  /// Over params and dims. The scope must outlive it.
+  /// Over params and dims; a broken one throws an ExpressionError without a message. The scope must outlive
+  /// it.
   const NameLookup& lookup() const { return lookup_; }
 
  private:
@@ -54,6 +57,7 @@ class ModelScope {
   void fail(Definition& definition, std::string message, std::string hint = "", size_t offset = 0);
   void report_cycle(const std::vector<std::pair<size_t, size_t>>& open, size_t again);
   std::vector<std::string> names() const;
+  Definition& define(const NamedCursor& member, bool is_dim);
 
   DiagnosticSink& sink_;
   std::vector<Definition> definitions_;  // in the order of the file

@@ -34,7 +34,10 @@ std::optional<Number> read_number(const Cursor& at, const NameLookup& lookup) {
   try {
     return evaluate(at.value().text, lookup);
   } catch (const ExpressionError& error) {
-    at.sink().error(location_in(at, error.offset), error.message, error.hint);
+    if (error.message.empty())
+      at.sink().consequence();
+    else
+      at.sink().error(location_in(at, error.offset), error.message, error.hint);
     return std::nullopt;
   }
 }

@@ -20,6 +20,10 @@ std::vector<std::string> names_of(const Dims& dims) {
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
   const std::optional<std::string> name = at.string("the name of a dimension");
   if (!name) return std::nullopt;
+  if (scope.is_broken(*name)) {
+    at.sink().consequence();
+    return std::nullopt;
+  }
   if (const Dim* dim = scope.dim(*name)) return *dim;
   at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, names_of(scope.dims())));
   return std::nullopt;
