@@ -57,6 +57,20 @@ std::string read_text(const std::string& path, const std::string& what) {
   return text.str();
 }
 
+void require_writable(const std::string& path) {
+  if (path.empty() || path == "-") return;
+  std::error_code error;
+  // A file is replaced by renaming, which its folder must allow; a device or pipe is written as it is.
+  const bool plain = !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const std::string written = !plain ? path : folder.empty() ? "." : folder.string();
+  if (std::filesystem::is_directory(path, error))
+    errno = EISDIR;
+  else if (access(written.c_str(), W_OK) == 0)
+    return;
+  fail(path);
+}
+
 void write_text(const std::string& path, const std::string& text) {
   if (path == "-") {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)

@@ -5,11 +5,16 @@
 
 namespace mtfc {
 
-/// The contents of `path`, or of standard input for `-`. `what` names it in messages: "model". Throws UserError.
+/// The contents of `path`, or of standard input for `-`. `what` names it in messages: "model". Throws
+/// UserError.
 std::string read_text(const std::string& path, const std::string& what);
 
-/// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside itself,
-/// synced, renamed. Throws RunError with the system's reason.
+/// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside
+/// itself, synced, renamed. Throws RunError with the system's reason.
 void write_text(const std::string& path, const std::string& text);
+
+/// Throws RunError with the system's reason where `path` could not be written, without touching it: better
+/// before a long run than after it.
+void require_writable(const std::string& path);
 
 }  // namespace mtfc

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cmd/command.h"
+#include "cmd/files.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
 #include "cmd/run_options.h"
@@ -112,6 +113,13 @@ RunData open_data(const Program& program, const RunOptions& options) {
   return data;
 }
 
+// Of rank 0, which creates the files.
+void require_writable_files(const RunOptions& options) {
+  require_writable(options.report);
+  for (const std::string& output : options.outputs)
+    require_writable(split_assignment(output, "--output").second);
+}
+
 void use_threads(const RunOptions& options, const Processes& processes) {
   set_threads(options.threads > 0 ? options.threads
                                   : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
@@ -186,6 +194,7 @@ int run_ranks(const RunOptions& options) {
       throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
                                   to_string(program.mesh()), program.mesh().devices(), processes.size()),
                       fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
+    require_writable_files(options);
     show(warnings, options.model.quiet);
     bytes = packed(sources);
   });
@@ -259,6 +268,7 @@ int run(const RunOptions& options) {
                                 to_string(program.mesh()), devices),
                     fmt::format("it can be {} at most", kMostSimulated));
   if (options.simulate || devices == 1) {
+    require_writable_files(options);
     show(warnings, options.model.quiet);
     return run_here(program, options);
   }

@@ -130,6 +130,21 @@ TEST_CASE("--check-finite names the operation, the step, the value and the place
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy") == "exit 0: ");
 }
 
+TEST_CASE("files that can't be written are refused before the first step") {
+  const Folder folder;
+  const std::string inputs = "--input x=x.npy --input i=i.npy --steps 1000000000 ";
+  const std::string reason = "cannot write 'none/y': No such file or directory";
+  CHECK(said(folder, inputs + "--output y=none/y") == refusal(reason));
+  CHECK(said(folder, inputs + "--report none/y") == refusal(reason));
+  CHECK(said(folder, inputs + "--metrics none/y") == refusal(reason));
+  CHECK(said(folder, inputs + "--report none/y --mesh b:2 --layout batch:b") == refusal(reason));
+  fs::create_directory(folder.path / "sub");
+  CHECK(said(folder, inputs + "--report sub") == refusal("cannot write 'sub': Is a directory"));
+  CHECK(said(folder, "--input x=x.npy --input i=i.npy --report /dev/null --output y=sub/y.npy") ==
+        "exit 0: ");
+  CHECK(fs::exists(folder.path / "sub" / "y.npy"));
+}
+
 TEST_CASE("broken .npy files") {
   const Folder folder;
   const std::string good = matrix("<f4", std::string(24, 'x'));
