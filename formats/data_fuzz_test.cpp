@@ -164,6 +164,34 @@ std::string problem_with(const std::string& spec, bool& read) {
 
 }  // namespace
 
+TEST_CASE("mutants of sources are taken apart or refused as the user's") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const std::vector<std::string> sources = {
+      "random:normal,scale=1/255", "random:uniform,lo=-1,hi=1/2", "random:int,lo=0,hi=min(vocab, 50)",
+      "/none.npy,rows=0:vocab",    "idx:/none,rows=1:,scale=2",   "text:/none,shift=1,split=train"};
+  const NameLookup lookup = lookup_of(Dims{{"vocab", 100}});
+  const Vocabulary none;
+  int64_t accepted = 0;
+  const FuzzGuard guard;
+  for (int64_t i = 0; i < cases; ++i) {
+    const auto seed = static_cast<uint64_t>(first + i);
+    guard.watch(seed);
+    Mutator mutator(seed, none);
+    const std::string source = mutator.mutated_bytes(mutator.one_of(sources), 3);
+    CAPTURE(seed);
+    CAPTURE(source);
+    try {
+      read_input_data("x", source, lookup);
+      ++accepted;
+    } catch (const UserError& error) {
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    } catch (const RunError& error) {  // the file is not there
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    }
+  }
+  CHECK(accepted > cases / 50);
+}
+
 TEST_CASE("mutants of data files are read or refused with a message") {
   const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
   const char* dump = std::getenv("MTFC_DUMP");

@@ -33,6 +33,7 @@ constexpr double kSlow = 5;  // seconds
 
 struct FuzzCase {
   std::string model;
+  std::vector<std::string> sets;
   LayoutSources layout;
 };
 
@@ -67,6 +68,8 @@ FuzzCase make_case(const Seeds& seeds, uint64_t seed) {
                               : mutator.chance(60) ? seeds.right
                                                    : seeds.models);
   if (!mutator.chance(10)) made.model = mutator.mutated_json(made.model);
+  if (mutator.chance(10))
+    made.sets = {mutator.one_of(seeds.vocabulary.words) + "=" + mutator.expression(), mutator.expression()};
   if (mutator.chance(20)) {
     made.layout.file = "layout.json";
     made.layout.file_text = mutator.mutated_json(mutator.one_of(seeds.layouts));
@@ -98,7 +101,7 @@ Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
   Outcome refused = Outcome::kRefused;
   try {
     std::vector<Diagnostic> warnings;
-    const Model model = read_model(fuzz_case.model, "model.json", {}, warnings);
+    const Model model = read_model(fuzz_case.model, "model.json", fuzz_case.sets, warnings);
     compile(model, read_layout({}), {});
     refused = Outcome::kLayoutRefused;
     compile(model, read_layout(fuzz_case.layout), {});

@@ -29,6 +29,9 @@ class Mutator {
   /// `bytes` with up to `most` of them flipped, removed, repeated, cut off or replaced.
   std::string mutated_bytes(std::string bytes, int most);
 
+  /// Something like an expression.
+  std::string expression();
+
   /// A number in [0, count).
   size_t pick(size_t count) { return random_() % count; }
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
@@ -44,7 +47,6 @@ class Mutator {
   JsonValue operation();
   const std::string& word();
   std::string any_text();
-  std::string expression();
   void mutate(JsonValue& root);
   void mutate_list(JsonValue& list);
   void mutate_object(JsonValue& object);
