@@ -22,5 +22,6 @@ extern const Command kCheckCommand;
 extern const Command kCompileCommand;
 extern const Command kCostReportCommand;
 extern const Command kRunCommand;
+extern const Command kVerifyCommand;
 
 }  // namespace mtfc

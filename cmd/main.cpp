@@ -14,7 +14,8 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kRunCommand};
+const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kRunCommand,
+                                    &kVerifyCommand};
 
 bool use_color = false;
 

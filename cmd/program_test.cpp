@@ -226,6 +226,21 @@ TEST_CASE("a saved program runs and is reported as the model it was compiled fro
                          " is a compiled program, not a model (run and cost-report take programs)\n");
 }
 
+TEST_CASE("verify compares every tensor with a run on one device") {
+  const Outcome same =
+      mtfc("verify " + kMnist + " --mesh rows:2,cols:2 --layout batch:rows,hidden:cols --steps 2");
+  CHECK(same.code == 0);
+  CHECK(same.out.find("the same on one device: ") == 0);
+  CHECK(has(same.out, " tensors compared, mesh rows:2,cols:2, layout batch:rows,hidden:cols\n"));
+  CHECK(has(same.out, "largest difference "));
+  const Outcome strict = mtfc("verify " + kMnist + " --mesh a:3 --layout hidden:a --tolerance 1e-30");
+  CHECK(strict.code == 1);
+  CHECK(has(strict.out, "' differs first: train, step 1, made by "));
+  CHECK(has(strict.out, "; rounding explains "));
+  CHECK(mtfc("verify " + kMnist + " --mesh a:3 --layout hiden:a").code == 2);
+  CHECK(mtfc("verify " + kMnist + " --input image=random:normal").code == 2);
+}
+
 TEST_CASE("weights that are loaded and not trained come out as they went in") {
   const Folder folder;
   const std::string sizes = " --set hidden=5 --set rows=3 --set cols=2 -q ";

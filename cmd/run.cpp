@@ -11,12 +11,12 @@
 
 #include "cmd/command.h"
 #include "cmd/files.h"
+#include "cmd/input_data.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
 #include "core/suggest.h"
-#include "formats/data_spec.h"
 #include "formats/npy.h"
 #include "formats/program_writer.h"
 #include "runtime/comm_lockstep.h"
@@ -24,13 +24,6 @@
 #include "runtime/threads.h"
 
 namespace mtfc {
-
-std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option) {
-  const size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw UserError(fmt::format("{} takes NAME=VALUE, not '{}'", option, text));
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
 
 namespace {
 
@@ -60,43 +53,12 @@ size_t variable_named(const Program& program, const std::string& name) {
   throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
 }
 
-std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
-                                   const std::string& option, const std::vector<InputData>& defaults) {
-  std::vector<InputData> inputs;
-  const NameLookup lookup = lookup_of(program.names);
-  std::vector<std::string> known;
-  for (const InputDecl& input : program.inputs) known.push_back(input.name);
-  for (const std::string& text : specs) {
-    const auto [name, spec] = split_assignment(text, option);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
-                      did_you_mean(name, known));
-    inputs.push_back(read_input_data(name, spec, lookup));
-  }
-  const auto is_given = [&](const std::string& name) {
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const InputData& data) { return data.input == name; });
-  };
-  for (const InputData& data : defaults)
-    if (!is_given(data.input)) inputs.push_back(data);
-  if (!defaults.empty()) return inputs;
-  for (const InputDecl& input : program.inputs)
-    if (!input.source.empty() && !is_given(input.name))
-      inputs.push_back(read_input_data(input.name, input.source, lookup));
-  return inputs;
-}
-
 // Opens everything a run reads, and refuses what can't start.
 RunData open_data(const Program& program, const RunOptions& options) {
   RunData data;
   data.inputs = read_inputs(program, options.inputs, "--input", {});
   if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
-  for (const Binding& input : main_entry(program, options).inputs)
-    if (std::none_of(data.inputs.begin(), data.inputs.end(),
-                     [&](const InputData& given) { return given.input == input.name; }))
-      throw UserError(
-          fmt::format("the input '{}' has no data", input.name),
-          fmt::format("give it with --input {}=FILE.npy, or under \"data\" in the model", input.name));
+  require_data(main_entry(program, options), data.inputs);
   std::vector<bool> set;
   for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
   for (const std::string& text : options.loads) {

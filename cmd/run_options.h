@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "cmd/input_data.h"
 #include "cmd/model_options.h"
 
 namespace mtfc {
@@ -28,8 +28,5 @@ struct RunOptions {
   int threads = 0;  // 0: cores / ranks on the node
   bool check_finite = false;
 };
-
-/// Splits NAME=VALUE. Throws UserError that names the option.
-std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option);
 
 }  // namespace mtfc

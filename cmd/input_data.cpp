@@ -1,0 +1,55 @@
+#include "cmd/input_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/suggest.h"
+#include "formats/data_spec.h"
+
+namespace mtfc {
+
+std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UserError(fmt::format("{} takes NAME=VALUE, not '{}'", option, text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
+                                   const std::string& option, const std::vector<InputData>& defaults) {
+  std::vector<InputData> inputs;
+  const NameLookup lookup = lookup_of(program.names);
+  std::vector<std::string> known;
+  for (const InputDecl& input : program.inputs) known.push_back(input.name);
+  for (const std::string& text : specs) {
+    const auto [name, spec] = split_assignment(text, option);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
+                      did_you_mean(name, known));
+    inputs.push_back(read_input_data(name, spec, lookup));
+  }
+  const auto is_given = [&](const std::string& name) {
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const InputData& data) { return data.input == name; });
+  };
+  for (const InputData& data : defaults)
+    if (!is_given(data.input)) inputs.push_back(data);
+  if (!defaults.empty()) return inputs;
+  for (const InputDecl& input : program.inputs)
+    if (!input.source.empty() && !is_given(input.name))
+      inputs.push_back(read_input_data(input.name, input.source, lookup));
+  return inputs;
+}
+
+void require_data(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  for (const Binding& input : entry.inputs)
+    if (std::none_of(inputs.begin(), inputs.end(),
+                     [&](const InputData& given) { return given.input == input.name; }))
+      throw UserError(
+          fmt::format("the input '{}' has no data", input.name),
+          fmt::format("give it with --input {}=FILE.npy, or under \"data\" in the model", input.name));
+}
+
+}  // namespace mtfc

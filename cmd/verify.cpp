@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/input_data.h"
+#include "cmd/model_options.h"
+#include "core/pipeline.h"
+#include "runtime/comm_lockstep.h"
+#include "runtime/executor.h"
+#include "runtime/feed.h"
+#include "runtime/recording.h"
+#include "runtime/threads.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::vector<std::string> inputs;
+  uint64_t seed = 0;
+  int64_t steps = 1;
+  double tolerance = 0;  // 0: by dtype
+};
+
+// Everything that the program makes in the first steps, and in an evaluation after them.
+std::vector<RecordedTensor> recorded(const Program& program, const std::vector<InputData>& inputs,
+                                     const Options& options) {
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.mesh(), processes);
+  Executor executor(program, comm, {options.seed, false});
+  Recorder recorder(executor);
+  recorder.run(*program.find("init"), 0);
+  const EntryPoint* train = program.find("train");
+  const EntryPoint& evaluate = *program.find("evaluate");
+  const auto run = [&](const EntryPoint& entry, int64_t steps) {
+    executor.load(entry);
+    Feed feed(executor, entry, inputs, options.seed);
+    for (int64_t step = 0; step < steps; ++step) {
+      feed.fill_training(step);
+      recorder.run(entry, step);
+    }
+  };
+  if (train) run(*train, options.steps);
+  run(evaluate, train ? 1 : options.steps);
+  return recorder.tensors();
+}
+
+// `[batch=3, hidden=17]`
+std::string place(const Dims& dims, size_t element) {
+  std::string text;
+  auto rest = static_cast<int64_t>(element);
+  for (size_t d = dims.size(); d-- > 0;) {
+    text = fmt::format("{}={}{}{}", dims[d].name, rest % dims[d].size, text.empty() ? "" : ", ", text);
+    rest /= dims[d].size;
+  }
+  return fmt::format("[{}]", text);
+}
+
+int report(const Comparison& comparison, const Program& program) {
+  const std::string layout = fmt::format("mesh {}, layout {}", to_string(program.mesh()),
+                                         program.layout.rules.empty() ? "empty" : to_string(program.layout));
+  if (!comparison.first) {
+    std::cout << fmt::format("the same on one device: {} tensors compared, {}\n", comparison.tensors, layout);
+    if (comparison.largest > 0)
+      std::cout << fmt::format("largest difference {:.2g} of the largest element, in '{}'\n",
+                               comparison.largest, comparison.where);
+    return kExitSuccess;
+  }
+  const Difference& first = *comparison.first;
+  const RecordedTensor& tensor = *first.tensor;
+  const std::string where = place(tensor.type.dims, first.element);
+  std::cout << fmt::format("'{}' differs first: {}, step {}, made by {}{}, {}\n", tensor.name, tensor.entry,
+                           tensor.step + 1, tensor.operation,
+                           tensor.source.empty() ? "" : " at " + tensor.source, layout);
+  if (first.allowed < 0)
+    std::cout << fmt::format("  at {} devices that should agree hold different values, one of them {}\n",
+                             where, first.found);
+  else
+    std::cout << fmt::format("  at {} it is {}, on one device {}; rounding explains {:.2g}\n", where,
+                             first.found, first.expected, first.allowed);
+  if (!is_float(tensor.type.dtype))
+    std::cout
+        << "  (where rounding decides, as between two nearly equal numbers, that need not be a mistake)\n";
+  return kExitRunFailed;
+}
+
+int run(const Options& options) {
+  const Sources sources = read_sources(options.model, options.layout);
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(sources, options.model, warnings);
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.model.no_uneven;
+  const Program split = compile(model, read_layout(sources), compile_options);
+  const Program whole = compile(model, {}, compile_options);
+  show(warnings, options.model.quiet);
+  const std::vector<InputData> inputs = read_inputs(split, options.inputs, "--input", {});
+  require_data(*split.find(split.find("train") ? "train" : "evaluate"), inputs);
+  for (const ProgramVariable& variable : split.variables)
+    if (!variable.decl.init)
+      throw UserError(fmt::format("the variable '{}' has no \"init\"", variable.decl.name),
+                      "verify starts from initial values");
+  set_threads(1);
+  const std::vector<RecordedTensor> expected = recorded(whole, inputs, options);
+  return report(compare(expected, recorded(split, inputs, options), options.tolerance), split);
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_model_options(app, options->model);
+  add_layout_options(app, options->layout);
+  app.add_option("--input", options->inputs, "data for an input, as for run; the model's own unless stated")
+      ->allow_extra_args(false)
+      ->type_name("NAME=SPEC");
+  app.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--seed", options->seed, "of initial values, the order of data and random operations")
+      ->type_name("S")
+      ->capture_default_str();
+  app.add_option(
+         "--tolerance", options->tolerance,
+         "what floats may differ by, relative to the largest element (default: 1e-4 for f32, 1e-9 for f64)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("R");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kVerifyCommand = {
+    .name = "verify",
+    .summary = "run under a layout and on one device, and compare every tensor",
+    .examples =
+        "  mtfc verify model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc verify model.json --layout layout.json --steps 3 --input x=data.npy",
+    .setup = setup,
+};
+
+}  // namespace mtfc
