@@ -14,8 +14,8 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kRunCommand,
-                                    &kVerifyCommand};
+const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand,
+                                    &kOpsCommand,   &kRunCommand,     &kVerifyCommand};
 
 bool use_color = false;
 

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "core/op_registry.h"
+#include "core/operation_text.h"
 
 namespace mtfc {
 namespace {
@@ -24,44 +24,25 @@ std::string names(const Dims& dims) {
   return joined(list, "[", "]");
 }
 
-struct AttributeText {
-  std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(int64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return fmt::format("{}", value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
-  std::string operator()(DType value) const { return quoted(to_string(value)); }
-  std::string operator()(const Dim& value) const { return quoted(value.name); }
-  std::string operator()(const Dims& value) const { return names(value); }
-  std::string operator()(const std::vector<Renaming>& map) const {
-    std::vector<std::string> entries;
-    for (const Renaming& entry : map)
-      entries.push_back(fmt::format("{}: {}", quoted(entry.from), quoted(entry.to.name)));
-    return joined(entries, "{", "}");
-  }
-};
-
 std::string name_of(const Model& model, TensorId id) {
   return model.graph.tensor(id).name;
 }
 
-std::string operation_text(const Model& model, const Node& node) {
+std::string node_text(const Model& model, const Node& node) {
   std::vector<std::string> operands, results;
-  for (const TensorId id : node.operands) operands.push_back(quoted(name_of(model, id)));
-  for (const TensorId id : node.results) results.push_back(quoted(name_of(model, id)));
-  const std::string out =
-      results.size() == 1 && node.kind != NodeKind::kGradients ? results[0] : joined(results, "[", "]");
-  if (node.kind == NodeKind::kGradients) {
-    const std::string of = operands[0];
-    operands.erase(operands.begin());
-    return fmt::format(R"({{"out": {}, "op": "gradients", "of": {}, "in": {}}})", out, of,
-                       joined(operands, "[", "]"));
+  for (const TensorId id : node.operands) operands.push_back(name_of(model, id));
+  for (const TensorId id : node.results) results.push_back(name_of(model, id));
+  if (node.kind != NodeKind::kGradients) {
+    const Signature& signature = node.kind == NodeKind::kOp ? node.op->signature : node.composite->signature;
+    return operation_text(signature.name, results, operands, node.attributes);
   }
-  const Signature& signature = node.kind == NodeKind::kOp ? node.op->signature : node.composite->signature;
-  std::string text = fmt::format(R"({{"out": {}, "op": "{}")", out, signature.name);
-  if (!operands.empty()) text += fmt::format(R"(, "in": {})", joined(operands, "[", "]"));
-  for (const auto& [name, value] : node.attributes.entries())
-    text += fmt::format(", {}: {}", quoted(name), std::visit(AttributeText{}, value));
-  return text + "}";
+  std::vector<std::string> in, out;
+  for (const std::string& name : operands) in.push_back(quoted(name));
+  for (const std::string& name : results) out.push_back(quoted(name));
+  const std::string of = in[0];
+  in.erase(in.begin());
+  return fmt::format(R"({{"out": {}, "op": "gradients", "of": {}, "in": {}}})", joined(out, "[", "]"), of,
+                     joined(in, "[", "]"));
 }
 
 std::string declaration(const std::string& name, const TensorType& type, const std::string& more) {
@@ -105,7 +86,7 @@ std::string model_file(const RandomCase& random_case) {
       variables.push_back(declaration(tensor.name, tensor.type,
                                       init + (random_case.loss && real ? "" : R"(, "trainable": false)")));
     } else {
-      operations.push_back(operation_text(model, node));
+      operations.push_back(node_text(model, node));
     }
   }
   for (const Assignment& assignment : model.assignments)

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/launch.h"
+#include "core/op_registry.h"
+#include "core/suggest.h"
+#include "formats/operation_reference.h"
+
+namespace mtfc {
+namespace {
+
+int run(const std::string& name) {
+  const int width = terminal_width();
+  if (name.empty()) {
+    std::cout << operation_list(width) << "\nmtfc ops NAME shows one of them in full\n";
+    return kExitSuccess;
+  }
+  const Signature* signature = find_signature(name);
+  if (!signature) {
+    std::string hint = did_you_mean(name, operation_names());
+    if (hint.empty()) hint = "mtfc ops lists them";
+    throw UserError(fmt::format("there is no operation '{}'", name), hint);
+  }
+  std::cout << operation_page(*signature, width);
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("NAME", *name, "the operation to show in full; all of them in a line or two unless stated");
+  return [name] { return run(*name); };
+}
+
+}  // namespace
+
+const Command kOpsCommand = {
+    .name = "ops",
+    .summary = "the operations that models may use",
+    .examples =
+        "  mtfc ops\n"
+        "  mtfc ops gather",
+    .setup = setup,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,19 @@
+#pragma once
+// What `mtfc ops` shows: the operations and composites of the registry, for people.
+
+#include <string>
+#include <vector>
+
+#include "core/op_def.h"
+
+namespace mtfc {
+
+/// All of them by family, a line or more each, in lines of at most `width` characters.
+std::string operation_list(int width);
+/// One of them in full: operands, attributes, what its dimensions do when they are split, an example.
+std::string operation_page(const Signature& signature, int width);
+
+/// The names of the operands of an example, `x` or `x1`, `x2`, …, and of its results, `y` or `y1`, `y2`, ….
+std::vector<std::string> example_names(char letter, size_t count);
+
+}  // namespace mtfc
