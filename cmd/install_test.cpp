@@ -1,0 +1,35 @@
+// What `cmake --install` puts in place works from anywhere.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("an installed mtfc finds what it needs") {
+  std::string folder = (fs::temp_directory_path() / "mtfc_install_XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const auto succeeds = [](const std::string& command) {
+    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+  };
+  const fs::path build = fs::path(MTFC_BINARY).parent_path();
+  CHECK(succeeds(fmt::format("cmake --install '{}' --prefix '{}'", build.string(), folder)));
+  CHECK(succeeds(fmt::format("cd / && '{}/bin/mtfc' --version", folder)));
+  for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "models"))
+    if (entry.path().extension() == ".json") {
+      const std::string model = entry.path().filename().string();
+      CAPTURE(model);
+      CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' check '{0}/share/mtfc/models/{1}'", folder, model)));
+      CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' run -q --mesh a:2 '{0}/share/mtfc/models/{1}'",
+                                 folder, model)));
+    }
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace mtfc
