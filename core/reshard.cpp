@@ -78,7 +78,7 @@ class Planner {
     for (const Partial& p : now_.partial)
       if (!to_.is_partial(p.axis)) pending[p.kind].push_back(p.axis);
     for (auto& [kind, axes] : pending) {
-      const AxisList scattered = append_axes(now_, to_, [&](int axis) { return has(axes, axis); });
+      const AxisList scattered = append_axes(now_, to_, [&all = axes](int axis) { return has(all, axis); });
       std::erase_if(axes, [&](int axis) { return has(scattered, axis); });
       if (!scattered.empty()) reduced(CollectiveKind::kReduceScatter, scattered, kind);
       if (!axes.empty()) reduced(CollectiveKind::kAllReduce, axes, kind);

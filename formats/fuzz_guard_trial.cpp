@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): a name of the sanitizers
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace mtfc {

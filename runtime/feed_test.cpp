@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/error.h"
@@ -196,7 +197,7 @@ TEST_CASE("inputs over one text share the starts of their windows") {
     }
   }
   std::sort(starts.begin(), starts.end());
-  for (size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == static_cast<double>(i / 3));
+  for (size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == std::floor(static_cast<double>(i) / 3));
   // In order, each token a target once: here the single tokens are shifted most.
   const auto next =
       fed_together(types, {tokens_of("a", 13, 0), tokens_of("b", 13, 4), tokens_of("c", 13, 1)}, 1, false);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -104,7 +105,7 @@ WholeTensor assembled(const std::string& name, const TensorType& type, const std
       for (int64_t k = 0; k < run.length; ++k) {
         const double value = load(part.data, part.type.dtype, run.from + k);
         const auto at = static_cast<size_t>(run.to + k);
-        if (seen[at] && std::memcmp(&tensor.values[at], &value, sizeof value) != 0)
+        if (seen[at] && std::bit_cast<uint64_t>(tensor.values[at]) != std::bit_cast<uint64_t>(value))
           throw RunError(fmt::format("'{}' differs between devices at element {}", name, at));
         tensor.values[at] = value;
         seen[at] = true;

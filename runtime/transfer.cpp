@@ -198,9 +198,9 @@ namespace {
 
 template <size_t kSize>
 void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
-  constexpr auto size = static_cast<int64_t>(kSize);
+  constexpr auto kBytes = static_cast<int64_t>(kSize);
   for (int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * to_step * size, from + i * from_step * size, kSize);
+    std::memcpy(to + i * to_step * kBytes, from + i * from_step * kBytes, kSize);
 }
 
 // Steps are in elements of `size` bytes.

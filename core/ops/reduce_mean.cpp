@@ -7,8 +7,8 @@ namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const TensorType from = b.type(node.operands[0]);
-  const int64_t kept = elements(b.dims(node.results[0]));
-  const TensorId count = b.constant(static_cast<double>(elements(from.dims) / kept), from.dtype);
+  const int64_t averaged = elements(from.dims) / elements(b.dims(node.results[0]));
+  const TensorId count = b.constant(static_cast<double>(averaged), from.dtype);
   return {spread_to(b, b.op("div", {gradients[0], count}), from.dims)};
 }
 

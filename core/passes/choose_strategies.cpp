@@ -26,8 +26,7 @@ void add_distinct(std::vector<AxisList>& list, const AxisList& axes) {
 class Chooser {
  public:
   Chooser(const Graph& graph, const Node& node, const std::vector<Sharding>& targets, const Mesh& mesh)
-      : graph_(graph),
-        node_(node),
+      : node_(node),
         targets_(targets),
         mesh_(mesh),
         operand_types_(graph.operand_types(node)),
@@ -156,7 +155,6 @@ class Chooser {
     return {bytes - bytes / mesh_.size(axes), 1};
   }
 
-  const Graph& graph_;
   const Node& node_;
   const std::vector<Sharding>& targets_;
   const Mesh& mesh_;

@@ -14,10 +14,10 @@ struct Conversion {
   To operator()(From x) const {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
       // -min is a power of two, so exact in From; the largest integer itself may not be.
-      constexpr From limit = -static_cast<From>(std::numeric_limits<To>::min());
+      constexpr From kLimit = -static_cast<From>(std::numeric_limits<To>::min());
       if (x != x) return 0;
-      if (x >= limit) return std::numeric_limits<To>::max();
-      if (x < -limit) return std::numeric_limits<To>::min();
+      if (x >= kLimit) return std::numeric_limits<To>::max();
+      if (x < -kLimit) return std::numeric_limits<To>::min();
     }
     return static_cast<To>(x);
   }

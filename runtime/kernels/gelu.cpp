@@ -10,8 +10,8 @@ struct Gelu {
   template <typename T>
   T operator()(T x) const {
     // 1 + erf(x), written so that nothing cancels where x is far below 0.
-    constexpr T scale = std::numbers::sqrt2_v<T> / 2;
-    return x * std::erfc(-x * scale) / 2;
+    constexpr T kScale = std::numbers::sqrt2_v<T> / 2;
+    return x * std::erfc(-x * kScale) / 2;
   }
 };
 
