@@ -93,6 +93,12 @@ Kernel prepare_elementwise(const std::vector<LocalTensor>& operands, const Local
   };
 }
 
+TileTypes tile_types(const KernelSite& site) {
+  TileTypes types{{}, site.results[0].type.dtype};
+  for (const LocalTensor& operand : site.operands) types.operands.push_back(operand.type.dtype);
+  return types;
+}
+
 Kernel prepare_elementwise(const KernelSite& site, TileFunction function) {
   return prepare_elementwise(site.operands, site.results[0], function);
 }

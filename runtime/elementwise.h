@@ -7,16 +7,11 @@
 // function always meets consecutive elements. The result may be in the place of an operand of the same shape
 // and order.
 
-#include <cstddef>
-#include <cstdint>
-
 #include "runtime/dtypes.h"
 #include "runtime/kernel.h"
+#include "runtime/tile.h"
 
 namespace mtfc {
-
-/// Computes `count` consecutive elements.
-using TileFunction = void (*)(const std::byte* const* operands, std::byte* result, int64_t count);
 
 /// Operands and results as in the step; counts one flop per element of the result.
 Kernel prepare_elementwise(const KernelSite& site, TileFunction function);
@@ -25,41 +20,34 @@ Kernel prepare_elementwise(const KernelSite& site, TileFunction function);
 Kernel prepare_elementwise(const std::vector<LocalTensor>& operands, const LocalTensor& result,
                            TileFunction function);
 
+TileTypes tile_types(const KernelSite& site);
+
+/// The loop over F{}(operands...) of dtypes Ts, compiled for this machine's vectors.
 template <typename F, typename... Ts>
-struct Tile {
-  static void run(const std::byte* const* operands, std::byte* result, int64_t count) {
-    run(operands, result, count, std::index_sequence_for<Ts...>{});
+TileFunction tile_function() {
+  switch (vector_level()) {
+    case VectorLevel::kAvx512:
+      return Tile<F, Ts...>::run_avx512;
+    case VectorLevel::kAvx2:
+      return Tile<F, Ts...>::run_avx2;
+    case VectorLevel::kPlain:
+      break;
   }
-
- private:
-  template <size_t... I>
-  static void run(const std::byte* const* operands, std::byte* result, int64_t count,
-                  std::index_sequence<I...>) {
-    using R = decltype(F{}(Ts{}...));
-    loop(reinterpret_cast<R*>(result), count, reinterpret_cast<const Ts*>(operands[I])...);
-  }
-  // Nothing is carried from one element to the next, also where the result takes an operand's place.
-  template <typename R>
-  static void loop(R* result, int64_t count, const Ts*... operand) {
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) result[i] = F{}(operand[i]...);
-  }
-};
-
-/// A kernel of `function(x)`, for the dtypes of `types`.
-template <typename List, typename F>
-Kernel unary_kernel(const KernelSite& site, List types, F) {
-  const DType dtype = site.operands[0].type.dtype;
-  return prepare_elementwise(
-      site, dispatch(types, dtype, []<typename T>() -> TileFunction { return Tile<F, T>::run; }));
+  return Tile<F, Ts...>::run_plain;
 }
 
-/// A kernel of `function(x, y)`, both of one dtype of `types`.
+/// Of `function(x)`, for the dtypes of `types`.
 template <typename List, typename F>
-Kernel binary_kernel(const KernelSite& site, List types, F) {
-  const DType dtype = site.operands[0].type.dtype;
-  return prepare_elementwise(
-      site, dispatch(types, dtype, []<typename T>() -> TileFunction { return Tile<F, T, T>::run; }));
+TileFunction unary_tile(const TileTypes& types, List list, F) {
+  return dispatch(list, types.operands[0],
+                  []<typename T>() -> TileFunction { return tile_function<F, T>(); });
+}
+
+/// Of `function(x, y)`, both of one dtype of `types`.
+template <typename List, typename F>
+TileFunction binary_tile(const TileTypes& types, List list, F) {
+  return dispatch(list, types.operands[0],
+                  []<typename T>() -> TileFunction { return tile_function<F, T, T>(); });
 }
 
 }  // namespace mtfc

@@ -65,7 +65,7 @@ TEST_CASE("the result may take the place of an operand of the same order") {
       none, {{type, whole_box(type.dims)}, {scalar, {}}}, {{type, whole_box(type.dims)}}, "x", 0};
   const std::byte* operands[] = {x.data.data(), y.data.data()};
   std::byte* result = x.data.data();
-  kernel_named("mul").prepare(site)({operands, {&result, 1}, nullptr, 0, 0});
+  prepare_kernel("mul", site)({operands, {&result, 1}, nullptr, 0, 0});
   bool same = true;
   for (int64_t i = 0; i < 50000; ++i)
     same = same && x.as<float>()[i] == before.as<float>()[i] * *y.as<float>();

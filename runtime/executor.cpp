@@ -114,9 +114,8 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh&
     workspace_bytes = workspace.bytes;
     prepared.workspace = arena.at(workspace.offset);
   }
-  prepared.kernel =
-      kernel_named(step.op->signature.name)
-          .prepare({step.attributes, std::move(operands), std::move(results), step.name, workspace_bytes});
+  prepared.kernel = prepare_kernel(step.op->signature.name, {step.attributes, std::move(operands),
+                                                             std::move(results), step.name, workspace_bytes});
   return prepared;
 }
 

@@ -48,7 +48,7 @@ void refuse_zeros(const LocalTensor& divisors, const std::byte* data);
 /// A kernel of `function(a, b)` on numbers, where integers b are checked before.
 template <typename F>
 Kernel floor_division_kernel(const KernelSite& site, F function) {
-  const Kernel divide = binary_kernel(site, Numbers{}, function);
+  const Kernel divide = prepare_elementwise(site, binary_tile(tile_types(site), Numbers{}, function));
   const LocalTensor divisors = site.operands[1];
   if (is_float(divisors.type.dtype)) return divide;
   return [divide, divisors](const KernelRun& run) {

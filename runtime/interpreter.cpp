@@ -33,7 +33,7 @@ void run(const Graph& graph, const Node& node, std::vector<HostTensor>& values,
     values[static_cast<size_t>(id)] = HostTensor(graph.type(id));
     results.push_back(values[static_cast<size_t>(id)].data.data());
   }
-  const Kernel kernel = kernel_named(node.op->signature.name).prepare(site);
+  const Kernel kernel = prepare_kernel(node.op->signature.name, site);
   kernel({operands, results, workspace.data(), options.seed, options.step});
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "runtime/elementwise.h"
 
 namespace mtfc {
 
@@ -25,6 +26,11 @@ const KernelDef& kernel_named(std::string_view op) {
   const auto found = kernels.find(op);
   if (found == kernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
   return *found->second;
+}
+
+Kernel prepare_kernel(std::string_view op, const KernelSite& site) {
+  const KernelDef& def = kernel_named(op);
+  return def.tile ? prepare_elementwise(site, def.tile(tile_types(site))) : def.prepare(site);
 }
 
 }  // namespace mtfc

@@ -30,7 +30,7 @@ struct KernelSite {
   const Attributes& attributes;
   std::vector<LocalTensor> operands;
   std::vector<LocalTensor> results;
-  std::string name;        // of the step's result, for messages and as the key of random numbers
+  std::string name;         // of the step's result, for messages and as the key of random numbers
   int64_t workspace_bytes;  // what the plan granted
 };
 
@@ -43,16 +43,29 @@ struct KernelRun {
   int64_t step = 0;
 };
 
-/// Executes the step and returns the flops it did, counted by the definitions of core/cost.h on the extents it
-/// worked on. Throws RunError for data it can't work with (an index out of range).
+/// Executes the step and returns the flops it did, counted by the definitions of core/cost.h on the extents
+/// it worked on. Throws RunError for data it can't work with (an index out of range).
 using Kernel = std::function<int64_t(const KernelRun&)>;
 
+/// Computes `count` consecutive elements of an element-wise operation.
+using TileFunction = void (*)(const std::byte* const* operands, std::byte* result, int64_t count);
+
+struct TileTypes {
+  std::vector<DType> operands;
+  DType result;
+};
+
+/// An element-wise operation gives `tile` and nothing else (runtime/elementwise.h does the rest), any other
+/// one `prepare`.
 struct KernelDef {
   /// Chooses by dtype, plans loops and products, and returns the prepared kernel.
-  Kernel (*prepare)(const KernelSite&);
+  Kernel (*prepare)(const KernelSite&) = nullptr;
+  TileFunction (*tile)(const TileTypes&) = nullptr;
 };
 
 /// The kernel of the operation `op`; an InternalError where there is none.
 const KernelDef& kernel_named(std::string_view op);
+/// That kernel, prepared.
+Kernel prepare_kernel(std::string_view op, const KernelSite& site);
 
 }  // namespace mtfc

@@ -18,7 +18,7 @@ struct Magnitude {
 }  // namespace
 
 extern const KernelDef k_abs_kernel = {
-    .prepare = [](const KernelSite& site) { return unary_kernel(site, Numbers{}, Magnitude{}); },
+    .tile = [](const TileTypes& types) { return unary_tile(types, Numbers{}, Magnitude{}); },
 };
 
 }  // namespace mtfc

@@ -4,9 +4,9 @@
 namespace mtfc {
 
 extern const KernelDef k_add_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, Numbers{}, [](auto a, auto b) { return add_wrapping(a, b); });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, Numbers{}, [](auto a, auto b) { return add_wrapping(a, b); });
         },
 };
 

@@ -26,14 +26,14 @@ struct Conversion {
 }  // namespace
 
 extern const KernelDef k_cast_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          const DType from = site.operands[0].type.dtype, to = site.results[0].type.dtype;
-          return prepare_elementwise(site, dispatch(AllTypes{}, from, [to]<typename From>() -> TileFunction {
-                                       return dispatch(AllTypes{}, to, []<typename To>() -> TileFunction {
-                                         return Tile<Conversion<To>, From>::run;
-                                       });
-                                     }));
+    .tile =
+        [](const TileTypes& types) {
+          return dispatch(AllTypes{}, types.operands[0],
+                          [to = types.result]<typename From>() -> TileFunction {
+                            return dispatch(AllTypes{}, to, []<typename To>() -> TileFunction {
+                              return tile_function<Conversion<To>, From>();
+                            });
+                          });
         },
 };
 

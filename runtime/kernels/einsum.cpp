@@ -129,7 +129,7 @@ Kernel prepare_pair(const KernelSite& site, int64_t flops) {
   Contraction contraction = plan_contraction(site, flops);
   if (contraction.plan.multiplies) {
     Kernel product = prepare_elementwise(site, dispatch(Numbers{}, dtype, []<typename T>() -> TileFunction {
-                                           return Tile<Times, T, T>::run;
+                                           return tile_function<Times, T, T>();
                                          }));
     return [product, flops](const KernelRun& run) { return product(run), flops; };
   }

@@ -18,7 +18,7 @@ struct Gelu {
 }  // namespace
 
 extern const KernelDef k_gelu_kernel = {
-    .prepare = [](const KernelSite& site) { return unary_kernel(site, Floats{}, Gelu{}); },
+    .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, Gelu{}); },
 };
 
 }  // namespace mtfc

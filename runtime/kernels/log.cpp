@@ -5,9 +5,9 @@
 namespace mtfc {
 
 extern const KernelDef k_log_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return unary_kernel(site, Floats{}, [](auto x) { return std::log(x); });
+    .tile =
+        [](const TileTypes& types) {
+          return unary_tile(types, Floats{}, [](auto x) { return std::log(x); });
         },
 };
 

@@ -3,9 +3,9 @@
 namespace mtfc {
 
 extern const KernelDef k_maximum_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, Numbers{}, [](auto a, auto b) { return a != a || a > b ? a : b; });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, Numbers{}, [](auto a, auto b) { return a != a || a > b ? a : b; });
         },
 };
 

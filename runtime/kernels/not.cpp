@@ -3,8 +3,8 @@
 namespace mtfc {
 
 extern const KernelDef k_not_kernel = {
-    .prepare =
-        [](const KernelSite& site) { return unary_kernel(site, Types<bool>{}, [](bool x) { return !x; }); },
+    .tile =
+        [](const TileTypes& types) { return unary_tile(types, Types<bool>{}, [](bool x) { return !x; }); },
 };
 
 }  // namespace mtfc

@@ -3,9 +3,9 @@
 namespace mtfc {
 
 extern const KernelDef k_not_equal_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, AllTypes{}, [](auto a, auto b) { return a != b; });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, AllTypes{}, [](auto a, auto b) { return a != b; });
         },
 };
 

@@ -3,9 +3,9 @@
 namespace mtfc {
 
 extern const KernelDef k_or_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, Types<bool>{}, [](bool a, bool b) { return a || b; });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, Types<bool>{}, [](bool a, bool b) { return a || b; });
         },
 };
 

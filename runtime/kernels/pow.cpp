@@ -5,9 +5,9 @@
 namespace mtfc {
 
 extern const KernelDef k_pow_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, Floats{}, [](auto a, auto b) { return std::pow(a, b); });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, Floats{}, [](auto a, auto b) { return std::pow(a, b); });
         },
 };
 

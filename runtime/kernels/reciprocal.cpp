@@ -3,8 +3,7 @@
 namespace mtfc {
 
 extern const KernelDef k_reciprocal_kernel = {
-    .prepare =
-        [](const KernelSite& site) { return unary_kernel(site, Floats{}, [](auto x) { return 1 / x; }); },
+    .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, [](auto x) { return 1 / x; }); },
 };
 
 }  // namespace mtfc

@@ -3,9 +3,9 @@
 namespace mtfc {
 
 extern const KernelDef k_relu_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return unary_kernel(site, Numbers{}, [](auto x) { return x <= 0 ? decltype(x){} : x; });
+    .tile =
+        [](const TileTypes& types) {
+          return unary_tile(types, Numbers{}, [](auto x) { return x <= 0 ? decltype(x){} : x; });
         },
 };
 

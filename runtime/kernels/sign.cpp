@@ -3,10 +3,10 @@
 namespace mtfc {
 
 extern const KernelDef k_sign_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return unary_kernel(site, Numbers{},
-                              []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
+    .tile =
+        [](const TileTypes& types) {
+          return unary_tile(types, Numbers{},
+                            []<typename T>(T x) { return x != x ? x : static_cast<T>((x > 0) - (x < 0)); });
         },
 };
 

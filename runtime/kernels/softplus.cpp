@@ -5,10 +5,10 @@
 namespace mtfc {
 
 extern const KernelDef k_softplus_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return unary_kernel(site, Floats{},
-                              [](auto x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x))); });
+    .tile =
+        [](const TileTypes& types) {
+          return unary_tile(types, Floats{},
+                            [](auto x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x))); });
         },
 };
 

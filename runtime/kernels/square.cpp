@@ -4,9 +4,9 @@
 namespace mtfc {
 
 extern const KernelDef k_square_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return unary_kernel(site, Numbers{}, [](auto x) { return mul_wrapping(x, x); });
+    .tile =
+        [](const TileTypes& types) {
+          return unary_tile(types, Numbers{}, [](auto x) { return mul_wrapping(x, x); });
         },
 };
 

@@ -4,9 +4,9 @@
 namespace mtfc {
 
 extern const KernelDef k_sub_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          return binary_kernel(site, Numbers{}, [](auto a, auto b) { return sub_wrapping(a, b); });
+    .tile =
+        [](const TileTypes& types) {
+          return binary_tile(types, Numbers{}, [](auto a, auto b) { return sub_wrapping(a, b); });
         },
 };
 

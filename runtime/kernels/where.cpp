@@ -14,12 +14,10 @@ struct Choice {
 }  // namespace
 
 extern const KernelDef k_where_kernel = {
-    .prepare =
-        [](const KernelSite& site) {
-          const DType dtype = site.results[0].type.dtype;
-          return prepare_elementwise(site, dispatch(AllTypes{}, dtype, []<typename T>() -> TileFunction {
-                                       return Tile<Choice, bool, T, T>::run;
-                                     }));
+    .tile =
+        [](const TileTypes& types) {
+          return dispatch(AllTypes{}, types.result,
+                          []<typename T>() -> TileFunction { return tile_function<Choice, bool, T, T>(); });
         },
 };
 
