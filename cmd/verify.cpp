@@ -94,6 +94,7 @@ int run(const Options& options) {
   const Model model = read_model(sources, options.model, warnings);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
+  compile_options.keep_all = true;
   const Program split = compile(model, read_layout(sources), compile_options);
   const Program whole = compile(model, {}, compile_options);
   show(warnings, options.model.quiet);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/fused_grid.h"
+
 namespace mtfc {
 namespace {
 
@@ -127,8 +129,11 @@ class BufferCheck {
   bool may_share(const Step& step, ValueId operand, ValueId result) const {
     const Value &a = entry_.values[static_cast<size_t>(operand)],
                 &b = entry_.values[static_cast<size_t>(result)];
-    return step.kind == StepKind::kKernel && step.op->family == Family::kElementwise &&
-           bytes_of(operand) == bytes_of(result) && a.type == b.type && a.sharding.dims == b.sharding.dims;
+    if (bytes_of(operand) != bytes_of(result) || a.type != b.type || a.sharding.dims != b.sharding.dims)
+      return false;
+    return step.kind == StepKind::kFused
+               ? may_overwrite(entry_, step, operand, result)
+               : step.kind == StepKind::kKernel && is_elementwise(*step.op);
   }
 
   void start(size_t s) {

@@ -98,6 +98,8 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
 
 std::string kind_of(const Step& step) {
   switch (step.kind) {
+    case StepKind::kFused:
+      return "fused";
     case StepKind::kKernel:
       return std::string(step.op->signature.name);
     case StepKind::kSlice:
@@ -233,6 +235,8 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
     StepCount count;
     if (step.kind == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
+    else if (step.kind == StepKind::kFused)
+      for (const Step& part : step.parts) count.flops += kernel_count(entry, part, mesh).flops;
     else if (step.kind == StepKind::kStart &&
              (step.collective == CollectiveKind::kExchange || step.collective == CollectiveKind::kAllToAll)) {
       const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));

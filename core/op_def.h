@@ -2,9 +2,9 @@
 // What an operation is: one constant per file of core/ops/, with every field stated.
 //
 // An operation is written once. From its Signature come the reader's checks, `mtfc ops` and the schema; from
-// `roles` the partitioner and propagation; `gradient` is written in other operations; `examples` feed the tests
-// over the registry. Its kernel has the same stem in runtime/kernels/. Composites (core/composites/) have a
-// Signature and expand into operations; they have no kernel.
+// `roles` the partitioner and propagation; `gradient` is written in other operations; `examples` feed the
+// tests over the registry. Its kernel has the same stem in runtime/kernels/. Composites (core/composites/)
+// have a Signature and expand into operations; they have no kernel.
 
 #include <functional>
 #include <span>
@@ -71,7 +71,9 @@ struct Signature {
 };
 
 enum class Family {
-  kElementwise,  // result[i] from operand[i], aligned by name; may be computed in place
+  kElementwise,         // result[i] from operand[i], aligned by name; may be computed in place
+  kElementwiseChecked,  // the same, with operands looked at before, which may be refused: never part of a
+                        // fused step
   kReduction,
   kContraction,  // einsum: its flops are "einsum" flops
   kRelabel,      // the same elements in the same row-major order under other dimensions: never computes
@@ -97,8 +99,8 @@ struct Factor {
     kPass,    // split it, and each device computes its part alone
     kReduce,  // split it, and each device holds a partial result of kind `reduce`
     kWhole,   // every device needs all of it
-    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices exchange
-              // what moves (core/pieces.h)
+    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices
+             // exchange what moves (core/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent
@@ -112,13 +114,13 @@ struct OpDef {
   Signature signature;
   Family family;
 
-  /// The factors of a call (global types). Empty for Family::kRelabel, whose dimensions the partitioner matches by
-  /// element order.
+  /// The factors of a call (global types). Empty for Family::kRelabel, whose dimensions the partitioner
+  /// matches by element order.
   std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
 
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
-  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. Empty: needs whole
-  /// operands. A kMoved factor with a `fill` other than 0 needs them whole all the same.
+  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. Empty: needs
+  /// whole operands. A kMoved factor with a `fill` other than 0 needs them whole all the same.
   std::vector<std::vector<int>> linear_in;
 
   /// Adds operations that compute the gradient of each operand (kNoTensor: none) from those of the results
@@ -136,6 +138,10 @@ struct OpDef {
   /// spelled kNoSplitRule: operands are gathered instead.
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
 };
+
+inline bool is_elementwise(const OpDef& op) {
+  return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
+}
 
 inline constexpr int kEveryOperand = -1;
 inline constexpr std::nullptr_t kNoGradient = nullptr;

@@ -9,6 +9,7 @@
 #include "core/passes/choose_strategies.h"
 #include "core/passes/expand_composites.h"
 #include "core/passes/expand_gradients.h"
+#include "core/passes/fuse.h"
 #include "core/passes/order_contractions.h"
 #include "core/passes/partition.h"
 #include "core/passes/place_reductions.h"
@@ -94,6 +95,10 @@ class Pipeline {
       return partition(entry, shardings, strategies, carries, program_.variables, layout_.mesh);
     });
     dump("partition", partitioned.entry);
+    partitioned =
+        timed("fuse", [&] { return fuse(std::move(partitioned), options_.keep_all, layout_.mesh); });
+    // From here on some values live within one step, and have no place in memory.
+    dump("fuse", partitioned.entry);
     partitioned = timed("schedule", [&] { return schedule(std::move(partitioned)); });
     dump("schedule", partitioned.entry);
     EntryPoint result = timed("assign_buffers", [&] {
@@ -141,7 +146,7 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
 const std::vector<std::string>& pass_names() {
   static const std::vector<std::string> names = {
       "expand_composites", "expand_gradients", "remove_dead", "simplify",      "order_contractions",
-      "apply_split_rules", "partition",        "schedule",    "assign_buffers"};
+      "apply_split_rules", "partition",        "fuse",       "schedule",      "assign_buffers"};
   return names;
 }
 

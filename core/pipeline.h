@@ -14,14 +14,15 @@ namespace mtfc {
 struct CompileOptions {
   bool allow_uneven = true;
   std::vector<std::string> keep;  // tensors to deliver beside the model's outputs
+  bool keep_all = false;          // every value has a place in memory, for runs that look at each
   std::string dump_after;         // a pass of pass_names() whose result goes to one of these two
   std::function<void(const std::string& entry, const Graph& graph)> dump_graph;
   std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
   std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
 };
 
-/// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry point has.
-/// The work does not depend on the number of devices.
+/// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry
+/// point has. The work does not depend on the number of devices.
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
 
 /// Names of the passes that can be dumped, in order.

@@ -22,6 +22,8 @@ std::string to_string(StepKind kind) {
   switch (kind) {
     case StepKind::kKernel:
       return "kernel";
+    case StepKind::kFused:
+      return "fused";
     case StepKind::kSlice:
       return "slice";
     case StepKind::kStart:

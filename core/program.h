@@ -49,6 +49,7 @@ std::string to_string(BufferKind kind);
 
 enum class StepKind {
   kKernel,  // `op` on local values
+  kFused,   // `parts`, kernels that work tile by tile (core/fused_grid.h)
   kSlice,   // a local move: each device keeps its part of `input`
   kStart,   // start of a collective
   kWait,    // wait for the collective that step `started` started
@@ -77,6 +78,9 @@ struct Step {
   ReduceKind reduce = ReduceKind::kSum;
   // kWait
   int started = -1;
+  // kFused: kKernel steps in the order of execution. They read `inputs` and each other's results, of which `outputs`
+  // come out; the others have no buffer.
+  std::vector<Step> parts = {};
 };
 
 struct Binding {

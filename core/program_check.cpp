@@ -114,6 +114,8 @@ class ProgramCheck {
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const std::string pointer = fmt::format("{}/steps/{}", at_, s);
       for (const auto& [name, value] : entry.steps[s].attributes.entries()) check_attribute(value, pointer);
+      for (const Step& part : entry.steps[s].parts)
+        for (const auto& [name, value] : part.attributes.entries()) check_attribute(value, pointer);
       if (const std::string problem = step_problem(entry, entry.steps[s], mesh_); !problem.empty())
         fail(pointer, problem);
     }
@@ -177,13 +179,23 @@ class ProgramCheck {
   void check_references(const EntryPoint& entry, size_t s) {
     const Step& step = entry.steps[s];
     const std::string pointer = fmt::format("{}/steps/{}", at_, s);
+    check_values(entry, step, pointer);
     for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-      for (const ValueId id : *values) {
-        if (id < 0 || id >= static_cast<int>(entry.values.size()))
-          fail(pointer, fmt::format("there is no value {}", id));
+      for (const ValueId id : *values)
         if (entry.values[static_cast<size_t>(id)].buffer == kNoBuffer)
           fail(pointer, fmt::format("'{}' has no buffer", entry.values[static_cast<size_t>(id)].name));
-      }
+    if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has parts");
+    // What lives within a fused step only needs no buffer.
+    for (size_t p = 0; p < step.parts.size(); ++p)
+      check_values(entry, step.parts[p], fmt::format("{}/parts/{}", pointer, p));
+  }
+
+  // Every value that is named exists, and so does the workspace.
+  void check_values(const EntryPoint& entry, const Step& step, const std::string& pointer) {
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values)
+        if (id < 0 || id >= static_cast<int>(entry.values.size()))
+          fail(pointer, fmt::format("there is no value {}", id));
     for (const ValueId id : step.outputs)
       if (entry.values[static_cast<size_t>(id)].alias_of >= 0)
         fail(pointer, fmt::format("'{}' is another value under other dimensions, which no step makes",

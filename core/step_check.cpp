@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "core/fused_grid.h"
 #include "core/pieces.h"
 #include "core/relayout.h"
 #include "core/reshard.h"
@@ -161,6 +163,25 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
                                                : "";
 }
 
+// Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and make its
+// outputs.
+std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
+  for (const Step& part : step.parts) {
+    if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a part must be a kernel";
+    if (std::string problem = kernel_problem(entry, part, mesh); !problem.empty()) return problem;
+    for (const ValueId id : part.inputs)
+      if (known.count(id) == 0) return "a part reads what is neither an input nor made before";
+    for (const ValueId id : part.outputs)
+      if (!known.insert(id).second || !made.insert(id).second) return "a part makes what there is already";
+  }
+  for (const ValueId id : step.outputs)
+    if (made.count(id) == 0) return "no part makes an output";
+  const std::optional<FusedGrid> grid = find_grid(entry, step, mesh);
+  if (!grid) return "the parts can't be one step";
+  return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the parts stand in another order";
+}
+
 // The elements of the one are those of the other in row-major order, and the axes are those along which they
 // move.
 std::string move_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
@@ -236,6 +257,8 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
 
 std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   switch (step.kind) {
+    case StepKind::kFused:
+      return fused_problem(entry, step, mesh);
     case StepKind::kKernel:
       return kernel_problem(entry, step, mesh);
     case StepKind::kSlice:

@@ -35,6 +35,7 @@ std::string wrapped(const std::string& first, const std::string& text, size_t in
 const char* family_name(Family family) {
   switch (family) {
     case Family::kElementwise:
+    case Family::kElementwiseChecked:
       return "element by element";
     case Family::kReduction:
       return "along dimensions";
@@ -159,7 +160,8 @@ std::string operation_list(int width) {
                               Family::kRelabel, Family::kMovement, Family::kIndexing, Family::kGenerator}) {
     groups.push_back({family_name(family), {}});
     for (const OpDef* op : all_ops())
-      if (op->family == family) groups.back().second.push_back(&op->signature);
+      if (family == Family::kElementwise ? is_elementwise(*op) : op->family == family)
+        groups.back().second.push_back(&op->signature);
   }
   groups.push_back({"made of other operations", {}});
   for (const CompositeDef* composite : all_composites())

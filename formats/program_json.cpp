@@ -74,6 +74,7 @@ Json step_json(const Step& step, const Mesh& mesh) {
     json["reduce"] = to_string(step.reduce);
   }
   if (step.kind == StepKind::kWait) json["started"] = step.started;
+  for (const Step& part : step.parts) json["parts"].push_back(step_json(part, mesh));
   return json;
 }
 

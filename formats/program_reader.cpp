@@ -275,11 +275,12 @@ class ProgramReader {
 
   Step step(const Cursor& at) const {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
-                   "collective", "axes", "reduce", "started"});
+                   "collective", "axes", "reduce", "started", "parts"});
     Step found;
     found.kind =
         word(at, "kind", "kind of step",
-             names_of<StepKind>(StepKind::kKernel, StepKind::kSlice, StepKind::kStart, StepKind::kWait));
+             names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice, StepKind::kStart,
+                                StepKind::kWait));
     found.name = text(at, "name");
     found.source = text(at, "source");
     found.phase =
@@ -290,10 +291,19 @@ class ProgramReader {
     if (found.kind == StepKind::kKernel || (found.kind == StepKind::kStart && at.find("op")))
       read_operation(at, found);
     if (found.kind == StepKind::kStart) read_collective(at, found);
+    if (found.kind == StepKind::kFused) read_parts(at, found);
     if (found.kind == StepKind::kWait) found.started = index(at, "started");
     // A wait ends the collective that its start describes.
     if (found.kind == StepKind::kWait) found.collective = CollectiveKind::kAllReduce;
     return found;
+  }
+
+  void read_parts(const Cursor& at, Step& found) const {
+    for (const Cursor& item : list(at, "parts"))
+      if (text(item, "kind") == to_string(StepKind::kKernel))
+        found.parts.push_back(step(item));
+      else
+        item.error("a part must be a kernel");
   }
 
   void read_collective(const Cursor& at, Step& found) const {

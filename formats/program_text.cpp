@@ -42,6 +42,8 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
   switch (step.kind) {
     case StepKind::kKernel:
       return std::string(step.op->signature.name);
+    case StepKind::kFused:
+      return "fused";
     case StepKind::kSlice:
       return "slice";
     case StepKind::kStart:
@@ -79,6 +81,13 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
   return line;
 }
 
+// The parts of a fused step, a line each.
+std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::string text;
+  for (const Step& part : step.parts) text += fmt::format("        {}\n", step_line(entry, part, {}, mesh));
+  return text;
+}
+
 std::string bindings_line(const char* label, const EntryPoint& entry, const std::vector<Binding>& bindings) {
   std::string text;
   for (const Binding& binding : bindings) {
@@ -98,7 +107,8 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   text += bindings_line("inputs ", entry, entry.inputs);
   for (size_t i = 0; i < entry.steps.size(); ++i)
     text += fmt::format("  {:>{}} {}\n", i, fmt::formatted_size("{}", entry.steps.size()),
-                        step_line(entry, entry.steps[i], counts[i], program.mesh()));
+                        step_line(entry, entry.steps[i], counts[i], program.mesh())) +
+            part_lines(entry, entry.steps[i], program.mesh());
   text += bindings_line("outputs", entry, entry.outputs);
   return text;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "runtime/fused.h"
 #include "runtime/index_check.h"
 #include "runtime/kernel.h"
 #include "runtime/transfer.h"
@@ -49,9 +50,7 @@ void require_finite(const Value& value, const LocalPart& part) {
   if (index == count) return;
   const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
                             : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
-  throw RunError(fmt::format("'{}' has the value {}{}", value.name,
-                             std::isnan(found) ? "nan" : (found < 0 ? "-inf" : "inf"),
-                             place_text({part.type, part.box}, index)));
+  throw RunError(not_finite_text(value.name, found, {part.type, part.box}, index));
 }
 
 // `message (on device rows=1,cols=0)`, where there are several.
@@ -99,6 +98,10 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh&
     results.push_back({places.back().type, places.back().box});
     prepared.results.push_back(arena.at(places.back().offset));
   }
+  if (step.kind == StepKind::kFused) {
+    prepared.kernel = prepare_fused(entry, step, mesh, at);
+    return prepared;
+  }
   if (step.kind == StepKind::kSlice) {
     check_invariant(places.size() == 2, "a slice has one input and one output");
     prepared.runs = plan_slice(places[0], places[1]);
@@ -139,7 +142,7 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
   slot->steps.resize(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    if (step.kind != StepKind::kKernel && step.kind != StepKind::kSlice) continue;
+    if (step.kind == StepKind::kStart || step.kind == StepKind::kWait) continue;
     for (size_t device = 0; device < devices(); ++device)
       slot->steps[i].push_back(
           prepare_step(entry, step, comm_.mesh(), comm_.devices()[device], arenas_[device]));
@@ -170,6 +173,7 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
   try {
     switch (step.kind) {
       case StepKind::kKernel:
+      case StepKind::kFused:
         for (size_t device = 0; device < devices(); ++device) run_kernel(prepared, index, device, train_step);
         prepared.collectives->progress();
         break;
@@ -186,6 +190,8 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
         prepared.collectives->wait(static_cast<size_t>(step.started));
         break;
     }
+  } catch (const PartError& error) {
+    throw RunError(located(prepared.entry, error.part, train_step, error.what()));
   } catch (const RunError& error) {
     throw RunError(located(prepared.entry, step, train_step, error.what()));
   }
@@ -194,12 +200,25 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
 void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
   PreparedStep& ready = prepared.steps[index][device];
   try {
-    ready.flops = ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step});
-    if (!options_.check_finite) return;
-    for (const ValueId value : prepared.entry.steps[index].outputs)
-      require_finite(prepared.entry.values[static_cast<size_t>(value)], part(prepared.entry, value, device));
+    ready.flops = ready.kernel(
+        {ready.operands, ready.results, ready.workspace, options_.seed, train_step, options_.check_finite});
+    if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
+  } catch (const PartError& error) {
+    throw PartError(error.part, on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
   } catch (const RunError& error) {
     throw RunError(on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
+  }
+}
+
+void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {
+  for (const ValueId id : step.outputs) {
+    try {
+      require_finite(entry.values[static_cast<size_t>(id)], part(entry, id, device));
+    } catch (const RunError& error) {
+      for (const Step& made : step.parts)
+        if (made.outputs[0] == id) throw PartError(made, error.what());
+      throw;
+    }
   }
 }
 

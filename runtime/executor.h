@@ -69,6 +69,7 @@ class Executor {
   Loaded& loaded(const EntryPoint& entry);
   void run_step(Loaded& loaded, size_t step, int64_t train_step);
   void run_kernel(Loaded& loaded, size_t step, size_t device, int64_t train_step);
+  void check_results(const EntryPoint& entry, const Step& step, size_t device);
 
   const Program& program_;
   Comm& comm_;

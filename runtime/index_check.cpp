@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "runtime/dtypes.h"
 #include "runtime/loop_nest.h"
 
@@ -43,6 +45,14 @@ bool check(const IndexCheck& check, const std::byte* data) {
 }
 
 }  // namespace
+
+std::string not_finite_text(const std::string& name, double value, const LocalTensor& tensor, int64_t local) {
+  return fmt::format("'{}' has the value {}{}", name,
+                     std::isnan(value) ? "nan"
+                     : value < 0       ? "-inf"
+                                       : "inf",
+                     place_text(tensor, local));
+}
 
 void IndexCheck::run(const std::byte* data) const {
   dispatch(Integers{}, indices.type.dtype, [&]<typename I>() { return check<I>(*this, data); });

@@ -15,6 +15,9 @@ int64_t global_index(const LocalTensor& tensor, int64_t local);
 /// ` at [batch=3, length=1]`: that place by dimensions, for messages; "" for a scalar.
 std::string place_text(const LocalTensor& tensor, int64_t local);
 
+/// `'h' has the value nan at [batch=3]`.
+std::string not_finite_text(const std::string& name, double value, const LocalTensor& tensor, int64_t local);
+
 /// The indices of gather and scatter_add.
 struct IndexCheck {
   Dim dim;  // indexed; all of it, not a device's part

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "runtime/elementwise.h"
+#include "runtime/reduction.h"
 
 namespace mtfc {
 
@@ -30,7 +31,8 @@ const KernelDef& kernel_named(std::string_view op) {
 
 Kernel prepare_kernel(std::string_view op, const KernelSite& site) {
   const KernelDef& def = kernel_named(op);
-  return def.tile ? prepare_elementwise(site, def.tile(tile_types(site))) : def.prepare(site);
+  if (def.tile) return prepare_elementwise(site, def.tile(tile_types(site)));
+  return def.reduction ? prepare_reduction(site, *def.reduction) : def.prepare(site);
 }
 
 }  // namespace mtfc

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct KernelRun {
   std::byte* workspace = nullptr;
   uint64_t seed = 0;
   int64_t step = 0;
+  bool check_finite = false;  // of what never leaves the kernel; results are checked by the executor
 };
 
 /// Executes the step and returns the flops it did, counted by the definitions of core/cost.h on the extents
@@ -55,12 +57,17 @@ struct TileTypes {
   DType result;
 };
 
-/// An element-wise operation gives `tile` and nothing else (runtime/elementwise.h does the rest), any other
-/// one `prepare`.
+/// kMean is the sum divided by the number of elements of the *global* tensor, so that the parts of several
+/// devices add up. Bools have kMax, which is true where any is, and kMin, which is true where all are.
+enum class Reduction { kSum, kMean, kProd, kMax, kMin };
+
+/// An element-wise operation gives `tile` and nothing else (runtime/elementwise.h does the rest), a reduction
+/// its kind (runtime/reduction.h), any other operation `prepare`.
 struct KernelDef {
   /// Chooses by dtype, plans loops and products, and returns the prepared kernel.
   Kernel (*prepare)(const KernelSite&) = nullptr;
   TileFunction (*tile)(const TileTypes&) = nullptr;
+  std::optional<Reduction> reduction = std::nullopt;
 };
 
 /// The kernel of the operation `op`; an InternalError where there is none.

@@ -75,8 +75,13 @@ RecordedTensor Recorder::assembled(const std::string& name, const TensorType& ty
 
 void Recorder::record(const EntryPoint& entry, const Step& step) {
   if (step.kind == StepKind::kStart) return;
+  if (step.kind == StepKind::kFused) {
+    for (const Step& part : step.parts) record(entry, part);
+    return;
+  }
   for (const ValueId id : step.outputs) {
     const Value& value = entry.values[static_cast<size_t>(id)];
+    if (value.buffer == kNoBuffer) continue;
     std::vector<LocalPart> parts;
     for (size_t device = 0; device < executor_.devices(); ++device)
       parts.push_back(executor_.part(entry, id, device));

@@ -61,8 +61,9 @@ TEST_CASE("a right program agrees with that of one device") {
 TEST_CASE("a wrong number is found where it comes up first") {
   Program program = split();
   for (Step& step : steps(program))
-    if (step.op && step.attributes.has("value") && step.attributes.get<double>("value") == 2)
-      step.attributes.set("value", 2.01);
+    for (Step& part : step.parts)
+      if (part.attributes.has("value") && part.attributes.get<double>("value") == 2)
+        part.attributes.set("value", 2.01);
   const std::vector<RecordedTensor> found = recorded(program);
   const Comparison comparison = compare(expected(), found, 0);
   REQUIRE(comparison.first);

@@ -1,12 +1,11 @@
 #include "runtime/reduction.h"
 
 #include <algorithm>
-#include <limits>
-#include <type_traits>
 
 #include "runtime/dtypes.h"
 #include "runtime/loop_nest.h"
 #include "runtime/parallel.h"
+#include "runtime/reduction_kinds.h"
 
 namespace mtfc {
 namespace {
@@ -15,40 +14,6 @@ constexpr int64_t kColumns = 256;      // results that are added up side by side
 constexpr int64_t kLanes = 8;          // independent accumulators along one row
 constexpr int64_t kPieces = 16;        // a long reduction to few results is cut into so many
 constexpr int64_t kPieceWork = 65536;  // where it has at least so many elements
-
-template <typename T>
-struct Sum {
-  using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
-  static Accumulator identity() { return 0; }
-  static Accumulator combine(Accumulator a, Accumulator b) { return a + b; }
-  static Accumulator take(T x) { return static_cast<Accumulator>(x); }
-};
-
-template <typename T>
-struct Prod {
-  using Accumulator = typename Sum<T>::Accumulator;
-  static Accumulator identity() { return 1; }
-  static Accumulator combine(Accumulator a, Accumulator b) { return a * b; }
-  static Accumulator take(T x) { return static_cast<Accumulator>(x); }
-};
-
-template <typename T>
-struct Max {
-  using Accumulator = T;
-  using Limits = std::numeric_limits<T>;
-  static T identity() { return Limits::has_infinity ? -Limits::infinity() : Limits::lowest(); }
-  static T combine(T a, T b) { return a != a || a > b ? a : b; }
-  static T take(T x) { return x; }
-};
-
-template <typename T>
-struct Min {
-  using Accumulator = T;
-  using Limits = std::numeric_limits<T>;
-  static T identity() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
-  static T combine(T a, T b) { return a != a || a < b ? a : b; }
-  static T take(T x) { return x; }
-};
 
 struct ReductionPlan {
   LoopNest kept;        // loops of the result over operand and result, without the column loop
@@ -60,12 +25,6 @@ struct ReductionPlan {
   int64_t column_stride = 1;  // in the result
   double divisor = 1;         // of a mean
 };
-
-template <typename A, typename T>
-T finish(A sum, double divisor) {
-  if constexpr (std::is_same_v<A, double>) return static_cast<T>(divisor == 1 ? sum : sum / divisor);
-  return static_cast<T>(sum);
-}
 
 /// Combines `count` elements `stride` apart.
 template <typename R, typename T>

@@ -9,10 +9,6 @@
 
 namespace mtfc {
 
-/// kMean is the sum divided by the number of elements of the *global* tensor, so that the parts of several
-/// devices add up. Bools have kMax, which is true where any is, and kMin, which is true where all are.
-enum class Reduction { kSum, kMean, kProd, kMax, kMin };
-
 /// Counts one flop per element of the operand.
 Kernel prepare_reduction(const KernelSite& site, Reduction reduction);
 /// The same for a part of a kernel. `result` has some of the dimensions of `operand`, both are of one dtype.

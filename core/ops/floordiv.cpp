@@ -27,7 +27,7 @@ extern const OpDef k_floordiv_op = {
             .infer = infer_number_binary,
             .examples = examples(),
         },
-    .family = Family::kElementwise,
+    .family = Family::kElementwiseChecked,
     .roles = pass_factors,
     .linear_in = {},
     .gradient = kNoGradient,

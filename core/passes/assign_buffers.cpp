@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/arena_layout.h"
+#include "core/fused_grid.h"
 #include "core/op_registry.h"
 #include "core/reshard.h"
 
@@ -95,14 +96,16 @@ class BufferPlan {
   // one read before it is written.
   bool works_in_place(int s, ValueId in, ValueId out) const {
     const Step& now = step(s);
-    const bool elementwise = now.kind == StepKind::kKernel && now.op->family == Family::kElementwise;
+    const bool elementwise = now.kind == StepKind::kKernel && is_elementwise(*now.op);
     const bool all_reduce = now.kind == StepKind::kWait && now.collective == CollectiveKind::kAllReduce;
-    if ((!elementwise && !all_reduce) || root(now.outputs[0]) != out) return false;
-    const Value& result = value(now.outputs[0]);
+    if (!elementwise && !all_reduce && now.kind != StepKind::kFused) return false;
+    const auto made =
+        std::find_if(now.outputs.begin(), now.outputs.end(), [&](ValueId id) { return root(id) == out; });
+    if (made == now.outputs.end()) return false;
     for (const ValueId id : now.inputs) {
-      const Value& operand = value(id);
-      if (root(id) == in && (operand.type != result.type || operand.sharding.dims != result.sharding.dims))
-        return false;
+      if (root(id) != in) continue;
+      if (!operand_matches(id, *made)) return false;
+      if (now.kind == StepKind::kFused && !may_overwrite(entry_, now, id, *made)) return false;
     }
     return !all_reduce || read_alone(now.started, s, in);
   }
@@ -135,7 +138,7 @@ class BufferPlan {
       for (const ValueId id : step(s).outputs) {
         const ValueId made = root(id);
         if (buffer_of[index(made)] != kNoBuffer) continue;
-        buffer_of[index(made)] = reusable(s, made, buffer_of);
+        buffer_of[index(made)] = reusable(s, id, buffer_of);
         if (buffer_of[index(made)] == kNoBuffer)
           buffer_of[index(made)] =
               add_buffer(BufferKind::kActivation, bytes_of(id), life_[index(made)].written, end_of(made));
@@ -153,16 +156,23 @@ class BufferPlan {
   }
 
   // The buffer of an operand that ends with step `s` and that the result may take over.
-  BufferId reusable(int s, ValueId made, const std::vector<BufferId>& buffer_of) const {
+  BufferId reusable(int s, ValueId result, const std::vector<BufferId>& buffer_of) const {
     for (const ValueId id : step(s).inputs) {
       const ValueId in = root(id);
       const BufferId buffer = buffer_of[index(in)];
       if (buffer == kNoBuffer || entry_.buffers[index(buffer)].kind != BufferKind::kActivation) continue;
       if (life_[index(in)].last_read == s && entry_.buffers[index(buffer)].last_step == s &&
-          works_in_place(s, in, made))
-        return operand_matches(id, step(s).outputs[0]) ? buffer : kNoBuffer;
+          works_in_place(s, in, root(result)) && operand_matches(id, result) &&
+          !is_taken(s, buffer, buffer_of))
+        return buffer;
     }
     return kNoBuffer;
+  }
+
+  // Whether another result of step `s` has the buffer already.
+  bool is_taken(int s, BufferId buffer, const std::vector<BufferId>& buffer_of) const {
+    return std::any_of(step(s).outputs.begin(), step(s).outputs.end(),
+                       [&](ValueId id) { return buffer_of[index(root(id))] == buffer; });
   }
 
   bool operand_matches(ValueId operand, ValueId result) const {

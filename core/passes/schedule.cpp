@@ -22,7 +22,7 @@ class Scheduler {
   void run() {
     emit_starts(-1);
     for (size_t s = 0; s < steps_.size(); ++s)
-      if (steps_[s].kind == StepKind::kKernel || steps_[s].kind == StepKind::kSlice)
+      if (steps_[s].kind != StepKind::kStart && steps_[s].kind != StepKind::kWait)
         emit(static_cast<int>(s));
     for (size_t s = 0; s < steps_.size(); ++s)
       if (steps_[s].kind == StepKind::kWait) emit(static_cast<int>(s));

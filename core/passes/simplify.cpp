@@ -53,7 +53,7 @@ EntryGraph simplify(const EntryGraph& entry) {
                      if (same_dims && (is_kind(node, "broadcast") || is_kind(node, "transpose")))
                        return {{operands[0]}};
                      // The broadcast of an only operand gives the order of the result's dimensions.
-                     if (node.op->family != Family::kElementwise || operands.size() < 2) return std::nullopt;
+                     if (!is_elementwise(*node.op) || operands.size() < 2) return std::nullopt;
                      std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
                      const TensorId kept =
                          neutral(builder.graph(), node, bare.empty() ? operands : bare, result);

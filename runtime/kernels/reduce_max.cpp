@@ -1,9 +1,9 @@
-#include "runtime/reduction.h"
+#include "runtime/kernel.h"
 
 namespace mtfc {
 
 extern const KernelDef k_reduce_max_kernel = {
-    .prepare = [](const KernelSite& site) { return prepare_reduction(site, Reduction::kMax); },
+    .reduction = Reduction::kMax,
 };
 
 }  // namespace mtfc

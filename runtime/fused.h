@@ -1,0 +1,19 @@
+#pragma once
+// Fused steps as kernels: one pass over memory for a chain of element-wise operations and reductions.
+
+#include "core/error.h"
+#include "runtime/fused_plan.h"
+
+namespace mtfc {
+
+/// A RunError in one part of a fused step.
+struct PartError : RunError {
+  PartError(const Step& failed, const std::string& message) : RunError(message), part(failed) {}
+  const Step& part;
+};
+
+/// Operands and results as the step's inputs and outputs. `entry` and `step` must outlive the kernel. With
+/// KernelRun::check_finite throws PartError for the first element, in the order of parts, that is not finite.
+Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at);
+
+}  // namespace mtfc

@@ -1,0 +1,51 @@
+#pragma once
+// What is computed by each kind of reduction: how elements are taken, combined and turned into results.
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace mtfc {
+
+template <typename T>
+struct Sum {
+  using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+  static Accumulator identity() { return 0; }
+  static Accumulator combine(Accumulator a, Accumulator b) { return a + b; }
+  static Accumulator take(T x) { return static_cast<Accumulator>(x); }
+};
+
+template <typename T>
+struct Prod {
+  using Accumulator = typename Sum<T>::Accumulator;
+  static Accumulator identity() { return 1; }
+  static Accumulator combine(Accumulator a, Accumulator b) { return a * b; }
+  static Accumulator take(T x) { return static_cast<Accumulator>(x); }
+};
+
+template <typename T>
+struct Max {
+  using Accumulator = T;
+  using Limits = std::numeric_limits<T>;
+  static T identity() { return Limits::has_infinity ? -Limits::infinity() : Limits::lowest(); }
+  static T combine(T a, T b) { return a != a || a > b ? a : b; }
+  static T take(T x) { return x; }
+};
+
+template <typename T>
+struct Min {
+  using Accumulator = T;
+  using Limits = std::numeric_limits<T>;
+  static T identity() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
+  static T combine(T a, T b) { return a != a || a < b ? a : b; }
+  static T take(T x) { return x; }
+};
+
+/// The result in the tensor's type; `divisor` is that of a mean, otherwise 1.
+template <typename A, typename T>
+T finish(A sum, double divisor) {
+  if constexpr (std::is_same_v<A, double>) return static_cast<T>(divisor == 1 ? sum : sum / divisor);
+  return static_cast<T>(sum);
+}
+
+}  // namespace mtfc
