@@ -101,7 +101,9 @@ void OperationReader::read_definition(const Cursor& at, const std::optional<std:
       complete = false;
   }
   if (!complete || chosen == false) return;
+  for (const std::string& name : *names) draft_.symbols.open(name);
   const Results results = read_operation(at, *kind, names->front(), *names, 0);
+  for (const std::string& name : *names) draft_.symbols.close(name);
   if (!results) return;
   if (results->size() != names->size())
     return at.find("out")->error(fmt::format(

@@ -62,6 +62,11 @@ const Symbol* SymbolTable::find(std::string_view name) const {
 
 const Symbol* SymbolTable::use(std::string_view name, const Location& location) {
   if (const auto at = symbols_.find(name); at != symbols_.end()) {
+    if (at->second.open) {
+      sink_.error(location, fmt::format("'{}' is used in its own definition", name),
+                  "a variable can be assigned a new value; any other name is defined once");
+      return nullptr;
+    }
     at->second.used = true;
     return &at->second;
   }

@@ -20,6 +20,7 @@ struct Symbol {
   Location location;
   TensorId tensor = kNoTensor;  // kNoTensor: its definition failed
   bool used = false;
+  bool open = false;  // its definition is being read
 };
 
 class SymbolTable {
@@ -31,6 +32,9 @@ class SymbolTable {
   /// As define, for the path of a nested operand, which is well formed and new.
   void define_path(const std::string& path, const Location& location, TensorId tensor);
   void bind(const std::string& name, TensorId tensor);
+  /// Between the two the definition of `name` is read, and must not use it.
+  void open(const std::string& name) { symbols_.find(name)->second.open = true; }
+  void close(const std::string& name) { symbols_.find(name)->second.open = false; }
 
   /// The symbol `name`, now used; nullptr, with an error at `location` ("did you mean", or why it isn't
   /// there).
