@@ -148,6 +148,9 @@ class GridFinder {
       if (kinds_[p] != PartKind::kReduction) continue;
       const Extent from = extent(dims(parts_[p].inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
+      // Devices with other columns cut the rows into other blocks, and what they share must be the same to
+      // the bit.
+      if (from == Extent::kRow && columns_are_split()) return false;
       // The rows of a stage are worked through before its elements.
       ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
     }
@@ -160,6 +163,11 @@ class GridFinder {
     };
     std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
     return true;
+  }
+
+  bool columns_are_split() const {
+    return std::any_of(grid_.dims.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims), grid_.dims.end(),
+                       [&](const Dim& dim) { return !axes_of(dim.name).empty(); });
   }
 
   bool fits_cache() const {

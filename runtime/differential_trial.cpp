@@ -126,7 +126,8 @@ class TrialRun {
         leaves_(leaves),
         processes_(Processes::alone()),
         comm_(program.mesh(), processes_),
-        executor_(program, comm_) {}
+        // Tiles so small that what random cases fuse is cut into several.
+        executor_(program, comm_, {.fused_tile = program.mesh().devices() > 1 ? 6 : kFusedTile}) {}
 
   /// "" or what differs from `expected`, whose names the outputs and variables have.
   std::string step(const char* name, int64_t step, const Expected& expected) {

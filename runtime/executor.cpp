@@ -84,7 +84,7 @@ struct Executor::Loaded {
 namespace {
 
 PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
-                          const Arena& arena) {
+                          const Arena& arena, int64_t fused_tile) {
   PreparedStep prepared;
   std::vector<LocalTensor> operands, results;
   std::vector<Place> places;
@@ -99,7 +99,7 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh&
     prepared.results.push_back(arena.at(places.back().offset));
   }
   if (step.kind == StepKind::kFused) {
-    prepared.kernel = prepare_fused(entry, step, mesh, at);
+    prepared.kernel = prepare_fused(entry, step, mesh, at, fused_tile);
     return prepared;
   }
   if (step.kind == StepKind::kSlice) {
@@ -144,8 +144,8 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
     const Step& step = entry.steps[i];
     if (step.kind == StepKind::kStart || step.kind == StepKind::kWait) continue;
     for (size_t device = 0; device < devices(); ++device)
-      slot->steps[i].push_back(
-          prepare_step(entry, step, comm_.mesh(), comm_.devices()[device], arenas_[device]));
+      slot->steps[i].push_back(prepare_step(entry, step, comm_.mesh(), comm_.devices()[device],
+                                            arenas_[device], options_.fused_tile));
   }
   slot->collectives = comm_.prepare(entry, arenas_);
   return *slot;

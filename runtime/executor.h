@@ -14,12 +14,14 @@
 #include "core/program.h"
 #include "runtime/arena.h"
 #include "runtime/comm.h"
+#include "runtime/fused_plan.h"
 
 namespace mtfc {
 
 struct ExecutorOptions {
   uint64_t seed = 0;
   bool check_finite = false;  // stop at the first NaN or infinity that a kernel gives
+  int64_t fused_tile = kFusedTile;
 };
 
 /// A device's part of a value: `box` of the global tensor, dense and row-major at `data`.

@@ -41,12 +41,13 @@ struct Fault {
 };
 
 struct PreparedFused {
-  PreparedFused(const EntryPoint& of, const Step& fused, const Mesh& on, const Coordinates& device)
+  PreparedFused(const EntryPoint& of, const Step& fused, const Mesh& on, const Coordinates& device,
+                int64_t tile)
       : entry(of),
         step(fused),
         mesh(on),
         at(device),
-        plan(plan_fused(of, fused, on, device)),
+        plan(plan_fused(of, fused, on, device, tile)),
         threads(omp_get_max_threads()),
         scratch(plan.scratch_bytes * threads),
         shared(plan.shared_bytes) {
@@ -286,8 +287,9 @@ int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
 
 }  // namespace
 
-Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
-  const auto fused = std::make_shared<PreparedFused>(entry, step, mesh, at);
+Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile) {
+  const auto fused = std::make_shared<PreparedFused>(entry, step, mesh, at, tile);
   return [fused](const KernelRun& run) { return run_fused(*fused, run); };
 }
 

@@ -14,6 +14,7 @@ struct PartError : RunError {
 
 /// Operands and results as the step's inputs and outputs. `entry` and `step` must outlive the kernel. With
 /// KernelRun::check_finite throws PartError for the first element, in the order of parts, that is not finite.
-Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at);
+Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile = kFusedTile);
 
 }  // namespace mtfc

@@ -12,8 +12,8 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kTile = 1024;  // elements; a dozen tiles of f32 fill the first cache
 constexpr int64_t kLine = 64;    // bytes
+constexpr int64_t kVector = 16;  // elements
 // Sets of accumulators: enough for many threads, few enough to be added up quickly.
 constexpr int64_t kFewPieces = 16, kManyPieces = 64, kManyColumns = 1024;
 
@@ -37,8 +37,8 @@ bool should_be_finite(const Value& value) {
 
 class Planner {
  public:
-  Planner(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at)
-      : entry_(entry), step_(step), mesh_(mesh), at_(at) {
+  Planner(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at, int64_t tile)
+      : entry_(entry), step_(step), mesh_(mesh), at_(at), tile_(tile) {
     const std::optional<FusedGrid> grid = find_grid(entry, step, mesh);
     check_invariant(grid.has_value(), "the parts of a fused step do not fit together");
     grid_ = *grid;
@@ -94,15 +94,15 @@ class Planner {
       // Rows that are worked through by themselves must not be met once per tile.
       if (made(p) == Extent::kRow || extent_of(worked) == Extent::kRow) plan_.whole_rows = true;
     }
-    if (plan_.columns <= kTile) {
+    if (plan_.columns <= tile_) {
       plan_.columns_per_tile = std::max<int64_t>(1, plan_.columns);
-      plan_.rows_per_block = kTile / plan_.columns_per_tile;
+      plan_.rows_per_block = tile_ / plan_.columns_per_tile;
       plan_.whole_rows = true;
     } else {
-      const int64_t tiles = (plan_.columns + kTile - 1) / kTile;
-      plan_.columns_per_tile = aligned((plan_.columns + tiles - 1) / tiles);
+      const int64_t tiles = (plan_.columns + tile_ - 1) / tile_, unit = std::min(kVector, tile_);
+      plan_.columns_per_tile = ((plan_.columns + tiles - 1) / tiles + unit - 1) / unit * unit;
     }
-    tile_ = std::max(kTile, plan_.columns_per_tile);
+    tile_ = std::max(tile_, plan_.columns_per_tile);
     plan_.pieces = plan_.columns <= kManyColumns ? kManyPieces : kFewPieces;
     plan_.pieces = std::max<int64_t>(1, std::min(plan_.pieces, plan_.blocks()));
   }
@@ -407,7 +407,7 @@ class Planner {
   FusedGrid grid_;
   Box box_;  // of the grid, on this device
   std::map<std::string, AxisList> axes_;
-  int64_t tile_ = kTile;  // elements
+  int64_t tile_;  // elements
   std::map<ValueId, Uses> uses_;
   std::map<ValueId, ValueId> repeated_;  // broadcasts that are only views
   std::map<ValueId, TilePlace> places_;  // of what parts make
@@ -423,8 +423,9 @@ LocalTensor local_tensor(const Value& value, const Mesh& mesh, const Coordinates
   return {value.type, local_box(value.type.dims, value.sharding, mesh, at)};
 }
 
-FusedPlan plan_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
-  return Planner(entry, step, mesh, at).run();
+FusedPlan plan_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile) {
+  return Planner(entry, step, mesh, at, tile).run();
 }
 
 }  // namespace mtfc

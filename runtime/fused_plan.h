@@ -115,7 +115,11 @@ struct FusedPlan {
   int64_t blocks() const { return row_blocks() * (whole_rows ? 1 : tiles()); }
 };
 
-FusedPlan plan_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at);
+/// Elements of a tile: a dozen tiles of f32 fill the first cache. Tests take smaller ones.
+inline constexpr int64_t kFusedTile = 1024;
+
+FusedPlan plan_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile = kFusedTile);
 
 /// A value as the device at `at` holds it.
 LocalTensor local_tensor(const Value& value, const Mesh& mesh, const Coordinates& at);
