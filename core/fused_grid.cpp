@@ -1,6 +1,7 @@
 #include "core/fused_grid.h"
 
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <numeric>
 
@@ -154,6 +155,7 @@ class GridFinder {
       // The rows of a stage are worked through before its elements.
       ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
     }
+    postpone();
     grid_.order.resize(parts_.size());
     std::iota(grid_.order.begin(), grid_.order.end(), 0);
     const auto rank = [&](int p) {
@@ -163,6 +165,29 @@ class GridFinder {
     };
     std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
     return true;
+  }
+
+  // Moves what is computed from rows and from outside to the stage that uses it, so that it need not be kept.
+  void postpone() {
+    for (size_t p = parts_.size(); p-- > 0;) {
+      if (kinds_[p] == PartKind::kReduction || extent(result(p)) != Extent::kElement) continue;
+      if (is_needed_(parts_[p].outputs[0]) || reads_elements_made_here(p)) continue;
+      std::optional<int> used;
+      for (size_t user = p + 1; user < parts_.size(); ++user)
+        for (const ValueId id : parts_[user].inputs)
+          if (id == parts_[p].outputs[0]) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
+      if (used) grid_.stage[p] = *used;
+    }
+  }
+
+  // But for what is postponed just like it.
+  bool reads_elements_made_here(size_t p) const {
+    return std::any_of(parts_[p].inputs.begin(), parts_[p].inputs.end(), [&](ValueId id) {
+      const auto maker = made_by_.find(id);
+      return maker != made_by_.end() && extent(dims(id)) == Extent::kElement &&
+             (is_needed_(id) || kinds_[maker->second] == PartKind::kReduction ||
+              reads_elements_made_here(maker->second));
+    });
   }
 
   bool columns_are_split() const {

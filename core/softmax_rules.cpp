@@ -24,7 +24,7 @@ SoftmaxParts softmax_parts(GraphBuilder& b, TensorId logits, const Dims& over) {
   const TensorId largest = b.op("stop_gradient", {b.op("reduce_max", {logits}, reduced)});
   const TensorId shifted = b.op("sub", {logits, largest});
   const TensorId exponentials = b.op("exp", {shifted});
-  return {shifted, exponentials, b.op("reduce_sum", {exponentials}, reduced)};
+  return {largest, shifted, exponentials, b.op("reduce_sum", {exponentials}, reduced)};
 }
 
 }  // namespace mtfc

@@ -2,7 +2,7 @@
 // The softmax family: what its members share in core/composites/.
 //
 // All are expanded so that a dimension that is split needs all_reduces of the maximum and of the sum, and
-// nothing is gathered: with m = max(x), z = x - m, s = sum(exp(z)): softmax = exp(z) / s, log_softmax = z -
+// nothing is gathered: with m = max(x), z = x - m, s = sum(exp(z)): softmax = exp(z) * (1/s), log_softmax = z -
 // log(s). The maximum only keeps exp in range, so no gradient flows through it.
 
 #include "core/graph.h"
@@ -19,6 +19,7 @@ void require_logits(const OpCall& call);
 std::vector<TensorType> infer_softmax(const OpCall& call);
 
 struct SoftmaxParts {
+  TensorId largest;       // m
   TensorId shifted;       // z
   TensorId exponentials;  // exp(z)
   TensorId sum;           // of those over `over`

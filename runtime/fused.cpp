@@ -9,6 +9,10 @@
 #include <cstring>
 #include <memory>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "runtime/index_check.h"
 #include "runtime/parallel.h"
 
@@ -18,7 +22,8 @@ namespace {
 using Kind = TileInstruction::Kind;
 using Memory = TilePlace::Memory;
 
-constexpr std::align_val_t kAligned{64};
+constexpr int64_t kLine = 64;  // bytes of the cache's lines
+constexpr std::align_val_t kAligned{kLine};
 
 struct AlignedBytes {
   explicit AlignedBytes(int64_t bytes)
@@ -29,6 +34,27 @@ struct AlignedBytes {
   AlignedBytes& operator=(const AlignedBytes&) = delete;
   std::byte* start;
 };
+
+// Copies without reading the target's lines into the cache first.
+void stream_bytes(const std::byte* from, int64_t bytes, std::byte* to) {
+#if defined(__SSE2__)
+  if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
+    const int64_t whole = bytes / 16 * 16;
+    for (int64_t i = 0; i < whole; i += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
+    std::memcpy(to + whole, from + whole, static_cast<size_t>(bytes - whole));
+    return;
+  }
+#endif
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
 
 // The first element that is not finite: of the first part, and of that the first.
 struct Fault {
@@ -94,8 +120,11 @@ class Worker {
       rows_ = std::min(plan_.rows_per_block, plan_.rows - row_);
       const int64_t first = plan_.whole_rows ? 0 : block % across;
       const int64_t last = plan_.whole_rows ? plan_.tiles() : first + 1;
+      fetched_ = 0;
+      fetches_ = static_cast<int64_t>(plan_.stages.size()) * (last - first);
       for (const FusedStage& stage : plan_.stages) work_stage(stage, first, last);
     }
+    end_streams();
   }
 
   const Fault& fault() const { return fault_; }
@@ -108,10 +137,30 @@ class Worker {
     for (int64_t tile = first; tile < last; ++tile) {
       column_ = tile * plan_.columns_per_tile;
       columns_ = std::min(plan_.columns_per_tile, plan_.columns - column_);
+      fetch_ahead();
       for (const TileInstruction& instruction : stage.tiles) execute(instruction);
     }
     column_ = 0;
     for (const TileInstruction& instruction : stage.ends) execute(instruction);
+  }
+
+  // A part of what the next block reads, so that memory is busy while this one is computed: the processor
+  // itself looks no further than a page.
+  void fetch_ahead() {
+    const int64_t across = plan_.whole_rows ? plan_.columns : columns_;
+    const int64_t all = plan_.rows_per_block * across;
+    const int64_t begin = all * fetched_ / fetches_, end = all * (fetched_ + 1) / fetches_;
+    ++fetched_;
+    for (const TilePlace& place : plan_.fetched) {
+      const std::byte* next = first_of_block(place) + all * place.per_column;
+      for (int64_t i = begin * place.per_column; i < end * place.per_column; i += kLine)
+        __builtin_prefetch(next + i, 0, 2);
+    }
+  }
+
+  const std::byte* first_of_block(const TilePlace& place) const {
+    return run_.operands[place.index] + place.per_row * row_ +
+           (plan_.whole_rows ? 0 : place.per_column * column_);
   }
 
   std::byte* at(const TilePlace& place) const {
@@ -137,6 +186,9 @@ class Worker {
     switch (instruction.kind) {
       case Kind::kCompute:
         return compute(instruction);
+      case Kind::kStream:
+        return stream_bytes(at(instruction.operands[0]), count(instruction.extent) * instruction.element,
+                            at(instruction.result));
       case Kind::kGather:
         return instruction.copy(
             instruction.nest, instruction.extent == Extent::kElement ? row_ * plan_.columns + column_ : row_,
@@ -218,6 +270,8 @@ class Worker {
   std::byte* shared_;
   std::byte* piece_ = nullptr;
   int64_t row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;
+  int64_t fetched_ = 0,
+          fetches_ = 1;  // of the block: how often something was fetched ahead, and will be in all
   Fault fault_;
 };
 

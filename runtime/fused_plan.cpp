@@ -1,9 +1,12 @@
 #include "runtime/fused_plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/error.h"
@@ -19,6 +22,12 @@ constexpr int64_t kFewPieces = 16, kManyPieces = 64, kManyColumns = 1024;
 
 int64_t aligned(int64_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// The largest cache, shared by all cores.
+int64_t cache_bytes() {
+  static const int64_t kBytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return kBytes > 0 ? kBytes : int64_t{32} << 20;
 }
 
 template <typename T>
@@ -182,7 +191,7 @@ class Planner {
   TilePlace result_place(size_t p) {
     const ValueId id = step_.parts[p].outputs[0];
     const Extent extent = made(p);
-    if (is_result(id) && extent != Extent::kSingle)
+    if (is_result(id) && extent != Extent::kSingle && !is_streamed(id))
       return in_memory(Memory::kResult, number(step_.outputs, id), extent, size(id));
     if (extent == Extent::kSingle) return {Memory::kShared, 0, take_shared(size(id)), 0, 0};
     if (extent == Extent::kRow)
@@ -192,6 +201,15 @@ class Planner {
       return {Memory::kScratch, 0, take_scratch(row * size(id)), 0, size(id)};
     }
     return take_tile(size(id));
+  }
+
+  // Whether a result is so large that it would only drive other things out of the cache, and lies in memory
+  // of its own, which need not be read before it is written.
+  bool is_streamed(ValueId id) const {
+    if (!is_result(id) || extent_of(value(id).type.dims) != Extent::kElement) return false;
+    if (elements(box_) * size(id) < cache_bytes() / 2) return false;
+    return std::none_of(step_.inputs.begin(), step_.inputs.end(),
+                        [&](ValueId in) { return value(in).buffer == value(id).buffer; });
   }
 
   // -- how a part sees a value --
@@ -206,6 +224,8 @@ class Planner {
     const Extent extent = *known;
     const TilePlace place =
         inner ? places_.at(id) : in_memory(Memory::kOperand, number(step_.inputs, id), extent, size(id));
+    if (!inner && wanted == Extent::kElement && extent == wanted && fetched_.insert(id).second)
+      plan_.fetched.push_back(place);
     if (extent == wanted) return place;
     if (wanted == Extent::kElement && extent == Extent::kColumn && plan_.rows_per_block == 1) return place;
     if (extent == Extent::kRow) return repeated_rows(id, place, s);
@@ -298,6 +318,12 @@ class Planner {
     compute.checked = should_be_finite(value(out));
     compute.element = size(out);
     instructions(extent, s).push_back(compute);
+    if (is_streamed(out)) {
+      TileInstruction stream{.kind = Kind::kStream, .operands = {compute.result}};
+      stream.result = in_memory(Memory::kResult, number(step_.outputs, out), extent, size(out));
+      stream.element = size(out);
+      plan_.stages[s].tiles.push_back(stream);
+    }
     if (extent == Extent::kSingle && is_result(out)) add_single_result(p);
     give_back(p, borrowed);
   }
@@ -411,6 +437,7 @@ class Planner {
   std::map<ValueId, Uses> uses_;
   std::map<ValueId, ValueId> repeated_;  // broadcasts that are only views
   std::map<ValueId, TilePlace> places_;  // of what parts make
+  std::set<ValueId> fetched_;
   std::map<ValueId, TilePlace> repeats_;
   std::map<std::pair<ValueId, size_t>, TilePlace> row_repeats_;  // by stage
   std::map<int64_t, std::vector<int64_t>> free_;                 // tiles by bytes of an element

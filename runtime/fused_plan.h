@@ -41,6 +41,7 @@ struct TilePlace {
 struct TileInstruction {
   enum class Kind {
     kCompute,     // an element-wise function
+    kStream,      // a tile to a large result that nothing reads soon, past the cache
     kGather,      // elements of an operand that lie otherwise, into a tile
     kRepeat,      // single elements, each `count` times: a row's along its columns
     kBegin,       // accumulators
@@ -102,6 +103,8 @@ struct FusedPlan {
   std::vector<FusedSingle> single_results;
   std::vector<TileInstruction> repeats;  // once per thread: single values and columns, all over a tile
   std::vector<FusedStage> stages;
+  std::vector<TilePlace>
+      fetched;  // whole operands: what a block reads is fetched while the one before is worked on
   std::vector<FusedSums> sums;
   int64_t pieces = 1;         // that sums are collected in, by the shape alone
   int64_t piece_bytes = 0;    // of shared memory, each

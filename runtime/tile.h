@@ -27,6 +27,8 @@ MTFC_VECTOR_FUNCTION(cos)
 MTFC_VECTOR_FUNCTION(tanh)
 MTFC_VECTOR_FUNCTION(erf)
 MTFC_VECTOR_FUNCTION(erfc)
+extern "C" __attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
+extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
 #undef MTFC_VECTOR_FUNCTION
 #endif
 

@@ -6,7 +6,7 @@ namespace {
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const SoftmaxParts parts = softmax_parts(b, node.operands[0], node.attributes.get<Dims>("over"));
-  return {b.op("div", {parts.exponentials, parts.sum})};
+  return {b.op("mul", {parts.exponentials, b.op("reciprocal", {parts.sum})})};
 }
 
 }  // namespace

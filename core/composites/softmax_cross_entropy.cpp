@@ -54,10 +54,12 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const SoftmaxParts parts = softmax_parts(b, node.operands[0], over);
   const TensorId log_sum = b.op("log", {parts.sum});
   if (is_integer(b.type(labels).dtype)) {
-    const Dims& dims = b.dims(parts.shifted);
+    const TensorId logits = node.operands[0];
+    const Dims& dims = b.dims(logits);
     const Dim classes = dims[static_cast<size_t>(position(dims, over[0].name))];
-    const TensorId chosen = b.op("gather", {parts.shifted, labels}, {{"dim", classes}});
-    return {b.op("sub", {log_sum, chosen}, result_order)};
+    const TensorId chosen = b.op("gather", {logits, labels}, {{"dim", classes}});
+    // Each label's z, without all of them in memory.
+    return {b.op("sub", {log_sum, b.op("sub", {chosen, parts.largest})}, result_order)};
   }
   const Attributes reduced = {{"over", over}};
   const TensorId weight = b.op("reduce_sum", {labels}, reduced);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/example.h"
 #include "core/indexing.h"
 #include "core/operation_rules.h"
@@ -30,10 +32,34 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   return factors;
 }
 
+// Whether every element along the table's other dimensions gives one of its elements, as logits do for
+// labels.
+bool picks_one_each(const Dims& table, const Dims& indices, const Dim& dim) {
+  const Dims others = without(table, {dim});
+  return others.size() == indices.size() && std::all_of(others.begin(), others.end(), [&](const Dim& own) {
+           return contains(indices, own.name);
+         });
+}
+
+// The gradient at the chosen elements and 0 elsewhere: element by element, so that it fuses with what
+// follows.
+TensorId spread_to_chosen(GraphBuilder& b, const Node& node, TensorId gradient) {
+  const Dim& dim = node.attributes.get<Dim>("dim");
+  const TensorId table = node.operands[0], indices = node.operands[1];
+  const Attributes order = {{"dims", b.dims(table)}};
+  const TensorId checked = b.op("checked_index", {indices}, {{"dim", dim}});
+  const TensorId numbers = b.op("range", {}, {{"dim", dim}, {"dtype", b.type(indices).dtype}});
+  const TensorId chosen = b.op("equal", {numbers, checked}, order);
+  return b.op("where", {chosen, gradient, b.constant(0, b.type(table).dtype)}, order);
+}
+
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const TensorId table = node.operands[0];
   if (!is_float(b.type(table).dtype)) return {kNoTensor, kNoTensor};
   const Dims dims = b.dims(table);
+  const Dim& dim = node.attributes.get<Dim>("dim");
+  if (picks_one_each(dims, b.dims(node.operands[1]), dim))
+    return {spread_to_chosen(b, node, gradients[0]), kNoTensor};
   return {b.op("scatter_add", {gradients[0], node.operands[1]},
                {{"dim", node.attributes.get<Dim>("dim")}, {"dims", dims}}),
           kNoTensor};
