@@ -10,6 +10,7 @@
 #include "runtime/fused.h"
 #include "runtime/index_check.h"
 #include "runtime/kernel.h"
+#include "runtime/timeline.h"
 #include "runtime/transfer.h"
 
 namespace mtfc {
@@ -157,15 +158,32 @@ void Executor::load(const EntryPoint& entry) {
 
 void Executor::run(const EntryPoint& entry, int64_t step) {
   Loaded& prepared = loaded(entry);
+  if (timeline_) timeline_->begin_run(entry, step);
   for (size_t i = 0; i < entry.steps.size(); ++i) {
-    if (!observer_) {
+    if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
       continue;
     }
     const auto start = std::chrono::steady_clock::now();
-    run_step(prepared, i, step);
-    observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    run_timed(prepared, i, step);
+    if (observer_)
+      observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
+  if (timeline_) timeline_->end_run();
+}
+
+// Several devices of one process take turns at a kernel, and do the rest together.
+void Executor::run_timed(Loaded& prepared, size_t index, int64_t train_step) {
+  const StepKind kind = prepared.entry.steps[index].kind;
+  const bool in_turn = kind == StepKind::kKernel || kind == StepKind::kFused;
+  if (!timeline_ || (in_turn && devices() > 1)) {
+    run_step(prepared, index, train_step);
+    return;
+  }
+  const int64_t begin = Timeline::now();
+  run_step(prepared, index, train_step);
+  const int64_t end = Timeline::now();
+  for (size_t device = 0; device < devices(); ++device) timeline_->add(device, index, {begin, end});
 }
 
 void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
@@ -174,7 +192,7 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     switch (step.kind) {
       case StepKind::kKernel:
       case StepKind::kFused:
-        for (size_t device = 0; device < devices(); ++device) run_kernel(prepared, index, device, train_step);
+        run_kernels(prepared, index, train_step);
         prepared.collectives->progress();
         break;
       case StepKind::kSlice:
@@ -194,6 +212,18 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     throw RunError(located(prepared.entry, error.part, train_step, error.what()));
   } catch (const RunError& error) {
     throw RunError(located(prepared.entry, step, train_step, error.what()));
+  }
+}
+
+void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
+  for (size_t device = 0; device < devices(); ++device) {
+    if (!timeline_ || devices() == 1) {
+      run_kernel(prepared, index, device, train_step);
+      continue;
+    }
+    const int64_t begin = Timeline::now();
+    run_kernel(prepared, index, device, train_step);
+    timeline_->add(device, index, {begin, Timeline::now()});
   }
 }
 
@@ -232,6 +262,24 @@ LocalPart Executor::variable(size_t index, size_t device) const {
   return {variable.decl.type,
           local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
           arenas_[device].at(variable.offset)};
+}
+
+std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
+  const Loaded& prepared = loaded(entry);
+  std::vector<StepWork> all;
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    StepWork work;
+    if (step.kind == StepKind::kStart) work.bytes = prepared.collectives->count(i).bytes_sent;
+    if (!prepared.steps[i].empty()) {
+      work.flops = prepared.steps[i][device].flops;
+      for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+        for (const TensorType& type : local_types(entry, *values, comm_.mesh(), comm_.devices()[device]))
+          work.bytes += bytes(type);
+    }
+    all.push_back(work);
+  }
+  return all;
 }
 
 std::vector<StepCount> Executor::counts(const EntryPoint& entry) {

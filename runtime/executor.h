@@ -12,11 +12,14 @@
 
 #include "core/cost.h"
 #include "core/program.h"
+#include "core/timeline.h"
 #include "runtime/arena.h"
 #include "runtime/comm.h"
 #include "runtime/fused_plan.h"
 
 namespace mtfc {
+
+class Timeline;
 
 struct ExecutorOptions {
   uint64_t seed = 0;
@@ -62,6 +65,11 @@ class Executor {
   /// rank must call it.
   std::vector<StepCount> counts(const EntryPoint& entry);
 
+  /// Where times of steps go from now on; nowhere for nullptr. It must outlive the runs.
+  void record(Timeline* timeline) { timeline_ = timeline; }
+  /// What each step of `entry` does on a device; flops as its last run counted them.
+  std::vector<StepWork> work(const EntryPoint& entry, size_t device);
+
   /// Called after every step with its index and the seconds it took, where set; for timelines and reports.
   using Observer = std::function<void(const EntryPoint&, size_t step, double seconds)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
@@ -69,7 +77,9 @@ class Executor {
  private:
   struct Loaded;
   Loaded& loaded(const EntryPoint& entry);
+  void run_timed(Loaded& loaded, size_t step, int64_t train_step);
   void run_step(Loaded& loaded, size_t step, int64_t train_step);
+  void run_kernels(Loaded& loaded, size_t step, int64_t train_step);
   void run_kernel(Loaded& loaded, size_t step, size_t device, int64_t train_step);
   void check_results(const EntryPoint& entry, const Step& step, size_t device);
 
@@ -79,6 +89,7 @@ class Executor {
   std::vector<Arena> arenas_;                    // one per device of this process
   std::vector<std::unique_ptr<Loaded>> loaded_;  // by position in the program
   Observer observer_;
+  Timeline* timeline_ = nullptr;
 };
 
 }  // namespace mtfc
