@@ -31,7 +31,7 @@ std::vector<std::string> neighbours(const std::string& path) {
   throw RunError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
-void write_all(int file, const std::string& text, const std::string& path) {
+void write_all(int file, std::string_view text, const std::string& path) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t written = write(file, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
@@ -72,9 +72,15 @@ void require_writable(const std::string& path) {
 }
 
 void write_text(const std::string& path, const std::string& text) {
+  write_pieces(path, [&](const TextSink& sink) { sink(text); });
+}
+
+void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make) {
   if (path == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      fail("standard output");
+    make([](std::string_view text) {
+      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail("standard output");
+    });
+    if (std::fflush(stdout) != 0) fail("standard output");
     return;
   }
   // A device or pipe can't be replaced by renaming; it is written as it is.
@@ -83,7 +89,7 @@ void write_text(const std::string& path, const std::string& text) {
   const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(path);
   try {
-    write_all(file, text, path);
+    make([&](std::string_view text) { write_all(file, text, path); });
     if (plain && fsync(file) != 0) fail(path);
   } catch (...) {
     close(file);

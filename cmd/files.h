@@ -1,7 +1,9 @@
 #pragma once
 // Whole small files: models, layouts, reports.
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace mtfc {
 
@@ -12,6 +14,9 @@ std::string read_text(const std::string& path, const std::string& what);
 /// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside
 /// itself, synced, renamed. Throws RunError with the system's reason.
 void write_text(const std::string& path, const std::string& text);
+/// The same for a text that `make` gives piece by piece.
+using TextSink = std::function<void(std::string_view)>;
+void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
 
 /// Throws RunError with the system's reason where `path` could not be written, without touching it: better
 /// before a long run than after it.

@@ -350,8 +350,8 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
     const std::string metrics = folder / ("log" + std::to_string(layout.size()));
     Outcome outcome;
     std::thread run([&] {
-      outcome = shell(fmt::format("$MTFC run {} --steps 1000000 --metrics {} --output w1={}{}", kMnist,
-                                  metrics, folder / "w1.npy", layout));
+      outcome = shell(fmt::format("$MTFC run {} --steps 1000000 --metrics {} --output w1={} --trace {}{}", kMnist,
+                                  metrics, folder / "w1.npy", folder / "trace", layout));
     });
     std::vector<pid_t> pids;
     for (int i = 0; i < 600 && (pids.empty() || contents(metrics).empty()); ++i) {
@@ -365,6 +365,8 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
     CHECK(has(outcome.err, "interrupted: stopped after step"));
     CHECK(fs::exists(folder / "w1.npy"));
     fs::remove(folder / "w1.npy");
+    CHECK(Json::parse(contents(folder / "trace"))["traceEvents"].size() > 10);
+    fs::remove(folder / "trace");
   }
 }
 

@@ -29,6 +29,7 @@ namespace {
 
 constexpr int64_t kMostSimulated = 65536;
 constexpr int64_t kMostThreads = 65536;
+constexpr int64_t kMostTraced = 1'000'000;
 
 // A saved program as it is, or a model compiled for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
@@ -78,6 +79,7 @@ RunData open_data(const Program& program, const RunOptions& options) {
 // Of rank 0, which creates the files.
 void require_writable_files(const RunOptions& options) {
   require_writable(options.report);
+  require_writable(options.trace);
   for (const std::string& output : options.outputs)
     require_writable(split_assignment(output, "--output").second);
 }
@@ -272,8 +274,15 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--metrics", options.metrics, "a line of JSON per step: outputs, time, samples per second")
       ->type_name("FILE.jsonl");
   app.add_option("--report", options.report,
-                 "counted flops, collectives and memory beside the predicted ones")
+                 "counted flops, collectives and memory beside the predicted ones, and the time per step")
       ->type_name("FILE.json");
+  app.add_option("--trace", options.trace, "timeline of all ranks, for Perfetto or Chrome")
+      ->type_name("FILE.json");
+  app.add_option("--trace-steps", options.trace_steps,
+                 "how many of the last training steps, and of the last evaluations, --trace keeps")
+      ->check(whole_number(1, kMostTraced))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "threads per rank (default: cores / ranks on the node)")
       ->check(whole_number(1, kMostThreads))
       ->type_name("T");

@@ -25,6 +25,8 @@ struct RunOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
+  std::string trace;
+  int64_t trace_steps = 20;
   int threads = 0;  // 0: cores / ranks on the node
   bool check_finite = false;
 };

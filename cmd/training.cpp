@@ -18,9 +18,12 @@
 #include "formats/metrics_writer.h"
 #include "formats/npy.h"
 #include "formats/report_writer.h"
+#include "formats/trace_writer.h"
 #include "runtime/array_file.h"
 #include "runtime/executor.h"
 #include "runtime/feed.h"
+#include "runtime/threads.h"
+#include "runtime/timeline.h"
 
 namespace mtfc {
 namespace {
@@ -94,6 +97,20 @@ class MetricsFile {
   std::ofstream file_;
 };
 
+// Seconds of the runs of the entry point that is measured, without the first where there are several: it
+// touches memory for the first time.
+struct RunTimes {
+  int64_t runs = 0;
+  double inputs = 0, total = 0;
+
+  void add(double input_seconds, double seconds) {
+    if (++runs == 2) inputs = total = 0;
+    inputs += input_seconds;
+    total += seconds;
+  }
+  double mean(double sum) const { return sum / static_cast<double>(std::max<int64_t>(1, runs - 1)); }
+};
+
 class TrainingRun {
  public:
   TrainingRun(const Program& program, const RunOptions& options, RunData data, Comm& comm)
@@ -103,9 +120,13 @@ class TrainingRun {
         executor_(program, comm, {options.seed, options.check_finite}),
         train_(program.find("train")),
         evaluate_(*program.find("evaluate")),
-        main_(options.evaluate || !train_ ? evaluate_ : *train_) {}
+        main_(options.evaluate || !train_ ? evaluate_ : *train_),
+        timeline_(program, executor_.devices(), options.trace.empty() ? 0 : options.trace_steps) {
+    if (!options.report.empty() || !options.trace.empty()) executor_.record(&timeline_);
+  }
 
   void execute() {
+    if (!options_.trace.empty()) clock_offset_ = clock_offset(processes());
     executor_.load(main_);
     set_variables();
     if (options_.evaluate)
@@ -114,6 +135,7 @@ class TrainingRun {
       take_steps();
     write_outputs();
     write_report();
+    write_timeline();
   }
 
  private:
@@ -154,8 +176,10 @@ class TrainingRun {
     for (bool stop = false; step < options_.steps && !stop; ++step) {
       const Clock::time_point start = Clock::now();
       feed.fill_training(step);
+      const double filled = seconds_since(start);
       executor_.run(main_, step);
       const double seconds = seconds_since(start);
+      times_.add(filled, seconds);
       last = numbers(main_);
       progress.show(step + 1, last);
       stop = agreement.stops_after(step, seconds);
@@ -200,8 +224,11 @@ class TrainingRun {
     require_a_batch(feed);
     std::vector<NamedNumber> sums;
     for (int64_t batch = 0; batch < batches; ++batch) {
+      const Clock::time_point start = Clock::now();
       feed.fill_evaluation(batch);
+      const double filled = seconds_since(start);
       executor_.run(evaluate_, batch);
+      if (&main_ == &evaluate_) times_.add(filled, seconds_since(start));
       const std::vector<NamedNumber> found = numbers(evaluate_);
       if (batch == 0) sums.resize(found.size());
       for (size_t i = 0; i < found.size(); ++i) sums[i] = {found[i].first, sums[i].second + found[i].second};
@@ -261,13 +288,37 @@ class TrainingRun {
   void write_report() {
     if (options_.report.empty()) return;
     const std::vector<StepCount> counted = executor_.counts(main_);
+    StepTimes times = timeline_.times(main_, processes());
     RunFacts facts;
     facts.arena_bytes = static_cast<int64_t>(executor_.arena_bytes());
     facts.resident_bytes = processes().maximum(proportional_memory());
+    facts.ranks = processes().size();
+    facts.ranks_per_node = processes().ranks_on_node();
+    facts.threads_per_rank = threads();
+    facts.runs = times.runs;
+    facts.seconds_per_step = times_.mean(times_.total);
+    facts.input_seconds = times_.mean(times_.inputs);
+    facts.mean_seconds = std::move(times.mean_seconds);
+    facts.max_seconds = std::move(times.max_seconds);
     if (processes().speaks())
       write_text(options_.report,
-                 run_report_json(cost_report(program_, main_, predicted_counts(program_, main_)),
+                 run_report_json(main_, cost_report(program_, main_, predicted_counts(program_, main_)),
                                  cost_report(program_, main_, counted), facts));
+  }
+
+  void write_timeline() {
+    if (options_.trace.empty()) return;
+    std::vector<DeviceTimeline> own;
+    for (size_t device = 0; device < executor_.devices(); ++device) {
+      own.push_back(timeline_.device_timeline(device));
+      own.back().work.resize(program_.entry_points.size());
+      for (const TimedRun& run : own.back().runs)
+        if (own.back().work[run.entry].empty())
+          own.back().work[run.entry] = executor_.work(program_.entry_points[run.entry], device);
+    }
+    const std::vector<DeviceTimeline> all = gather_timelines(std::move(own), clock_offset_, processes());
+    if (processes().speaks())
+      write_pieces(options_.trace, [&](const TextSink& sink) { write_trace(program_, all, sink); });
   }
 
   // Memory of this process in bytes, shared pages counted in parts (Pss).
@@ -285,6 +336,9 @@ class TrainingRun {
   const EntryPoint* train_;
   const EntryPoint& evaluate_;
   const EntryPoint& main_;
+  Timeline timeline_;
+  RunTimes times_;
+  int64_t clock_offset_ = 0;
   bool outputs_written_ = false;
   bool told_left_out_ = false;
 };

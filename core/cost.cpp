@@ -96,21 +96,6 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
   return count;
 }
 
-std::string kind_of(const Step& step) {
-  switch (step.kind) {
-    case StepKind::kFused:
-      return "fused";
-    case StepKind::kKernel:
-      return std::string(step.op->signature.name);
-    case StepKind::kSlice:
-      return "slice";
-    case StepKind::kStart:
-    case StepKind::kWait:
-      return to_string(step.collective);
-  }
-  return "";
-}
-
 void add(CollectiveTotals& totals, const StepCount& count) {
   ++totals.count;
   totals.elements += count.elements;
@@ -193,6 +178,21 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
 }
 
 }  // namespace
+
+std::string kind_of(const Step& step) {
+  switch (step.kind) {
+    case StepKind::kFused:
+      return "fused";
+    case StepKind::kKernel:
+      return std::string(step.op->signature.name);
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+    case StepKind::kWait:
+      return to_string(step.collective);
+  }
+  return "";
+}
 
 StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                            const Coordinates& at) {

@@ -85,6 +85,9 @@ struct CostReport {
   std::vector<std::string> warnings;
 };
 
+/// What a step is, in reports: its operation, `fused`, `slice`, or its collective.
+std::string kind_of(const Step& step);
+
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 

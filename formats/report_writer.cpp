@@ -163,6 +163,85 @@ std::string legend(const std::vector<CostReport>& reports) {
   return text;
 }
 
+// What the steps of one kind, or one step, took.
+struct KindTime {
+  int64_t steps = 0;
+  bool collective = false;
+  double mean = 0, most = 0;   // seconds
+  double start = 0, wait = 0;  // of `mean`, where it is a collective
+
+  void add(const KindTime& other) {
+    steps += other.steps;
+    mean += other.mean;
+    most += other.most;
+    start += other.start;
+    wait += other.wait;
+  }
+};
+
+// One for every step of the program; that of a collective, with its wait, stands at its start.
+std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts) {
+  std::vector<KindTime> times(entry.steps.size());
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    const bool waits = step.kind == StepKind::kWait;
+    const double mean = facts.mean_seconds[i], most = facts.max_seconds[i];
+    KindTime& time = times[waits ? static_cast<size_t>(step.started) : i];
+    time.collective = waits || step.kind == StepKind::kStart;
+    time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0});
+  }
+  return times;
+}
+
+void put_time(Json& json, const KindTime& time) {
+  json["seconds"] = time.mean;
+  json["seconds_max"] = time.most;
+  if (!time.collective) return;
+  json["start_seconds"] = time.start;
+  json["wait_seconds"] = time.wait;
+}
+
+// The kind that takes longest comes first.
+Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times) {
+  std::map<std::string, KindTime> kinds;
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (entry.steps[i].kind == StepKind::kWait) continue;
+    KindTime& kind = kinds[kind_of(entry.steps[i])];
+    kind.collective = times[i].collective;
+    kind.add(times[i]);
+  }
+  std::vector<std::pair<std::string, KindTime>> ordered(kinds.begin(), kinds.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.second.mean > b.second.mean; });
+  Json json = Json::object();
+  for (const auto& [name, time] : ordered) {
+    json[name]["steps"] = time.steps;
+    put_time(json[name], time);
+  }
+  return json;
+}
+
+Json time_json(const EntryPoint& entry, const RunFacts& facts) {
+  Json json = {{"runs", facts.runs},
+               {"seconds_per_step", facts.seconds_per_step},
+               {"steps_per_second", facts.seconds_per_step > 0 ? 1 / facts.seconds_per_step : 0},
+               {"input_seconds", facts.input_seconds}};
+  const std::vector<KindTime> times = step_times(entry, facts);
+  json["by_kind"] = kinds_json(entry, times);
+  json["steps"] = Json::array();
+  for (size_t i = 0; i < times.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kWait) continue;
+    Json line = {{"name", step.name},
+                 {"kind", kind_of(step)},
+                 {"source", step.source},
+                 {"phase", to_string(step.phase)}};
+    put_time(line, times[i]);
+    json["steps"].push_back(std::move(line));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const std::vector<CostReport>& reports) {
@@ -172,12 +251,18 @@ std::string report_json(const std::vector<CostReport>& reports) {
   return dump_lines(list, 3);
 }
 
-std::string run_report_json(const CostReport& predicted, const CostReport& measured, const RunFacts& facts) {
+std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
+                            const RunFacts& facts) {
   Json both;
   both["predicted"] = report_object(predicted);
   both["measured"] = report_object(measured);
-  both["run"] = {{"arena_bytes_per_device", facts.arena_bytes}, {"resident_bytes", facts.resident_bytes}};
-  return dump_lines(both, 3);
+  both["run"] = {{"arena_bytes_per_device", facts.arena_bytes},
+                 {"resident_bytes", facts.resident_bytes},
+                 {"ranks", facts.ranks},
+                 {"ranks_per_node", facts.ranks_per_node},
+                 {"threads_per_rank", facts.threads_per_rank},
+                 {"time", time_json(entry, facts)}};
+  return dump_lines(both, 4);
 }
 
 std::string report_table(const std::vector<CostReport>& reports) {

@@ -18,8 +18,19 @@ std::string report_table(const std::vector<CostReport>& reports);
 struct RunFacts {
   int64_t arena_bytes = 0;     // per device, as allocated
   int64_t resident_bytes = 0;  // of the largest process, shared pages counted in parts (Pss)
+  int64_t ranks = 1;
+  int64_t ranks_per_node = 1;
+  int64_t threads_per_rank = 1;
+  int64_t runs = 0;             // of the entry point, that the times below are means of
+  double seconds_per_step = 0;  // all of a run: its inputs, its steps, agreement between ranks
+  double input_seconds = 0;     // of that, to fill the inputs
+  // One run of each step of the program: mean over devices, and the largest of any process.
+  std::vector<double> mean_seconds, max_seconds;
 };
-/// {"predicted": report, "measured": report, "run": facts}: both reports with the keys of report_json.
-std::string run_report_json(const CostReport& predicted, const CostReport& measured, const RunFacts& facts);
+/// {"predicted": report, "measured": report, "run": facts}: both reports with the keys of report_json. In
+/// `run`, `time` has the times by kind of step and step by step, those of a collective with its start and its
+/// wait apart.
+std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
+                            const RunFacts& facts);
 
 }  // namespace mtfc

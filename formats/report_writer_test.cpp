@@ -87,3 +87,36 @@ TEST_CASE("quantities") {
   CHECK(grouped(-1000) == "-1,000");
   CHECK(grouped(100) == "100");
 }
+
+TEST_CASE("a run's report has the time of each kind of step, collectives with their start and wait apart") {
+  EntryPoint entry;
+  Step slice, start;
+  slice.kind = StepKind::kSlice;
+  slice.name = "part";
+  start.kind = StepKind::kStart;
+  start.name = "sum";
+  start.source = "/ops/0";
+  Step wait = start;
+  wait.kind = StepKind::kWait;
+  wait.started = 1;
+  entry.steps = {slice, start, slice, wait};
+  RunFacts facts;
+  facts.threads_per_rank = 3;
+  facts.runs = 7;
+  facts.seconds_per_step = 0.25;
+  facts.mean_seconds = {1, 2, 4, 8};
+  facts.max_seconds = {2, 2, 4, 16};
+  const auto run =
+      nlohmann::ordered_json::parse(run_report_json(entry, example(2), example(2), facts))["run"];
+  CHECK(run["threads_per_rank"] == 3);
+  CHECK(run["time"]["runs"] == 7);
+  CHECK(run["time"]["steps_per_second"] == 4.0);
+  CHECK(
+      run["time"]["by_kind"].dump() ==
+      R"({"all_reduce":{"steps":1,"seconds":10.0,"seconds_max":18.0,"start_seconds":2.0,"wait_seconds":8.0},)"
+      R"("slice":{"steps":2,"seconds":5.0,"seconds_max":6.0}})");
+  REQUIRE(run["time"]["steps"].size() == 3);
+  CHECK(run["time"]["steps"][1].dump() ==
+        R"({"name":"sum","kind":"all_reduce","source":"/ops/0","phase":"forward","seconds":10.0,)"
+        R"("seconds_max":18.0,"start_seconds":2.0,"wait_seconds":8.0})");
+}

@@ -15,4 +15,8 @@ void set_threads(int threads) {
   omp_set_num_threads(threads);
 }
 
+int threads() {
+  return omp_get_max_threads();
+}
+
 }  // namespace mtfc
