@@ -68,6 +68,10 @@ TEST_CASE("values of options") {
         refusal("--threads: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("run mnist.json --threads 1000000") ==
         refusal("--threads: expected 65536 at most, found 1000000 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --watchdog 0") ==
+        refusal("--watchdog: expected 1 or more, found 0 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --trace-steps 0") ==
+        refusal("--trace-steps: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("cost-report mnist.json --entry tarin") ==
         refusal(
             "--entry: 'tarin' is none of init, train, evaluate - did you mean 'train'? (see mtfc cost-report "

@@ -21,14 +21,17 @@
 #include "formats/program_writer.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/comm_mpi.h"
+#include "runtime/step_text.h"
 #include "runtime/threads.h"
+#include "runtime/watchdog.h"
 
 namespace mtfc {
 
 namespace {
 
 constexpr int64_t kMostSimulated = 65536;
-constexpr int64_t kMostThreads = 65536;
+constexpr int64_t kMostThreads = 1024;           // more than any node has cores for
+constexpr int64_t kLongestWait = 1'000'000'000;  // seconds: some 30 years
 constexpr int64_t kMostTraced = 1'000'000;
 
 // A saved program as it is, or a model compiled for the layout.
@@ -143,6 +146,7 @@ int agreed(Processes& processes, Work work) {
 
 // This rank's device of the mesh, under a launcher.
 int run_ranks(const RunOptions& options) {
+  Watchdog::of_process().set_limit(options.watchdog);
   Processes processes = Processes::start();
   check_launcher(processes.size());
   Sources sources{options.model.model, {}, options.layout, {}};
@@ -178,7 +182,10 @@ int run_ranks(const RunOptions& options) {
     // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
     // first.
     if (!processes.speaks()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), error.what()) << std::flush;
+    const auto* wait = dynamic_cast<const WaitError*>(&error);
+    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(),
+                             wait ? missing_text(program, *wait) : error.what())
+              << std::flush;
     const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
     const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
     processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);
@@ -283,9 +290,15 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(whole_number(1, kMostTraced))
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--threads", options.threads, "threads per rank (default: cores / ranks on the node)")
+  app.add_option("--threads", options.threads,
+                 "threads per rank (default: cores / ranks on the node)")
       ->check(whole_number(1, kMostThreads))
       ->type_name("T");
+  app.add_option("--watchdog", options.watchdog,
+                 "end the run when a rank waits longer than S seconds for others, and name those")
+      ->check(whole_number(1, kLongestWait))
+      ->type_name("S")
+      ->capture_default_str();
   app.add_flag("--check-finite", options.check_finite,
                "stop at the first NaN or infinity and name the operation");
 }

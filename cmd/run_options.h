@@ -28,6 +28,7 @@ struct RunOptions {
   std::string trace;
   int64_t trace_steps = 20;
   int threads = 0;  // 0: cores / ranks on the node
+  int64_t watchdog = 600;  // seconds
   bool check_finite = false;
 };
 

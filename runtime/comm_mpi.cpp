@@ -181,7 +181,7 @@ class MpiCollectives : public Collectives {
   void wait(size_t step) override {
     Exchange& e = exchanges_.at(step);
     if (e.plan.ranks.size() == 1) return;
-    wait_for(e.request, yield_);
+    wait_for(e.request, yield_, e.plan.ranks);
     std::erase(active_, &e);
     finish(e);
   }

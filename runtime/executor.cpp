@@ -10,8 +10,10 @@
 #include "runtime/fused.h"
 #include "runtime/index_check.h"
 #include "runtime/kernel.h"
+#include "runtime/step_text.h"
 #include "runtime/timeline.h"
 #include "runtime/transfer.h"
+#include "runtime/watchdog.h"
 
 namespace mtfc {
 namespace {
@@ -63,15 +65,9 @@ std::string on_device(const std::string& message, const Mesh& mesh, const Coordi
   return fmt::format("{} (on device {})", message, device);
 }
 
-// `train, step 12: /ops/3 (gather 'h'): ` before the message, without what is unknown. Steps count
-// from 1, as in the metrics.
 std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
                     const std::string& message) {
-  const std::string operation =
-      step.kind == StepKind::kKernel ? std::string(step.op->signature.name) + " " : "";
-  return fmt::format("{}, step {}: {}{}'{}'{}: {}", entry.name, train_step + 1,
-                     step.source.empty() ? "" : step.source + " (", operation, step.name,
-                     step.source.empty() ? "" : ")", message);
+  return fmt::format("{}: {}", step_text(entry, step, train_step), message);
 }
 
 }  // namespace
@@ -159,7 +155,11 @@ void Executor::load(const EntryPoint& entry) {
 void Executor::run(const EntryPoint& entry, int64_t step) {
   Loaded& prepared = loaded(entry);
   if (timeline_) timeline_->begin_run(entry, step);
+  const bool watched = comm_.processes().size() > 1;
+  Watchdog& watchdog = Watchdog::of_process();
+  const auto position = static_cast<int>(&entry - program_.entry_points.data());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
+    if (watched) watchdog.pass({position, static_cast<int64_t>(i), step});
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
       continue;
@@ -170,6 +170,7 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
       observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   if (timeline_) timeline_->end_run();
+  if (watched) watchdog.pass();
 }
 
 // Several devices of one process take turns at a kernel, and do the rest together.
@@ -210,6 +211,8 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     }
   } catch (const PartError& error) {
     throw RunError(located(prepared.entry, error.part, train_step, error.what()));
+  } catch (const WaitError& error) {
+    throw RunError(located(prepared.entry, step, train_step, missing_text(program_, error)));
   } catch (const RunError& error) {
     throw RunError(located(prepared.entry, step, train_step, error.what()));
   }

@@ -4,11 +4,16 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <span>
+
 namespace mtfc {
 
 /// Throws RunError with MPI's own words unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
-/// Tests until `request` is complete; yields the core in between where `yield` is set.
-void wait_for(MPI_Request& request, bool yield);
+/// Tests until `request` is complete; yields the core in between where `yield` is set. `ranks`: those it
+/// depends on (all where empty). Throws RunError naming who is missing when it lasts too long
+/// (runtime/watchdog.h).
+void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks = {});
 
 }  // namespace mtfc

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "runtime/mpi_calls.h"
+#include "runtime/watchdog.h"
 
 namespace mtfc {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 struct Spot {
   uint64_t node = 0;
   cpu_set_t cores;  // it may use; launchers bind ranks to some of the node's
+  ProgressPage page;
 };
 
 Spot own_spot() {
@@ -30,14 +32,9 @@ Spot own_spot() {
   gethostname(name, sizeof name - 1);
   spot.node = hash_bytes(name);
   CPU_ZERO(&spot.cores);
+  spot.page = Watchdog::of_process().own_page();
   if (sched_getaffinity(0, sizeof spot.cores, &spot.cores) != 0) CPU_SET(0, &spot.cores);
   return spot;
-}
-
-std::string rank_list(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i ? ", " : "") + std::to_string(ranks[i]);
-  return text;
 }
 
 }  // namespace
@@ -50,11 +47,13 @@ void check_mpi(int code, const char* call) {
   throw RunError(fmt::format("{} failed: {}", call, std::string(text, static_cast<size_t>(length))));
 }
 
-void wait_for(MPI_Request& request, bool yield) {
+void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks) {
+  Patience patience(ranks);
   for (int done = 0;;) {
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) return;
     if (yield) sched_yield();
+    patience.poll();
   }
 }
 
@@ -118,11 +117,14 @@ void Processes::find_neighbours() {
   all_gather(&own, sizeof own, spots.data());
   cpu_set_t cores = own.cores;
   ranks_on_node_ = 0;
+  std::vector<ProgressPage> pages;
   for (const Spot& spot : spots) {
+    pages.push_back(spot.node == own.node ? spot.page : ProgressPage{});
     if (spot.node != own.node) continue;
     ++ranks_on_node_;
     CPU_OR(&cores, &cores, &spot.cores);
   }
+  Watchdog::of_process().set_ranks(rank_, std::move(pages));
   cores_ = std::max(1, CPU_COUNT(&cores));
 }
 
@@ -139,6 +141,7 @@ void Processes::finish() {
 
 void Processes::barrier() {
   if (!state_) return;
+  Watchdog::of_process().pass();
   MPI_Request request;
   check_mpi(MPI_Ibarrier(state_->comm, &request), "MPI_Ibarrier");
   wait_for(request, oversubscribed());
@@ -146,6 +149,7 @@ void Processes::barrier() {
 
 void Processes::broadcast(std::string& bytes) {
   if (!state_) return;
+  Watchdog::of_process().pass();
   uint64_t length = bytes.size();
   MPI_Request request;
   check_mpi(MPI_Ibcast(&length, 1, MPI_UINT64_T, 0, state_->comm, &request), "MPI_Ibcast");
@@ -163,6 +167,7 @@ int64_t Processes::maximum(int64_t value) {
 
 void Processes::maximum(std::span<int64_t> values) {
   if (!state_) return;
+  Watchdog::of_process().pass();
   MPI_Request request;
   check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
                              MPI_MAX, state_->comm, &request),
@@ -172,6 +177,7 @@ void Processes::maximum(std::span<int64_t> values) {
 
 void Processes::sum(std::span<int64_t> values) {
   if (!state_) return;
+  Watchdog::of_process().pass();
   MPI_Request request;
   check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
                              MPI_SUM, state_->comm, &request),
@@ -184,6 +190,7 @@ void Processes::all_gather(const void* own, size_t bytes, void* all) {
     std::memcpy(all, own, bytes);
     return;
   }
+  Watchdog::of_process().pass();
   MPI_Request request;
   const auto count = static_cast<MPI_Count>(bytes);
   check_mpi(MPI_Iallgather_c(own, count, MPI_BYTE, all, count, MPI_BYTE, state_->comm, &request),
@@ -199,6 +206,7 @@ std::vector<uint64_t> Processes::all_gather(uint64_t value) {
 
 std::vector<std::string> Processes::gather(const std::string& bytes) {
   if (!state_) return {bytes};
+  Watchdog::of_process().pass();
   const std::vector<uint64_t> lengths = all_gather(bytes.size());
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> offsets;
@@ -227,7 +235,7 @@ void Processes::require_equal(std::string_view what, std::string_view bytes) {
   for (size_t i = 1; i < hashes.size(); ++i)
     if (hashes[i] != hashes[0]) others.push_back(static_cast<int>(i));
   if (others.empty()) return;
-  throw RunError(fmt::format("{} {} another {} than rank 0", rank_list(others),
+  throw RunError(fmt::format("{} {} another {} than rank 0", rank_text(others),
                              others.size() == 1 ? "has" : "have", what));
 }
 
