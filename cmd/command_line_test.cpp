@@ -67,7 +67,11 @@ TEST_CASE("values of options") {
   CHECK(said("run mnist.json --threads 0") ==
         refusal("--threads: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("run mnist.json --threads 1000000") ==
-        refusal("--threads: expected 65536 at most, found 1000000 (see mtfc run --help)"));
+        refusal("--threads: expected 1024 at most, found 1000000 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads=-1") ==
+        refusal("--threads: expected 1 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads two") ==
+        refusal("--threads: expected a whole number, found 'two' (see mtfc run --help)"));
   CHECK(said("run mnist.json --watchdog 0") ==
         refusal("--watchdog: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("run mnist.json --trace-steps 0") ==

@@ -197,6 +197,23 @@ TEST_CASE("losses and weights are the same however a run is laid out") {
   }
 }
 
+TEST_CASE("equal threads give equal bits, and OMP_NUM_THREADS counts unless told") {
+  const Folder folder;
+  const auto run = [&](const std::string& environment, const std::string& threads, const std::string& name) {
+    REQUIRE(shell(fmt::format("{} $MTFC run {} -q --steps 20 {} --output w1={} --report {}", environment,
+                              kMnist, threads, folder / (name + ".npy"), folder / name))
+                .code == 0);
+    return Json::parse(contents(folder / name))["run"]["threads_per_rank"].get<int>();
+  };
+  CHECK(run("", "--threads 2", "a") == 2);
+  CHECK(run("", "--threads 2", "b") == 2);
+  const std::string weights = contents(folder / "a.npy");
+  CHECK(weights.size() > 3000000);
+  CHECK(weights == contents(folder / "b.npy"));
+  CHECK(run("OMP_NUM_THREADS=3", "", "c") == 3);
+  CHECK(run("OMP_NUM_THREADS=3", "--threads 1", "d") == 1);
+}
+
 TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
   const Folder folder;
   const std::string program = folder / "program.json", layout = " --mesh a:2 --layout hidden:a";

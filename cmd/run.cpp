@@ -87,9 +87,11 @@ void require_writable_files(const RunOptions& options) {
     require_writable(split_assignment(output, "--output").second);
 }
 
+// --threads, else what OMP_NUM_THREADS has set, else the node's cores divided by its ranks.
 void use_threads(const RunOptions& options, const Processes& processes) {
-  set_threads(options.threads > 0 ? options.threads
-                                  : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
+  int count = options.threads;
+  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
+  set_threads(count > 0 ? count : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
 }
 
 // All devices of the mesh in this process.
@@ -291,7 +293,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--threads", options.threads,
-                 "threads per rank (default: cores / ranks on the node)")
+                 "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       ->check(whole_number(1, kMostThreads))
       ->type_name("T");
   app.add_option("--watchdog", options.watchdog,
