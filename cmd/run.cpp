@@ -146,6 +146,15 @@ int agreed(Processes& processes, Work work) {
   return gravest;
 }
 
+NodeOptions node_options(const RunOptions& options) {
+  NodeOptions node;
+  node.ranks_per_node = options.ranks_per_node;
+  if (options.shared_memory >= 0) node.shared_bytes = options.shared_memory;
+  if (!options.model.quiet)
+    node.warn = [](const std::string& message) { std::cerr << "mtfc: warning: " << message << "\n"; };
+  return node;
+}
+
 // This rank's device of the mesh, under a launcher.
 int run_ranks(const RunOptions& options) {
   Watchdog::of_process().set_limit(options.watchdog);
@@ -178,7 +187,8 @@ int run_ranks(const RunOptions& options) {
   code = agreed(processes, [&] { data = open_data(program, options); });
   if (code != kExitSuccess) return code;
   try {
-    MpiComm comm(program.mesh(), processes);
+    NodeMemory node(processes, node_options(options));
+    MpiComm comm(program.mesh(), processes, node);
     run_program(program, options, std::move(data), comm);
   } catch (const std::exception& error) {
     // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
@@ -301,6 +311,14 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->check(whole_number(1, kLongestWait))
       ->type_name("S")
       ->capture_default_str();
+  app.add_option("--ranks-per-node", options.ranks_per_node,
+                 "pretend that nodes have so many ranks each, to try what happens between nodes on one")
+      ->check(whole_number(1, kMostThreads))
+      ->type_name("N");
+  app.add_option("--shared-memory", options.shared_memory,
+                 "the most bytes of /dev/shm that the ranks of a node may share; 0: they send messages only")
+      ->check(whole_number(0))
+      ->type_name("BYTES");
   app.add_flag("--check-finite", options.check_finite,
                "stop at the first NaN or infinity and name the operation");
 }

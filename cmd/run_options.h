@@ -27,8 +27,10 @@ struct RunOptions {
   std::string report;
   std::string trace;
   int64_t trace_steps = 20;
-  int threads = 0;  // 0: cores / ranks on the node
-  int64_t watchdog = 600;  // seconds
+  int threads = 0;             // 0: cores / ranks on the node
+  int64_t watchdog = 600;      // seconds
+  int ranks_per_node = 0;      // 0: as they are
+  int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
   bool check_finite = false;
 };
 

@@ -52,12 +52,19 @@ Arena::Arena(int64_t bytes) : bytes_(bytes) {
   start_ = static_cast<std::byte*>(memory);
   // Large pages spare most misses of the address cache; where the system has none, nothing is lost.
   if (bytes >= kLargePages) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  release_ = [memory, bytes] { munmap(memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))); };
 }
+
+Arena::Arena(std::byte* start, int64_t bytes, std::function<void()> release)
+    : start_(start), bytes_(bytes), release_(std::move(release)) {}
 
 Arena::~Arena() {
-  if (start_) munmap(start_, static_cast<size_t>(std::max<int64_t>(bytes_, 1)));
+  if (start_) release_();
 }
 
-Arena::Arena(Arena&& other) noexcept : start_(std::exchange(other.start_, nullptr)), bytes_(other.bytes_) {}
+Arena::Arena(Arena&& other) noexcept
+    : start_(std::exchange(other.start_, nullptr)),
+      bytes_(other.bytes_),
+      release_(std::move(other.release_)) {}
 
 }  // namespace mtfc

@@ -1,9 +1,11 @@
 #pragma once
 // The memory of one device: one allocation, planned by the compiler, in which every buffer has a fixed
-// offset. Zero at first; pages that are never touched cost nothing.
+// offset. Zero at first. Of its own, where pages that are never touched cost nothing, or a part of memory
+// that the ranks of a node share (runtime/node_memory.h).
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace mtfc {
 
@@ -11,6 +13,8 @@ class Arena {
  public:
   /// Throws RunError where `bytes` are more than the machine has free.
   explicit Arena(int64_t bytes);
+  /// Memory of somebody else's, all zero and aligned to pages, who is told when it is free again.
+  Arena(std::byte* start, int64_t bytes, std::function<void()> release);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena(const Arena&) = delete;
@@ -22,6 +26,7 @@ class Arena {
  private:
   std::byte* start_ = nullptr;  // aligned to pages
   int64_t bytes_ = 0;
+  std::function<void()> release_;
 };
 
 /// Throws RunError, naming both figures, where `bytes` exceed the memory that is free on this machine.

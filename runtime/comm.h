@@ -38,6 +38,9 @@ class Comm {
   /// The devices whose parts this process holds, in order of rank.
   virtual const std::vector<Coordinates>& devices() const = 0;
   virtual Processes& processes() = 0;
+  /// Memory for each device of this process, such that collectives on it are as quick as can be. Every
+  /// process calls it in the same order. Throws RunError where there is too little.
+  virtual std::vector<Arena> make_arenas(int64_t bytes) = 0;
   /// Plans every collective of `entry`, which must outlive the result, and allocates all they need. `arenas`:
   /// one per device of this process, likewise. Every process calls it for the same entry points in the same
   /// order.

@@ -129,6 +129,13 @@ LockstepComm::LockstepComm(const Mesh& mesh, Processes& processes) : mesh_(mesh)
   for (int64_t rank = 0; rank < mesh.devices(); ++rank) devices_.push_back(mesh.coordinates(rank));
 }
 
+std::vector<Arena> LockstepComm::make_arenas(int64_t bytes) {
+  require_memory(bytes * mesh_.devices());
+  std::vector<Arena> arenas;
+  for (size_t i = 0; i < devices_.size(); ++i) arenas.emplace_back(bytes);
+  return arenas;
+}
+
 std::unique_ptr<Collectives> LockstepComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
   return std::make_unique<LockstepCollectives>(entry, mesh_, devices_, arenas);
 }

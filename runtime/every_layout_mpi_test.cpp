@@ -23,7 +23,7 @@ int64_t try_sample(const Model& model, const WholeTensors& inputs, Processes& pr
   const WholeTensors expected = run_in_lockstep(compile(model, {}, {}), inputs);
   int64_t ran = 0, seen = 0;
   for (const Mesh& mesh : meshes_of(processes.size())) {
-    MpiComm comm(mesh, processes);
+    MpiComm comm(mesh, processes, test_node());
     for (const Layout& layout : all_rule_sets(mesh, model.dims, mesh.axes().size() == 2)) {
       if (!is_legal(model, layout) || seen++ % stride != 0) continue;
       const std::string problem = run_and_compare(compile(model, layout, {}), comm, inputs, expected);

@@ -123,9 +123,7 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh&
 
 Executor::Executor(const Program& program, Comm& comm, ExecutorOptions options)
     : program_(program), comm_(comm), options_(options), loaded_(program.entry_points.size()) {
-  const int64_t bytes = program.arena_bytes();
-  require_memory(bytes * static_cast<int64_t>(devices()));
-  for (size_t i = 0; i < devices(); ++i) arenas_.emplace_back(bytes);
+  arenas_ = comm.make_arenas(program.arena_bytes());
 }
 
 Executor::~Executor() = default;

@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include "runtime/watchdog.h"
+
 namespace mtfc {
 namespace {
 
@@ -33,12 +35,14 @@ uint64_t NodeBarrier::finish() {
 
 void NodeBarrier::wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t least, const Idle& idle) {
   int tries = 0;
+  Patience patience;
   for (const RankEpochs* member : members_)
     while ((member->*counter).load(std::memory_order_acquire) < least) {
       if (tries++ < spins_) {
         relax();
         continue;
       }
+      patience.poll();
       idle();
       sched_yield();
     }

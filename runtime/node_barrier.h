@@ -38,7 +38,7 @@ class NodeBarrier {
 
   /// Publishes the start of a collective; returns its epoch.
   uint64_t arrive();
-  /// Until all members have arrived at `epoch`.
+  /// Until all members have arrived at `epoch`. This and the next throw WaitError (runtime/watchdog.h).
   void await(uint64_t epoch, const Idle& idle) { wait(&RankEpochs::arrived, epoch, idle); }
   /// Publishes the end of a phase; returns its number.
   uint64_t finish();

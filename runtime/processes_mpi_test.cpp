@@ -51,7 +51,7 @@ TEST_CASE("ranks that differ or fail are named on every rank") {
 
 TEST_CASE("ranks write one file together") {
   Processes& processes = test_processes();
-  MpiComm comm(Mesh({{"p", processes.size()}}), processes);
+  MpiComm comm(Mesh({{"p", processes.size()}}), processes, test_node());
   std::string path = (std::filesystem::temp_directory_path() / "mtfc_ranks_XXXXXX").string();
   if (processes.speaks()) path = mkdtemp(path.data());
   processes.broadcast(path);

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -13,11 +15,20 @@ namespace mtfc {
 namespace {
 
 std::optional<Processes> processes;
+std::map<int, std::unique_ptr<NodeMemory>> nodes;
 
 }  // namespace
 
 Processes& test_processes() {
   return *processes;
+}
+
+NodeMemory& test_node(int ranks_per_node) {
+  std::unique_ptr<NodeMemory>& node = nodes[ranks_per_node];
+  NodeOptions options;
+  options.ranks_per_node = ranks_per_node;
+  if (!node) node = std::make_unique<NodeMemory>(*processes, options);
+  return *node;
 }
 
 }  // namespace mtfc
@@ -30,6 +41,7 @@ int main(int argc, char** argv) {
   const int code = context.run();
   if (code != 0) std::fprintf(stderr, "%sfailed\n", prefix.c_str());
   const int worst = static_cast<int>(mtfc::processes->maximum(code));
+  mtfc::nodes.clear();
   mtfc::processes.reset();
   return worst;
 }

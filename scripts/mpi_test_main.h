@@ -1,10 +1,13 @@
 #pragma once
 // The processes of a test program that runs under the launcher: MPI is started once for all its tests.
 
+#include "runtime/node_memory.h"
 #include "runtime/processes.h"
 
 namespace mtfc {
 
 Processes& test_processes();
+/// Pretends nodes of so many ranks, or tells the truth for 0; made once for each number.
+NodeMemory& test_node(int ranks_per_node = 0);
 
 }  // namespace mtfc
