@@ -86,6 +86,24 @@ TEST_CASE("values of options") {
                 "at most)"));
 }
 
+TEST_CASE("sources are blamed on the option or the place in the model that gives them") {
+  const std::string problem = "unknown source 'randm:normal' (did you mean 'random'?)\n";
+  CHECK(said("run mnist.json --input images=randm:normal") ==
+        "exit 2: --input: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid images=randm:normal") ==
+        "exit 2: --valid: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid images=randm:normal --mesh all:2 --layout batch:all") ==
+        "exit 2: --valid: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid imags=random:normal") ==
+        refusal("--valid: the model has no input 'imags' (did you mean 'images'?)"));
+  const std::string model = "../testdata/errors/data_sources/model.json";
+  for (const char* command : {"check ", "compile ", "run ", "run --simulate --input a=random:normal "}) {
+    const std::string text = said(command + model);
+    CHECK(text.starts_with("exit 2: "));
+    CHECK(text.find(model + ":18:10: error: /data/a: " + problem) != std::string::npos);
+  }
+}
+
 TEST_CASE("names that the model does not have, and files that are not there") {
   CHECK(said("run mnist.json --input imags=x.npy") ==
         refusal("--input: the model has no input 'imags' (did you mean 'images'?)"));

@@ -28,7 +28,7 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
                       did_you_mean(name, known));
-    inputs.push_back(read_input_data(name, spec, lookup));
+    inputs.push_back(read_input_data(name, spec, lookup, {option, 0, 0, ""}));
   }
   const auto is_given = [&](const std::string& name) {
     return std::any_of(inputs.begin(), inputs.end(),
@@ -39,7 +39,7 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
   if (!defaults.empty()) return inputs;
   for (const InputDecl& input : program.inputs)
     if (!input.source.empty() && !is_given(input.name))
-      inputs.push_back(read_input_data(input.name, input.source, lookup));
+      inputs.push_back(read_input_data(input.name, input.source, lookup, input.source_location));
   return inputs;
 }
 

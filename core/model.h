@@ -39,6 +39,7 @@ struct InputDecl {
   TensorType type;
   std::string source;  // the model's own `data` entry, or ""
   Location location;
+  Location source_location = {};  // of that entry
 };
 
 /// Takes effect at the end of a step.

@@ -8,9 +8,11 @@
 // `,scale=X`. Numbers may be expressions.
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "core/data.h"
+#include "core/error.h"
 #include "formats/expression.h"
 
 namespace mtfc {
@@ -18,8 +20,18 @@ namespace mtfc {
 /// What the expressions of a spec may name: the model's params and dims, as Program::names has them.
 NameLookup lookup_of(const std::map<std::string, double>& names);
 
-/// Reads what `spec` says of the input `input`. Throws UserError, located at `--input`, for a malformed spec,
-/// and RunError for a file that is missing or broken.
-InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup);
+/// What is wrong with a spec. The message is empty where a name in it is broken itself, which has been said.
+struct DataSpecError {
+  std::string message;
+  std::string hint;
+};
+/// What the text of `spec` alone shows to be wrong, without looking at any file; nothing where it is good.
+std::optional<DataSpecError> data_spec_problem(const std::string& spec, const NameLookup& lookup);
+
+/// Reads what `spec` says of the input `input`. `giver` is the option of the command line or the place in a
+/// file where it stands. Throws UserError, located there, for a malformed spec or rows that the file doesn't
+/// have, and RunError for a file that is missing or broken.
+InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup,
+                          const Location& giver);
 
 }  // namespace mtfc

@@ -47,7 +47,7 @@ const std::string kIdx(
     18);
 
 InputData read(const std::string& spec) {
-  return read_input_data("x", spec, kNames);
+  return read_input_data("x", spec, kNames, {"--input", 0, 0, ""});
 }
 
 std::string complaint(const std::string& spec) {
@@ -81,7 +81,7 @@ TEST_CASE("random sources") {
 
 TEST_CASE("expressions see the model's params and dims") {
   const std::map<std::string, double> names = {{"vocab", 100}, {"share", 0.5}};
-  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(names));
+  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(names), {});
   CHECK(std::get<RandomSource>(data.source).high == 50);
 }
 
@@ -214,4 +214,34 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 are no rows"));
   CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
   CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is no row number"));
+}
+
+TEST_CASE("what the text alone shows is found without the file") {
+  const auto problem = [](const std::string& spec) {
+    const auto found = data_spec_problem(spec, kNames);
+    return found ? found->message : "";
+  };
+  CHECK(problem("/none.npy,rows=1:,scale=1/255") == "");
+  CHECK(problem("idx:/none,rows=:7") == "");
+  CHECK(problem("tokens:/none,width=4,shift=vocab,rows=0:vocab,split=valid") == "");
+  CHECK(problem("") == "unknown source ''");
+  CHECK(problem("/none.npy,rows=3") == "expected rows=A:B, found rows=3");
+  CHECK(problem("text:/none,rows=3:2") == "rows=3:2 are no rows");
+  CHECK(problem("idx:/none,scale=vocb") == "scale=vocb: unknown param or dimension 'vocb'");
+  CHECK(problem("text:/none,shift=1.5") == "shift: '1.5' is no number of tokens");
+}
+
+TEST_CASE("errors blame whoever gave the spec") {
+  const auto blamed = [](const Location& giver) {
+    try {
+      read_input_data("x", "randm:normal", kNames, giver);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(blamed({"--valid", 0, 0, ""}) ==
+        "--valid: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
+  CHECK(blamed({"m.json", 7, 17, "/data/x"}) ==
+        "m.json:7:17: error: /data/x: unknown source 'randm:normal' (did you mean 'random'?)");
 }

@@ -9,6 +9,7 @@
 #include "core/optimizer.h"
 #include "core/suggest.h"
 #include "formats/cursor.h"
+#include "formats/data_spec.h"
 #include "formats/init_reader.h"
 #include "formats/model_draft.h"
 #include "formats/operation_reader.h"
@@ -105,14 +106,26 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
   }
 }
 
+// The files that a source names are for the run to look at.
+void check_source(const Cursor& at, const std::string& spec, ModelDraft& draft) {
+  const std::optional<DataSpecError> problem = data_spec_problem(spec, draft.scope.lookup());
+  if (!problem) return;
+  if (problem->message.empty())
+    draft.sink.consequence();
+  else
+    at.error(problem->message, problem->hint);
+}
+
 void read_data(const Cursor& data, ModelDraft& draft) {
   std::vector<InputDecl>& inputs = draft.model.inputs;
   for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const InputDecl& decl) { return decl.name == member.key; });
+    if (spec) check_source(member.value, *spec, draft);
     if (input != inputs.end()) {
       input->source = spec.value_or("");
+      input->source_location = member.value.location();
       continue;
     }
     if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)

@@ -67,6 +67,7 @@ TEST_CASE("a whole model") {
   CHECK(to_string(model.dims) == "hidden=16, batch=4, io=6");
   REQUIRE(model.inputs.size() == 2);
   CHECK(model.inputs[0].source == "random:normal");
+  CHECK(model.inputs[0].source_location.pointer == "/data/x");
   REQUIRE(model.variables.size() == 1);
   CHECK(model.variables[0].trainable);
   CHECK(model.variables[0].init == Init{InitKind::kNormal, 0.05, 0});

@@ -9,6 +9,7 @@
 #include "core/program_check.h"
 #include "core/suggest.h"
 #include "formats/cursor.h"
+#include "formats/data_spec.h"
 #include "formats/layout_checks.h"
 #include "formats/number_reader.h"
 #include "formats/program_writer.h"
@@ -200,9 +201,15 @@ class ProgramReader {
 
   // -- inputs and variables --
 
-  static InputDecl input(const Cursor& at) {
+  InputDecl input(const Cursor& at) const {
     at.check_keys({"name", "dtype", "dims", "data"});
-    return {text(at, "name"), type(at), text(at, "data"), at.location()};
+    InputDecl found{text(at, "name"), type(at), text(at, "data"), at.location()};
+    if (found.source.empty()) return found;
+    const Cursor data = *at.find("data");
+    found.source_location = data.location();
+    if (const auto problem = data_spec_problem(found.source, lookup_of(program_.names)))
+      data.error(problem->message, problem->hint);
+    return found;
   }
 
   ProgramVariable variable(const Cursor& at) const {
@@ -277,10 +284,9 @@ class ProgramReader {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
                    "collective", "axes", "reduce", "started", "parts"});
     Step found;
-    found.kind =
-        word(at, "kind", "kind of step",
-             names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice, StepKind::kStart,
-                                StepKind::kWait));
+    found.kind = word(at, "kind", "kind of step",
+                      names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice,
+                                         StepKind::kStart, StepKind::kWait));
     found.name = text(at, "name");
     found.source = text(at, "source");
     found.phase =
