@@ -178,6 +178,7 @@ RandomSource SpecParser::random(const std::string& distribution) const {
     fail(fmt::format("unknown distribution '{}'", distribution),
          near.empty() ? "known are normal, uniform and int" : near);
   }
+  if (find("rows")) fail("random numbers have no end, so 'rows' can't take a part of them", "leave it out");
   RandomSource source;
   if (distribution == "normal") {
     check_options({"scale"});

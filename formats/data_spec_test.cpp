@@ -203,6 +203,9 @@ TEST_CASE("malformed specs are the user's") {
         "--input: error: x=random:uniform,lo=2: no numbers lie in [2, 1)");
   CHECK(complaint("random:normal,hi=2") ==
         "--input: error: x=random:normal,hi=2: 'hi' is no option of this source (options are scale)");
+  CHECK(complaint("random:uniform,rows=0:9") ==
+        "--input: error: x=random:uniform,rows=0:9: random numbers have no end, so 'rows' can't take a part "
+        "of them (leave it out)");
   CHECK(complaint("a.npy,row=1:2") ==
         "--input: error: x=a.npy,row=1:2: 'row' is no option of this source (did you mean 'rows'?)");
   CHECK(complaint("a.npy,scale=1,scale=2") ==
