@@ -59,12 +59,20 @@ struct Example {
   Attributes attributes;
 };
 
+/// An operand that has a dtype of its own, whatever the others are: indices, a position, a condition. A
+/// literal there is `literal`, and the operand says nothing about literals elsewhere.
+struct OwnDType {
+  int operand = 0;
+  DType literal = DType::kI32;
+};
+
 struct Signature {
   std::string_view name;
   std::string_view doc;  // one sentence
   int min_operands;
   int max_operands;  // -1: any number
   std::vector<AttributeSpec> attributes;
+  std::vector<OwnDType> own_dtypes = {};
   /// Result types. Throws OpError. Operand counts and attribute types have been checked before.
   std::vector<TensorType> (*infer)(const OpCall&);
   std::vector<Example> examples;
@@ -100,7 +108,7 @@ struct Factor {
     kReduce,  // split it, and each device holds a partial result of kind `reduce`
     kWhole,   // every device needs all of it
     kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices
-             // exchange what moves (core/pieces.h)
+              // exchange what moves (core/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "core/example.h"
 #include "core/graph.h"
 #include "core/op_registry.h"
@@ -111,6 +113,27 @@ TEST_CASE("every example of every composite infers what it expands to") {
       const std::vector<TensorType> inferred = composite->signature.infer({example.attributes, types});
       REQUIRE(results.size() == inferred.size());
       for (size_t i = 0; i < results.size(); ++i) CHECK(b.type(results[i]) == inferred[i]);
+    }
+  }
+}
+
+TEST_CASE("operands that differ in dtype from the others have one of their own") {
+  for (const std::string& name : operation_names()) {
+    CAPTURE(name);
+    const Signature& signature = *find_signature(name);
+    const auto is_own = [&](int operand) {
+      return std::any_of(signature.own_dtypes.begin(), signature.own_dtypes.end(),
+                         [&](const OwnDType& own) { return own.operand == operand; });
+    };
+    const auto is_float_operand = [](const ExampleOperand& operand) { return is_float(operand.type.dtype); };
+    for (const OwnDType& own : signature.own_dtypes)
+      CHECK(std::any_of(signature.examples.begin(), signature.examples.end(), [&](const Example& example) {
+        return example.operands.at(static_cast<size_t>(own.operand)).type.dtype == own.literal;
+      }));
+    for (const Example& example : signature.examples) {
+      if (std::none_of(example.operands.begin(), example.operands.end(), is_float_operand)) continue;
+      for (size_t i = 0; i < example.operands.size(); ++i)
+        if (!is_float_operand(example.operands[i])) CHECK(is_own(static_cast<int>(i)));
     }
   }
 }

@@ -55,6 +55,30 @@ TEST_CASE("random numbers, operations without operands and operations with sever
   CHECK(to_string(type_of(model, "s")) == "f32[batch=4, few=4, io=6]");
 }
 
+TEST_CASE("literals as indices, positions and conditions have a dtype of their own") {
+  const Model model = read(with(R"(
+  "ops": [
+    {"out": "a", "op": "gather", "in": ["x", 3], "dim": "io"},
+    {"out": "b", "op": "update_slice", "in": ["x", {"op": "gather", "in": ["x", 0], "dim": "io"}, 5], "dim": "io"},
+    {"out": "c", "op": "update_slice", "in": [{"op": "cast", "in": "x", "dtype": "i64"},
+                                              {"op": "cast", "in": "a", "dtype": "i64"}, 5], "dim": "io"},
+    {"out": "d", "op": "one_hot", "in": {"expr": "io - 1"}, "dim": "io"},
+    {"out": "e", "op": "where", "in": [{"expr": "lr > 0"}, "x", 0.5]},
+    {"out": "f", "op": "softmax_cross_entropy", "in": ["x", 2], "over": "io"},
+    {"out": "g", "op": "scatter_add", "in": ["a", 5], "dim": "io"},
+    {"out": "h", "op": "where", "in": [1, "i", 2]}])"));
+  const auto literal = [&](const char* name) { return to_string(type_of(model, name)); };
+  for (const char* index : {"a.1", "b.1.1", "b.2", "c.2", "d.0", "f.1", "g.1"}) {
+    CAPTURE(index);
+    CHECK(literal(index) == "i32[]");
+  }
+  CHECK(literal("e.0") == "bool[]");
+  CHECK(literal("e.2") == "f32[]");
+  CHECK(literal("h.0") == "bool[]");
+  CHECK(literal("h.2") == "i32[]");
+  CHECK(to_string(type_of(model, "g")) == "f32[io=6, batch=4]");
+}
+
 TEST_CASE("a whole model") {
   const Model model = read(with(R"(
     "variables": {"w": {"dims": ["io", "hidden"], "init": {"normal": "lr / 2"}}},

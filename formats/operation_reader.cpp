@@ -128,7 +128,7 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
   const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.scope);
   std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
   if (!operands || !check_operand_count(at, kind, operands->size())) return std::nullopt;
-  if (!attributes || !settle_literals(*operands, literal_dtype(kind, *operands))) return std::nullopt;
+  if (!attributes || !settle_literals(*operands, literal_types(*signature, *operands))) return std::nullopt;
   return add_checked(at, kind, *operands, *attributes, path, names);
 }
 
@@ -223,26 +223,31 @@ TensorId OperationReader::tensor_named(const Cursor& at) {
   return symbol ? symbol->tensor : kNoTensor;
 }
 
-DType OperationReader::literal_dtype(const std::string& kind, const std::vector<Operand>& operands) const {
-  std::optional<DType> found;
-  // The condition of `where` says nothing about what is chosen.
-  for (size_t i = kind == "where" ? 1 : 0; i < operands.size(); ++i) {
-    if (operands[i].tensor == kNoTensor) continue;
-    const DType dtype = draft_.builder.type(operands[i].tensor).dtype;
-    if (dtype != DType::kBool) return dtype;
-    found = dtype;
+std::vector<OperationReader::LiteralType> OperationReader::literal_types(
+    const Signature& signature, const std::vector<Operand>& operands) const {
+  std::vector<LiteralType> types(operands.size());
+  for (const OwnDType& own : signature.own_dtypes)
+    types[static_cast<size_t>(own.operand)] = {own.literal, true};
+  std::optional<DType> shared;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (types[i].own || operands[i].tensor == kNoTensor || (shared && *shared != DType::kBool)) continue;
+    shared = draft_.builder.type(operands[i].tensor).dtype;
   }
-  return found.value_or(DType::kF32);
+  for (LiteralType& type : types)
+    if (!type.own) type.dtype = shared.value_or(DType::kF32);
+  return types;
 }
 
-bool OperationReader::settle_literals(std::vector<Operand>& operands, DType dtype) {
+bool OperationReader::settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types) {
   bool good = true;
-  for (Operand& operand : operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Operand& operand = operands[i];
+    const auto [dtype, own] = types[i];
     if (!operand.literal) continue;
     if (const auto problem = literal_problem(*operand.literal, dtype)) {
-      operand.at.error(problem->message, problem->hint.empty()
-                                             ? "a literal takes the type of the other operands"
-                                             : problem->hint);
+      const std::string hint = own ? fmt::format("a literal here is of type {}", to_string(dtype))
+                                   : "a literal takes the type of the other operands";
+      operand.at.error(problem->message, problem->hint.empty() ? hint : problem->hint);
       good = false;
       continue;
     }
@@ -357,7 +362,7 @@ void OperationReader::read_assign(const Cursor& at) {
   if (operands->size() != 1)
     return in->error(fmt::format("'assign' takes 1 operand, found {}", operands->size()));
   const TensorType wanted = draft_.builder.type(symbol->tensor);
-  if (!settle_literals(*operands, wanted.dtype)) return;
+  if (!settle_literals(*operands, {{wanted.dtype}})) return;
   const Operand& operand = operands->front();
   const TensorType& found = draft_.builder.type(operand.tensor);
   if (found != wanted)

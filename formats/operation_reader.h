@@ -30,6 +30,10 @@ class OperationReader {
     TensorId tensor = kNoTensor;
     std::optional<double> literal = std::nullopt;
   };
+  struct LiteralType {
+    DType dtype = DType::kF32;
+    bool own = false;  // of the operand, and not by the other operands
+  };
   using Results = std::optional<std::vector<TensorId>>;
 
   void announce(const Cursor& ops);
@@ -44,10 +48,11 @@ class OperationReader {
   std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);
-  /// What literals beside these operands become: the dtype of the first tensor that is no bool; bool where
-  /// all are; f32 where there is none.
-  DType literal_dtype(const std::string& kind, const std::vector<Operand>& operands) const;
-  bool settle_literals(std::vector<Operand>& operands, DType dtype);
+  /// What a literal in place of each operand becomes: the operation's own dtype for it, or that of the first
+  /// other tensor that is no bool; bool where all are; f32 where there is none.
+  std::vector<LiteralType> literal_types(const Signature& signature,
+                                         const std::vector<Operand>& operands) const;
+  bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);
   const Symbol* assigned_variable(const Cursor& target, const std::string& name);
   bool check_operand_count(const Cursor& at, const std::string& kind, size_t count);
   bool check_results(const Cursor& at, const std::string& kind, const std::vector<TensorId>& results);

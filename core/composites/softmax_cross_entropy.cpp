@@ -93,6 +93,7 @@ extern const CompositeDef k_softmax_cross_entropy_composite = {
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kSoftmaxOver},
+            .own_dtypes = {{1, DType::kI32}},
             .infer = infer,
             .examples = examples(),
         },

@@ -94,6 +94,7 @@ extern const OpDef k_gather_op = {
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kIndexedDim},
+            .own_dtypes = {{1, DType::kI32}},
             .infer = infer,
             .examples = examples(),
         },

@@ -46,6 +46,7 @@ extern const OpDef k_one_hot_op = {
             .attributes = {{"dim", AttributeType::kDim, true,
                             "the dimension that the indices count along, appended last"},
                            {"dtype", AttributeType::kDType, false, "f32 unless stated"}},
+            .own_dtypes = {{0, DType::kI32}},
             .infer = infer,
             .examples = examples(),
         },

@@ -121,6 +121,7 @@ extern const OpDef k_update_slice_op = {
                  {"from", AttributeType::kDim, false,
                   "the dimension of the piece that lies along `dim`; unless stated the piece is one "
                   "row"}},
+            .own_dtypes = {{kAt, DType::kI32}},
             .infer = infer,
             .examples = examples(),
         },

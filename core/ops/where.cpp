@@ -36,6 +36,7 @@ extern const OpDef k_where_op =
                 .min_operands = 3,
                 .max_operands = 3,
                 .attributes = {kResultOrder},
+                .own_dtypes = {{0, DType::kBool}},
                 .infer = infer,
                 .examples = {{.operands = {flags("batch=5 hidden=7"), normal("batch=5 hidden=7"),
                                            normal("batch=5 hidden=7")},
