@@ -11,6 +11,8 @@
 #include <iostream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "core/suggest.h"
@@ -32,11 +34,11 @@ std::vector<std::string> neighbours(const std::string& path) {
 }
 
 void write_all(int file, std::string_view text, const std::string& path) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t written = write(file, text.data() + done, text.size() - done);
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(path);
-    done += static_cast<size_t>(written);
+    text.remove_prefix(static_cast<size_t>(written));
   }
 }
 
@@ -103,6 +105,15 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     errno = reason;
     fail(path);
   }
+}
+
+void copy_to_standard_output(const std::string& path) {
+  std::fflush(stdout);
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> bytes(1 << 20);
+  while (file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) || file.gcount() > 0)
+    write_all(STDOUT_FILENO, {bytes.data(), static_cast<size_t>(file.gcount())}, "standard output");
+  if (!file.eof()) throw RunError("cannot read '" + path + "'");
 }
 
 }  // namespace mtfc

@@ -86,13 +86,15 @@ std::string own_path() {
   return path;
 }
 
-void write_all(int stream, std::string_view bytes) {
+// The system's reason where not all could be written, else 0.
+int write_all(int stream, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(stream, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) return errno;
     bytes.remove_prefix(static_cast<size_t>(written));
   }
+  return 0;
 }
 
 // One stream of the launcher's, on its way to ours.
@@ -100,6 +102,12 @@ struct Relay {
   int from = -1;
   int to = 1;
   LauncherOutput output;
+  int error = 0;  // the first reason for which something was lost
+
+  void write(const std::string& bytes) {
+    const int failed = write_all(to, bytes);
+    if (error == 0) error = failed;
+  }
 
   // Passes on what is there; false at the end.
   bool pump() {
@@ -107,14 +115,14 @@ struct Relay {
     const ssize_t count = read(from, bytes, sizeof bytes);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     if (count == 0) return false;
-    write_all(to, output.pass({bytes, static_cast<size_t>(count)}));
+    write(output.pass({bytes, static_cast<size_t>(count)}));
     return true;
   }
   void drain() {
     char bytes[65536];
     for (ssize_t count; (count = read(from, bytes, sizeof bytes)) > 0;)
-      write_all(to, output.pass({bytes, static_cast<size_t>(count)}));
-    write_all(to, output.flush());
+      write(output.pass({bytes, static_cast<size_t>(count)}));
+    write(output.flush());
   }
 };
 
@@ -126,13 +134,12 @@ sigset_t handled_signals() {
 }
 
 // Makes this (forked) process the launcher. A group of its own keeps the terminal's Ctrl-C from it, which it
-// would take for ours and a second one; but only the terminal's own group may read from the terminal.
-[[noreturn]] void become(const std::vector<std::string>& command, int out, int err, bool reads_terminal) {
+// would take for ours and a second one; but only the terminal's own group may read from the terminal, and
+// ranks have no need to.
+[[noreturn]] void become(const std::vector<std::string>& command, int out, int err) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (!reads_terminal) {
-    setpgid(0, 0);
-    if (isatty(STDIN_FILENO)) dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-  }
+  setpgid(0, 0);
+  if (isatty(STDIN_FILENO)) dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   const sigset_t signals = handled_signals();
@@ -217,8 +224,7 @@ class RankProcesses {
 };
 
 // Relays until the launcher has ended; returns its wait status.
-int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcesses& processes,
-                    bool reads_terminal) {
+int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcesses& processes) {
   const auto begin = std::chrono::steady_clock::now();
   for (int status = 0;;) {
     pollfd waits[4] = {{relays[0].from, POLLIN, 0},
@@ -231,7 +237,7 @@ int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcess
     if (looks) processes.look();
     processes.note_ended();
     if (ready == 0)
-      for (Relay& relay : relays) write_all(relay.to, relay.output.flush());
+      for (Relay& relay : relays) relay.write(relay.output.flush());
     for (int i = 0; i < 2 && ready > 0; ++i)
       if (waits[i].revents != 0 && !relays[i].pump()) relays[i].from = -1;
     signalfd_siginfo got;
@@ -239,7 +245,7 @@ int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcess
     if (got.ssi_signo != SIGCHLD) {
       // The launcher passes SIGINT on to the ranks and then still reports their exit codes; SIGTERM it does
       // not.
-      if (!(reads_terminal && got.ssi_signo == SIGINT)) kill(launcher, SIGINT);
+      kill(launcher, SIGINT);
     } else if (waitpid(launcher, &status, WNOHANG) == launcher) {
       return status;
     }
@@ -310,7 +316,6 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   std::vector<std::string> command{find_launcher(), "-print-all-exitcodes", "-n", std::to_string(ranks),
                                    own_path()};
   command.insert(command.end(), args.begin(), args.end());
-  const bool reads_terminal = isatty(STDIN_FILENO) && std::find(args.begin(), args.end(), "-") != args.end();
   describe_terminal();
 
   int out[2], err[2];
@@ -322,18 +327,21 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   std::fflush(nullptr);
   const pid_t launcher = fork();
   if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
-  if (launcher == 0) become(command, out[1], err[1], reads_terminal);
+  if (launcher == 0) become(command, out[1], err[1]);
   close(out[1]);
   close(err[1]);
   for (const int from : {out[0], err[0]}) fcntl(from, F_SETFL, O_NONBLOCK);
-  Relay relays[2] = {{out[0], STDOUT_FILENO, {}}, {err[0], STDERR_FILENO, {}}};
+  Relay relays[2] = {{out[0], STDOUT_FILENO, {}, 0}, {err[0], STDERR_FILENO, {}, 0}};
   RankProcesses processes(launcher, ranks);
-  const int status = relay_until_end(launcher, signal_file, relays, processes, reads_terminal);
+  const int status = relay_until_end(launcher, signal_file, relays, processes);
   for (Relay& relay : relays) relay.drain();
   close(out[0]);
   close(err[0]);
   close(signal_file);
-  return exit_code(status, relays[0].output.word(), processes);
+  const int code = exit_code(status, relays[0].output.word(), processes);
+  if (code == kExitSuccess && relays[0].error != 0)
+    throw RunError(fmt::format("cannot write 'standard output': {}", std::strerror(relays[0].error)));
+  return code;
 }
 
 bool is_terminal(int stream) {

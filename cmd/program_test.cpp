@@ -214,6 +214,48 @@ TEST_CASE("equal threads give equal bits, and OMP_NUM_THREADS counts unless told
   CHECK(run("OMP_NUM_THREADS=3", "--threads 1", "d") == 1);
 }
 
+TEST_CASE("one file of a run may be standard output, and what is for people then goes elsewhere") {
+  const Folder folder;
+  const std::string small = "run " + kMnist + " --steps 3 --set hidden=50 --set rows=7 --set cols=7 ";
+  for (const char* layout :
+       {"", "--mesh a:2 --layout hidden:a --simulate ", "--mesh a:2 --layout hidden:a "}) {
+    CAPTURE(layout);
+    const std::string run = small + layout;
+    const Outcome metrics = mtfc(run + "--metrics -");
+    CHECK(metrics.code == 0);
+    std::istringstream lines(metrics.out);
+    int step = 0;
+    for (std::string line; std::getline(lines, line);) CHECK(Json::parse(line)["step"] == ++step);
+    CHECK(step == 3);
+    CHECK(has(metrics.err, "step 3  loss"));
+    const Outcome report = mtfc(run + "--report -");
+    CHECK(Json::parse(report.out)["predicted"]["model"] == "mnist");
+    CHECK(has(report.err, "step 3  loss"));
+    const Outcome tensor = mtfc(run + "--output w1=-");
+    CHECK(mtfc(run + "--output w1=" + (folder / "w1.npy")).code == 0);
+    CHECK(tensor.out == contents(folder / "w1.npy"));
+    for (const char* file : {"--metrics -", "--report -", "--output w1=-"}) {
+      const Outcome full = shell("$MTFC " + run + file + " >/dev/full");
+      CHECK(full.code == 1);
+      CHECK(has(full.err, "cannot write 'standard output': No space left on device"));
+    }
+  }
+  const std::string reason =
+      "mtfc: error: --report and --output h=- can't both be written to standard output (name a file for one "
+      "of "
+      "them)\n";
+  const Outcome both = mtfc(small + "--report - --output h=-");
+  CHECK(both.code == 2);
+  CHECK(both.err == reason);
+  CHECK(mtfc(small + "--report - --output h=- --mesh a:2").err == reason);
+  // As under a launcher whose output ends at a terminal.
+  const Outcome terminal = shell("MTFC_TERMINAL=1 $MTFC " + small + "--output h=-");
+  CHECK(terminal.code == 2);
+  CHECK(terminal.out.empty());
+  CHECK(has(terminal.err,
+            "--output h=- is binary, and standard output is a terminal (redirect it, or name a file)"));
+}
+
 TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
   const Folder folder;
   const std::string program = folder / "program.json", layout = " --mesh a:2 --layout hidden:a";

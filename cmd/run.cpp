@@ -14,6 +14,7 @@
 #include "cmd/input_data.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
+#include "cmd/run_files.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
 #include "core/suggest.h"
@@ -77,14 +78,6 @@ RunData open_data(const Program& program, const RunOptions& options) {
           fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
           fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
   return data;
-}
-
-// Of rank 0, which creates the files.
-void require_writable_files(const RunOptions& options) {
-  require_writable(options.report);
-  require_writable(options.trace);
-  for (const std::string& output : options.outputs)
-    require_writable(split_assignment(output, "--output").second);
 }
 
 // --threads, else what OMP_NUM_THREADS has set, else the node's cores divided by its ranks.
@@ -288,14 +281,17 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   one_each(app.add_option("--load", options.loads, "a variable's values instead of initial ones"),
            "NAME=FILE.npy");
-  one_each(app.add_option("--output", options.outputs, "write a tensor after the last step"),
-           "NAME=FILE.npy");
-  app.add_option("--metrics", options.metrics, "a line of JSON per step: outputs, time, samples per second")
+  one_each(
+      app.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output"),
+      "NAME=FILE.npy");
+  app.add_option("--metrics", options.metrics,
+                 "a line of JSON per step: outputs, time, samples per second; - is standard output")
       ->type_name("FILE.jsonl");
   app.add_option("--report", options.report,
-                 "counted flops, collectives and memory beside the predicted ones, and the time per step")
+                 "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
+                 "standard output")
       ->type_name("FILE.json");
-  app.add_option("--trace", options.trace, "timeline of all ranks, for Perfetto or Chrome")
+  app.add_option("--trace", options.trace, "timeline of all ranks, for Perfetto or Chrome; - is standard output")
       ->type_name("FILE.json");
   app.add_option("--trace-steps", options.trace_steps,
                  "how many of the last training steps, and of the last evaluations, --trace keeps")

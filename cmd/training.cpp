@@ -13,10 +13,10 @@
 #include "cmd/interrupt.h"
 #include "cmd/launch.h"
 #include "cmd/progress.h"
+#include "cmd/run_files.h"
 #include "core/cost.h"
 #include "core/suggest.h"
 #include "formats/metrics_writer.h"
-#include "formats/npy.h"
 #include "formats/report_writer.h"
 #include "formats/trace_writer.h"
 #include "runtime/array_file.h"
@@ -75,28 +75,6 @@ class StopAgreement {
   int64_t next_ = 0;
 };
 
-// One line of JSON per step, written by one rank as the run goes.
-class MetricsFile {
- public:
-  MetricsFile(const std::string& path, bool speaks) : path_(path) {
-    if (path.empty() || !speaks) return;
-    file_.open(path, std::ios::trunc);
-    check();
-  }
-  void write(const std::string& line) {
-    if (!file_.is_open()) return;
-    file_ << line << "\n" << std::flush;
-    check();
-  }
-
- private:
-  void check() {
-    if (!file_) throw RunError(fmt::format("cannot write '{}': {}", path_, std::strerror(errno)));
-  }
-  std::string path_;
-  std::ofstream file_;
-};
-
 // Seconds of the runs of the entry point that is measured, without the first where there are several: it
 // touches memory for the first time.
 struct RunTimes {
@@ -142,9 +120,11 @@ class TrainingRun {
   Processes& processes() { return executor_.comm().processes(); }
   bool talks() { return processes().speaks() && !options_.model.quiet; }
 
-  // Results go to standard output. Where both streams end at the terminal they take the way of the progress
-  // line, or a launcher in between could pass them on before that line is cleared.
-  static std::ostream& results() { return is_terminal(1) && is_terminal(2) ? std::cerr : std::cout; }
+  // Results go to standard output, unless a file does. Where both streams end at the terminal they take the
+  // way of the progress line, or a launcher in between could pass them on before that line is cleared.
+  std::ostream& results() const {
+    return uses_standard_output(options_) || (is_terminal(1) && is_terminal(2)) ? std::cerr : std::cout;
+  }
 
   void set_variables() {
     const EntryPoint& init = *program_.find("init");
@@ -168,7 +148,9 @@ class TrainingRun {
     check_valid();
     Feed feed(executor_, main_, data_.inputs, options_.seed);
     MetricsFile metrics(options_.metrics, processes().speaks());
-    Progress progress(options_.steps, talks(), is_terminal(2), terminal_width());
+    // Metrics on the terminal show the progress themselves.
+    const bool shows_metrics = options_.metrics == "-" && is_terminal(1);
+    Progress progress(options_.steps, talks() && !shows_metrics, is_terminal(2), terminal_width());
     StopAgreement agreement(processes());
     InterruptGuard guard;
     std::vector<NamedNumber> last, valid;
@@ -271,7 +253,7 @@ class TrainingRun {
       if (variable.decl.name != name) continue;
       for (size_t device = 0; device < executor_.devices(); ++device)
         parts.push_back(executor_.variable(v, device));
-      write_array(executor_.comm(), path, npy_header(variable.decl.type), variable.sharding, parts);
+      write_npy(executor_.comm(), path, variable.decl.type, variable.sharding, parts);
       return;
     }
     for (const Binding& output : main_.outputs) {
@@ -279,7 +261,7 @@ class TrainingRun {
       for (size_t device = 0; device < executor_.devices(); ++device)
         parts.push_back(executor_.part(main_, output.value, device));
       const Value& value = main_.values[static_cast<size_t>(output.value)];
-      write_array(executor_.comm(), path, npy_header(value.type), value.sharding, parts);
+      write_npy(executor_.comm(), path, value.type, value.sharding, parts);
       return;
     }
     throw InternalError("an output was not compiled in");
