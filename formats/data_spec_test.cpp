@@ -168,6 +168,18 @@ TEST_CASE("broken files of tokens are refused with a reason") {
   CHECK(complaint("tokens:" + odd) == "");
   const std::string empty = folder.write("empty", "");
   CHECK(complaint("text:" + empty) == "run: " + empty + ": the file is empty");
+  const std::string
+      packed = folder.write_gzip("t.gz", "abcdefgh"),
+      reason =
+          ": the file is compressed by gzip, and tokens are read from plain files; unpack it with gunzip";
+  CHECK(complaint("text:" + packed) == "run: " + packed + reason);
+  CHECK(complaint("tokens:" + packed) == "run: " + packed + reason);
+  CHECK(complaint("tokens:" + packed + ",width=4") == "run: " + packed + reason);
+  const std::string renamed =
+      folder.write("t", contents(packed) + std::string(contents(packed).size() % 2, 'x'));
+  CHECK(complaint("text:" + renamed) == "run: " + renamed + reason);
+  CHECK(complaint("tokens:" + renamed) == "");  // these may be numbers
+  CHECK(complaint("text:" + folder.write("plain.gz", "abc")) == "");
   CHECK(complaint("text:/nonexistent") == "run: /nonexistent: No such file or directory");
   CHECK(complaint("text:/tmp") == "run: /tmp: not a regular file");
 }
