@@ -19,10 +19,10 @@ std::function<int()> setup(CLI::App& app) {
   return [options] {
     const Sources sources = read_sources(options->model, options->layout);
     std::vector<Diagnostic> warnings;
-    const Model model = read_model(sources, options->model, warnings);
+    const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options->model, warnings);
     CompileOptions compile_options;
     compile_options.allow_uneven = !options->model.no_uneven;
-    compile(model, read_layout(sources), compile_options);
+    compile(model, layouts.front(), compile_options);
     show(warnings, options->model.quiet);
     return static_cast<int>(kExitSuccess);
   };

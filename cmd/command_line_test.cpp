@@ -104,6 +104,21 @@ TEST_CASE("sources are blamed on the option or the place in the model that gives
   }
 }
 
+TEST_CASE("mistakes in the model and in the text of the layout are told together") {
+  const std::string model = "../testdata/errors/literal_index/model.json ";
+  const std::string of_model = said("check " + model);
+  CHECK(of_model.starts_with("exit 2: " + model.substr(0, model.size() - 1) + ":6:59: error: "));
+  const std::string unknown_axis = "--layout:1:3: error: unknown axis 'b' (the mesh is a:2)\n",
+                    twice = "--layout:1:9: error: axis 'a' appears twice in the rule of 'y'\n";
+  for (const char* command : {"check ", "compile ", "run ", "verify ", "cost-report "})
+    CHECK(said(command + model + "--mesh a:2 --layout x:b,y:a+a") == of_model + unknown_axis + twice);
+  // What several layouts share is said once.
+  CHECK(said("cost-report " + model + "--mesh a:0 --layout x:b --layout y:a") ==
+        of_model + "--mesh:1:3: error: axis 'a' must have a size of at least 1, found 0\n");
+  CHECK(said("cost-report " + model + "--mesh a:2 --layout x:b --layout y:a+a,") ==
+        of_model + unknown_axis + "--layout:1:5: error: axis 'a' appears twice in the rule of 'y'\n");
+}
+
 TEST_CASE("names that the model does not have, and files that are not there") {
   CHECK(said("run mnist.json --input imags=x.npy") ==
         refusal("--input: the model has no input 'imags' (did you mean 'images'?)"));

@@ -26,7 +26,7 @@ struct Options {
 int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(sources, options.model, warnings);
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
   compile_options.keep = options.outputs;
@@ -42,7 +42,7 @@ int run(const Options& options) {
     compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
-  const Program program = compile(model, read_layout(sources), compile_options);
+  const Program program = compile(model, layouts.front(), compile_options);
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   // A file that another tool reads is JSON; what goes to the screen is for people.

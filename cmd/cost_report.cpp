@@ -9,6 +9,7 @@
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
 #include "core/cost.h"
+#include "formats/program_reader.h"
 #include "formats/report_writer.h"
 
 namespace mtfc {
@@ -38,13 +39,24 @@ std::vector<LayoutFlags> paired(const Options& options) {
   return flags;
 }
 
-CostReport report(const Options& options, const LayoutFlags& flags, bool first) {
-  const Sources sources = read_sources(options.model, flags);
+// A saved program, or the model under each layout.
+std::vector<Program> programs(const Options& options) {
+  const std::vector<Sources> sources = read_sources(options.model, paired(options));
   std::vector<Diagnostic> warnings;
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
-  const Program program = make_program(sources, options.model, compile_options, warnings);
-  if (first) show(warnings, options.model.quiet);
+  std::vector<Program> made;
+  if (is_program(sources.front().model_text)) {
+    made.push_back(make_program(sources.front(), options.model, compile_options, warnings));
+  } else {
+    const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
+    for (const Layout& layout : layouts) made.push_back(compile(model, layout, compile_options));
+  }
+  show(warnings, options.model.quiet);
+  return made;
+}
+
+CostReport report(const Options& options, const Program& program) {
   const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
   if (!entry && options.entry.empty()) entry = program.find("evaluate");
   if (!entry)
@@ -54,7 +66,7 @@ CostReport report(const Options& options, const LayoutFlags& flags, bool first) 
 
 int run(const Options& options) {
   std::vector<CostReport> reports;
-  for (const LayoutFlags& flags : paired(options)) reports.push_back(report(options, flags, reports.empty()));
+  for (const Program& program : programs(options)) reports.push_back(report(options, program));
   const bool table = options.format.empty() ? options.file == "-" : options.format == "table";
   write_text(options.file, table ? report_table(reports) : report_json(reports));
   return kExitSuccess;

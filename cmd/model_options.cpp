@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "cmd/files.h"
 #include "formats/layout_reader.h"
@@ -37,15 +38,28 @@ void add_layout_options(CLI::App& app, LayoutFlags& flags) {
 }
 
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {
-  Sources sources{options.model, {}, flags, {}};
-  if (flags.layout && is_layout_file(*flags.layout)) {
-    if (options.model == "-" && *flags.layout == "-")
-      throw UserError("the model and the layout can't both be read from standard input");
-    sources.layout_text = read_text(*flags.layout, "layout");
-  }
-  sources.model_text = read_text(options.model, "model");
-  return sources;
+  return std::move(read_sources(options, std::vector<LayoutFlags>{flags}).front());
 }
+
+std::vector<Sources> read_sources(const ModelOptions& options, const std::vector<LayoutFlags>& flags) {
+  std::vector<Sources> all;
+  std::map<std::string, std::string> layouts;  // by file
+  for (const LayoutFlags& one : flags) {
+    Sources sources{options.model, {}, one, {}};
+    if (one.layout && is_layout_file(*one.layout)) {
+      if (options.model == "-" && *one.layout == "-")
+        throw UserError("the model and the layout can't both be read from standard input");
+      if (layouts.count(*one.layout) == 0) layouts[*one.layout] = read_text(*one.layout, "layout");
+      sources.layout_text = layouts[*one.layout];
+    }
+    all.push_back(std::move(sources));
+  }
+  const std::string model = read_text(options.model, "model");
+  for (Sources& sources : all) sources.model_text = model;
+  return all;
+}
+
+namespace {
 
 Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
   const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
@@ -65,6 +79,34 @@ Layout read_layout(const Sources& sources) {
     layout.rules = sources.flags.layout;
   }
   return read_layout(layout);
+}
+
+// What `read` gives, or nothing, with its errors added to `errors`.
+template <typename Read>
+auto gather_errors(std::vector<Diagnostic>& errors, Read read) -> std::optional<decltype(read())> {
+  try {
+    return read();
+  } catch (const UserError& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) {
+      const auto is_same = [&](const Diagnostic& other) { return to_string(other) == to_string(diagnostic); };
+      if (std::none_of(errors.begin(), errors.end(), is_same)) errors.push_back(diagnostic);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
+                                       std::vector<Diagnostic>& warnings) {
+  std::vector<Diagnostic> errors;
+  std::optional<Model> model =
+      gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
+  std::vector<Layout> layouts;
+  for (const Sources& one : sources)
+    if (auto layout = gather_errors(errors, [&] { return read_layout(one); })) layouts.push_back(*layout);
+  if (!errors.empty()) throw UserError(std::move(errors));
+  return {std::move(*model), std::move(layouts)};
 }
 
 namespace {
@@ -101,7 +143,8 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
 Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings) {
   if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
-  return compile(read_model(sources, options, warnings), read_layout(sources), compile_options);
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options, warnings);
+  return compile(model, layouts.front(), compile_options);
 }
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {

@@ -2,6 +2,7 @@
 // The options that name a model and a layout, shared by all subcommands, and what they lead to.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,18 @@ struct Sources {
 };
 /// Throws UserError where a file can't be read.
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags);
+/// The same model under several layouts; each file is read once, for standard input can't be read again.
+std::vector<Sources> read_sources(const ModelOptions& options, const std::vector<LayoutFlags>& flags);
 
-/// Throw UserError; warnings go to `warnings`.
-Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings);
-Layout read_layout(const Sources& sources);
+/// A model, and a layout per Sources.
+struct ModelAndLayouts {
+  Model model;
+  std::vector<Layout> layouts;
+};
+/// Reads the one model of all `sources`, and their layouts. Throws one UserError with all that is wrong with
+/// the model and with the text of the layouts; warnings go to `warnings`.
+ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
+                                       std::vector<Diagnostic>& warnings);
 
 /// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
 /// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not

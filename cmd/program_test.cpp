@@ -155,6 +155,15 @@ TEST_CASE("cost-report compares layouts, as a table and as JSON") {
 }
 
 // The same run on one device, in lockstep, and on ranks that `run` starts itself.
+TEST_CASE("cost-report reads a model from standard input once for all its layouts") {
+  const std::string layouts = " --mesh all:4 --layout batch:all --layout hidden:all --format json";
+  const Outcome piped = shell("$MTFC cost-report -" + layouts + " <" + kMnist);
+  CHECK(piped.code == 0);
+  const Json reports = Json::parse(piped.out);
+  REQUIRE(reports.size() == 2);
+  CHECK(reports[1]["layout"]["hidden"] == Json::array({"all"}));
+}
+
 TEST_CASE("losses and weights are the same however a run is laid out") {
   const Folder folder;
   const std::string small = kMnist + " --steps 5 --set hidden=50 --set rows=7 --set cols=7 -q";

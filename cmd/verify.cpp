@@ -91,11 +91,11 @@ int report(const Comparison& comparison, const Program& program) {
 int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(sources, options.model, warnings);
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
   compile_options.keep_all = true;
-  const Program split = compile(model, read_layout(sources), compile_options);
+  const Program split = compile(model, layouts.front(), compile_options);
   const Program whole = compile(model, {}, compile_options);
   show(warnings, options.model.quiet);
   const std::vector<InputData> inputs = read_inputs(split, options.inputs, "--input", {});
