@@ -80,6 +80,25 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
   }
   for (Source& source : sources_)
     if (std::holds_alternative<TokenSource>(source.data.source)) place_windows(source);
+  require_equal_lengths();
+}
+
+// Rows of different counts come in different orders, and what belongs together would not meet.
+void Feed::require_equal_lengths() const {
+  const Source* first = nullptr;
+  for (const Source& source : sources_) {
+    if (source.training.rows == 0) continue;
+    if (!first) first = &source;
+    if (source.training.rows == first->training.rows && source.evaluation.rows == first->evaluation.rows)
+      continue;
+    const auto unit = [](const Source& counted) {
+      return std::holds_alternative<TokenSource>(counted.data.source) ? "windows" : "rows";
+    };
+    const std::string one = unit(*first), other = unit(source);
+    throw RunError(fmt::format("'{}' has {} {} and '{}' {}{}: they would not belong together",
+                               first->data.input, first->training.rows, one, source.data.input,
+                               source.training.rows, one == other ? "" : " " + other));
+  }
 }
 
 void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {

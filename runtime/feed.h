@@ -26,8 +26,8 @@ namespace mtfc {
 
 class Feed {
  public:
-  /// Throws UserError for an input of `entry` without data, RunError for data that does not fit. `executor`
-  /// must outlive it.
+  /// Throws UserError for an input of `entry` without data, RunError for data that does not fit, and for two
+  /// sources to iterate over that differ in length. `executor` must outlive it.
   Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed);
 
   /// The inputs of training step `step`, counted from 0.
@@ -64,6 +64,7 @@ class Feed {
   void add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data);
   static void place_array(Source& source);
   void place_windows(Source& source) const;
+  void require_equal_lengths() const;
   void fill(const Source& source, int64_t step, bool training);
   int64_t row_at(const Source& source, int64_t position);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);

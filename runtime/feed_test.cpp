@@ -231,6 +231,33 @@ TEST_CASE("texts that are too short or cut differently are refused") {
       UserError);
 }
 
+TEST_CASE("inputs that are iterated over must have equally many rows") {
+  const TensorType type{DType::kI32, {{"batch", 3}, {"length", 4}}};
+  const auto rows = [](const std::string& name, int64_t count) {
+    return InputData{name, name + ".npy", array_of({count, 4}), {}, 1};
+  };
+  for (const bool training : {true, false}) {
+    CHECK_THROWS_WITH_AS(fed_together({type, type}, {rows("images", 9), rows("labels", 6)}, 0, training),
+                         "'images' has 9 rows and 'labels' 6: they would not belong together", RunError);
+    CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("labels", 9)}, 0, training));
+    // An array of the input's own shape is the same at every step.
+    CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("mask", 3)}, 0, training));
+    InputData part = rows("images", 9);
+    part.rows = {1, 7};
+    CHECK_NOTHROW(fed_together({type, type}, {part, rows("labels", 6)}, 0, training));
+  }
+  const auto text = [](const std::string& name, int64_t count) {
+    InputData data = tokens_of(name, count, 0);
+    std::get<TokenSource>(data.source).tokens.file = name;
+    return data;
+  };
+  CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), text("b", 30)}, 0, true),
+                       "'a' has 17 windows and 'b' 27: they would not belong together", RunError);
+  CHECK_NOTHROW(fed_together({type, type}, {text("a", 20), text("b", 20)}, 0, true));
+  CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), rows("labels", 17)}, 0, true),
+                       "'a' has 17 windows and 'labels' 17 rows: they would not belong together", RunError);
+}
+
 TEST_CASE("random values depend on the step and not on the layout") {
   for (const RandomKind kind : {RandomKind::kNormal, RandomKind::kUniform, RandomKind::kInteger}) {
     const InputData data{"x", "", RandomSource{kind, 0, 10}, {}, 1};
