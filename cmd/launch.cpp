@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -75,7 +76,7 @@ std::string find_launcher() {
   for (const char* name : {"mpiexec.mpich", "mpiexec.hydra"})
     if (const std::string path = in_path(name); !path.empty()) return path;
   if (const std::string path = in_path("mpiexec"); !path.empty() && is_hydra(path)) return path;
-  throw UserError("can't start several ranks: MPICH's mpiexec is not installed", "apt install mpich");
+  throw RunError("can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)");
 }
 
 std::string own_path() {
@@ -325,6 +326,7 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   const int signal_file = signalfd(-1, &signals, SFD_CLOEXEC);
   std::fflush(nullptr);
+  std::cout.flush();
   const pid_t launcher = fork();
   if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
   if (launcher == 0) become(command, out[1], err[1]);

@@ -25,7 +25,8 @@ void check_launcher(int64_t size_seen_by_mpi);
 
 /// Runs this program with `args` (without its own name) as `ranks` ranks under MPICH's mpiexec, passes on
 /// their output, signals and the terminal, and returns the exit code they agreed on; 1 where a rank was
-/// killed, which is then reported on standard error. Throws UserError where there is no such launcher.
+/// killed, which is then reported on standard error. Throws RunError where there is no such launcher, and
+/// where what the ranks print can't be passed on.
 int launch_ranks(const std::vector<std::string>& args, int64_t ranks);
 
 /// Whether the stream (1 or 2) ends at a terminal, also when a launcher is in between; and the terminal's

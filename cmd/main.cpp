@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
+#include "cmd/standard_output.h"
 #include "core/error.h"
 
 namespace mtfc {
@@ -74,7 +75,10 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace mtfc;
   try {
-    return run(argc, argv);
+    watch_standard_output();
+    const int code = run(argc, argv);
+    flush_standard_output();
+    return code;
   } catch (const UserError& error) {
     show(error);
     return kExitUserError;
