@@ -14,8 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "cmd/standard_output.h"
 #include "core/error.h"
 #include "core/suggest.h"
+#include "runtime/file_target.h"
 
 namespace mtfc {
 namespace {
@@ -61,11 +63,11 @@ std::string read_text(const std::string& path, const std::string& what) {
 
 void require_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
+  const FileTarget target = file_target(path);
+  // A file is replaced by renaming, which its folder must allow.
+  const std::string folder = std::filesystem::path(target.path).parent_path().string();
+  const std::string written = !target.replaced ? target.path : folder.empty() ? "." : folder;
   std::error_code error;
-  // A file is replaced by renaming, which its folder must allow; a device or pipe is written as it is.
-  const bool plain = !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const std::string written = !plain ? path : folder.empty() ? "." : folder.string();
   if (std::filesystem::is_directory(path, error))
     errno = EISDIR;
   else if (access(written.c_str(), W_OK) == 0)
@@ -85,23 +87,22 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     if (std::fflush(stdout) != 0) fail("standard output");
     return;
   }
-  // A device or pipe can't be replaced by renaming; it is written as it is.
-  const bool plain = !std::filesystem::exists(path) || std::filesystem::is_regular_file(path);
-  const std::string target = plain ? path + ".partial" : path;
-  const int file = open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const FileTarget target = file_target(path);
+  const std::string written = target.replaced ? target.path + ".partial" : target.path;
+  const int file = open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) fail(path);
   try {
     make([&](std::string_view text) { write_all(file, text, path); });
     if (plain && fsync(file) != 0) fail(path);
   } catch (...) {
     close(file);
-    if (plain) unlink(target.c_str());
+    if (target.replaced) unlink(written.c_str());
     throw;
   }
   close(file);
-  if (plain && std::rename(target.c_str(), path.c_str()) != 0) {
+  if (target.replaced && std::rename(written.c_str(), target.path.c_str()) != 0) {
     const int reason = errno;
-    unlink(target.c_str());
+    unlink(written.c_str());
     errno = reason;
     fail(path);
   }

@@ -13,9 +13,10 @@
 namespace mtfc {
 
 /// Writes the tensor of which `parts` are the slices of this process's devices, split by `sharding` (nothing
-/// partial), as the file `path`: `header`, then all elements in row-major order. All ranks call it. The file appears
-/// complete or not at all: written beside itself, synced, renamed. Throws RunError, on all ranks alike, with the
-/// system's reason.
+/// partial), as the file `path`, or to standard output for `-`: `header`, then all elements in row-major
+/// order. All ranks call it. The file appears complete or not at all: written beside itself, synced, renamed;
+/// what can't be replaced is written as it is (runtime/file_target.h). Throws RunError, on all ranks alike,
+/// with the system's reason.
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalPart>& parts);
 
