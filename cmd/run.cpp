@@ -230,8 +230,7 @@ void offer_standard_input(const std::string& text) {
 
 int run(const RunOptions& options) {
   limit_spinning();
-  if (options.valid_every > 0 && options.valid.empty())
-    throw UserError("--valid-every needs --valid", "give the held-out data with --valid NAME=SPEC");
+  check(options);
   if (options.simulate && launched_by() && launched_by()->ranks > 1)
     throw UserError("--simulate runs all devices in one process", "start it without a launcher");
   if (launched_by() && !options.simulate) return run_ranks(options);
@@ -324,7 +323,10 @@ std::function<int()> setup(CLI::App& app) {
   add_model_options(app, options->model, true);
   add_layout_options(app, options->layout);
   add_run_options(app, *options);
-  return [options] { return run(*options); };
+  return [options, steps = app.get_option("--steps")] {
+    options->steps_given = steps->count() > 0;
+    return run(*options);
+  };
 }
 
 }  // namespace

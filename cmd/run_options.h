@@ -15,6 +15,7 @@ struct RunOptions {
   ModelOptions model;
   LayoutFlags layout;
   int64_t steps = 1;
+  bool steps_given = false;
   bool evaluate = false;
   bool simulate = false;
   std::vector<std::string> inputs;  // NAME=SPEC
@@ -33,5 +34,11 @@ struct RunOptions {
   int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
   bool check_finite = false;
 };
+
+/// Throws UserError for options that contradict each other, or of which one would be ignored.
+void check(const RunOptions& options);
+
+/// Whether something other than results goes to standard output.
+bool uses_standard_output(const RunOptions& options);
 
 }  // namespace mtfc

@@ -217,8 +217,9 @@ class TrainingRun {
     }
     for (NamedNumber& sum : sums) sum.second /= static_cast<double>(batches);
     if (feed.rows_left_out() > 0 && !told_left_out_ && talks())
-      std::cerr << fmt::format("evaluation goes in whole batches of {}: {} rows are left out\n", feed.batch(),
-                               feed.rows_left_out());
+      std::cerr << fmt::format(
+          "evaluation goes in whole batches of {}: {} left out\n", feed.batch(),
+          feed.rows_left_out() == 1 ? "1 row is" : fmt::format("{} rows are", feed.rows_left_out()));
     told_left_out_ |= feed.rows_left_out() > 0;
     return sums;
   }

@@ -1,0 +1,74 @@
+#include "cmd/run_options.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cmd/launch.h"
+#include "core/error.h"
+
+namespace mtfc {
+namespace {
+
+void require_one_each(const std::vector<std::string>& values, const std::string& option,
+                      const std::string& verb) {
+  std::map<std::string, std::string> first;
+  for (const std::string& value : values) {
+    const auto [name, rest] = split_assignment(value, option);
+    const auto [at, is_new] = first.emplace(name, rest);
+    if (!is_new)
+      throw UserError(
+          fmt::format("{} {} '{}' twice: from '{}' and from '{}'", option, verb, name, at->second, rest),
+          "give it once");
+  }
+}
+
+// Every file that a run writes, and the option that says so.
+std::vector<std::pair<std::string, std::string>> written_files(const RunOptions& options) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!options.metrics.empty()) files.emplace_back(options.metrics, "--metrics");
+  if (!options.report.empty()) files.emplace_back(options.report, "--report");
+  for (const std::string& output : options.outputs) {
+    const auto [name, file] = split_assignment(output, "--output");
+    files.emplace_back(file, "--output " + name);
+  }
+  return files;
+}
+
+void check_files(const RunOptions& options) {
+  std::map<std::string, std::string> writers;
+  for (const auto& [file, option] : written_files(options)) {
+    const auto [at, is_new] = writers.emplace(file, option);
+    const std::string shown = file == "-" ? "standard output" : fmt::format("'{}'", file);
+    if (!is_new)
+      throw UserError(fmt::format("{} and {} would both write to {}", at->second, option, shown),
+                      "give them files of their own");
+    if (file == "-" && option.starts_with("--output") && is_terminal(1))
+      throw UserError(fmt::format("{}=- would write the bytes of an array to the terminal", option),
+                      "name a file, or send standard output to one");
+  }
+}
+
+}  // namespace
+
+void check(const RunOptions& options) {
+  if (options.valid_every > 0 && options.valid.empty())
+    throw UserError("--valid-every needs --valid", "give the held-out data with --valid NAME=SPEC");
+  const char* of_training = !options.valid.empty() ? "--valid" : options.steps_given ? "--steps" : nullptr;
+  if (options.evaluate && of_training)
+    throw UserError(
+        fmt::format("{} is for training, and --evaluate goes once over the data of --input", of_training),
+        fmt::format("leave out --evaluate or {}", of_training));
+  require_one_each(options.inputs, "--input", "feeds");
+  require_one_each(options.valid, "--valid", "feeds");
+  require_one_each(options.loads, "--load", "loads");
+  check_files(options);
+}
+
+bool uses_standard_output(const RunOptions& options) {
+  for (const auto& [file, option] : written_files(options))
+    if (file == "-") return true;
+  return false;
+}
+
+}  // namespace mtfc
