@@ -17,12 +17,23 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+namespace {
+
+const InputDecl& input_named(const Program& program, const std::string& name, const std::string& option) {
+  std::vector<std::string> known;
+  for (const InputDecl& input : program.inputs) {
+    if (input.name == name) return input;
+    known.push_back(input.name);
+  }
+  throw UserError(fmt::format("{}: the model has no input '{}'", option, name), did_you_mean(name, known));
+}
+
+}  // namespace
+
 std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,
                                    const std::string& option, const std::vector<InputData>& defaults) {
   std::vector<InputData> inputs;
   const NameLookup lookup = lookup_of(program.names);
-  std::vector<std::string> known;
-  for (const InputDecl& input : program.inputs) known.push_back(input.name);
   for (const std::string& text : specs) {
     const auto [name, spec] = split_assignment(text, option);
     if (std::find(known.begin(), known.end(), name) == known.end())
@@ -44,12 +55,15 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
 }
 
 void require_data(const EntryPoint& entry, const std::vector<InputData>& inputs) {
+  std::vector<Diagnostic> missing;
   for (const Binding& input : entry.inputs)
     if (std::none_of(inputs.begin(), inputs.end(),
                      [&](const InputData& given) { return given.input == input.name; }))
-      throw UserError(
-          fmt::format("the input '{}' has no data", input.name),
-          fmt::format("give it with --input {}=FILE.npy, or under \"data\" in the model", input.name));
+      missing.push_back(
+          {{},
+           fmt::format("the input '{}' has no data", input.name),
+           fmt::format("give it with --input {}=FILE.npy, or under \"data\" in the model", input.name)});
+  if (!missing.empty()) throw UserError(std::move(missing));
 }
 
 }  // namespace mtfc

@@ -46,7 +46,7 @@ Trial tried(const std::string& path, const std::string& mesh, const std::string&
   std::vector<InputData> data;
   for (const InputDecl& input : model.inputs)
     data.push_back(read_input_data(
-        input.name,
+        {input.name},
         input.source.empty() ? (is_float(input.type.dtype) ? "random:normal" : "random:int,lo=0,hi=10")
                              : input.source,
         lookup_of(model.dims), {}));

@@ -18,6 +18,7 @@
 #include "cmd/run_options.h"
 #include "cmd/training.h"
 #include "core/suggest.h"
+#include "formats/mapped_file.h"
 #include "formats/npy.h"
 #include "formats/program_writer.h"
 #include "runtime/comm_lockstep.h"
@@ -69,7 +70,11 @@ RunData open_data(const Program& program, const RunOptions& options) {
   for (const std::string& text : options.loads) {
     const auto [name, file] = split_assignment(text, "--load");
     const size_t variable = variable_named(program, name);
-    data.loads.emplace_back(variable, read_npy(file));
+    try {
+      data.loads.emplace_back(variable, read_npy(file));
+    } catch (const UnreadableFile& error) {
+      throw RunError(fmt::format("cannot read the values of '{}' from '{}': {}", name, file, error.reason));
+    }
     set[variable] = true;
   }
   for (size_t v = 0; v < set.size(); ++v)

@@ -148,9 +148,13 @@ TEST_CASE("files that can't be written are refused before the first step") {
 TEST_CASE("broken .npy files") {
   const Folder folder;
   const std::string good = matrix("<f4", std::string(24, 'x'));
-  CHECK(said(folder, "--input i=i.npy --input x=none.npy") == refusal("none.npy: No such file or directory"));
+  CHECK(said(folder, "--input i=i.npy --input x=none.npy") ==
+        refusal("cannot read the data of input 'x' from 'none.npy': No such file or directory"));
   fs::create_directory(folder.path / "folder.npy");
-  CHECK(said(folder, "--input i=i.npy --input x=folder.npy") == refusal("folder.npy: not a regular file"));
+  CHECK(said(folder, "--input i=i.npy --input x=folder.npy") ==
+        refusal("cannot read the data of input 'x' from 'folder.npy': not a regular file"));
+  CHECK(said(folder, "--input x=x.npy --input i=i.npy --load table=none.npy") ==
+        refusal("cannot read the values of 'table' from 'none.npy': No such file or directory"));
   CHECK(with_x(folder, "a.npy", "") == refusal("a.npy: the file is empty"));
   CHECK(with_x(folder, "a.npy", "PK\3\4" + good) == refusal("a.npy: not a .npy file"));
   CHECK(with_x(folder, "a.npy", good.substr(0, 40)) == refusal("a.npy: the .npy header is cut off"));
@@ -172,9 +176,18 @@ TEST_CASE("broken .npy files") {
   CHECK(said(folder, "--input x=x.npy --input i=x.npy") ==
         refusal("x.npy: f32 values can't fill the input 'i', which is i32"));
   CHECK(said(folder, "--input x=x.npy --input i=i.npy,scale=2") ==
-        refusal("i.npy: a scale needs floating point, and the input 'i' is i32"));
+        "exit 2: --input: error: i=i.npy,scale=2: a scale needs floating point, and the input 'i' is i32\n");
   CHECK(said(folder, "--input x=x.npy --input i=random:normal") ==
-        refusal("random:normal: fractions can't feed the input 'i', which is i32"));
+        "exit 2: --input: error: i=random:normal: fractions can't feed the input 'i', which is i32 "
+        "(random:int,hi=N gives whole numbers)\n");
+  CHECK(said(folder, "--input x=x.npy --input i=i.npy --valid x=randm:normal") ==
+        "exit 2: --valid: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)\n");
+  CHECK(said(folder, "") ==
+        "exit 2: mtfc: error: the input 'x' has no data (give it with --input x=FILE.npy, or under \"data\" "
+        "in the "
+        "model)\n"
+        "mtfc: error: the input 'i' has no data (give it with --input i=FILE.npy, or under \"data\" in the "
+        "model)\n");
   folder.write("wide.npy", matrix("<i8", bytes_of(std::vector<int64_t>{1, 2, 3, 4294967296, 1, 2})));
   CHECK(said(folder, "--input x=x.npy --input i=wide.npy") ==
         refusal("wide.npy: the value 4294967296 does not fit in 32 bits"));
@@ -186,7 +199,8 @@ TEST_CASE("broken IDX files") {
   const Folder folder;
   const std::string good = std::string("\0\0\x08\x02\0\0\0\x02\0\0\0\x03", 12) + "abcdef";
   CHECK(with_x(folder, "a", good) == "exit 0: ");
-  CHECK(said(folder, "--input i=i.npy --input x=idx:none") == refusal("none: No such file or directory"));
+  CHECK(said(folder, "--input i=i.npy --input x=idx:none") ==
+        refusal("cannot read the data of input 'x' from 'none': No such file or directory"));
   CHECK(with_x(folder, "a", "") == refusal("a: the file is empty"));
   CHECK(with_x(folder, "a", "PK\3\4" + good) == refusal("a: not an IDX file"));
   CHECK(with_x(folder, "a", good.substr(0, 10)) == refusal("a: the IDX header is cut off"));

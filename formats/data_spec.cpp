@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <filesystem>
 #include <vector>
 
 #include "core/error.h"
 #include "core/suggest.h"
 #include "formats/idx.h"
+#include "formats/mapped_file.h"
 #include "formats/npy.h"
 #include "formats/token_file.h"
 
@@ -70,6 +71,13 @@ class SpecParser {
   const NameLookup& lookup_;
   std::string source_;
   std::vector<Option> options_;
+  SourceKind kind_ = SourceKind::kArray;
+  std::string file_;
+  double scale_ = 1;
+  std::optional<Rows> rows_;
+  RandomSource random_;
+  StoredType token_ = StoredType::kU8;
+  int64_t shift_ = 0;
 };
 
 bool is_option(std::string_view part) {
@@ -192,7 +200,38 @@ RandomSource SpecParser::random(const std::string& distribution) const {
   source.high = real("hi", 1);
   if (whole && (!to_integer(source.low) || !to_integer(source.high)))
     fail("'lo' and 'hi' of random:int must be whole numbers");
-  if (source.low >= source.high) fail(fmt::format("no numbers lie in [{}, {})", source.low, source.high));
+  if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
+}
+
+// What is left of `available` rows.
+std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::string& unit) const {
+  if (!rows_) return {0, available};
+  const int64_t last = rows_->last.value_or(available);
+  if (last > available) fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
+  if (rows_->first >= last)
+    fail(fmt::format("rows={} are no rows: {} has {}", *find("rows"), file_, available));
+  return {rows_->first, last};
+}
+
+void SpecReader::open_array(InputData& data, StoredArray array) const {
+  if (rows_) {
+    if (array.shape.empty()) fail("'rows' of an array without dimensions");
+    data.rows = rows_of(array.shape[0], "rows");
+  }
+  data.source = std::move(array);
+}
+
+// Rows are tokens here; a split is taken of what they leave.
+TokenSource SpecReader::open_tokens() const {
+  TokenSource source;
+  source.shift = shift_;
+  source.tokens = read_tokens(file_, token_);
+  auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
+  if (const std::string* split = find("split"))
+    (*split == "train" ? last : first) = last - (last - first) / kValidShare;
+  source.first = first;
+  source.tokens.shape = {last - first};
+  source.tokens.data += first * size_of(token_);
   return source;
 }
 

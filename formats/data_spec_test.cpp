@@ -1,6 +1,7 @@
 #include "formats/data_spec.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -127,7 +128,8 @@ TEST_CASE("broken IDX files are refused with a reason") {
   std::string wrong = good;
   wrong[wrong.size() - 6] = static_cast<char>(wrong[wrong.size() - 6] ^ 1);  // in the checksum
   CHECK(refusal(folder.write("a", wrong)).starts_with("broken gzip data"));
-  CHECK(complaint("idx:/nonexistent") == "run: /nonexistent: No such file or directory");
+  CHECK(complaint("idx:/nonexistent") ==
+        "run: cannot read the data of input 'x' from '/nonexistent': No such file or directory");
 }
 
 TEST_CASE("tokens of text and of integers") {
@@ -185,6 +187,16 @@ TEST_CASE("broken files of tokens are refused with a reason") {
 }
 
 TEST_CASE("malformed specs are the user's") {
+  const ScratchFolder scratch;
+  const std::string plain = scratch.write("t.sh", "text");
+  CHECK(complaint(plain) ==
+        fmt::format(
+            "--input: error: x={0}: unknown source '{0}' (say what the file holds: text:{0}, tokens:{0} or "
+            "idx:{0}; an array ends in .npy)",
+            plain));
+  CHECK(complaint("random:normal,rows=1:2") ==
+        "--input: error: x=random:normal,rows=1:2: random numbers have no end, so 'rows' can't name a part "
+        "of them");
   CHECK(complaint("randm:normal") ==
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
   CHECK(complaint("x.csv") ==

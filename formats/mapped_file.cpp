@@ -1,7 +1,6 @@
 #include "formats/mapped_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,13 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/error.h"
-
 namespace mtfc {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, int error) {
-  throw RunError(fmt::format("{}: {}", path, std::strerror(error)));
+  throw UnreadableFile(path, std::strerror(error));
 }
 
 struct Descriptor {
@@ -32,7 +29,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const Descriptor file{number};
   struct stat facts = {};
   if (fstat(file.number, &facts) != 0) fail(path, errno);
-  if (!S_ISREG(facts.st_mode)) throw RunError(path + ": not a regular file");
+  if (!S_ISREG(facts.st_mode)) throw UnreadableFile(path, "not a regular file");
   std::shared_ptr<MappedFile> mapped(new MappedFile);
   mapped->size_ = static_cast<size_t>(facts.st_size);
   if (mapped->size_ == 0) return mapped;

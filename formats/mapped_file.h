@@ -6,11 +6,21 @@
 #include <span>
 #include <string>
 
+#include "core/error.h"
+
 namespace mtfc {
+
+/// There is nothing to map: the file is missing, not a regular one, or closed to this user. Whoever knows
+/// what the file was for can say so.
+struct UnreadableFile : RunError {
+  UnreadableFile(const std::string& path, const std::string& why)
+      : RunError(path + ": " + why), reason(why) {}
+  std::string reason;
+};
 
 class MappedFile {
  public:
-  /// Throws RunError, with the file's name, where `path` is no regular file or can't be read.
+  /// Throws UnreadableFile where `path` is no regular file or can't be read.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

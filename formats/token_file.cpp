@@ -25,6 +25,9 @@ bool is_packed(const MappedFile& file) {
 StoredArray read_tokens(const std::string& path, StoredType type) {
   const auto file = MappedFile::open(path);
   const auto bytes = static_cast<int64_t>(file->bytes().size());
+  if (is_gzip(file->bytes()))
+    throw RunError(
+        fmt::format("{}: the file is compressed, and tokens are read as they stand: gunzip it first", path));
   const int64_t width = size_of(type);
   if (is_packed(*file) && (type == StoredType::kU8 || path.ends_with(".gz")))
     throw RunError(
