@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -128,6 +129,33 @@ TEST_CASE("--check-finite names the operation, the step, the value and the place
                 "(on device "
                 "a=2)"));
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy") == "exit 0: ");
+}
+
+TEST_CASE("--check-finite looks at the inputs first") {
+  const Folder folder;
+  folder.write("bad.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, NAN, 6})));
+  CHECK(said(folder, "--input x=bad.npy --input i=i.npy --check-finite") ==
+        refusal("evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1]"));
+  CHECK(said(folder,
+             "--input x=bad.npy --input i=i.npy --check-finite --simulate --mesh a:2 --layout batch:a") ==
+        refusal("evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1] (on device a=1)"));
+}
+
+TEST_CASE("what an operation is made of is said to be in it") {
+  const Folder folder;
+  const char* const kLoss = R"({"mtfc": 1, "dims": {"batch": 2, "classes": 3},
+    "inputs": {"x": {"dims": ["batch", "classes"]}, "labels": {"dims": ["batch"], "dtype": "i32"}},
+    "ops": [{"out": "loss", "op": "reduce_mean",
+             "in": {"op": "softmax_cross_entropy", "in": ["x", "labels"], "over": "classes"}}],
+    "outputs": ["loss"], "data": {"x": "random:normal", "labels": "random:int,lo=7,hi=8"}})";
+  folder.write("loss.json", kLoss);
+  const int status = std::system(
+      fmt::format("cd '{}' && '{}' run loss.json -q >out 2>err", folder.path.string(), MTFC_BINARY).c_str());
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(
+      folder.read("err") ==
+      "mtfc: error: evaluate, step 1: /ops/0/in (gather in 'loss.0'): index 7 at [batch=0] is out of range: "
+      "'classes' has 3\n");
 }
 
 TEST_CASE("files that can't be written are refused before the first step") {

@@ -44,7 +44,7 @@ int64_t first_not_finite(const std::byte* data, int64_t count) {
   return count;
 }
 
-void require_finite(const Value& value, const LocalPart& part) {
+void require_finite(const Value& value, const LocalPart& part, const std::string& what = "") {
   if (!is_float(value.type.dtype) || can_be_infinite(value)) return;
   const bool wide = value.type.dtype == DType::kF64;
   const int64_t count = part.elements();
@@ -53,7 +53,7 @@ void require_finite(const Value& value, const LocalPart& part) {
   if (index == count) return;
   const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
                             : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
-  throw RunError(not_finite_text(value.name, found, {part.type, part.box}, index));
+  throw RunError(what + not_finite_text(value.name, found, {part.type, part.box}, index));
 }
 
 // `message (on device rows=1,cols=0)`, where there are several.
@@ -239,6 +239,18 @@ void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t
   } catch (const RunError& error) {
     throw RunError(on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
   }
+}
+
+// Before an operation gets the blame for what it was given.
+void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
+  for (const Binding& input : entry.inputs)
+    for (size_t device = 0; device < devices(); ++device) try {
+        require_finite(entry.values[static_cast<size_t>(input.value)], part(entry, input.value, device),
+                       "the input ");
+      } catch (const RunError& error) {
+        throw RunError(
+            located(entry, train_step, on_device(error.what(), comm_.mesh(), comm_.devices()[device])));
+      }
 }
 
 void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {

@@ -81,6 +81,7 @@ class Executor {
   void run_step(Loaded& loaded, size_t step, int64_t train_step);
   void run_kernels(Loaded& loaded, size_t step, int64_t train_step);
   void run_kernel(Loaded& loaded, size_t step, size_t device, int64_t train_step);
+  void check_inputs(const EntryPoint& entry, int64_t train_step);
   void check_results(const EntryPoint& entry, const Step& step, size_t device);
 
   const Program& program_;
