@@ -8,6 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_mistake.h"
+
 namespace mtfc {
 namespace {
 
@@ -181,38 +183,6 @@ bool TreeBuilder::fail(size_t offset, std::string message) {
   return false;
 }
 
-// What nlohmann says, without its prefix, position and copy of the input.
-std::string plain_message(std::string what) {
-  const size_t colon = what.find("while parsing");
-  const size_t dash = what.find(" - ", colon == std::string::npos ? 0 : colon);
-  if (dash == std::string::npos) return "malformed JSON";
-  what.erase(0, dash + 3);
-  what.erase(std::min(what.find("; last read"), what.size()));
-  if (const size_t at = what.find("; expected '[', '{', or a literal"); at != std::string::npos)
-    what.replace(at, std::string::npos, ", expected a value");
-  if (const size_t at = what.find("; expected string literal"); at != std::string::npos)
-    what.replace(at, std::string::npos, ", expected a key in quotes");
-  if (const size_t at = what.find("; expected"); at != std::string::npos) what.replace(at, 1, ",");
-  return "malformed JSON: " + what;
-}
-
-// What people write that JSON doesn't have, at the start of `rest`.
-std::string foreign_syntax(std::string_view rest, bool after_value) {
-  if (rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with("#"))
-    return "JSON has no comments; a key \"doc\" holds text";
-  if (rest.starts_with("'")) return "strings and keys stand in double quotes";
-  for (const auto& [word, advice] : {std::pair("True", "JSON spells it true"),
-                                     {"False", "JSON spells it false"},
-                                     {"None", "JSON spells it null"},
-                                     {"NaN", "JSON has no such number"},
-                                     {"Infinity", "JSON has no such number"},
-                                     {"-Infinity", "JSON has no such number"},
-                                     {".", "a number starts with a digit"},
-                                     {"+", "a number has no leading '+'"}})
-    if (rest.starts_with(word)) return advice;
-  return after_value ? "something follows the end of the value" : "";
-}
-
 bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
   const std::string what = error.what();
   // The token to blame is the last one read; separators before it raised no event.
@@ -222,22 +192,23 @@ bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::d
     while (from < text_.size() && is_space(text_[from])) ++from;
     return from;
   };
+  char before = 0;
   at = skip_spaces(at);
-  while (at < read && (text_[at] == ',' || text_[at] == ':') && skip_spaces(at + 1) < read)
+  while (at < read && (text_[at] == ',' || text_[at] == ':') && skip_spaces(at + 1) < read) {
+    before = text_[at];
     at = skip_spaces(at + 1);
+  }
   if (what.find("out_of_range") != std::string::npos) {
     const size_t end = text_.find_first_not_of("+-.0123456789eE", at);
     return fail(at, fmt::format("the number {} is too large", text_.substr(at, end - at)));
   }
-  std::string message = plain_message(what);
   if (skip_spaces(0) == text_.size()) return fail(at, "the file is empty");
-  const bool literal = message.find("invalid literal") != std::string::npos;
-  const std::string advice =
-      foreign_syntax(text_.substr(std::min(at, text_.size())), open_.empty() && end_ > 0);
-  if (literal && !advice.empty()) message = "malformed JSON: " + advice;
-  const bool inside_string = message.find("invalid string") != std::string::npos;
-  if (inside_string && message.find("missing closing quote") == std::string::npos && read > at) at = read - 1;
-  return fail(at, message);
+  if (open_.empty() && end_ == 0 && is_binary(text_)) return fail(at, "the file is binary, not JSON");
+  JsonMistake mistake{what, text_.substr(std::min(at, text_.size())), before, open_.empty() && end_ > 0,
+                      false};
+  std::string message = describe(mistake);
+  if (mistake.inside_string && read > at) at = read - 1;
+  return fail(at, "malformed JSON: " + message);
 }
 
 }  // namespace
@@ -282,12 +253,25 @@ const JsonValue* JsonValue::find(std::string_view key) const {
   return nullptr;
 }
 
+namespace {
+
+bool is_text_start(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos &&
+         std::string_view("{[\"").find(text[first]) != std::string_view::npos &&
+         text.substr(first, 2).find('\0') == std::string_view::npos;
+}
+
+}  // namespace
+
 JsonValue parse_json(std::string_view text, const std::string& file) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   // nlohmann takes a zero byte for the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
     const JsonPlace place = PlaceCounter(text).at(zero);
-    throw UserError("malformed JSON: a zero byte", "", {file, place.line, place.column, ""});
+    const bool text_before = is_text_start(text);
+    throw UserError(text_before ? "malformed JSON: a zero byte" : "the file is binary, not JSON", "",
+                    {file, place.line, place.column, ""});
   }
   TreeBuilder builder(text, file);
   nlohmann::json::sax_parse(CountingIterator(text.data(), builder.consumed()),

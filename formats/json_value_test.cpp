@@ -61,23 +61,53 @@ TEST_CASE("a byte order mark is no content") {
 }
 
 TEST_CASE("malformed texts are located") {
-  CHECK(complaint("{\"a\" 1}") ==
-        "f.json:1:6: error: malformed JSON: unexpected number literal, expected ':'");
+  CHECK(complaint("{\"a\" 1}") == "f.json:1:6: error: malformed JSON: ':' is missing after the key");
   CHECK(complaint("[1,,2]") == "f.json:1:4: error: malformed JSON: unexpected ',', expected a value");
   CHECK(complaint("[1:2]") == "f.json:1:3: error: malformed JSON: unexpected ':', expected ']'");
   CHECK(complaint("{\"a\": 1,\n \"b\": [1, 2}") ==
         "f.json:2:12: error: malformed JSON: unexpected '}', expected ']'");
-  CHECK(complaint("[tru]") == "f.json:1:2: error: malformed JSON: invalid literal");
-  CHECK(complaint("[1, 2") == "f.json:1:6: error: malformed JSON: unexpected end of input, expected ']'");
+  CHECK(
+      complaint("[tru]") ==
+      "f.json:1:2: error: malformed JSON: 'tru' needs quotes; only numbers, true, false and null go without");
+  CHECK(complaint("[1, 2") ==
+        "f.json:1:6: error: malformed JSON: the file ends before a list does: ']' is missing");
   CHECK(complaint("") == "f.json:1:1: error: the file is empty");
   CHECK(complaint("[1] 2") ==
         "f.json:1:5: error: malformed JSON: unexpected number literal, expected end of input");
-  CHECK(complaint("[\"abc") == "f.json:1:2: error: malformed JSON: invalid string: missing closing quote");
+  CHECK(complaint("[\"abc") ==
+        "f.json:1:2: error: malformed JSON: the string is not closed: '\"' is missing");
   CHECK(complaint("[1e400, 2]") == "f.json:1:2: error: the number 1e400 is too large");
   CHECK(complaint(std::string("[1]\0 x", 6)) == "f.json:1:4: error: malformed JSON: a zero byte");
   CHECK(
-      complaint("[\"a\xFF\"]").find("f.json:1:4: error: malformed JSON: invalid string: ill-formed UTF-8") ==
+      complaint("[\"a\xFF\"]")
+          .find("f.json:1:4: error: malformed JSON: the text is not UTF-8; save the file in that encoding") ==
       0);
+}
+
+TEST_CASE("what people often get wrong is said in plain words") {
+  const auto said = [](const std::string& text) {
+    const std::string all = complaint(text), prefix = "error: malformed JSON: ";
+    return all.substr(all.find(prefix) + prefix.size());
+  };
+  CHECK(complaint("{\"a\": 1\n \"b\": 2}") ==
+        "f.json:2:2: error: malformed JSON: ',' is missing before this");
+  CHECK(said("[1 2]") == "',' is missing before this");
+  CHECK(said("[{} {}]") == "',' is missing before this");
+  CHECK(said("{\"a\": 1,}") == "a comma with nothing after it");
+  CHECK(said("[1, ]") == "a comma with nothing after it");
+  CHECK(said("{a: 1}") == "'a' needs quotes; only numbers, true, false and null go without");
+  CHECK(said("{\"a\": batch}") == "'batch' needs quotes; only numbers, true, false and null go without");
+  CHECK(said("{\u201ca\u201d: 1}") == "these quotes are curly; JSON's are straight: \"");
+  CHECK(complaint("{\"a\": \"b,\n \"c\": 1}") ==
+        "f.json:1:7: error: malformed JSON: the string is not closed in its line: '\"' is missing");
+  CHECK(said("{\"a\":") == "the file ends in the middle: expected a value");
+  CHECK(said("{\"a\": {") == "the file ends in the middle: expected a key in quotes");
+  CHECK(said("{\"a\": {}") == "the file ends before an object does: '}' is missing");
+  CHECK(complaint("\x89PNG\r\n\x1a\n") == "f.json:1:1: error: the file is binary, not JSON");
+  CHECK(complaint(std::string("\x7f"
+                              "ELF\2\1\1\0\0",
+                              9))
+            .ends_with("error: the file is binary, not JSON"));
 }
 
 TEST_CASE("duplicate keys are errors, all of them") {
