@@ -49,7 +49,10 @@ class ShortForm {
       if (sides.size() == 2 && !sides[0].text.empty() && !sides[1].text.empty())
         parts.push_back({sides[0], sides[1]});
       else
-        sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text));
+        sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text),
+                    piece.text.find_first_of("./") == std::string_view::npos
+                        ? ""
+                        : "the name of a layout file ends in .json");
     }
     return parts;
   }
@@ -160,10 +163,13 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   const auto mesh = root ? root->find("mesh") : std::nullopt;
   const auto rules = root ? root->find("rules") : std::nullopt;
   const size_t before = sink.error_count();
-  if (sources.mesh)
+  if (sources.mesh) {
     layout.mesh = short_mesh(*sources.mesh, sink);
-  else if (mesh)
-    layout.mesh = file_mesh(*mesh);
+    if (layout.mesh.axes().empty() && sink.error_count() == before)
+      sink.error({kMeshFlag, 0, 0, ""}, "the mesh is empty",
+                 "name its axes, as in rows:2,cols:4; one device needs no --mesh");
+  }
+  if (!sources.mesh && mesh) layout.mesh = file_mesh(*mesh);
   if (sink.error_count() > before) return layout;  // every axis would be unknown
   if (sources.rules)
     layout.rules = short_rules(*sources.rules, layout.mesh, sink);
@@ -198,7 +204,11 @@ Layout read_layout(const LayoutSources& sources) {
   if (sources.file_text) {
     const JsonValue json = parse_json(*sources.file_text, sources.file);
     const Cursor root(json, sources.file, sink);
-    if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))
+    const bool is_model = root.find("mtfc") || root.find("ops");
+    if (is_model || root.find("mtfc_program"))
+      root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
+                 "a layout has a \"mesh\" and \"rules\"");
+    else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))
       layout = layout_from(sources, sink, &root);
     sink.finish(none);
     return layout;
