@@ -174,6 +174,50 @@ void warn_unused(ModelDraft& draft) {
   }
 }
 
+// A run would do nothing.
+void warn_idle(const Cursor& root, ModelDraft& draft) {
+  const Model& model = draft.model;
+  if (!model.outputs.empty() || model.train || !model.assignments.empty()) return;
+  draft.sink.warning(root.find("outputs").value_or(root).location(),
+                     "the model has no outputs and does not train: running it computes nothing",
+                     "name tensors under \"outputs\"");
+}
+
+// The tensors that `last` is made from, itself included.
+std::vector<bool> ancestors(const Graph& graph, TensorId last) {
+  std::vector<bool> needed(graph.tensors().size(), false);
+  needed[static_cast<size_t>(last)] = true;
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    const bool is_needed = std::any_of(node.results.begin(), node.results.end(),
+                                       [&](TensorId id) { return needed[static_cast<size_t>(id)]; });
+    if (!is_needed) continue;
+    for (const TensorId operand : node.operands) needed[static_cast<size_t>(operand)] = true;
+  }
+  return needed;
+}
+
+void warn_untrained(ModelDraft& draft) {
+  const Model& model = draft.model;
+  if (!model.train) return;
+  const Graph& graph = draft.builder.graph();
+  const std::vector<bool> needed = ancestors(graph, model.train->loss);
+  bool trains = false;
+  for (const VariableDecl& decl : model.variables) {
+    if (!decl.trainable) continue;
+    trains = true;
+    const Symbol& symbol = *draft.symbols.find(decl.name);
+    if (symbol.used && !needed[static_cast<size_t>(symbol.tensor)])
+      draft.sink.warning(
+          decl.location,
+          fmt::format("the loss does not depend on the variable '{}', which is to be trained", decl.name),
+          "state \"trainable\": false for it");
+  }
+  if (!trains)
+    draft.sink.warning(model.train->location, "the model has no variable to train",
+                       "training would change nothing");
+}
+
 void read_tensors(const Cursor& root, ModelDraft& draft) {
   if (const auto inputs = root.find("inputs"))
     for (const NamedCursor& input : inputs->members("an object {name: input}")) read_input(input, draft);
@@ -186,7 +230,10 @@ void read_tensors(const Cursor& root, ModelDraft& draft) {
   if (const auto data = root.find("data")) read_data(*data, draft);
   check_assignments(draft);
   check_training_names(draft);
+  if (draft.sink.failed()) return;
   warn_unused(draft);
+  warn_idle(root, draft);
+  warn_untrained(draft);
 }
 
 }  // namespace
