@@ -1,6 +1,7 @@
 #include "formats/cursor.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -97,10 +98,15 @@ bool Cursor::check_keys(const std::vector<std::string>& known,
     if (has(unsupported, member.key))
       sink_->error(at, unsupported_message(fmt::format("'{}'", member.key)));
     else
-      sink_->error(at, fmt::format("unknown key '{}'", member.key), did_you_mean(member.key, known));
+      sink_->error(at, fmt::format("unknown key '{}'", member.key), keys_hint(member.key, known));
   }
   if (const auto doc = find("doc"); doc && has(known, "doc")) doc->string();
   return true;
+}
+
+std::string keys_hint(const std::string& key, const std::vector<std::string>& known) {
+  const std::string near = did_you_mean(key, known);
+  return near.empty() ? fmt::format("keys here are {}", fmt::join(known, ", ")) : near;
 }
 
 std::string unsupported_message(std::string_view what) {

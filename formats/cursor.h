@@ -68,6 +68,9 @@ struct NamedCursor {
   Cursor value;
 };
 
+/// For an unknown key: the one that is near, or all that are known.
+std::string keys_hint(const std::string& key, const std::vector<std::string>& known);
+
 /// `WHAT is not supported by this version of mtfc`.
 std::string unsupported_message(std::string_view what);
 

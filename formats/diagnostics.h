@@ -2,6 +2,7 @@
 // Collects what is wrong with one input file, so that several mistakes are reported in one go. A reader
 // records and goes on as far as it makes sense; finish() throws when an error was recorded.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ class DiagnosticSink {
   void warning(Location location, std::string message, std::string hint = "");
   /// Something can't be read because of an error reported elsewhere: counted, and not said again.
   void consequence() { ++consequences_; }
+  /// Whether this is the first time that `mistake` is asked about: what is missing once would otherwise be
+  /// reported at each of its uses.
+  bool is_new(const std::string& mistake) { return mistakes_.insert(mistake).second; }
   bool failed() const { return !errors_.empty(); }
   size_t error_count() const { return errors_.size() + consequences_; }
 
@@ -26,6 +30,7 @@ class DiagnosticSink {
  private:
   std::vector<Diagnostic> errors_;
   std::vector<Diagnostic> warnings_;
+  std::set<std::string> mistakes_;
   size_t consequences_ = 0;
 };
 

@@ -35,6 +35,11 @@ bool check_version(const Cursor& root) {
   return false;
 }
 
+// Someone has mixed up the two files of a command.
+bool is_layout(const Cursor& root) {
+  return (root.find("mesh") || root.find("rules")) && !root.find("mtfc") && !root.find("ops");
+}
+
 void check_texts(const Cursor& root, const std::string& file, Model& model) {
   model.file = file;
   model.name = file == "-" ? "model" : std::filesystem::path(file).stem().string();
@@ -224,9 +229,12 @@ void read_tensors(const Cursor& root, ModelDraft& draft) {
   if (const auto variables = root.find("variables"))
     for (const NamedCursor& variable : variables->members("an object {name: variable}"))
       read_variable(variable, draft);
-  if (const auto ops = root.find("ops")) OperationReader(draft).read(*ops);
+  const std::optional<Cursor> ops = root.find("ops");
+  if (ops) OperationReader(draft).read(*ops);
+  if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
   if (const auto train = root.find("train")) draft.model.train = read_train(*train, draft);
   read_outputs(root, draft);
+  if (!ops && draft.symbols.has_missed()) root.require("ops");
   if (const auto data = root.find("data")) read_data(*data, draft);
   check_assignments(draft);
   check_training_names(draft);
@@ -243,6 +251,10 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
   const Cursor root(json, file, sink);
+  if (is_layout(root)) {
+    root.error("this is a layout, not a model", "give it with --layout");
+    sink.finish(warnings);
+  }
   if (root.is(JsonKind::kObject) && !check_version(root)) sink.finish(warnings);
   const bool is_object = root.check_keys(
       {"mtfc", "name", "doc", "params", "dims", "inputs", "variables", "ops", "train", "outputs", "data"},

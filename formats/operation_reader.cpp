@@ -9,6 +9,7 @@
 #include "formats/attribute_reader.h"
 #include "formats/literal.h"
 #include "formats/number_reader.h"
+#include "formats/operation_reference.h"
 #include "formats/type_reader.h"
 
 namespace mtfc {
@@ -20,10 +21,21 @@ bool is_unsupported(const std::string& kind) {
   return std::find(kUnsupportedKinds.begin(), kUnsupportedKinds.end(), kind) != kUnsupportedKinds.end();
 }
 
-std::vector<std::string> known_kinds() {
+bool is_kind(const JsonValue& value) {
+  return value.kind == JsonKind::kString &&
+         (find_signature(value.text) || value.text == "assign" || value.text == "gradients");
+}
+
+// Keys of operations of the kind, or of any.
+std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
   std::vector<std::string> kinds = operation_names();
-  kinds.insert(kinds.end(), {"assign", "gradients"});
-  return kinds;
+  if (kind && find_signature(*kind)) kinds = {*kind};
+  for (const std::string& name : kinds)
+    for (const AttributeSpec& spec : find_signature(name)->attributes)
+      if (!spec.by_compiler) keys.emplace_back(spec.name);
+  if (!kind || !find_signature(*kind)) keys.insert(keys.end(), {"of", "variable", "sharding"});
+  return keys;
 }
 
 bool is_float_scalar(const TensorType& type) {
@@ -86,7 +98,30 @@ void OperationReader::read_statement(const Cursor& at) {
   const std::optional<Cursor> op = at.require("op");
   const std::optional<std::string> kind = op ? op->string("the name of an operation") : std::nullopt;
   if (kind == "assign") return read_assign(at);
+  if (!op || !at.find("out")) blame_keys(at, kind);
   read_definition(at, kind);
+}
+
+// Where 'op' or 'out' is missing, a key that nobody knows may stand for it. The names it gives are then
+// known, without tensors.
+void OperationReader::blame_keys(const Cursor& at, const std::optional<std::string>& kind) {
+  const std::vector<std::string> known = keys_of(kind);
+  for (const NamedCursor& member : at.members()) {
+    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    std::vector<std::string> names;
+    if (member.value.is(JsonKind::kString)) names = {member.value.value().text};
+    for (const JsonValue& item : member.value.value().items)
+      if (item.kind == JsonKind::kString) names.push_back(item.text);
+    std::string hint = did_you_mean(member.key, known);
+    if (!at.find("op") && is_kind(member.value.value())) {
+      hint = "did you mean 'op'?";
+    } else if (!at.find("out") && !names.empty()) {
+      hint = "did you mean 'out'?";
+      for (const std::string& name : names)
+        draft_.symbols.define_path(name, member.value.location(), kNoTensor);
+    }
+    draft_.sink.error(member.key_location, fmt::format("unknown key '{}'", member.key), hint);
+  }
 }
 
 void OperationReader::read_definition(const Cursor& at, const std::optional<std::string>& kind) {
@@ -122,7 +157,7 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
     if (is_unsupported(kind))
       op.error(unsupported_message(fmt::format("'{}'", kind)));
     else
-      op.error(fmt::format("unknown operation '{}'", kind), did_you_mean(kind, known_kinds()));
+      op.error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
     return std::nullopt;
   }
   const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.scope);
@@ -169,6 +204,15 @@ std::optional<OperationReader::Operand> OperationReader::read_operand(const Curs
     case JsonKind::kNumber:
       return Operand{at, path, kNoTensor, at.value().number()};
     case JsonKind::kString: {
+      const std::string& name = at.value().text;
+      const std::vector<std::string>& numbers = draft_.scope.lookup().known;
+      if (!draft_.symbols.is_known(name) &&
+          std::find(numbers.begin(), numbers.end(), name) != numbers.end()) {
+        at.error(
+            fmt::format("'{}' is a {}, not a tensor", name, draft_.scope.dim(name) ? "dimension" : "param"),
+            fmt::format("write {{\"expr\": \"{}\"}} for its value", name));
+        return std::nullopt;
+      }
       const TensorId tensor = tensor_named(at);
       if (tensor == kNoTensor) return std::nullopt;
       return Operand{at, path, tensor};

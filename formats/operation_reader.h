@@ -38,6 +38,7 @@ class OperationReader {
 
   void announce(const Cursor& ops);
   void read_statement(const Cursor& at);
+  void blame_keys(const Cursor& at, const std::optional<std::string>& kind);
   void read_definition(const Cursor& at, const std::optional<std::string>& kind);
   void read_assign(const Cursor& at);
   Results read_operation(const Cursor& at, const std::string& kind, const std::string& path,

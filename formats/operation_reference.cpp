@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/op_registry.h"
 #include "core/operation_text.h"
+#include "core/suggest.h"
 
 namespace mtfc {
 namespace {
@@ -168,6 +170,10 @@ std::string operation_list(int width) {
     groups.back().second.push_back(&composite->signature);
   size_t longest = 0;
   for (const std::string& name : operation_names()) longest = std::max(longest, name.size());
+  std::string statements = "\nstatements:\n";
+  for (const StatementKind& statement : statement_kinds())
+    statements +=
+        wrapped(fmt::format("  {:<{}}  ", statement.name, longest), statement.doc, longest + 4, width);
   std::string text;
   for (const auto& [title, signatures] : groups) {
     text += (text.empty() ? "" : "\n") + title + ":\n";
@@ -175,7 +181,62 @@ std::string operation_list(int width) {
       text += wrapped(fmt::format("  {:<{}}  ", signature->name, longest), std::string(signature->doc),
                       longest + 4, width);
   }
-  return text;
+  return text + statements;
+}
+
+const std::vector<StatementKind>& statement_kinds() {
+  static const std::vector<StatementKind> kinds = {
+      {"assign", "Gives a variable a new value at the end of the step.",
+       "  variable  the name of the variable, required\n"
+       "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
+       R"({"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}})"},
+      {"gradients", "The gradients of a scalar with respect to tensors, one each.",
+       "  of   a float scalar, required\n"
+       "  in   a tensor or a list of tensors, required\n"
+       "  out  a name for each gradient, required\n",
+       R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
+  };
+  return kinds;
+}
+
+std::string statement_page(const StatementKind& statement, int width) {
+  return fmt::format("{}\n{}\nKeys:\n{}\nExample:\n  {}\n", statement.name,
+                     wrapped("  ", statement.doc, 2, width), statement.keys, statement.example);
+}
+
+std::string operation_hint(const std::string& name) {
+  static const std::map<std::string, std::string, std::less<>> foreign = {
+      {"matmul", "einsum"},
+      {"dot", "einsum"},
+      {"bmm", "einsum"},
+      {"mm", "einsum"},
+      {"linear", "einsum"},
+      {"dense", "einsum"},
+      {"sum", "reduce_sum"},
+      {"mean", "reduce_mean"},
+      {"max", "reduce_max"},
+      {"min", "reduce_min"},
+      {"prod", "reduce_prod"},
+      {"any", "reduce_any"},
+      {"all", "reduce_all"},
+      {"multiply", "mul"},
+      {"subtract", "sub"},
+      {"divide", "div"},
+      {"power", "pow"},
+      {"concatenate", "concat"},
+      {"permute", "transpose"},
+      {"embedding", "gather"},
+      {"select", "where"},
+      {"take", "gather"},
+      {"arange", "range"},
+      {"iota", "range"},
+      {"cross_entropy", "softmax_cross_entropy"}};
+  if (const auto at = foreign.find(name); at != foreign.end())
+    return fmt::format("did you mean '{}'?", at->second);
+  std::vector<std::string> known = operation_names();
+  for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);
+  const std::string near = did_you_mean(name, known);
+  return near.empty() ? "mtfc ops lists them" : near;
 }
 
 std::string operation_page(const Signature& signature, int width) {

@@ -79,6 +79,11 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     sink_.error(location, fmt::format("'{}' is removed: its 'when' comes out 0", name));
     return nullptr;
   }
+  if (has_gaps_) {
+    has_missed_ = true;
+    sink_.consequence();
+    return nullptr;
+  }
   std::vector<std::string> known;
   // A file of unknown names is compared with all of its known ones; nobody reads more than the first
   // messages.

@@ -40,6 +40,13 @@ class SymbolTable {
   /// there).
   const Symbol* use(std::string_view name, const Location& location);
   const Symbol* find(std::string_view name) const;
+  /// Whether the file defines `name` anywhere.
+  bool is_known(std::string_view name) const { return find(name) || announced_.contains(name); }
+
+  /// From here on unknown names may be those that could not be read, and stay silent.
+  void expect_gaps() { has_gaps_ = true; }
+  /// Whether that has silenced one.
+  bool has_missed() const { return has_missed_; }
 
   /// Names to come, and names whose every definition so far was removed by `when`: for better messages.
   void announce(const std::string& name, int line) { announced_.emplace(name, line); }
@@ -52,6 +59,8 @@ class SymbolTable {
   std::map<std::string, Symbol, std::less<>> symbols_;
   std::map<std::string, int, std::less<>> announced_;  // with their lines
   std::set<std::string, std::less<>> removed_;
+  bool has_gaps_ = false;
+  bool has_missed_ = false;
 };
 
 }  // namespace mtfc

@@ -25,7 +25,10 @@ std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
     return std::nullopt;
   }
   if (const Dim* dim = scope.dim(*name)) return *dim;
-  at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, names_of(scope.dims())));
+  if (at.sink().is_new("dimension " + *name))
+    at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, names_of(scope.dims())));
+  else
+    at.sink().consequence();
   return std::nullopt;
 }
 
