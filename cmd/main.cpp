@@ -1,6 +1,7 @@
 // mtfc: the table of subcommands, and the only place that catches errors.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -40,6 +41,17 @@ int show(const CLI::ParseError& error, const CLI::App& app) {
   return kExitUserError;
 }
 
+// `mtfc help` and `mtfc help run` are other ways to write `--help`.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  return arguments;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a layout give "
@@ -53,11 +65,12 @@ int run(int argc, char** argv) {
   for (const Command* command : kCommands) {
     CLI::App* sub = app.add_subcommand(command->name, command->summary);
     sub->add_flag("--no-color", no_color, "no colours on a terminal");
+    sub->set_version_flag("--version", std::string("mtfc ") + MTFC_VERSION);
     sub->footer(std::string("Examples:\n") + command->examples);
     actions[sub] = command->setup(*sub);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(arguments_of(argc, argv));
   } catch (const CLI::ParseError& error) {
     return show(error, app);
   }

@@ -7,7 +7,6 @@
 #include "cmd/command.h"
 #include "cmd/launch.h"
 #include "core/op_registry.h"
-#include "core/suggest.h"
 #include "formats/operation_reference.h"
 
 namespace mtfc {
@@ -19,12 +18,13 @@ int run(const std::string& name) {
     std::cout << operation_list(width) << "\nmtfc ops NAME shows one of them in full\n";
     return kExitSuccess;
   }
+  for (const StatementKind& statement : statement_kinds())
+    if (statement.name == name) {
+      std::cout << statement_page(statement, width);
+      return kExitSuccess;
+    }
   const Signature* signature = find_signature(name);
-  if (!signature) {
-    std::string hint = did_you_mean(name, operation_names());
-    if (hint.empty()) hint = "mtfc ops lists them";
-    throw UserError(fmt::format("there is no operation '{}'", name), hint);
-  }
+  if (!signature) throw UserError(fmt::format("there is no operation '{}'", name), operation_hint(name));
   std::cout << operation_page(*signature, width);
   return kExitSuccess;
 }

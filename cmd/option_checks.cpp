@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "core/suggest.h"
 
@@ -28,6 +29,17 @@ const CLI::Option* option_of(const std::string& what, const CLI::App& app) {
   return nullptr;
 }
 
+// The command in use, or else the first that has the option `word`; "" where none has it.
+std::string command_with(const std::string& word, const CLI::App& app) {
+  if (!word.starts_with("-")) return "";
+  std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
+  const std::vector<CLI::App*> used = app.get_subcommands();
+  commands.insert(commands.begin(), used.begin(), used.end());
+  for (const CLI::App* command : commands)
+    if (command->get_option_no_throw(word.substr(0, word.find('='))) != nullptr) return command->get_name();
+  return "";
+}
+
 UserError unexpected(const std::string& word, const CLI::App& used, const std::string& help,
                      const std::vector<std::string>& commands) {
   const std::string name = word.substr(0, word.find('='));
@@ -50,6 +62,19 @@ CLI::Validator whole_number(int64_t least, int64_t most) {
   return CLI::Validator([=](std::string& text) { return check_whole_number(text, least, most); }, "");
 }
 
+CLI::Validator positive_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        double value = 0;
+        const char* end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, value);
+        if (stop != end || error != std::errc() || !std::isfinite(value))
+          return fmt::format("expected a number, found '{}'", text);
+        return value > 0 ? "" : fmt::format("expected a number above 0, found {}", text);
+      },
+      "");
+}
+
 CLI::Validator one_of(std::vector<std::string> words) {
   const std::string list = fmt::format("{}", fmt::join(words, ", "));
   return CLI::Validator(
@@ -69,6 +94,10 @@ UserError parse_error(const CLI::ParseError& error, const CLI::App& app,
   const std::string what = error.what();
   const auto failed = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   if (failed(CLI::ExitCodes::ExtrasError)) {
+    for (const std::string& word : app.remaining())
+      if (const std::string place = command_with(word, app); !place.empty())
+        return UserError(fmt::format("the option '{}' belongs after the command", word),
+                         fmt::format("as in mtfc {} {}", place, word));
     std::vector<std::string> words = used->remaining(true);
     // An option that nobody knows leaves its value behind too; the option is to blame.
     for (const std::string& word : words)

@@ -13,6 +13,8 @@ namespace mtfc {
 
 /// A whole number from `least` to `most`, in digits.
 CLI::Validator whole_number(int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
+/// A finite number above 0.
+CLI::Validator positive_number();
 /// One of `words`, with "did you mean" for others.
 CLI::Validator one_of(std::vector<std::string> words);
 
