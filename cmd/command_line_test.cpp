@@ -12,10 +12,10 @@
 namespace mtfc {
 namespace {
 
-// What `mtfc` says on standard error, in the folder of the bundled models; "exit N: " before it.
-std::string said(const std::string& arguments) {
-  const std::string command = fmt::format("cd '{}/models' && '{}' {} 2>&1 >/dev/null </dev/null",
-                                          MTFC_SOURCE_DIR, MTFC_BINARY, arguments);
+// What `mtfc` writes in the folder of the bundled models; "exit N: " before it.
+std::string outcome(const std::string& arguments, const char* streams) {
+  const std::string command = fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
+                                          MTFC_BINARY, arguments, streams);
   FILE* pipe = popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string text;
@@ -23,6 +23,13 @@ std::string said(const std::string& arguments) {
   while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
   const int status = pclose(pipe);
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, text);
+}
+
+std::string said(const std::string& arguments) {
+  return outcome(arguments, "2>&1 >/dev/null");
+}
+std::string printed(const std::string& arguments) {
+  return outcome(arguments, "2>/dev/null");
 }
 
 std::string refusal(const std::string& text) {
@@ -41,6 +48,22 @@ TEST_CASE("unknown commands, options and arguments") {
   CHECK(said("check mnist.json -x") == refusal("there is no option '-x' (see mtfc check --help)"));
   CHECK(said("check mnist.json extra") ==
         refusal("the argument 'extra' is one too many (see mtfc check --help)"));
+}
+
+TEST_CASE("help and the version are found wherever they are looked for") {
+  CHECK(said("-q run mnist.json") ==
+        refusal("the option '-q' belongs after the command (as in mtfc run -q)"));
+  CHECK(said("--steps 3 run mnist.json") ==
+        refusal("the option '--steps' belongs after the command (as in mtfc run --steps)"));
+  CHECK(printed("help") == printed("--help"));
+  CHECK(printed("help run") == printed("run --help"));
+  CHECK(printed("run --version") == printed("--version"));
+  CHECK(printed("--version").starts_with("exit 0: mtfc "));
+  CHECK(printed("ops gradients").find("of   a float scalar, required") != std::string::npos);
+  CHECK(printed("ops assign").find("variable  the name of the variable") != std::string::npos);
+  CHECK(printed("ops").find("statements:\n  assign ") != std::string::npos);
+  CHECK(said("ops matmul") == refusal("there is no operation 'matmul' (did you mean 'einsum'?)"));
+  CHECK(said("ops frobnicate") == refusal("there is no operation 'frobnicate' (mtfc ops lists them)"));
 }
 
 TEST_CASE("missing and repeated arguments") {

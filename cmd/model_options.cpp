@@ -149,7 +149,8 @@ Program make_program(const Sources& sources, const ModelOptions& options,
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {
   if (quiet) return;
-  for (const Diagnostic& warning : warnings) std::cerr << to_string(warning) + "\n";
+  for (const Diagnostic& warning : warnings)
+    std::cerr << (warning.location.file.empty() ? "mtfc: " : "") + to_string(warning) + "\n";
 }
 
 }  // namespace mtfc

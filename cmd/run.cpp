@@ -167,6 +167,9 @@ int run_ranks(const RunOptions& options) {
     if (!processes.speaks()) return;
     sources = read_sources(options.model, options.layout);
     program = program_of(sources, options, warnings);
+    if (program.mesh().axes().empty() && processes.size() > 1)
+      throw UserError(fmt::format("there is no mesh, but {} ranks", processes.size()),
+                      fmt::format("give --mesh, as in --mesh all:{}", processes.size()));
     if (program.mesh().devices() != processes.size())
       throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
                                   to_string(program.mesh()), program.mesh().devices(), processes.size()),

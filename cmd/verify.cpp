@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/input_data.h"
 #include "cmd/model_options.h"
+#include "cmd/option_checks.h"
 #include "core/pipeline.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
@@ -60,14 +61,25 @@ std::string place(const Dims& dims, size_t element) {
   return fmt::format("[{}]", text);
 }
 
-int report(const Comparison& comparison, const Program& program) {
-  const std::string layout = fmt::format("mesh {}, layout {}", to_string(program.mesh()),
-                                         program.layout.rules.empty() ? "empty" : to_string(program.layout));
+// What a comparison can't judge.
+void report_nans(const Comparison& comparison) {
+  if (comparison.nans > 0)
+    std::cout << fmt::format(
+        "{} not a number in both runs, first in '{}'\n",
+        comparison.nans == 1 ? "1 element is" : fmt::format("{} elements are", comparison.nans),
+        comparison.nan_where);
+}
+
+int report(const Comparison& comparison, const Program& program, double tolerance) {
+  const std::string layout = fmt::format(
+      "{}, {}", program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
+      program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
   if (!comparison.first) {
     std::cout << fmt::format("the same on one device: {} tensors compared, {}\n", comparison.tensors, layout);
     if (comparison.largest > 0)
       std::cout << fmt::format("largest difference {:.2g} of the largest element, in '{}'\n",
                                comparison.largest, comparison.where);
+    report_nans(comparison);
     return kExitSuccess;
   }
   const Difference& first = *comparison.first;
@@ -80,8 +92,9 @@ int report(const Comparison& comparison, const Program& program) {
     std::cout << fmt::format("  at {} devices that should agree hold different values, one of them {}\n",
                              where, first.found);
   else
-    std::cout << fmt::format("  at {} it is {}, on one device {}; rounding explains {:.2g}\n", where,
-                             first.found, first.expected, first.allowed);
+    std::cout << fmt::format("  at {} it is {}, on one device {}; {} {:.2g}\n", where, first.found,
+                             first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
+                             first.allowed);
   if (!is_float(tensor.type.dtype))
     std::cout
         << "  (where rounding decides, as between two nearly equal numbers, that need not be a mistake)\n";
@@ -106,7 +119,8 @@ int run(const Options& options) {
                       "verify starts from initial values");
   set_threads(1);
   const std::vector<RecordedTensor> expected = recorded(whole, inputs, options);
-  return report(compare(expected, recorded(split, inputs, options), options.tolerance), split);
+  return report(compare(expected, recorded(split, inputs, options), options.tolerance), split,
+                options.tolerance);
 }
 
 std::function<int()> setup(CLI::App& app) {
@@ -117,16 +131,17 @@ std::function<int()> setup(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("NAME=SPEC");
   app.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--seed", options->seed, "of initial values, the order of data and random operations")
+      ->check(whole_number(0))
       ->type_name("S")
       ->capture_default_str();
   app.add_option(
          "--tolerance", options->tolerance,
          "what floats may differ by, relative to the largest element (default: 1e-4 for f32, 1e-9 for f64)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("R");
   return [options] { return run(*options); };
 }

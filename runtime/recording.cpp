@@ -134,6 +134,7 @@ Comparison compare(const std::vector<RecordedTensor>& expected, const std::vecto
           Difference{&tensor, *tensor.torn, wanted.values[*tensor.torn], tensor.values[*tensor.torn], -1};
     for (size_t i = 0; i < tensor.values.size(); ++i) {
       const double a = wanted.values[i], b = tensor.values[i];
+      if (std::isnan(a) && std::isnan(b) && ++result.nans == 1) result.nan_where = tensor.name;
       if (same(a, b)) continue;
       const double difference = std::abs(a - b);
       const double relative = difference / std::max(own, std::numeric_limits<double>::min());

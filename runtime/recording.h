@@ -60,6 +60,8 @@ struct Comparison {
   std::optional<Difference> first;  // in the order in which the judged run makes its tensors
   double largest = 0;               // relative difference of any tensor, and
   std::string where;                // its name
+  size_t nans = 0;                  // elements that are NaN in both, which says nothing, and
+  std::string nan_where;            // the first tensor that has one
 };
 
 /// Compares what both recordings have. Integers and bools must be equal; floats may differ by `tolerance` (0:
