@@ -54,7 +54,7 @@ std::string declaration(const std::string& name, const TensorType& type, const s
 std::string data_of(const Item& item) {
   switch (item.fill) {
     case Fill::kPositive:
-      return "random:uniform";
+      return is_float(item.type.dtype) ? "random:uniform" : "random:int,lo=1,hi=3";
     case Fill::kSteps:
     case Fill::kIndex:
     case Fill::kBool:
