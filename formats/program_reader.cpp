@@ -325,10 +325,10 @@ class ProgramReader {
   static void read_operation(const Cursor& at, Step& found) {
     const std::string name = text(at, "op");
     found.op = find_op(name);
-    if (!found.op && !name.empty()) {
+    if (const auto op_at = at.find("op"); !found.op && op_at && op_at->is(JsonKind::kString)) {
       std::vector<std::string> known;
       for (const OpDef* op : all_ops()) known.emplace_back(op->signature.name);
-      at.require("op")->error(fmt::format("unknown operation '{}'", name), did_you_mean(name, known));
+      op_at->error(fmt::format("unknown operation '{}'", name), did_you_mean(name, known));
     }
     if (const auto attributes = at.require("attributes"))
       for (const NamedCursor& member : attributes->members())
@@ -349,9 +349,10 @@ class ProgramReader {
     if (type == "dim") return dim(*value);
     if (type == "dims") return dims(*value);
     if (type == "renaming") return renaming(*value);
-    at.require("type")->error(
-        fmt::format("unknown type of attribute '{}'", type),
-        did_you_mean(type, {"flag", "integer", "number", "text", "dtype", "dim", "dims", "renaming"}));
+    if (const auto type_at = at.find("type"); type_at && type_at->is(JsonKind::kString))
+      type_at->error(
+          fmt::format("unknown type of attribute '{}'", type),
+          did_you_mean(type, {"flag", "integer", "number", "text", "dtype", "dim", "dims", "renaming"}));
     return std::nullopt;
   }
 

@@ -109,6 +109,19 @@ TEST_CASE("a program that was changed is refused where it does not fit") {
         std::string::npos);
 }
 
+TEST_CASE("keys that are missing or of another kind are said to be") {
+  const std::string text = example();
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    return error_of(replaced(text, from, to));
+  };
+  CHECK(changed("\"type\":\"dims\"", "\"tipe\":\"dims\"").find("'type' is missing") != std::string::npos);
+  CHECK(changed("\"type\":\"dims\"", "\"type\":7").find("expected a string, found a number") !=
+        std::string::npos);
+  CHECK(changed("\"type\":\"dims\"", "\"type\":\"\"").find("unknown type of attribute ''") !=
+        std::string::npos);
+  CHECK(changed("\"op\":\"relu\"", "\"op\":\"\"").find("unknown operation ''") != std::string::npos);
+}
+
 // Every number of the program in turn becomes another one: the result is refused or harmless, never a crash.
 TEST_CASE("whatever number is changed, the reader decides") {
   const std::string text = example();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries models, layouts and data files with mistakes: in one process, then through the program itself. Failing inputs are
+# Tries models, layouts, saved programs and data files with mistakes: in one process, then through the program itself. Failing inputs are
 # left in the folder this is called from.
 #   scripts/fuzz_inputs.sh [CASES [SEED [FOLDER [PROGRAM_CASES]]]]     100000 cases from a seed by the clock, in build, and
 #                                                                      1000 of each kind through the program
@@ -14,14 +14,14 @@ if [ ! -f "$folder/build.ninja" ]; then
   cmake -S "$root" -B "$folder" -G Ninja >/dev/null
 fi
 cmake --build "$folder" --target formats_tests mtfc
-for test in input_fuzz data_fuzz; do
+for test in input_fuzz program_fuzz data_fuzz; do
   MTFC_CASES=$cases MTFC_SEED=$seed "$folder/formats_tests" --source-file="*${test}_test.cpp"
 done
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/models" "$scratch/data"
-for kind in models:input_fuzz data:data_fuzz; do
+mkdir "$scratch/models" "$scratch/programs" "$scratch/data"
+for kind in models:input_fuzz programs:program_fuzz data:data_fuzz; do
   MTFC_CASES=$program_cases MTFC_SEED=$seed MTFC_DUMP=$scratch/${kind%:*} \
     "$folder/formats_tests" --source-file="*${kind#*:}_test.cpp" >/dev/null
 done
@@ -46,6 +46,11 @@ for model in "$scratch"/models/*[0-9].json; do
   [ -f "${model%.json}.layout.json" ] && layout=(--layout "${model%.json}.layout.json")
   expect "0 2" "$model" "$folder/mtfc" check "$model"
   expect "0 2" "$model" "$folder/mtfc" compile "$model" "${layout[@]}" --emit json
+done
+# What is left of a program may be one that needs data, more memory than there is, or more devices than --simulate holds.
+for program in "$scratch"/programs/*.json; do
+  expect "0 1 2" "$program" "$folder/mtfc" cost-report "$program"
+  expect "0 1 2" "$program" "$folder/mtfc" run --simulate "$program"
 done
 for file in "$scratch"/data/*; do
   source=$file
