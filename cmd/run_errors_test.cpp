@@ -200,7 +200,7 @@ TEST_CASE("broken .npy files") {
         refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }", std::string(12, 'x'))) ==
-        refusal("a.npy: 1 rows are too few for the input 'x', which takes 2 at a time"));
+        refusal("a.npy: 1 row is too few for the input 'x', which takes 2 at a time"));
   CHECK(said(folder, "--input x=x.npy --input i=x.npy") ==
         refusal("x.npy: f32 values can't fill the input 'i', which is i32"));
   CHECK(said(folder, "--input x=x.npy --input i=i.npy,scale=2") ==
@@ -245,7 +245,7 @@ TEST_CASE("broken IDX files") {
   REQUIRE(std::system(fmt::format("cd '{}' && gzip -c plain >whole.gz", folder.path.string()).c_str()) == 0);
   const std::string packed = folder.read("whole.gz");
   CHECK(with_x(folder, "a", packed) == "exit 0: ");
-  CHECK(with_x(folder, "a", packed.substr(0, packed.size() - 9)) == refusal("a: broken gzip data (cut off)"));
+  CHECK(with_x(folder, "a", packed.substr(0, packed.size() - 9)) == refusal("a: the gzip data is cut off"));
 }
 
 }  // namespace mtfc

@@ -124,7 +124,8 @@ TEST_CASE("broken IDX files are refused with a reason") {
         "the IDX header promises 281474976710656 bytes of elements, the file has 0");
   CHECK(refusal(folder.write_gzip("a", large)).ends_with(" at most"));
   const std::string good = contents(folder.write_gzip("g", kIdx));
-  CHECK(refusal(folder.write("a", good.substr(0, good.size() - 9))).starts_with("broken gzip data"));
+  for (const size_t cut : {size_t{1}, size_t{8}, size_t{9}, size_t{14}, good.size() - 12})
+    CHECK(refusal(folder.write("a", good.substr(0, good.size() - cut))) == "the gzip data is cut off");
   std::string wrong = good;
   wrong[wrong.size() - 6] = static_cast<char>(wrong[wrong.size() - 6] ^ 1);  // in the checksum
   CHECK(refusal(folder.write("a", wrong)).starts_with("broken gzip data"));

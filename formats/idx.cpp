@@ -109,7 +109,10 @@ class GzipReader {
       constexpr size_t kMost = size_t{1} << 30;  // gzread counts in int
       const int got = gzread(file_, to + done, static_cast<unsigned>(std::min(count - done, kMost)));
       if (got < 0) fail();
-      if (got == 0) break;
+      if (got == 0) {
+        require_whole();
+        break;
+      }
       done += static_cast<size_t>(got);
     }
     return done;
@@ -124,11 +127,18 @@ class GzipReader {
   }
 
  private:
+  // At the end of the file zlib still waits for more where that was cut off.
+  void require_whole() {
+    int code = Z_OK;
+    gzerror(file_, &code);
+    if (code == Z_BUF_ERROR) fail();
+  }
   [[noreturn]] void fail() {
     int code = Z_OK;
     const char* message = gzerror(file_, &code);
     // zlib's own message repeats the file's name.
-    std::string_view reason = code == Z_BUF_ERROR ? "cut off" : message;
+    if (code == Z_BUF_ERROR) throw RunError(path_ + ": the gzip data is cut off");
+    std::string_view reason = message;
     if (reason.starts_with(path_ + ": ")) reason.remove_prefix(path_.size() + 2);
     throw RunError(fmt::format("{}: broken gzip data ({})", path_, reason));
   }

@@ -144,8 +144,9 @@ void Feed::place_array(Source& source) {
       !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1))
     wrong_shape(source.data, shape, source.type);
   if (shape[0] < wanted[0])
-    throw RunError(fmt::format("{}: {} rows are too few for the input '{}', which takes {} at a time",
-                               array.file, shape[0], source.data.input, wanted[0]));
+    throw RunError(fmt::format("{}: {} too few for the input '{}', which takes {} at a time", array.file,
+                               shape[0] == 1 ? "1 row is" : fmt::format("{} rows are", shape[0]),
+                               source.data.input, wanted[0]));
   source.training = source.evaluation = {shape[0], row_elements};
 }
 
