@@ -54,8 +54,13 @@ CollectiveCase case_of(const Rows& row, int64_t floats, int64_t devices) {
 // MPI's blocking call on memory of its own, of the same kind.
 class Blocking {
  public:
-  Blocking(const Rows& row, int64_t floats, int ranks)
-      : row_(row), count_(floats), share_(floats / ranks), in_(size_t(floats)), out_(size_t(floats)) {}
+  Blocking(const Rows& row, int64_t floats, const Processes& processes)
+      : row_(row),
+        rank_(processes.rank()),
+        count_(floats),
+        share_(floats / processes.size()),
+        in_(size_t(floats)),
+        out_(size_t(floats)) {}
 
   void run() {
     void* in = row_.in_place ? MPI_IN_PLACE : in_.data();
@@ -67,6 +72,9 @@ class Blocking {
         return check_mpi(MPI_Reduce_scatter_block_c(in, out, share_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
                          "MPI");
       case CollectiveKind::kAllGather:
+        // Ours begins with the part at the front.
+        if (row_.in_place)
+          std::memmove(out + rank_ * share_, out, static_cast<size_t>(share_) * sizeof(float));
         return check_mpi(MPI_Allgather_c(in, share_, MPI_FLOAT, out, share_, MPI_FLOAT, MPI_COMM_WORLD),
                          "MPI");
       default:
@@ -77,7 +85,7 @@ class Blocking {
 
  private:
   Rows row_;
-  int64_t count_, share_;
+  int64_t rank_, count_, share_;
   std::vector<float> in_, out_;
 };
 
@@ -101,7 +109,7 @@ void measure(const Rows& row, int64_t floats, Processes& processes, NodeMemory& 
   const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
   std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
   const auto collectives = comm.prepare(entry, arenas);
-  Blocking blocking(row, floats, processes.size());
+  Blocking blocking(row, floats, processes);
   // Several in a row make one sample where one alone is as short as reading the clock.
   const bool crowded = processes.oversubscribed();
   const int repeats = crowded ? 1 : std::clamp<int>(static_cast<int>((1 << 18) / floats), 1, 100);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "runtime/bulk_copy.h"
 #include "runtime/move_pieces.h"
 #include "runtime/reduce_across.h"
 
@@ -207,13 +208,17 @@ void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) 
 //   after    A: a b c   B: a b c   C: a b c      everybody copies what it lacks
 // Where the result takes the operand's place, each first moves its own part to where it belongs
 // (A: a . .  B: . b .  C: . . c), and the others find it there: nobody writes to it.
+// Large parts in one piece go the other way, from everybody to all, and are read once.
 class NodeAllGather : public NodeCollective {
  public:
   NodeAllGather(const CollectivePlan& plan, NodeSite site)
-      : NodeCollective(plan, std::move(site)), runs_(plan.receives) {
+      : NodeCollective(plan, std::move(site)), runs_(plan.receives), sends_(is_bulk(plan)) {
+    for (size_t m = 0; m < members(); ++m)
+      check_invariant(same_runs(plan_.sends[m], own_runs()), "members of an all_gather end with other parts");
+    places_.resize(members());
     if (!plan_.in_place()) return;
     int64_t moved = 0;
-    for (const Run& run : runs_[self()]) {
+    for (const Run& run : own_runs()) {
       check_invariant(run.is_contiguous() && run.to >= run.from && run.from == moved,
                       "an all_gather moves its own part to the front");
       moved += run.length;
@@ -229,19 +234,54 @@ class NodeAllGather : public NodeCollective {
   void start() override {
     if (plan_.in_place()) spread_runs(plan_.receives[self()], size(), output(self()));
     NodeCollective::start();
-    if (!plan_.in_place()) copy_runs(runs_[self()], size(), input(self()), output(self()));
   }
 
   void wait() override {
+    if (!sends_ && !plan_.in_place()) fetch(self());
     await_operands();
-    for (size_t turn = 1; turn < members(); ++turn)
-      copy_runs(runs_[other(turn)], size(), input(other(turn)), output(self()));
+    if (sends_)
+      send();
+    else
+      for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn));
     meet();
   }
 
  private:
-  std::vector<std::vector<Run>> runs_;
+  static bool is_bulk(const CollectivePlan& plan) {
+    const bool in_one_piece =
+        std::all_of(plan.receives.begin(), plan.receives.end(), [](const std::vector<Run>& runs) {
+          return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
+        });
+    return in_one_piece && plan.output.elements() * size_of(plan.dtype) >= kBulkBytes;
+  }
+  static bool same_runs(const std::vector<Run>& a, const std::vector<Run>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Run& x, const Run& y) { return x.to == y.to && x.length == y.length; });
+  }
+  const std::vector<Run>& own_runs() const { return runs_[self()]; }
+
+  void fetch(size_t member) { copy_runs(runs_[member], size(), input(member), output(self())); }
+
+  void send() {
+    const size_t first = plan_.in_place() ? 1 : 0;  // what is at its place stays there
+    for (const Run& run : own_runs()) {
+      for (size_t turn = first; turn < members(); ++turn)
+        places_[turn] = output(other(turn)) + run.to * size();
+      copy_to_all(input(self()) + run.from * size(), std::span(places_).subspan(first), run.length * size());
+    }
+  }
+
+  std::vector<std::vector<Run>> runs_;  // from where a member's part lies when it has arrived
+  const bool sends_;
+  std::vector<std::byte*> places_;
 };
+
+// As copy_runs, for regions that don't overlap.
+void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
+  if (runs.size() != 1 || !runs[0].is_contiguous()) return copy_runs(runs, size, from, to);
+  std::byte* place = to + runs[0].to * size;
+  copy_to_all(from + runs[0].from * size, std::span<std::byte* const>(&place, 1), runs[0].length * size);
+}
 
 //   before   A: ab ac aa   B: ba bb bc   C: ca cb cc      (xy: what y gets from x)
 //   after    A: aa ba ca   B: ab bb cb   C: ac bc cc      everybody fetches what it gets
@@ -257,10 +297,10 @@ class NodeExchange : public NodeCollective {
   void wait() override {
     std::byte* result = plan_.in_place() ? workspace() : output(self());
     if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), result);
-    copy_runs(plan_.receives[self()], size(), input(self()), result);
+    fetch_runs(plan_.receives[self()], size(), input(self()), result);
     await_operands();
     for (size_t turn = 1; turn < members(); ++turn)
-      copy_runs(plan_.receives[other(turn)], size(), input(other(turn)), result);
+      fetch_runs(plan_.receives[other(turn)], size(), input(other(turn)), result);
     meet();
     if (plan_.in_place() && bytes() > 0) std::memcpy(output(self()), result, static_cast<size_t>(bytes()));
   }
