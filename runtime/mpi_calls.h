@@ -1,6 +1,6 @@
 #pragma once
 // How MPI is called here: every return code checked, nothing waited for inside MPI. Included by the .cpp
-// files that talk to MPI, and by no header.
+// files that talk to MPI, and by no header but mpi_exchange.h, which is for them too.
 
 #include <mpi.h>
 

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "runtime/move_pieces.h"
-#include "runtime/mpi_calls.h"
 
 namespace mtfc {
 

@@ -1,7 +1,6 @@
 #include "runtime/node_memory.h"
 
 #include <fmt/format.h>
-#include <mpi.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -171,8 +170,8 @@ bool NodeMemory::may_share(int64_t bytes) {
   const auto megabytes = [](int64_t n) { return static_cast<double>(n) / 1e6; };
   if (options_.warn && processes_.speaks())
     options_.warn(fmt::format(
-        "the ranks of a node share no memory, and exchange messages instead, which is slower: /dev/shm has "
-        "{:.1f} MB for them, and they need {:.1f} MB",
+        "the ranks of a node share no memory, and exchange messages instead, which is slower: there "
+        "are {:.1f} MB of /dev/shm for them, and they need {:.1f} MB",
         megabytes(needed - lacking), megabytes(needed)));
   options_.warn = nullptr;
   return false;
