@@ -6,12 +6,15 @@
 #include <limits>
 #include <type_traits>
 
+#include "runtime/parallel.h"
 #include "runtime/wrapping.h"
 
 namespace mtfc {
 namespace {
 
 constexpr int64_t kLanes = 8;
+constexpr int64_t kPieces = 16;                 // a long row times a long column is cut into so many
+constexpr int64_t kLongRow = 65536;             // where it has at least so many elements
 constexpr int64_t kSmall = 512;                 // products of fewer multiplications cost less in plain loops
 constexpr int64_t kLargest = int64_t{1} << 30;  // size of one call of OpenBLAS
 constexpr int64_t kLargestLeading = std::numeric_limits<blasint>::max();
@@ -31,9 +34,9 @@ void multiply_by_loops(const MatrixProduct& p, const T* a, const T* b, T* c) {
   }
 }
 
-/// One row times one column: OpenBLAS would treat it as any other product.
+/// A row times a column, in f64.
 template <typename T>
-T dot(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
+double dot(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
   double lanes[kLanes] = {};
   int64_t i = 0;
   if (a_step == 1 && b_step == 1)
@@ -43,6 +46,24 @@ T dot(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
   for (; i < count; ++i) lanes[0] += static_cast<double>(a[i * a_step]) * static_cast<double>(b[i * b_step]);
   double sum = 0;
   for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+/// One row times one column, which OpenBLAS would treat as any other product. A long one is cut into pieces
+/// by its length alone, so that the sum does not depend on the number of threads.
+template <typename T>
+T multiply_row_by_column(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
+  if (count < kLongRow) return static_cast<T>(dot(a, a_step, b, b_step, count));
+  double pieces[kPieces];
+  const int64_t length = count / kPieces;
+  parallel_ranges(kPieces, count, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      const int64_t first = piece * length, last = piece + 1 == kPieces ? count : first + length;
+      pieces[piece] = dot(a + first * a_step, a_step, b + first * b_step, b_step, last - first);
+    }
+  });
+  double sum = 0;
+  for (const double piece : pieces) sum += piece;
   return static_cast<T>(sum);
 }
 
@@ -58,6 +79,25 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const Sizes& s, const float* a
 void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const Sizes& s, const double* a, const double* b,
           double beta, double* c) {
   cblas_dgemm(CblasRowMajor, ta, tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
+}
+
+/// A matrix of `rows` x `inner` and what it is multiplied by, a vector; `transposed` as in MatrixProduct.
+struct VectorProduct {
+  int64_t rows, inner;
+  bool transposed;
+  int64_t leading, x_step, y_step;
+};
+
+void gemv(const VectorProduct& p, blasint rows, blasint inner, const float* a, const float* x, float* y) {
+  cblas_sgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
+              p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
+              static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
+}
+
+void gemv(const VectorProduct& p, blasint rows, blasint inner, const double* a, const double* x, double* y) {
+  cblas_dgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
+              p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
+              static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
 }
 
 blasint size_in_call(int64_t size, int64_t begin) {
@@ -85,18 +125,60 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
       }
 }
 
+/// Keeps OpenBLAS from starting threads as long as it lives.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Our threads share the rows: OpenBLAS would start its own for less work than that is worth.
+template <typename T>
+void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
+  const auto some = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i * p.y_step] = 0;
+    for (int64_t i = begin; i < end; i += kLargest)
+      for (int64_t l = 0; l < p.inner; l += kLargest)
+        gemv(p, static_cast<blasint>(std::min(kLargest, end - i)), size_in_call(p.inner, l),
+             a + (p.transposed ? l * p.leading + i : i * p.leading + l), x + l * p.x_step, y + i * p.y_step);
+  };
+  const int64_t work = p.rows * p.inner;
+  if (work < kParallelWork) {
+    const OneThread alone;
+    some(0, p.rows);
+  } else {
+    parallel_ranges(p.rows, work, some);
+  }
+}
+
+/// The product as one of a matrix with a vector, where `m` or `n` is 1.
+VectorProduct vector_product(const MatrixProduct& p) {
+  if (p.n == 1) return {p.m, p.k, p.a_transposed, p.a_leading, p.b_transposed ? 1 : p.b_leading, p.c_leading};
+  return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1};
+}
+
 }  // namespace
 
 template <typename T>
 void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if constexpr (std::is_floating_point_v<T>) {
     if (p.m == 1 && p.n == 1) {
-      *c = dot(a, p.a_transposed ? p.a_leading : 1, b, p.b_transposed ? 1 : p.b_leading, p.k);
+      *c = multiply_row_by_column(a, p.a_transposed ? p.a_leading : 1, b, p.b_transposed ? 1 : p.b_leading,
+                                  p.k);
       return;
     }
     const bool fits = std::max({p.a_leading, p.b_leading, p.c_leading}) <= kLargestLeading;
     const bool small = p.m * p.n <= kSmall && p.m * p.n * p.k <= kSmall;
-    if (fits && !small && p.k > 0) return multiply_by_blas(p, a, b, c);
+    if (fits && !small && p.k > 0) {
+      if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
+      if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
+      return multiply_by_blas(p, a, b, c);
+    }
   }
   multiply_by_loops(p, a, b, c);
 }
