@@ -10,6 +10,9 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kPackAlignment = 64;
+constexpr int64_t kParts = 16;          // a long contracted group is cut into so many
+constexpr int64_t kLongGroup = 8192;    // where it has at least so many elements
+constexpr int64_t kSmallResult = 4096;  // and the result at most so many
 
 Dims common(const Dims& order, const Dims& other) {
   Dims both;
@@ -100,13 +103,25 @@ int choose_left(const Dims& result, const Dims& free_first, const Dims& free_sec
   return position(result, free_first.back().name) < position(result, free_second.back().name) ? 0 : 1;
 }
 
+int64_t grant(EinsumPlan& plan, int64_t bytes) {
+  const int64_t offset = plan.workspace_bytes;
+  plan.workspace_bytes += (bytes + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
+  return offset;
+}
+
 void place_in_workspace(EinsumPlan& plan, int64_t element) {
   for (EinsumMatrix* matrix : {&plan.a, &plan.b, &plan.c}) {
     if (!matrix->packed) continue;
-    matrix->offset = plan.workspace_bytes;
-    const int64_t size = elements(matrix->packed_dims) * element;
-    plan.workspace_bytes += (size + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
+    matrix->offset = grant(plan, elements(matrix->packed_dims) * element);
   }
+}
+
+/// A large result is granted the most that a small one needs, as its shards may be small ones.
+void cut_contracted(EinsumPlan& plan, int64_t element) {
+  if (plan.k < kLongGroup) return;
+  const int64_t result = elements(plan.batch) * plan.m * plan.n;
+  plan.parts_offset = grant(plan, kParts * std::min(result, kSmallResult) * element);
+  if (result <= kSmallResult) plan.parts = kParts;
 }
 
 }  // namespace
@@ -142,6 +157,7 @@ EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const 
   plan.n = elements(plan.columns);
   plan.k = elements(plan.contracted);
   place_in_workspace(plan, size_of(result.dtype));
+  if (plan.m * plan.n > 1) cut_contracted(plan, size_of(result.dtype));
   return plan;
 }
 

@@ -11,8 +11,13 @@
 // n = hidden, k = rows*cols, nothing copied. Its gradient x * dy -> [rows, cols, hidden] is m = rows*cols,
 // n = hidden, k = batch with the left matrix transposed.
 //
+// A long contracted group with a small result gives threads nothing to share but its own length: it is cut
+// into a fixed number of parts, whose products are computed side by side and added in order, so that sums do
+// not depend on the number of threads.
+//
 // Which operand is copied follows from the order of the dimensions alone, never from sizes, so that a device
-// with smaller shards needs no more workspace than the largest.
+// with smaller shards needs no more workspace than the largest. What the parts need grows with the sizes up
+// to a bound.
 
 #include <cstdint>
 #include <vector>
@@ -36,9 +41,11 @@ struct EinsumPlan {
   int left = 0;             // the operand that has the rows; the other one has the columns
   Dims batch, rows, columns, contracted;
   int64_t m = 1, n = 1, k = 1;
-  EinsumMatrix a;  // left, m x k
-  EinsumMatrix b;  // right, k x n
-  EinsumMatrix c;  // result, m x n
+  EinsumMatrix a;            // left, m x k
+  EinsumMatrix b;            // right, k x n
+  EinsumMatrix c;            // result, m x n
+  int64_t parts = 1;         // of the contracted group
+  int64_t parts_offset = 0;  // in the workspace, of the products [part, batch..., rows..., columns...], dense
   int64_t workspace_bytes = 0;
 };
 

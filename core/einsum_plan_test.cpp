@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+
 #include "core/example.h"
 
 namespace mtfc {
@@ -101,7 +103,35 @@ TEST_CASE("products without contraction are element-wise") {
   CHECK_FALSE(plan("i=3 j=5", "j=5 i=3", "i=3").multiplies);
 }
 
+TEST_CASE("a long contracted group with a small result is cut into parts") {
+  const EinsumPlan cut = plan("k=8192 m=5", "k=8192 n=7", "m=5 n=7");
+  CHECK(cut.parts == 16);
+  CHECK(cut.workspace_bytes == 16 * 5 * 7 * 4);
+  CHECK(plan("k=8191 m=5", "k=8191 n=7", "m=5 n=7").workspace_bytes == 0);
+  CHECK(plan("k=8192", "k=8192", "").workspace_bytes == 0);
+  // A result too large for that is granted what its smallest shards may need.
+  const EinsumPlan large = plan("k=8192 m=65", "k=8192 n=64", "m=65 n=64");
+  CHECK(large.parts == 1);
+  CHECK(large.workspace_bytes == 16 * 4096 * 4);
+  const EinsumPlan batched = plan("b=2 k=8192 m=5", "k=8192 b=2", "m=5 b=2");
+  CHECK(batched.parts == 16);
+  CHECK(batched.parts_offset == 0);
+  CHECK(batched.workspace_bytes == 16 * 10 * 4);
+}
+
 TEST_CASE("smaller shards never need more workspace") {
+  const auto needed = [](int64_t k, int64_t m, int64_t n) {
+    const Dim over{"k", k}, row{"m", m}, column{"n", n};
+    return plan_einsum({DType::kF64, {row, over}}, {DType::kF64, {over, column}},
+                       {DType::kF64, {row, column}})
+        .workspace_bytes;
+  };
+  const int64_t sizes[] = {0, 1, 2, 63, 64, 65, 1000, 8191, 8192, 100000};
+  for (const int64_t k : sizes)
+    for (const int64_t m : sizes)
+      for (const int64_t n : sizes)
+        for (const auto& [more_k, more_m, more_n] : {std::array{1, 0, 0}, {0, 1, 0}, {0, 0, 1}})
+          CHECK(needed(k, m, n) <= needed(k + more_k, m + more_m, n + more_n));
   const EinsumPlan large = plan("i=3 k=7 j=5", "k=7 l=2", "i=3 j=5 l=2");
   for (const char* small : {"i=1 k=7 j=1", "i=3 k=1 j=5", "i=1 k=1 j=1", "i=0 k=7 j=5"}) {
     CAPTURE(small);

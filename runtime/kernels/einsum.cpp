@@ -15,6 +15,7 @@ namespace {
 // Products of so many multiplications gain nothing from threads of their own: threads share the batch
 // instead.
 constexpr int64_t kSingleThread = int64_t{256} * 256 * 256;
+constexpr int64_t kManyTurns = 8;  // products a thread, from which one more or less makes no difference
 
 TensorType local_type(const LocalTensor& tensor) {
   TensorType type = tensor.type;
@@ -79,12 +80,16 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   return c;
 }
 
+/// Whether threads share the batch, one product each at a time, rather than each product: always when
+/// products are small, and otherwise when all threads then have as much to do, or nearly so.
+bool shares_batch(int64_t count, int64_t work) {
+  if (work <= kSingleThread) return true;
+  const int64_t threads = omp_get_max_threads();
+  return count % threads == 0 || count >= kManyTurns * threads;
+}
+
 template <typename T>
-void multiply_batch(const Contraction& c, const std::byte* a_bytes, const std::byte* b_bytes,
-                    std::byte* c_bytes) {
-  const T* a = reinterpret_cast<const T*>(a_bytes);
-  const T* b = reinterpret_cast<const T*>(b_bytes);
-  T* result = reinterpret_cast<T*>(c_bytes);
+void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
   const int64_t count = c.batch.count(), work = c.plan.m * c.plan.n * c.plan.k;
   const auto some = [&](int64_t begin, int64_t end) {
     if (begin >= end) return;
@@ -92,10 +97,52 @@ void multiply_batch(const Contraction& c, const std::byte* a_bytes, const std::b
     for (int64_t i = begin; i < end; ++i, at.next())
       multiply(c.product, a + at.offset(0), b + at.offset(1), result + at.offset(2));
   };
-  if (work <= kSingleThread)
+  if (count > 1 && shares_batch(count, work))
     parallel_ranges(count, count * work, some);
   else
     some(0, count);
+}
+
+/// Threads share the parts of the contracted group of all of the batch; `products` holds [part, batch, m, n].
+template <typename T>
+void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* products) {
+  const EinsumPlan& plan = c.plan;
+  const int64_t count = c.batch.count(), size = plan.m * plan.n, length = plan.k / plan.parts;
+  const int64_t a_step = plan.a.transposed ? plan.a.leading : 1;
+  const int64_t b_step = plan.b.transposed ? 1 : plan.b.leading;
+  parallel_ranges(plan.parts * count, count * size * plan.k, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const NestCursor at(c.batch, c.batch.loops(), item % count);
+      const int64_t part = item / count, first = part * length;
+      MatrixProduct product = c.product;
+      product.k = part + 1 == plan.parts ? plan.k - first : length;
+      product.c_leading = plan.n;
+      multiply(product, a + at.offset(0) + first * a_step, b + at.offset(1) + first * b_step,
+               products + item * size);
+    }
+  });
+  parallel_ranges(count, plan.parts * count * size, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const NestCursor at(c.batch, c.batch.loops(), i);
+      for (int64_t element = 0; element < size; ++element) {
+        T sum = products[i * size + element];
+        for (int64_t part = 1; part < plan.parts; ++part)
+          sum = add_wrapping(sum, products[(part * count + i) * size + element]);
+        result[at.offset(2) + element / plan.n * plan.c.leading + element % plan.n] = sum;
+      }
+    }
+  });
+}
+
+template <typename T>
+void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, std::byte* result,
+                  std::byte* workspace) {
+  const auto left = reinterpret_cast<const T*>(a), right = reinterpret_cast<const T*>(b);
+  const auto to = reinterpret_cast<T*>(result);
+  if (c.plan.parts > 1)
+    multiply_parts(c, left, right, to, reinterpret_cast<T*>(workspace + c.plan.parts_offset));
+  else
+    multiply_batch(c, left, right, to);
 }
 
 template <typename T>
@@ -112,7 +159,7 @@ int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   if (c.pack_a) run_part(c.pack_a, run, a, run.workspace + plan.a.offset), a = run.workspace + plan.a.offset;
   if (c.pack_b) run_part(c.pack_b, run, b, run.workspace + plan.b.offset), b = run.workspace + plan.b.offset;
   if (c.unpack) result = run.workspace + plan.c.offset;
-  multiply_batch<T>(c, a, b, result);
+  multiply_all<T>(c, a, b, result, run.workspace);
   if (c.unpack) run_part(c.unpack, run, result, run.results[0]);
   return c.flops;
 }
