@@ -7,7 +7,30 @@
 namespace mtfc {
 namespace {
 
-using Subset = uint32_t;
+using Subset = uint32_t;  // of the operands
+using DimSet = uint64_t;  // of the dimensions
+
+// The dimensions of an einsum, numbered.
+class NumberedDims {
+ public:
+  explicit NumberedDims(Dims dims) : dims_(std::move(dims)) {}
+
+  size_t count() const { return dims_.size(); }
+  DimSet set_of(const Dims& dims) const {
+    DimSet set = 0;
+    for (const Dim& dim : dims) set |= DimSet{1} << position(dims_, dim.name);
+    return set;
+  }
+  double elements(DimSet set) const {
+    double product = 1;
+    for (; set != 0; set &= set - 1)
+      product *= static_cast<double>(dims_[static_cast<size_t>(std::countr_zero(set))].size);
+    return product;
+  }
+
+ private:
+  Dims dims_;
+};
 
 // Chooses and emits the pairwise order of one einsum.
 class Contraction {
@@ -18,11 +41,15 @@ class Contraction {
   TensorId emit() {
     sum_lone_dims();
     if (operands_.size() <= 2) return einsum(operands_, result_);
-    return operands_.size() <= kExhaustive ? best_order() : greedy_order();
+    Dims all;
+    for (const TensorId operand : operands_) all = unite(all, builder_.dims(operand));
+    const NumberedDims numbered(all);
+    return operands_.size() <= kExhaustive && all.size() <= kNumbered ? best_order(numbered) : greedy_order();
   }
 
  private:
-  static constexpr size_t kExhaustive = 10;  // 3^10 splits; more operands are paired greedily
+  static constexpr size_t kExhaustive = 14;  // 3^14 / 2 splits; more operands are paired greedily
+  static constexpr size_t kNumbered = 64;    // dimensions of a DimSet
 
   TensorId einsum(const std::vector<TensorId>& operands, const Dims& dims) {
     return builder_.op("einsum", operands, {{"dims", dims}});
@@ -52,55 +79,67 @@ class Contraction {
     return without(inside, without(inside, outside));
   }
 
-  TensorId best_order() {
+  TensorId best_order(const NumberedDims& numbered) {
     const Subset all = (Subset{1} << operands_.size()) - 1;
-    std::vector<Dims> dims(all + 1);
+    std::vector<DimSet> inside(all + 1, 0), dims(all + 1, 0);
+    for (Subset subset = 1; subset <= all; ++subset)
+      inside[subset] =
+          inside[subset & (subset - 1)] |
+          numbered.set_of(builder_.dims(operands_[static_cast<size_t>(std::countr_zero(subset))]));
     std::vector<double> cost(all + 1, 0);
     std::vector<Subset> left(all + 1, 0);
+    const DimSet result = numbered.set_of(result_);
     for (Subset subset = 1; subset <= all; ++subset) {
-      dims[subset] = kept(subset);
+      dims[subset] = inside[subset] & (inside[all ^ subset] | result);
       if (std::popcount(subset) < 2) continue;
       cost[subset] = std::numeric_limits<double>::infinity();
-      for (Subset part = (subset - 1) & subset; part > 0; part = (part - 1) & subset) {
+      // Parts come in falling order, so that the second half repeats the splits of the first.
+      for (Subset part = (subset - 1) & subset; part > (subset ^ part); part = (part - 1) & subset) {
         const Subset rest = subset ^ part;
-        if (part < rest) continue;  // each split once
-        double work = 1;
-        for (const Dim& dim : unite(dims[part], dims[rest])) work *= static_cast<double>(dim.size);
-        const double total = cost[part] + cost[rest] + work;
+        const double total = cost[part] + cost[rest] + numbered.elements(dims[part] | dims[rest]);
         if (total < cost[subset]) {
           cost[subset] = total;
           left[subset] = part;
         }
       }
     }
-    return build(all, left, dims);
+    return build(all, left);
   }
 
-  TensorId build(Subset subset, const std::vector<Subset>& left, const std::vector<Dims>& dims) {
+  TensorId build(Subset subset, const std::vector<Subset>& left) {
     if (std::popcount(subset) == 1) return operands_[static_cast<size_t>(std::countr_zero(subset))];
-    const TensorId a = build(left[subset], left, dims);
-    const TensorId b = build(subset ^ left[subset], left, dims);
+    const TensorId a = build(left[subset], left);
+    const TensorId b = build(subset ^ left[subset], left);
     const bool last = subset == (Subset{1} << operands_.size()) - 1;
-    return einsum({a, b}, last ? result_ : dims[subset]);
+    return einsum({a, b}, last ? result_ : kept(subset));
   }
 
+  // Dimensions of the product of operands `i` and `j` that the result or another operand has.
+  Dims kept(size_t i, size_t j) const {
+    Dims outside = result_;
+    const Dims inside = unite(builder_.dims(operands_[i]), builder_.dims(operands_[j]));
+    for (size_t other = 0; other < operands_.size(); ++other)
+      if (other != i && other != j) outside = unite(outside, builder_.dims(operands_[other]));
+    return without(inside, without(inside, outside));
+  }
+
+  // Pairs what leaves the least behind: the product less the operands that it replaces.
   TensorId greedy_order() {
+    const auto size = [](const Dims& dims) {
+      double product = 1;
+      for (const Dim& dim : dims) product *= static_cast<double>(dim.size);
+      return product;
+    };
     while (operands_.size() > 2) {
       size_t best_i = 0, best_j = 1;
       double best = std::numeric_limits<double>::infinity();
       for (size_t i = 0; i < operands_.size(); ++i)
         for (size_t j = i + 1; j < operands_.size(); ++j) {
-          double work = 1;
-          for (const Dim& dim : unite(builder_.dims(operands_[i]), builder_.dims(operands_[j])))
-            work *= static_cast<double>(dim.size);
-          if (work < best) best = work, best_i = i, best_j = j;
+          const double growth =
+              size(kept(i, j)) - size(builder_.dims(operands_[i])) - size(builder_.dims(operands_[j]));
+          if (growth < best) best = growth, best_i = i, best_j = j;
         }
-      Dims outside = result_,
-           inside = unite(builder_.dims(operands_[best_i]), builder_.dims(operands_[best_j]));
-      for (size_t i = 0; i < operands_.size(); ++i)
-        if (i != best_i && i != best_j) outside = unite(outside, builder_.dims(operands_[i]));
-      operands_[best_i] =
-          einsum({operands_[best_i], operands_[best_j]}, without(inside, without(inside, outside)));
+      operands_[best_i] = einsum({operands_[best_i], operands_[best_j]}, kept(best_i, best_j));
       operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(best_j));
     }
     return einsum(operands_, result_);
