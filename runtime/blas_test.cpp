@@ -1,6 +1,7 @@
 #include "runtime/blas.h"
 
 #include <doctest/doctest.h>
+#include <omp.h>
 
 #include "core/example.h"
 #include "runtime/example_data.h"
@@ -15,9 +16,10 @@ struct Einsum {
   const char* result;
 };
 
-HostTensor product(const Einsum& einsum, DType dtype, uint64_t seed) {
+HostTensor product(const Einsum& einsum, DType dtype, uint64_t seed,
+                   ExampleOperand (*values)(std::string_view, DType) = steps) {
   const auto operand = [&](const char* dims, uint64_t which) {
-    return example_tensor(steps(dims, dtype), seed + which);
+    return example_tensor(values(dims, dtype), seed + which);
   };
   return call_kernel({.op = "einsum",
                       .attributes = {{"dims", dims_of(einsum.result)}},
@@ -66,6 +68,32 @@ TEST_CASE("products by OpenBLAS equal those by plain loops") {
     CHECK(numbers_of(product(einsum, DType::kF64, 5)) == expected);
     CHECK(numbers_of(product(einsum, DType::kI32, 5)) == expected);
   }
+}
+
+TEST_CASE("products of floats are the same bits in every run, long sums also for every number of threads") {
+  struct Case {
+    Einsum einsum;
+    bool any_threads;
+  };
+  const Case cases[] = {
+      {{"i=300 k=310", "k=310 j=320", "i=300 j=320"}, false},
+      {{"b=6 i=40 k=50", "b=6 k=50 j=60", "b=6 i=40 j=60"}, true},
+      {{"k=9001 i=7", "k=9001 j=5", "i=7 j=5"}, true},
+      {{"k=70001", "k=70001", ""}, true},
+  };
+  const int before = omp_get_max_threads();
+  for (const auto& [einsum, any_threads] : cases) {
+    CAPTURE(einsum.first);
+    std::vector<std::byte> first;
+    for (const int threads : {1, 2, 3}) {
+      omp_set_num_threads(threads);
+      const std::vector<std::byte> once = product(einsum, DType::kF32, 5, normal).data;
+      for (int run = 0; run < 5; ++run) CHECK(product(einsum, DType::kF32, 5, normal).data == once);
+      if (threads == 1) first = once;
+      if (any_threads) CHECK(once == first);
+    }
+  }
+  omp_set_num_threads(before);
 }
 
 TEST_CASE("an empty contracted part gives zeros, an empty result nothing") {
