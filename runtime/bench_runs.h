@@ -26,6 +26,8 @@ class BenchRun {
   }
   void step() { executor_.run(entry_, step_++); }
   const EntryPoint& entry() const { return entry_; }
+  /// A value of the last step.
+  LocalPart output(size_t index) const { return executor_.part(entry_, entry_.outputs[index].value, 0); }
   /// Every input and variable.
   std::vector<LocalPart> leaves() const {
     std::vector<LocalPart> parts;

@@ -38,6 +38,11 @@ Model chain(const std::string& name, bool mixed) {
 int main() {
   set_threads(1);
   BenchRun sums(chain("cumsum", false)), mixed(chain("add and cumsum", true));
+  // Of ones, the second sum grows by one a kernel: proof that all were executed.
+  for (int64_t i = 0; i < kDim.size; ++i) reinterpret_cast<float*>(sums.leaves()[0].data)[i] = 1;
+  sums.step();
+  check_invariant(reinterpret_cast<const float*>(sums.output(0).data)[1] == kKernels + 1,
+                  "sums went missing");
   const std::vector<double> seconds = alternating_medians(501, {[&] { sums.step(); }, [&] { mixed.step(); }});
   size_t at = 0;
   for (const auto& [name, run] : {std::pair{"cumsum", &sums}, std::pair{"add and cumsum", &mixed}}) {

@@ -13,6 +13,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     bench.add_arguments(parser)
     args = parser.parse_args()
+    bench.tell_settings()
     found = {}
     for _ in range(args.rounds):
         for threads in (1, 2):

@@ -22,6 +22,7 @@ def main():
     bench.add_arguments(parser)
     bench.add_peer_argument(parser)
     args = parser.parse_args()
+    bench.tell_settings()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         bench.write_npy(folder / "images.npy", [BATCH, *PIXELS],

@@ -18,6 +18,13 @@ def add_arguments(parser):
     parser.add_argument("--rounds", type=int, default=5, help="times that everything is run in turn")
 
 
+def tell_settings():
+    """What the environment says to the libraries: it may choose slower kernels than the processor has."""
+    settings = [f"{name}={value}" for name, value in sorted(os.environ.items())
+                if name.startswith(("OPENBLAS_", "OMP_", "GOMP_"))]
+    print(f"environment: {', '.join(settings) or 'nothing set'}", file=sys.stderr)
+
+
 def add_peer_argument(parser):
     parser.add_argument("--peer", help="a script that prints seconds_per_step of the same model in PyTorch, called as "
                         "/usr/bin/python3 PEER --threads T --only MODEL")
