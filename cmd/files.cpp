@@ -12,7 +12,6 @@
 #include <iterator>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "cmd/standard_output.h"
 #include "core/error.h"
@@ -81,11 +80,8 @@ void write_text(const std::string& path, const std::string& text) {
 
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make) {
   if (path == "-") {
-    make([](std::string_view text) {
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail("standard output");
-    });
-    if (std::fflush(stdout) != 0) fail("standard output");
-    return;
+    make([](std::string_view text) { std::cout << text; });
+    return flush_standard_output();
   }
   const FileTarget target = file_target(path);
   const std::string written = target.replaced ? target.path + ".partial" : target.path;
@@ -93,7 +89,7 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
   if (file < 0) fail(path);
   try {
     make([&](std::string_view text) { write_all(file, text, path); });
-    if (plain && fsync(file) != 0) fail(path);
+    if (target.replaced && fsync(file) != 0) fail(path);
   } catch (...) {
     close(file);
     if (target.replaced) unlink(written.c_str());
@@ -106,15 +102,6 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     errno = reason;
     fail(path);
   }
-}
-
-void copy_to_standard_output(const std::string& path) {
-  std::fflush(stdout);
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> bytes(1 << 20);
-  while (file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) || file.gcount() > 0)
-    write_all(STDOUT_FILENO, {bytes.data(), static_cast<size_t>(file.gcount())}, "standard output");
-  if (!file.eof()) throw RunError("cannot read '" + path + "'");
 }
 
 }  // namespace mtfc

@@ -19,9 +19,6 @@ void write_text(const std::string& path, const std::string& text);
 using TextSink = std::function<void(std::string_view)>;
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
 
-/// Writes the bytes of the file `path` to standard output. Throws RunError with the system's reason.
-void copy_to_standard_output(const std::string& path);
-
 /// Throws RunError with the system's reason where `path` could not be written, without touching it: better
 /// before a long run than after it.
 void require_writable(const std::string& path);

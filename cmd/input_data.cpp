@@ -36,10 +36,8 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
   const NameLookup lookup = lookup_of(program.names);
   for (const std::string& text : specs) {
     const auto [name, spec] = split_assignment(text, option);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("{}: the model has no input '{}'", option, name),
-                      did_you_mean(name, known));
-    inputs.push_back(read_input_data(name, spec, lookup, {option, 0, 0, ""}));
+    const InputDecl& input = input_named(program, name, option);
+    inputs.push_back(read_input_data({name, input.type.dtype, {option, 0, 0, ""}}, spec, lookup));
   }
   const auto is_given = [&](const std::string& name) {
     return std::any_of(inputs.begin(), inputs.end(),
@@ -50,7 +48,8 @@ std::vector<InputData> read_inputs(const Program& program, const std::vector<std
   if (!defaults.empty()) return inputs;
   for (const InputDecl& input : program.inputs)
     if (!input.source.empty() && !is_given(input.name))
-      inputs.push_back(read_input_data(input.name, input.source, lookup, input.source_location));
+      inputs.push_back(
+          read_input_data({input.name, input.type.dtype, input.source_location}, input.source, lookup));
   return inputs;
 }
 

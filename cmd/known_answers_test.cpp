@@ -49,7 +49,7 @@ Trial tried(const std::string& path, const std::string& mesh, const std::string&
         {input.name},
         input.source.empty() ? (is_float(input.type.dtype) ? "random:normal" : "random:int,lo=0,hi=10")
                              : input.source,
-        lookup_of(model.dims), {}));
+        lookup_of(model.dims)));
   executor.load(entry);
   Feed feed(executor, entry, data, 0);
   feed.fill_training(0);

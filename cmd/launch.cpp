@@ -342,7 +342,7 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   close(signal_file);
   const int code = exit_code(status, relays[0].output.word(), processes);
   if (code == kExitSuccess && relays[0].error != 0)
-    throw RunError(fmt::format("cannot write 'standard output': {}", std::strerror(relays[0].error)));
+    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays[0].error)));
   return code;
 }
 

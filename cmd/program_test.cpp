@@ -246,13 +246,12 @@ TEST_CASE("one file of a run may be standard output, and what is for people then
     for (const char* file : {"--metrics -", "--report -", "--output w1=-"}) {
       const Outcome full = shell("$MTFC " + run + file + " >/dev/full");
       CHECK(full.code == 1);
-      CHECK(has(full.err, "cannot write 'standard output': No space left on device"));
+      CHECK(has(full.err, "cannot write to standard output: No space left on device"));
     }
   }
   const std::string reason =
-      "mtfc: error: --report and --output h=- can't both be written to standard output (name a file for one "
-      "of "
-      "them)\n";
+      "mtfc: error: --report and --output h would both write to standard output (give them files of their "
+      "own)\n";
   const Outcome both = mtfc(small + "--report - --output h=-");
   CHECK(both.code == 2);
   CHECK(both.err == reason);
@@ -262,7 +261,8 @@ TEST_CASE("one file of a run may be standard output, and what is for people then
   CHECK(terminal.code == 2);
   CHECK(terminal.out.empty());
   CHECK(has(terminal.err,
-            "--output h=- is binary, and standard output is a terminal (redirect it, or name a file)"));
+            "--output h=- would write the bytes of an array to the terminal (name a file, or send standard "
+            "output to one)"));
 }
 
 TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
@@ -430,8 +430,8 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
     const std::string metrics = folder / ("log" + std::to_string(layout.size()));
     Outcome outcome;
     std::thread run([&] {
-      outcome = shell(fmt::format("$MTFC run {} --steps 1000000 --metrics {} --output w1={} --trace {}{}", kMnist,
-                                  metrics, folder / "w1.npy", folder / "trace", layout));
+      outcome = shell(fmt::format("$MTFC run {} --steps 1000000 --metrics {} --output w1={} --trace {}{}",
+                                  kMnist, metrics, folder / "w1.npy", folder / "trace", layout));
     });
     std::vector<pid_t> pids;
     for (int i = 0; i < 600 && (pids.empty() || contents(metrics).empty()); ++i) {

@@ -28,6 +28,7 @@ std::vector<std::pair<std::string, std::string>> written_files(const RunOptions&
   std::vector<std::pair<std::string, std::string>> files;
   if (!options.metrics.empty()) files.emplace_back(options.metrics, "--metrics");
   if (!options.report.empty()) files.emplace_back(options.report, "--report");
+  if (!options.trace.empty()) files.emplace_back(options.trace, "--trace");
   for (const std::string& output : options.outputs) {
     const auto [name, file] = split_assignment(output, "--output");
     files.emplace_back(file, "--output " + name);
@@ -63,12 +64,6 @@ void check(const RunOptions& options) {
   require_one_each(options.valid, "--valid", "feeds");
   require_one_each(options.loads, "--load", "loads");
   check_files(options);
-}
-
-bool uses_standard_output(const RunOptions& options) {
-  for (const auto& [file, option] : written_files(options))
-    if (file == "-") return true;
-  return false;
 }
 
 }  // namespace mtfc

@@ -38,7 +38,4 @@ struct RunOptions {
 /// Throws UserError for options that contradict each other, or of which one would be ignored.
 void check(const RunOptions& options);
 
-/// Whether something other than results goes to standard output.
-bool uses_standard_output(const RunOptions& options);
-
 }  // namespace mtfc

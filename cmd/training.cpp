@@ -17,6 +17,7 @@
 #include "core/cost.h"
 #include "core/suggest.h"
 #include "formats/metrics_writer.h"
+#include "formats/npy.h"
 #include "formats/report_writer.h"
 #include "formats/trace_writer.h"
 #include "runtime/array_file.h"
@@ -254,7 +255,7 @@ class TrainingRun {
       if (variable.decl.name != name) continue;
       for (size_t device = 0; device < executor_.devices(); ++device)
         parts.push_back(executor_.variable(v, device));
-      write_npy(executor_.comm(), path, variable.decl.type, variable.sharding, parts);
+      write_array(executor_.comm(), path, npy_header(variable.decl.type), variable.sharding, parts);
       return;
     }
     for (const Binding& output : main_.outputs) {
@@ -262,7 +263,7 @@ class TrainingRun {
       for (size_t device = 0; device < executor_.devices(); ++device)
         parts.push_back(executor_.part(main_, output.value, device));
       const Value& value = main_.values[static_cast<size_t>(output.value)];
-      write_npy(executor_.comm(), path, value.type, value.sharding, parts);
+      write_array(executor_.comm(), path, npy_header(value.type), value.sharding, parts);
       return;
     }
     throw InternalError("an output was not compiled in");

@@ -148,7 +148,7 @@ uint64_t sum_of(const StoredArray& array) {
 // "" where the file was read or refused as it should be.
 std::string problem_with(const std::string& spec, bool& read) {
   try {
-    const InputData data = read_input_data("x", spec, {}, {});
+    const InputData data = read_input_data({"x"}, spec, {});
     if (const auto* array = std::get_if<StoredArray>(&data.source)) read = sum_of(*array) < UINT64_MAX;
   } catch (const RunError& error) {
     const std::string text = error.what();
@@ -181,7 +181,7 @@ TEST_CASE("mutants of sources are taken apart or refused as the user's") {
     CAPTURE(seed);
     CAPTURE(source);
     try {
-      read_input_data("x", source, lookup, {});
+      read_input_data({"x"}, source, lookup);
       ++accepted;
     } catch (const UserError& error) {
       CHECK(std::string(error.what()).find('\n') == std::string::npos);

@@ -22,52 +22,54 @@ constexpr const char* kForms =
 // One token of so many, the last ones, is held out by `split`.
 constexpr int64_t kValidShare = 10;
 
-enum class SourceKind { kNpy, kIdx, kText, kTokens, kRandom };
+enum class SourceKind { kArray, kIdx, kTokens, kRandom };
 
 struct Option {
   std::string key;
   std::string value;
 };
 
-// What `,rows=A:B` says; without B, up to the end.
+// Of `,rows=A:B`; an end that is left out is that of the file.
 struct Rows {
-  std::string text;
   int64_t first = 0;
   std::optional<int64_t> last;
 };
 
-struct ParsedSpec {
-  SourceKind kind = SourceKind::kNpy;
-  std::string file;
-  RandomSource random;
-  int64_t shift = 0;
-  StoredType token_type = StoredType::kU8;
-  std::string split;  // train, valid or ""
-  std::optional<Rows> rows;
-  double scale = 1;
-};
-
-[[noreturn]] void fail(std::string message, std::string hint = "") {
-  throw DataSpecError{std::move(message), std::move(hint)};
-}
-
-// Takes a spec apart: `source`, then options. Looks at no file.
-class SpecParser {
+// A spec taken apart: `source`, then options. What is malformed is found before any file is touched.
+class SpecReader {
  public:
-  SpecParser(const std::string& spec, const NameLookup& lookup) : lookup_(lookup) { take_apart(spec); }
-  ParsedSpec parse() const;
+  SpecReader(const FedInput& input, const std::string& spec, const NameLookup& lookup)
+      : input_(input), spec_(spec), lookup_(lookup) {
+    take_apart();
+    parse();
+  }
+  InputData open() const;
 
  private:
-  void take_apart(const std::string& spec);
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = "") const {
+    // An option may be given several times; a place in a file shows which spec is meant.
+    const bool is_option = input_.at.line == 0;
+    throw UserError(is_option ? fmt::format("{}={}: {}", input_.name, spec_, message) : message, hint,
+                    input_.at);
+  }
+  void take_apart();
+  void parse();
+  void parse_random();
+  void parse_tokens(bool text);
+  void parse_rows();
+  void check_dtype() const;
+  [[noreturn]] void unknown_source(const std::string& prefix) const;
   void check_options(const std::vector<std::string>& known) const;
   const std::string* find(std::string_view key) const;
   Number number(const std::string& key, const std::string& text) const;
   double real(const std::string& key, double fallback) const;
   int64_t count(const std::string& key, const std::string& text) const;
-  std::optional<Rows> rows() const;
-  RandomSource random(const std::string& distribution) const;
-  void parse_tokens(ParsedSpec& spec) const;
+  std::pair<int64_t, int64_t> rows_of(int64_t available, const std::string& unit) const;
+  void open_array(InputData& data, StoredArray array) const;
+  TokenSource open_tokens() const;
 
+  const FedInput& input_;
+  const std::string& spec_;
   const NameLookup& lookup_;
   std::string source_;
   std::vector<Option> options_;
@@ -89,12 +91,12 @@ bool is_option(std::string_view part) {
 
 // Names of files and calls in expressions may contain commas: a part that is no option belongs to the one
 // before.
-void SpecParser::take_apart(const std::string& spec) {
+void SpecReader::take_apart() {
   size_t start = 0;
   bool first = true;
-  while (start <= spec.size()) {
-    const size_t end = std::min(spec.find(',', start), spec.size());
-    const std::string part = spec.substr(start, end - start);
+  while (start <= spec_.size()) {
+    const size_t end = std::min(spec_.find(',', start), spec_.size());
+    const std::string part = spec_.substr(start, end - start);
     if (first)
       source_ = part;
     else if (is_option(part))
@@ -106,7 +108,7 @@ void SpecParser::take_apart(const std::string& spec) {
   }
 }
 
-void SpecParser::check_options(const std::vector<std::string>& known) const {
+void SpecReader::check_options(const std::vector<std::string>& known) const {
   for (size_t i = 0; i < options_.size(); ++i) {
     const std::string& key = options_[i].key;
     if (std::find(known.begin(), known.end(), key) == known.end()) {
@@ -119,86 +121,119 @@ void SpecParser::check_options(const std::vector<std::string>& known) const {
   }
 }
 
-const std::string* SpecParser::find(std::string_view key) const {
+const std::string* SpecReader::find(std::string_view key) const {
   for (const Option& option : options_)
     if (option.key == key) return &option.value;
   return nullptr;
 }
 
-Number SpecParser::number(const std::string& key, const std::string& text) const {
+Number SpecReader::number(const std::string& key, const std::string& text) const {
   try {
     return evaluate(text, lookup_);
   } catch (const ExpressionError& error) {
-    if (error.message.empty()) fail("");
+    if (error.message.empty()) throw;
     fail(fmt::format("{}={}: {}", key, text, error.message), error.hint);
   }
 }
 
-double SpecParser::real(const std::string& key, double fallback) const {
+double SpecReader::real(const std::string& key, double fallback) const {
   const std::string* text = find(key);
   return text ? to_double(number(key, *text)) : fallback;
 }
 
-int64_t SpecParser::count(const std::string& key, const std::string& text) const {
+int64_t SpecReader::count(const std::string& key, const std::string& text) const {
   const auto value = to_integer(number(key, text));
   if (!value || *value < 0)
     fail(fmt::format("{}: '{}' is no {}", key, text, key == "rows" ? "row number" : "number of tokens"));
   return *value;
 }
 
-std::optional<Rows> SpecParser::rows() const {
+void SpecReader::parse() {
+  const size_t colon = source_.find(':');
+  const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
+  file_ = colon == std::string::npos ? source_ : source_.substr(colon + 1);
+  if (prefix == "random") {
+    kind_ = SourceKind::kRandom;
+    parse_random();
+  } else if (prefix == "text" || prefix == "tokens") {
+    kind_ = SourceKind::kTokens;
+    parse_tokens(prefix == "text");
+  } else if (prefix == "idx" || source_.ends_with(".npy")) {
+    kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
+    if (kind_ == SourceKind::kArray) file_ = source_;
+    check_options({"rows", "scale"});
+  } else {
+    unknown_source(prefix);
+  }
+  if (file_.empty()) fail("the name of the file is missing");
+  scale_ = real("scale", 1);
+  parse_rows();
+  check_dtype();
+}
+
+void SpecReader::unknown_source(const std::string& prefix) const {
+  std::string hint = did_you_mean(prefix, {"random", "idx", "text", "tokens"});
+  std::error_code error;
+  if (std::filesystem::is_regular_file(source_, error))
+    hint = fmt::format("say what the file holds: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy",
+                       source_);
+  fail(fmt::format("unknown source '{}'", source_), hint.empty() ? fmt::format("expected {}", kForms) : hint);
+}
+
+void SpecReader::parse_rows() {
   const std::string* text = find("rows");
-  if (!text) return std::nullopt;
+  if (!text) return;
   const size_t colon = text->find(':');
   if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *text));
-  const std::string first = text->substr(0, colon), last = text->substr(colon + 1);
-  Rows found{*text, 0, std::nullopt};
-  if (!first.empty()) found.first = count("rows", first);
-  if (!last.empty()) found.last = count("rows", last);
-  if (found.last && found.first >= *found.last) fail(fmt::format("rows={} are no rows", *text));
-  return found;
+  rows_.emplace();
+  if (colon > 0) rows_->first = count("rows", text->substr(0, colon));
+  if (colon + 1 < text->size()) rows_->last = count("rows", text->substr(colon + 1));
+  if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} are no rows", *text));
 }
 
-void SpecParser::parse_tokens(ParsedSpec& spec) const {
+// What no file could mend.
+void SpecReader::check_dtype() const {
+  if (!input_.dtype || is_float(*input_.dtype)) return;
+  const std::string dtype = to_string(*input_.dtype);
+  if (kind_ == SourceKind::kRandom && random_.kind != RandomKind::kInteger)
+    fail(fmt::format("fractions can't feed the input '{}', which is {}", input_.name, dtype),
+         "random:int,hi=N gives whole numbers");
+  if (scale_ != 1)
+    fail(fmt::format("a scale needs floating point, and the input '{}' is {}", input_.name, dtype));
+}
+
+void SpecReader::parse_tokens(bool text) {
   std::vector<std::string> known = {"shift", "split", "rows", "scale"};
-  if (spec.kind == SourceKind::kTokens) known.insert(known.begin(), "width");
+  if (!text) known.insert(known.begin(), "width");
   check_options(known);
-  if (const std::string* shift = find("shift")) spec.shift = shift->empty() ? 0 : count("shift", *shift);
-  if (const std::string* split = find("split")) {
-    if (*split != "train" && *split != "valid") {
-      const std::string near = did_you_mean(*split, {"train", "valid"});
-      fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
-    }
-    spec.split = *split;
+  if (const std::string* shift = find("shift"); shift && !shift->empty()) shift_ = count("shift", *shift);
+  const std::string* split = find("split");
+  if (split && *split != "train" && *split != "valid") {
+    const std::string near = did_you_mean(*split, {"train", "valid"});
+    fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
   }
-  if (spec.kind == SourceKind::kTokens) spec.token_type = StoredType::kU16;
-  if (const std::string* width = find("width")) {
-    if (*width != "2" && *width != "4")
-      fail(fmt::format("'{}' is no width of a token", *width), "2 or 4 bytes");
-    if (*width == "4") spec.token_type = StoredType::kU32;
-  }
+  token_ = text ? StoredType::kU8 : StoredType::kU16;
+  const std::string* width = find("width");
+  if (width && *width != "2" && *width != "4")
+    fail(fmt::format("'{}' is no width of a token", *width), "2 or 4 bytes");
+  if (width && *width == "4") token_ = StoredType::kU32;
 }
 
-RandomSource SpecParser::random(const std::string& distribution) const {
-  const std::vector<std::string> kinds = {"normal", "uniform", "int"};
-  if (std::find(kinds.begin(), kinds.end(), distribution) == kinds.end()) {
-    const std::string near = did_you_mean(distribution, kinds);
-    fail(fmt::format("unknown distribution '{}'", distribution),
+void SpecReader::parse_random() {
+  const std::string& kind = file_;
+  if (kind != "normal" && kind != "uniform" && kind != "int") {
+    const std::string near = did_you_mean(kind, {"normal", "uniform", "int"});
+    fail(fmt::format("unknown distribution '{}'", kind),
          near.empty() ? "known are normal, uniform and int" : near);
   }
-  if (find("rows")) fail("random numbers have no end, so 'rows' can't take a part of them", "leave it out");
-  RandomSource source;
-  if (distribution == "normal") {
-    check_options({"scale"});
-    return source;
-  }
+  if (find("rows")) fail("random numbers have no end, so 'rows' can't name a part of them");
+  if (kind == "normal") return check_options({"scale"});
   check_options({"lo", "hi", "scale"});
-  const bool whole = distribution == "int";
-  source.kind = whole ? RandomKind::kInteger : RandomKind::kUniform;
-  source.low = real("lo", 0);
-  if (whole && !find("hi")) fail("random:int needs 'hi'", "numbers come out below it");
-  source.high = real("hi", 1);
-  if (whole && (!to_integer(source.low) || !to_integer(source.high)))
+  random_.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
+  random_.low = real("lo", 0);
+  if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers come out below it");
+  random_.high = real("hi", 1);
+  if (kind == "int" && (!to_integer(random_.low) || !to_integer(random_.high)))
     fail("'lo' and 'hi' of random:int must be whole numbers");
   if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
 }
@@ -235,62 +270,31 @@ TokenSource SpecReader::open_tokens() const {
   return source;
 }
 
-ParsedSpec SpecParser::parse() const {
-  const size_t colon = source_.find(':');
-  const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
-  ParsedSpec spec;
-  spec.file = colon == std::string::npos ? source_ : source_.substr(colon + 1);
-  if (prefix == "random") {
-    spec.kind = SourceKind::kRandom;
-    spec.random = random(spec.file);
-  } else if (prefix == "text" || prefix == "tokens") {
-    spec.kind = prefix == "text" ? SourceKind::kText : SourceKind::kTokens;
-    parse_tokens(spec);
-  } else if (prefix == "idx" || source_.ends_with(".npy")) {
-    check_options({"rows", "scale"});
-    spec.kind = prefix == "idx" ? SourceKind::kIdx : SourceKind::kNpy;
-    if (spec.kind == SourceKind::kNpy) spec.file = source_;
-  } else {
-    const std::string near = did_you_mean(prefix, {"random", "idx", "text", "tokens"});
-    fail(fmt::format("unknown source '{}'", source_),
-         near.empty() ? fmt::format("expected {}", kForms) : near);
+InputData SpecReader::open() const {
+  InputData data;
+  data.input = input_.name;
+  data.spec = spec_;
+  data.scale = scale_;
+  try {
+    switch (kind_) {
+      case SourceKind::kArray:
+        open_array(data, read_npy(file_));
+        break;
+      case SourceKind::kIdx:
+        open_array(data, read_idx(file_));
+        break;
+      case SourceKind::kTokens:
+        data.source = open_tokens();
+        break;
+      case SourceKind::kRandom:
+        data.source = random_;
+        break;
+    }
+  } catch (const UnreadableFile& error) {
+    throw RunError(
+        fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.reason));
   }
-  if (spec.file.empty()) fail("the name of the file is missing");
-  spec.rows = rows();
-  spec.scale = real("scale", 1);
-  return spec;
-}
-
-// What the rows of the spec leave of `available` ones.
-std::pair<int64_t, int64_t> rows_of(const ParsedSpec& spec, int64_t available, const std::string& unit) {
-  if (!spec.rows) return {0, available};
-  const int64_t last = spec.rows->last.value_or(available);
-  if (last > available || spec.rows->first >= last)
-    fail(fmt::format("rows={}, but {} has {} {}", spec.rows->text, spec.file, available, unit));
-  return {spec.rows->first, last};
-}
-
-// Rows are tokens here; a split is taken of what they leave.
-TokenSource open_tokens(const ParsedSpec& spec) {
-  TokenSource source;
-  source.shift = spec.shift;
-  source.tokens = read_tokens(spec.file, spec.token_type);
-  auto [first, last] =
-      rows_of(spec, source.tokens.shape[0], spec.kind == SourceKind::kText ? "bytes" : "tokens");
-  if (!spec.split.empty()) (spec.split == "train" ? last : first) = last - (last - first) / kValidShare;
-  source.first = first;
-  source.tokens.shape = {last - first};
-  source.tokens.data += first * size_of(spec.token_type);
-  return source;
-}
-
-void open_array(const ParsedSpec& spec, InputData& data) {
-  StoredArray array = spec.kind == SourceKind::kIdx ? read_idx(spec.file) : read_npy(spec.file);
-  if (spec.rows) {
-    if (array.shape.empty()) fail("'rows' of an array without dimensions");
-    data.rows = rows_of(spec, array.shape[0], "rows");
-  }
-  data.source = std::move(array);
+  return data;
 }
 
 }  // namespace
@@ -307,36 +311,12 @@ NameLookup lookup_of(const std::map<std::string, double>& names) {
   return lookup;
 }
 
-std::optional<DataSpecError> data_spec_problem(const std::string& spec, const NameLookup& lookup) {
-  try {
-    SpecParser(spec, lookup).parse();
-  } catch (const DataSpecError& error) {
-    return error;
-  }
-  return std::nullopt;
+void check_data_spec(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
+  SpecReader(input, spec, lookup);
 }
 
-InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup,
-                          const Location& giver) {
-  InputData data;
-  data.input = input;
-  data.spec = spec;
-  try {
-    const ParsedSpec parsed = SpecParser(spec, lookup).parse();
-    data.scale = parsed.scale;
-    if (parsed.kind == SourceKind::kRandom)
-      data.source = parsed.random;
-    else if (parsed.kind == SourceKind::kText || parsed.kind == SourceKind::kTokens)
-      data.source = open_tokens(parsed);
-    else
-      open_array(parsed, data);
-  } catch (const DataSpecError& error) {
-    // An option may be given several times; a place in a file shows which spec is meant.
-    const bool is_option = giver.line == 0;
-    throw UserError(is_option ? fmt::format("{}={}: {}", input, spec, error.message) : error.message,
-                    error.hint, giver);
-  }
-  return data;
+InputData read_input_data(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
+  return SpecReader(input, spec, lookup).open();
 }
 
 }  // namespace mtfc

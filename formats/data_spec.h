@@ -13,6 +13,7 @@
 
 #include "core/data.h"
 #include "core/error.h"
+#include "core/shape.h"
 #include "formats/expression.h"
 
 namespace mtfc {
@@ -20,18 +21,19 @@ namespace mtfc {
 /// What the expressions of a spec may name: the model's params and dims, as Program::names has them.
 NameLookup lookup_of(const std::map<std::string, double>& names);
 
-/// What is wrong with a spec. The message is empty where a name in it is broken itself, which has been said.
-struct DataSpecError {
-  std::string message;
-  std::string hint;
+/// The input that a spec is for. Messages stand at `at`; without a line of a file they repeat NAME=SPEC.
+struct FedInput {
+  std::string name;
+  std::optional<DType> dtype = std::nullopt;  // where it is known, values must fit it
+  Location at = {"--input", 0, 0, ""};
 };
-/// What the text of `spec` alone shows to be wrong, without looking at any file; nothing where it is good.
-std::optional<DataSpecError> data_spec_problem(const std::string& spec, const NameLookup& lookup);
 
-/// Reads what `spec` says of the input `input`. `giver` is the option of the command line or the place in a
-/// file where it stands. Throws UserError, located there, for a malformed spec or rows that the file doesn't
-/// have, and RunError for a file that is missing or broken.
-InputData read_input_data(const std::string& input, const std::string& spec, const NameLookup& lookup,
-                          const Location& giver);
+/// Throws UserError for a spec that is malformed, whatever its file holds. An ExpressionError without a
+/// message passes through: the expression names what is broken itself (ModelScope::lookup).
+void check_data_spec(const FedInput& input, const std::string& spec, const NameLookup& lookup);
+
+/// Reads what `spec` says. Throws UserError for a malformed spec and for rows that the file lacks, and
+/// RunError for a file that is missing or broken.
+InputData read_input_data(const FedInput& input, const std::string& spec, const NameLookup& lookup);
 
 }  // namespace mtfc

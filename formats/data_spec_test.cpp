@@ -48,7 +48,7 @@ const std::string kIdx(
     18);
 
 InputData read(const std::string& spec) {
-  return read_input_data("x", spec, kNames, {"--input", 0, 0, ""});
+  return read_input_data({"x"}, spec, kNames);
 }
 
 std::string complaint(const std::string& spec) {
@@ -82,7 +82,7 @@ TEST_CASE("random sources") {
 
 TEST_CASE("expressions see the model's params and dims") {
   const std::map<std::string, double> names = {{"vocab", 100}, {"share", 0.5}};
-  const InputData data = read_input_data("x", "random:int,hi=vocab * share", lookup_of(names), {});
+  const InputData data = read_input_data({"x"}, "random:int,hi=vocab * share", lookup_of(names));
   CHECK(std::get<RandomSource>(data.source).high == 50);
 }
 
@@ -171,20 +171,44 @@ TEST_CASE("broken files of tokens are refused with a reason") {
   CHECK(complaint("tokens:" + odd) == "");
   const std::string empty = folder.write("empty", "");
   CHECK(complaint("text:" + empty) == "run: " + empty + ": the file is empty");
-  const std::string
-      packed = folder.write_gzip("t.gz", "abcdefgh"),
-      reason =
-          ": the file is compressed by gzip, and tokens are read from plain files; unpack it with gunzip";
-  CHECK(complaint("text:" + packed) == "run: " + packed + reason);
-  CHECK(complaint("tokens:" + packed) == "run: " + packed + reason);
-  CHECK(complaint("tokens:" + packed + ",width=4") == "run: " + packed + reason);
-  const std::string renamed =
-      folder.write("t", contents(packed) + std::string(contents(packed).size() % 2, 'x'));
-  CHECK(complaint("text:" + renamed) == "run: " + renamed + reason);
-  CHECK(complaint("tokens:" + renamed) == "");  // these may be numbers
-  CHECK(complaint("text:" + folder.write("plain.gz", "abc")) == "");
-  CHECK(complaint("text:/nonexistent") == "run: /nonexistent: No such file or directory");
-  CHECK(complaint("text:/tmp") == "run: /tmp: not a regular file");
+  CHECK(complaint("text:/nonexistent") ==
+        "run: cannot read the data of input 'x' from '/nonexistent': No such file or directory");
+  CHECK(complaint("text:/tmp") == "run: cannot read the data of input 'x' from '/tmp': not a regular file");
+}
+
+TEST_CASE("compressed tokens are refused") {
+  const ScratchFolder folder;
+  for (const char* kind : {"text:", "tokens:"}) {
+    const std::string path = folder.write_gzip("t.gz", "some text");
+    CHECK(complaint(kind + path) ==
+          "run: " + path + ": the file is compressed, and tokens are read as they stand: gunzip it first");
+  }
+  CHECK(complaint("text:" + folder.write("short", "\x1F\x8B\x08")) == "");
+}
+
+TEST_CASE("a spec is checked against the dtype of its input, and without its file") {
+  const auto said = [](const FedInput& input, const std::string& spec) -> std::string {
+    try {
+      check_data_spec(input, spec, kNames);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(said({"x", DType::kI32}, "random:normal") ==
+        "--input: error: x=random:normal: fractions can't feed the input 'x', which is i32 (random:int,hi=N "
+        "gives "
+        "whole numbers)");
+  CHECK(
+      said({"x", DType::kI64}, "random:int,hi=3,scale=0.5") ==
+      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, and the input 'x' is i64");
+  CHECK(said({"x", DType::kI64}, "random:int,hi=3") == "");
+  CHECK(said({"x", DType::kF64}, "random:normal") == "");
+  CHECK(said({"x"}, "text:/nonexistent,rows=3:9,split=train") == "");
+  CHECK(said({"x", {}, {"--valid", 0, 0, ""}}, "text:/nonexistent,rows=9:3") ==
+        "--valid: error: x=text:/nonexistent,rows=9:3: rows=9:3 are no rows");
+  CHECK(said({"x", {}, {"m.json", 3, 7, "/data/x"}}, "random:int,hi=0") ==
+        "m.json:3:7: error: /data/x: no numbers lie in [0, 0)");
 }
 
 TEST_CASE("malformed specs are the user's") {
@@ -228,9 +252,6 @@ TEST_CASE("malformed specs are the user's") {
         "--input: error: x=random:uniform,lo=2: no numbers lie in [2, 1)");
   CHECK(complaint("random:normal,hi=2") ==
         "--input: error: x=random:normal,hi=2: 'hi' is no option of this source (options are scale)");
-  CHECK(complaint("random:uniform,rows=0:9") ==
-        "--input: error: x=random:uniform,rows=0:9: random numbers have no end, so 'rows' can't take a part "
-        "of them (leave it out)");
   CHECK(complaint("a.npy,row=1:2") ==
         "--input: error: x=a.npy,row=1:2: 'row' is no option of this source (did you mean 'rows'?)");
   CHECK(complaint("a.npy,scale=1,scale=2") ==
@@ -242,34 +263,4 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 are no rows"));
   CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
   CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is no row number"));
-}
-
-TEST_CASE("what the text alone shows is found without the file") {
-  const auto problem = [](const std::string& spec) {
-    const auto found = data_spec_problem(spec, kNames);
-    return found ? found->message : "";
-  };
-  CHECK(problem("/none.npy,rows=1:,scale=1/255") == "");
-  CHECK(problem("idx:/none,rows=:7") == "");
-  CHECK(problem("tokens:/none,width=4,shift=vocab,rows=0:vocab,split=valid") == "");
-  CHECK(problem("") == "unknown source ''");
-  CHECK(problem("/none.npy,rows=3") == "expected rows=A:B, found rows=3");
-  CHECK(problem("text:/none,rows=3:2") == "rows=3:2 are no rows");
-  CHECK(problem("idx:/none,scale=vocb") == "scale=vocb: unknown param or dimension 'vocb'");
-  CHECK(problem("text:/none,shift=1.5") == "shift: '1.5' is no number of tokens");
-}
-
-TEST_CASE("errors blame whoever gave the spec") {
-  const auto blamed = [](const Location& giver) {
-    try {
-      read_input_data("x", "randm:normal", kNames, giver);
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  CHECK(blamed({"--valid", 0, 0, ""}) ==
-        "--valid: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
-  CHECK(blamed({"m.json", 7, 17, "/data/x"}) ==
-        "m.json:7:17: error: /data/x: unknown source 'randm:normal' (did you mean 'random'?)");
 }

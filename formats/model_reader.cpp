@@ -111,14 +111,15 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
   }
 }
 
-// The files that a source names are for the run to look at.
-void check_source(const Cursor& at, const std::string& spec, ModelDraft& draft) {
-  const std::optional<DataSpecError> problem = data_spec_problem(spec, draft.scope.lookup());
-  if (!problem) return;
-  if (problem->message.empty())
+// The file is opened by a run; what is wrong whatever it holds is said here.
+void check_source(const InputDecl& input, const std::string& spec, const Cursor& at, ModelDraft& draft) {
+  try {
+    check_data_spec({input.name, input.type.dtype, at.location()}, spec, draft.scope.lookup());
+  } catch (const UserError& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) at.error(diagnostic.message, diagnostic.hint);
+  } catch (const ExpressionError&) {
     draft.sink.consequence();
-  else
-    at.error(problem->message, problem->hint);
+  }
 }
 
 void read_data(const Cursor& data, ModelDraft& draft) {
@@ -127,10 +128,10 @@ void read_data(const Cursor& data, ModelDraft& draft) {
     const std::optional<std::string> spec = member.value.string("a source of data");
     const auto input = std::find_if(inputs.begin(), inputs.end(),
                                     [&](const InputDecl& decl) { return decl.name == member.key; });
-    if (spec) check_source(member.value, *spec, draft);
     if (input != inputs.end()) {
       input->source = spec.value_or("");
       input->source_location = member.value.location();
+      if (spec) check_source(*input, *spec, member.value, draft);
       continue;
     }
     if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)

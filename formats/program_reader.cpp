@@ -207,8 +207,13 @@ class ProgramReader {
     if (found.source.empty()) return found;
     const Cursor data = *at.find("data");
     found.source_location = data.location();
-    if (const auto problem = data_spec_problem(found.source, lookup_of(program_.names)))
-      data.error(problem->message, problem->hint);
+    try {
+      check_data_spec({found.name, found.type.dtype, data.location()}, found.source,
+                      lookup_of(program_.names));
+    } catch (const UserError& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics())
+        data.error(diagnostic.message, diagnostic.hint);
+    }
     return found;
   }
 

@@ -2,22 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-#include <span>
-
 #include "core/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {
 namespace {
 
-// Whether the file begins as gzip's do. No UTF-8 text does. Token ids may, so of those the name must say it
-// too.
-bool is_packed(const MappedFile& file) {
-  constexpr std::byte kMagic[] = {std::byte{0x1f}, std::byte{0x8b}, std::byte{8}};  // 8: deflate
-  const std::span<const std::byte> bytes = file.bytes();
-  return bytes.size() > std::size(kMagic) && std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin());
+// The first bytes of gzip's format, RFC 1952: a magic number, the method, and flags of which three are zero.
+bool is_gzip(std::span<const std::byte> bytes) {
+  return bytes.size() >= 4 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B} &&
+         bytes[2] == std::byte{8} && (bytes[3] & std::byte{0xE0}) == std::byte{0};
 }
 
 }  // namespace
@@ -29,10 +23,6 @@ StoredArray read_tokens(const std::string& path, StoredType type) {
     throw RunError(
         fmt::format("{}: the file is compressed, and tokens are read as they stand: gunzip it first", path));
   const int64_t width = size_of(type);
-  if (is_packed(*file) && (type == StoredType::kU8 || path.ends_with(".gz")))
-    throw RunError(
-        path +
-        ": the file is compressed by gzip, and tokens are read from plain files; unpack it with gunzip");
   if (bytes == 0) throw RunError(fmt::format("{}: the file is empty", path));
   if (bytes % width != 0)
     throw RunError(fmt::format("{}: {} bytes are no whole number of tokens of {} bytes", path, bytes, width));

@@ -65,6 +65,10 @@ std::string on_device(const std::string& message, const Mesh& mesh, const Coordi
   return fmt::format("{} (on device {})", message, device);
 }
 
+std::string located(const EntryPoint& entry, int64_t train_step, const std::string& message) {
+  return fmt::format("{}, step {}: {}", entry.name, train_step + 1, message);
+}
+
 std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
                     const std::string& message) {
   return fmt::format("{}: {}", step_text(entry, step, train_step), message);
@@ -153,6 +157,7 @@ void Executor::load(const EntryPoint& entry) {
 void Executor::run(const EntryPoint& entry, int64_t step) {
   Loaded& prepared = loaded(entry);
   if (timeline_) timeline_->begin_run(entry, step);
+  if (options_.check_finite) check_inputs(entry, step);
   const bool watched = comm_.processes().size() > 1;
   Watchdog& watchdog = Watchdog::of_process();
   const auto position = static_cast<int>(&entry - program_.entry_points.data());

@@ -45,7 +45,6 @@ void NodeBarrier::wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t leas
       patience.poll();
       idle();
       sched_yield();
-      patience.poll();
     }
 }
 

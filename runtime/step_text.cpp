@@ -38,9 +38,16 @@ std::string point_text(const Program& program, const MissingRank& rank) {
 }  // namespace
 
 std::string step_text(const EntryPoint& entry, const Step& step, int64_t train_step) {
-  return fmt::format("{}, step {}: {}{}'{}'{}", entry.name, train_step + 1,
-                     step.source.empty() ? "" : step.source + " (", operation_text(step), step.name,
-                     step.source.empty() ? "" : ")");
+  const size_t slash = step.name.rfind('/');
+  const std::string kind = operation_text(step);
+  const bool expanded = step.kind == StepKind::kKernel && slash != std::string::npos &&
+                        !entry.values[static_cast<size_t>(step.outputs[0])].from_model &&
+                        step.name.compare(slash + 1, kind.size() - 1, kind, 0, kind.size() - 1) == 0;
+  // Of an operation that the user's was expanded into, the name is of no use to them: `gather in 'loss'`.
+  const std::string operation = expanded ? fmt::format("{}in '{}'", kind, step.name.substr(0, slash))
+                                         : fmt::format("{}'{}'", kind, step.name);
+  return fmt::format("{}, step {}: {}", entry.name, train_step + 1,
+                     step.source.empty() ? operation : fmt::format("{} ({})", step.source, operation));
 }
 
 std::string missing_text(const Program& program, const WaitError& error) {
