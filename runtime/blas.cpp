@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "runtime/parallel.h"
+#include "runtime/thin_product.h"
 #include "runtime/wrapping.h"
 
 namespace mtfc {
@@ -162,6 +163,40 @@ VectorProduct vector_product(const MatrixProduct& p) {
   return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1};
 }
 
+/// The product as one of few rows with the right matrix, or of few columns with the left one.
+ThinProduct few_rows(const MatrixProduct& p) {
+  return {.few = p.m,
+          .wide = p.n,
+          .inner = p.k,
+          .inner_side_by_side = p.b_transposed,
+          .leading = p.b_leading,
+          .few_step = p.a_transposed ? 1 : p.a_leading,
+          .few_inner_step = p.a_transposed ? p.a_leading : 1,
+          .result_few_step = p.c_leading,
+          .result_wide_step = 1};
+}
+
+ThinProduct few_columns(const MatrixProduct& p) {
+  return {.few = p.n,
+          .wide = p.m,
+          .inner = p.k,
+          .inner_side_by_side = !p.a_transposed,
+          .leading = p.a_leading,
+          .few_step = p.b_transposed ? p.b_leading : 1,
+          .few_inner_step = p.b_transposed ? 1 : p.b_leading,
+          .result_few_step = 1,
+          .result_wide_step = p.c_leading};
+}
+
+template <typename T>
+void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
+  if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
+  if (const ThinProduct rows = few_rows(p); is_thin(rows)) return multiply_thin(rows, a, b, c);
+  if (const ThinProduct columns = few_columns(p); is_thin(columns)) return multiply_thin(columns, b, a, c);
+  multiply_by_blas(p, a, b, c);
+}
+
 }  // namespace
 
 template <typename T>
@@ -174,11 +209,7 @@ void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
     }
     const bool fits = std::max({p.a_leading, p.b_leading, p.c_leading}) <= kLargestLeading;
     const bool small = p.m * p.n <= kSmall && p.m * p.n * p.k <= kSmall;
-    if (fits && !small && p.k > 0) {
-      if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
-      if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
-      return multiply_by_blas(p, a, b, c);
-    }
+    if (fits && !small && p.k > 0) return multiply_floats(p, a, b, c);
   }
   multiply_by_loops(p, a, b, c);
 }

@@ -48,6 +48,13 @@ TEST_CASE("products by OpenBLAS equal those by plain loops") {
       {"b=700 k=33", "b=700 k=33", "b=700"},
       {"k=5000", "k=5000", ""},
       {"k=70001", "k=70001", ""},
+      {"i=2 k=1031", "k=1031 j=1019", "i=2 j=1019"},
+      {"k=1031 i=7", "k=1031 j=517", "i=7 j=517"},
+      {"i=3 k=2053", "j=521 k=2053", "i=3 j=521"},
+      {"k=1031 i=1019", "k=1031 j=5", "i=1019 j=5"},
+      {"i=1019 k=2053", "j=2 k=2053", "i=1019 j=2"},
+      {"i=521 k=2053", "k=2053 b=3 j=4", "b=3 i=521 j=4"},
+      {"b=2 k=1031 i=8", "k=1031 b=2 j=519", "i=8 b=2 j=519"},
       {"k=211", "k=211 j=307", "j=307"},
       {"k=211", "j=307 k=211", "j=307"},
       {"k=211 i=307", "k=211", "i=307"},
@@ -80,6 +87,9 @@ TEST_CASE("products of floats are the same bits in every run, long sums also for
       {{"b=6 i=40 k=50", "b=6 k=50 j=60", "b=6 i=40 j=60"}, true},
       {{"k=9001 i=7", "k=9001 j=5", "i=7 j=5"}, true},
       {{"k=70001", "k=70001", ""}, true},
+      {{"i=3 k=2053", "k=2053 j=521", "i=3 j=521"}, true},
+      {{"k=1031 i=1019", "k=1031 j=5", "i=1019 j=5"}, true},
+      {{"i=3 k=2053", "j=521 k=2053", "i=3 j=521"}, true},
   };
   const int before = omp_get_max_threads();
   for (const auto& [einsum, any_threads] : cases) {
