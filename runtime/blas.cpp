@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kLanes = 8;
 constexpr int64_t kPieces = 16;                 // a long row times a long column is cut into so many
 constexpr int64_t kLongRow = 65536;             // where it has at least so many elements
-constexpr int64_t kSmall = 512;                 // products of fewer multiplications cost less in plain loops
+constexpr int64_t kSmall = 32;                  // products of fewer multiplications cost less in plain loops
 constexpr int64_t kLargest = int64_t{1} << 30;  // size of one call of OpenBLAS
 constexpr int64_t kLargestLeading = std::numeric_limits<blasint>::max();
 
