@@ -7,70 +7,67 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kFewRows = 8;        // where rows of the wide matrix are added ...
+constexpr int64_t kFewRows = 12;       // where rows of the wide matrix are added ...
 constexpr int64_t kShortestRow = 64;   // ... of at least so many elements
 constexpr int64_t kFewDots = 4;        // where its columns are multiplied with rows ...
 constexpr int64_t kShortestDot = 128;  // ... of at least so many elements
 constexpr int64_t kLeastWork = int64_t{1} << 20;
 constexpr int64_t kTile = 4;           // rows of the few that are multiplied together
 constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added together
-constexpr int64_t kColumns = 512;      // sums that stay in the first cache
-constexpr int64_t kInnerChunk = 1024;  // elements of each of the few that stay there
+constexpr int64_t kSums = 4096;        // that stay in the first cache
+constexpr int64_t kInnerChunk = 2048;  // elements of each of the few that stay in the second
 
 #define MTFC_INLINE [[gnu::always_inline]] static inline
 
 // The loops, without a choice of vectors: everything is inlined into one function per target.
 template <typename T>
 struct Loops {
-  /// sums[r][j] += few[r][0..Rows) * wide[0..Rows)[j]
+  /// sums[r * width + j] += few[r][0..Rows) * wide[0..Rows)[j]
   template <int64_t Few, int64_t Rows>
-  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const T* wide, int64_t count,
-                            T (*sums)[kColumns]) {
+  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const T* wide, int64_t count, T* sums,
+                            int64_t width) {
     T factors[Few][Rows];
     for (int64_t r = 0; r < Few; ++r)
       for (int64_t l = 0; l < Rows; ++l) factors[r][l] = few[r * p.few_step + l * p.few_inner_step];
 #pragma omp simd
     for (int64_t j = 0; j < count; ++j)
       for (int64_t r = 0; r < Few; ++r) {
-        T sum = sums[r][j];
+        T sum = sums[r * width + j];
         for (int64_t l = 0; l < Rows; ++l) sum += factors[r][l] * wide[l * p.leading + j];
-        sums[r][j] = sum;
+        sums[r * width + j] = sum;
       }
   }
 
   template <int64_t Rows>
-  MTFC_INLINE void add_tile(int64_t few_rows, const ThinProduct& p, const T* few, const T* wide,
-                            int64_t count, T (*sums)[kColumns]) {
-    switch (few_rows) {
-      case 1:
-        return add_rows<1, Rows>(p, few, wide, count, sums);
-      case 2:
-        return add_rows<2, Rows>(p, few, wide, count, sums);
-      case 3:
-        return add_rows<3, Rows>(p, few, wide, count, sums);
-      default:
-        return add_rows<kTile, Rows>(p, few, wide, count, sums);
+  MTFC_INLINE void add_tiles(const ThinProduct& p, const T* few, const T* wide, int64_t count, T* sums,
+                             int64_t width) {
+    for (int64_t r = 0; r < p.few; r += kTile, few += kTile * p.few_step, sums += kTile * width) {
+      if (p.few - r == 1)
+        add_rows<1, Rows>(p, few, wide, count, sums, width);
+      else if (p.few - r == 2)
+        add_rows<2, Rows>(p, few, wide, count, sums, width);
+      else if (p.few - r == 3)
+        add_rows<3, Rows>(p, few, wide, count, sums, width);
+      else
+        add_rows<kTile, Rows>(p, few, wide, count, sums, width);
     }
   }
 
   MTFC_INLINE void along_wide(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
                               int64_t end) {
-    T sums[kFewRows][kColumns];
-    for (int64_t first = begin; first < end; first += kColumns) {
-      const int64_t count = std::min(kColumns, end - first);
-      for (int64_t r = 0; r < p.few; ++r) std::fill_n(sums[r], count, T{0});
+    T sums[kSums];
+    const int64_t width = kSums / p.few;
+    for (int64_t first = begin; first < end; first += width) {
+      const int64_t count = std::min(width, end - first);
+      std::fill_n(sums, p.few * width, T{0});
       int64_t l = 0;
       for (; l + kUnroll <= p.inner; l += kUnroll)
-        for (int64_t r = 0; r < p.few; r += kTile)
-          add_tile<kUnroll>(std::min(kTile, p.few - r), p, few + r * p.few_step + l * p.few_inner_step,
-                            wide + l * p.leading + first, count, sums + r);
+        add_tiles<kUnroll>(p, few + l * p.few_inner_step, wide + l * p.leading + first, count, sums, width);
       for (; l < p.inner; ++l)
-        for (int64_t r = 0; r < p.few; r += kTile)
-          add_tile<1>(std::min(kTile, p.few - r), p, few + r * p.few_step + l * p.few_inner_step,
-                      wide + l * p.leading + first, count, sums + r);
+        add_tiles<1>(p, few + l * p.few_inner_step, wide + l * p.leading + first, count, sums, width);
       for (int64_t r = 0; r < p.few; ++r)
         for (int64_t j = 0; j < count; ++j)
-          result[r * p.result_few_step + (first + j) * p.result_wide_step] = sums[r][j];
+          result[r * p.result_few_step + (first + j) * p.result_wide_step] = sums[r * width + j];
     }
   }
 
