@@ -45,12 +45,49 @@ TransposePlan plan_transpose(const LoopNest& nest, size_t across) {
   return plan;
 }
 
+// Four times four elements of four bytes, in registers.
+using Vector = uint32_t __attribute__((vector_size(16)));
+constexpr int64_t kVector = 4;
+
+void transpose_square(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step) {
+  Vector rows[kVector];
+  for (int64_t j = 0; j < kVector; ++j) std::memcpy(&rows[j], from + j * from_step, sizeof(Vector));
+  using Order = Vector;
+  const Vector a = __builtin_shuffle(rows[0], rows[1], Order{0, 4, 1, 5});
+  const Vector b = __builtin_shuffle(rows[2], rows[3], Order{0, 4, 1, 5});
+  const Vector c = __builtin_shuffle(rows[0], rows[1], Order{2, 6, 3, 7});
+  const Vector d = __builtin_shuffle(rows[2], rows[3], Order{2, 6, 3, 7});
+  const Vector columns[kVector] = {
+      __builtin_shuffle(a, b, Order{0, 1, 4, 5}), __builtin_shuffle(a, b, Order{2, 3, 6, 7}),
+      __builtin_shuffle(c, d, Order{0, 1, 4, 5}), __builtin_shuffle(c, d, Order{2, 3, 6, 7})};
+  for (int64_t i = 0; i < kVector; ++i) std::memcpy(to + i * to_step, &columns[i], sizeof(Vector));
+}
+
+/// to[i, j] = from[j, i] for i in [begin, end) and j in [first, last).
+template <typename T>
+void transpose_block(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end,
+                     int64_t first, int64_t last) {
+  int64_t i = begin;
+  if constexpr (sizeof(T) == sizeof(uint32_t)) {
+    const auto words = reinterpret_cast<const uint32_t*>(from);
+    const auto target = reinterpret_cast<uint32_t*>(to);
+    const int64_t whole = first + (last - first) / kVector * kVector;
+    for (; i + kVector <= end; i += kVector) {
+      for (int64_t j = first; j < whole; j += kVector)
+        transpose_square(words + j * plan.write_step + i, plan.write_step, target + i * plan.read_step + j,
+                         plan.read_step);
+      for (int64_t row = i; row < i + kVector; ++row)
+        for (int64_t j = whole; j < last; ++j) to[row * plan.read_step + j] = from[j * plan.write_step + row];
+    }
+  }
+  for (; i < end; ++i)
+    for (int64_t j = first; j < last; ++j) to[i * plan.read_step + j] = from[j * plan.write_step + i];
+}
+
 template <typename T>
 void transpose_strip(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end) {
   for (int64_t first = 0; first < plan.write; first += kBlock)
-    for (int64_t i = begin; i < end; ++i)
-      for (int64_t j = first, last = std::min(plan.write, first + kBlock); j < last; ++j)
-        to[i * plan.read_step + j] = from[j * plan.write_step + i];
+    transpose_block(plan, from, to, begin, end, first, std::min(plan.write, first + kBlock));
 }
 
 template <typename T>
