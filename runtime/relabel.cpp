@@ -11,8 +11,11 @@
 namespace mtfc {
 namespace {
 
-// Where reading runs across the order of writing, both go through square blocks that stay in the cache.
-constexpr int64_t kBlock = 32;
+// Where reading runs across the order of writing, both go through blocks that stay in the cache: few enough
+// rows on either side that strides of powers of two, which share their places in the cache, do not drive them
+// out.
+constexpr int64_t kBlock = 32;       // along the operand's elements
+constexpr int64_t kWriteBlock = 16;  // along the result's
 
 struct TransposePlan {
   LoopNest outer;          // all other loops, over operand and result
@@ -86,8 +89,8 @@ void transpose_block(const TransposePlan& plan, const T* from, T* to, int64_t be
 
 template <typename T>
 void transpose_strip(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end) {
-  for (int64_t first = 0; first < plan.write; first += kBlock)
-    transpose_block(plan, from, to, begin, end, first, std::min(plan.write, first + kBlock));
+  for (int64_t first = 0; first < plan.write; first += kWriteBlock)
+    transpose_block(plan, from, to, begin, end, first, std::min(plan.write, first + kWriteBlock));
 }
 
 template <typename T>
