@@ -144,12 +144,12 @@ std::vector<Trial> trials_of(int64_t floats, int64_t devices) {
 }
 
 TEST_CASE("collectives inside a node follow each other, and are under way together") {
-  for (const int64_t devices : {2, 3, 5})
+  for (const int64_t devices : {2, 5})
     for (const int64_t floats : {int64_t{30}, int64_t{3000}, 3 * kMailboxBytes / 4}) {
       CAPTURE(devices);
       CAPTURE(floats);
       std::vector<Trial> trials = trials_of(floats, devices);
-      CHECK(wrong_in(trials, devices, 10) == 0);
+      CHECK(wrong_in(trials, devices, 5) == 0);
     }
 }
 
