@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "runtime/mpi_batches.h"
 #include "runtime/mpi_calls.h"
 #include "runtime/mpi_exchange.h"
 #include "runtime/node_collectives.h"
@@ -57,6 +58,14 @@ class MpiCollectives : public Collectives {
 
 }  // namespace
 
+// The step of a collective, and where it runs.
+struct MpiComm::Occasion {
+  const Arena& arena;
+  const Idle& idle;
+  MpiBatches& batches;
+  int start, wait;  // steps
+};
+
 // Communicators by axes, and the operations MPI lacks. Every rank asks for the same communicators in the same
 // order; only their members make them, which is four times as fast as MPI_Comm_split.
 class MpiComm::Groups {
@@ -94,6 +103,14 @@ class MpiComm::Groups {
         return logical ? MPI_BAND : is_float(plan.dtype) ? minimum_ : MPI_MIN;
     }
     throw InternalError("a reduction has no MPI operation");
+  }
+
+  // `comm` is of the whole group of `plan`.
+  std::unique_ptr<PreparedCollective> by_messages(const CollectivePlan& plan, const Occasion& occasion,
+                                                  MPI_Comm comm) const {
+    if (MpiBatches::takes(plan))
+      return occasion.batches.add(plan, comm, op(plan), occasion.start, occasion.wait);
+    return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.oversubscribed());
   }
 
   // Of the whole group of `plan`.
@@ -168,9 +185,9 @@ bool MpiComm::crosses_nodes(const AxisList& axes) {
 
 // How a step's data travels. What is made here is made by all ranks alike, whatever becomes of their own
 // group.
-std::unique_ptr<PreparedCollective> MpiComm::prepare(CollectivePlan plan, const Arena& arena,
-                                                     const Idle& idle) {
-  if (plan.ranks.size() == 1) return exchange_alone(std::move(plan), arena);
+std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan, const Occasion& occasion) {
+  const Arena& arena = occasion.arena;
+  if (plan.ranks.size() == 1) return exchange_alone(plan, arena);
   const std::vector<std::byte*> starts = node_.starts_of(arena);
   NodeGroup* group = nullptr;
   if (!starts.empty()) {
@@ -178,24 +195,23 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(CollectivePlan plan, const 
     for (const int axis : plan.axes) name += fmt::format(" {}", axis);
     group = node_.group(name, plan.ranks);
   }
-  const bool yield = processes_.oversubscribed();
-  if (!group) return mpi_exchange(plan, groups_->whole(plan), groups_->op(plan), arena, yield);
-  NodeSite site{*group, {}, idle};
+  if (!group) return groups_->by_messages(plan, occasion, groups_->whole(plan));
+  NodeSite site{*group, {}, occasion.idle};
   for (const int64_t rank : plan.ranks)
     if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
   if (crosses_nodes(plan.axes)) {
-    if (plan.kind == CollectiveKind::kAllReduce) return prepare_two_levels(plan, std::move(site), arena);
+    if (plan.kind == CollectiveKind::kAllReduce) return prepare_two_levels(plan, std::move(site), occasion);
     // The other kinds move an element to each member that lacks it, by messages where one sits elsewhere: two
     // levels would save messages only where several members of a node need the same element, for another
     // copy of each.
     const MPI_Comm comm = groups_->whole(plan);
-    if (group->size() < plan.ranks.size()) return mpi_exchange(plan, comm, groups_->op(plan), arena, yield);
+    if (group->size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
   }
   return node_collective(plan, std::move(site));
 }
 
 std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const CollectivePlan& plan, NodeSite site,
-                                                                const Arena& arena) {
+                                                                const Occasion& occasion) {
   std::map<int, std::vector<int64_t>> nodes;
   for (const int64_t rank : plan.ranks) nodes[node_.of(rank)].push_back(rank);
   size_t fewest = plan.ranks.size(), most = 0;
@@ -211,7 +227,7 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const Collective
   if (nodes.size() == 1) return node_collective(plan, std::move(site));
   const MPI_Op op = groups_->op(plan);
   const bool yield = processes_.oversubscribed();
-  if (most == 1) return mpi_exchange(plan, comm, op, arena, yield);
+  if (most == 1) return groups_->by_messages(plan, occasion, comm);
   const auto across = [comm, op, type = mpi_type_of(plan.dtype), yield, counterparts](std::byte* share,
                                                                                       int64_t count) {
     MPI_Request request;
@@ -224,10 +240,15 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const Collective
 std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
   auto collectives = std::make_unique<MpiCollectives>();
   const Idle idle = [all = collectives.get()] { all->progress(); };
+  MpiBatches batches(arenas[0], processes_.oversubscribed());
+  std::vector<int> waits(entry.steps.size());  // by start
+  for (size_t i = 0; i < entry.steps.size(); ++i)
+    if (entry.steps[i].kind == StepKind::kWait)
+      waits[static_cast<size_t>(entry.steps[i].started)] = static_cast<int>(i);
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     if (entry.steps[i].kind != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
-    collectives->add(i, prepare(plan, arenas[0], idle), plan.count);
+    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}), plan.count);
   }
   return collectives;
 }

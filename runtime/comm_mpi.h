@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "runtime/comm.h"
-#include "runtime/node_memory.h"
 #include "runtime/node_collectives.h"
+#include "runtime/node_memory.h"
 
 namespace mtfc {
 
@@ -29,9 +29,10 @@ class MpiComm : public Comm {
  private:
   class Groups;
   bool crosses_nodes(const AxisList& axes);
-  std::unique_ptr<PreparedCollective> prepare(CollectivePlan plan, const Arena& arena, const Idle& idle);
+  struct Occasion;
+  std::unique_ptr<PreparedCollective> prepare(const CollectivePlan& plan, const Occasion& occasion);
   std::unique_ptr<PreparedCollective> prepare_two_levels(const CollectivePlan& plan, NodeSite site,
-                                                         const Arena& arena);
+                                                         const Occasion& occasion);
 
   Mesh mesh_;
   Processes& processes_;

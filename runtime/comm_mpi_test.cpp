@@ -51,6 +51,69 @@ TEST_CASE("every collective gives between and inside nodes what its definition s
   try_all_cases(test_node(3), true);  // one node has three ranks, and the other one
 }
 
+// Small all_reduces of `floats` elements, all under way together, and awaited in another order.
+EntryPoint together(const CollectiveCase& c, int64_t count) {
+  const EntryPoint one = entry_of(c);
+  EntryPoint entry = one;
+  entry.values.clear();
+  entry.buffers.clear();
+  entry.steps.clear();
+  for (int64_t k = 0; k < count; ++k) {
+    const int value = static_cast<int>(2 * k);
+    entry.values.push_back({"x", c.from, c.from_sharding, value});
+    entry.values.push_back({"y", c.to, c.to_sharding, value + 1});
+    for (size_t b = 0; b < 2; ++b) {
+      entry.buffers.push_back(one.buffers[b]);
+      entry.buffers.back().offset += k * one.arena_bytes;
+    }
+    entry.steps.push_back(one.steps[0]);
+    entry.steps.back().inputs = {value};
+    entry.steps.back().outputs = {value + 1};
+    entry.steps.back().workspace = kNoBuffer;
+  }
+  for (int64_t k = count; k-- > 0;) {
+    entry.steps.push_back(one.steps[1]);
+    entry.steps.back().started = static_cast<int>(k);
+  }
+  entry.arena_bytes *= count;
+  return entry;
+}
+
+TEST_CASE("small all_reduces that are under way together travel together, and arrive apart") {
+  Processes& processes = test_processes();
+  for (const int64_t floats : {1, 1000, 4000}) {
+    const TensorType type{DType::kF32, {{"a", floats}, {"b", 1}}};
+    Sharding sum = replicated(2);
+    sum.partial = {{0, ReduceKind::kSum}};
+    const CollectiveCase c{
+        "", Mesh({{"p", processes.size()}}), CollectiveKind::kAllReduce, {0}, type, sum, type, replicated(2)};
+    MpiComm comm(c.mesh, processes, test_node());
+    const int64_t count = 6;
+    const EntryPoint entry = together(c, count);
+    std::vector<Arena> arenas;
+    arenas.emplace_back(entry.arena_bytes);
+    const auto at = [&](int64_t k, bool output, int64_t i) -> float& {
+      const Buffer& buffer = entry.buffers[static_cast<size_t>(2 * k + output)];
+      return reinterpret_cast<float*>(arenas[0].at(buffer.offset))[i];
+    };
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t i = 0; i < floats; ++i)
+        at(k, false, i) = static_cast<float>(k * 1000 + i % 7 + processes.rank());
+    const auto collectives = comm.prepare(entry, arenas);
+    for (int run = 0; run < 2; ++run) {
+      for (size_t k = 0; k < static_cast<size_t>(count); ++k) collectives->start(k);
+      collectives->progress();
+      for (size_t k = static_cast<size_t>(count); k-- > 0;) collectives->wait(k);
+      const auto ranks = static_cast<int64_t>(processes.size());
+      int64_t wrong = 0;
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t i = 0; i < floats; ++i)
+          wrong += at(k, true, i) != static_cast<float>(ranks * (k * 1000 + i % 7) + ranks * (ranks - 1) / 2);
+      CHECK(wrong == 0);
+    }
+  }
+}
+
 TEST_CASE("a mesh of another size than the number of ranks is refused") {
   Processes& processes = test_processes();
   CHECK_THROWS_AS(MpiComm(Mesh({{"p", processes.size() + 1}}), processes, test_node()), RunError);

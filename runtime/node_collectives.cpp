@@ -297,15 +297,19 @@ class NodeExchange : public NodeCollective {
   void wait() override {
     std::byte* result = plan_.in_place() ? workspace() : output(self());
     if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), result);
-    fetch_runs(plan_.receives[self()], size(), input(self()), result);
+    fetch(self(), result);
     await_operands();
-    for (size_t turn = 1; turn < members(); ++turn)
-      fetch_runs(plan_.receives[other(turn)], size(), input(other(turn)), result);
+    for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn), result);
     meet();
     if (plan_.in_place() && bytes() > 0) std::memcpy(output(self()), result, static_cast<size_t>(bytes()));
   }
 
  private:
+  void fetch(size_t member, std::byte* result) {
+    // The workspace is read again at once, so that it had better stay in the cache.
+    const auto copy = plan_.in_place() ? copy_runs : fetch_runs;
+    copy(plan_.receives[member], size(), input(member), result);
+  }
   int64_t bytes() const { return plan_.output.elements() * size(); }
 };
 
