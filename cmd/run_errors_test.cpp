@@ -143,12 +143,12 @@ TEST_CASE("--check-finite looks at the inputs first") {
 
 TEST_CASE("what an operation is made of is said to be in it") {
   const Folder folder;
-  const char* const kLoss = R"({"mtfc": 1, "dims": {"batch": 2, "classes": 3},
+  const char* const loss = R"({"mtfc": 1, "dims": {"batch": 2, "classes": 3},
     "inputs": {"x": {"dims": ["batch", "classes"]}, "labels": {"dims": ["batch"], "dtype": "i32"}},
     "ops": [{"out": "loss", "op": "reduce_mean",
              "in": {"op": "softmax_cross_entropy", "in": ["x", "labels"], "over": "classes"}}],
     "outputs": ["loss"], "data": {"x": "random:normal", "labels": "random:int,lo=7,hi=8"}})";
-  folder.write("loss.json", kLoss);
+  folder.write("loss.json", loss);
   const int status = std::system(
       fmt::format("cd '{}' && '{}' run loss.json -q >out 2>err", folder.path.string(), MTFC_BINARY).c_str());
   CHECK(WEXITSTATUS(status) == 1);

@@ -185,7 +185,7 @@ std::string operation_list(int width) {
 }
 
 const std::vector<StatementKind>& statement_kinds() {
-  static const std::vector<StatementKind> kinds = {
+  static const std::vector<StatementKind> kKinds = {
       {"assign", "Gives a variable a new value at the end of the step.",
        "  variable  the name of the variable, required\n"
        "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
@@ -196,7 +196,7 @@ const std::vector<StatementKind>& statement_kinds() {
        "  out  a name for each gradient, required\n",
        R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
   };
-  return kinds;
+  return kKinds;
 }
 
 std::string statement_page(const StatementKind& statement, int width) {
@@ -205,7 +205,7 @@ std::string statement_page(const StatementKind& statement, int width) {
 }
 
 std::string operation_hint(const std::string& name) {
-  static const std::map<std::string, std::string, std::less<>> foreign = {
+  static const std::map<std::string, std::string, std::less<>> kForeign = {
       {"matmul", "einsum"},
       {"dot", "einsum"},
       {"bmm", "einsum"},
@@ -231,7 +231,7 @@ std::string operation_hint(const std::string& name) {
       {"arange", "range"},
       {"iota", "range"},
       {"cross_entropy", "softmax_cross_entropy"}};
-  if (const auto at = foreign.find(name); at != foreign.end())
+  if (const auto at = kForeign.find(name); at != kForeign.end())
     return fmt::format("did you mean '{}'?", at->second);
   std::vector<std::string> known = operation_names();
   for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);

@@ -105,10 +105,11 @@ TEST_CASE("small all_reduces that are under way together travel together, and ar
       collectives->progress();
       for (size_t k = static_cast<size_t>(count); k-- > 0;) collectives->wait(k);
       const auto ranks = static_cast<int64_t>(processes.size());
+      const int64_t pairs = ranks * (ranks - 1) / 2;
       int64_t wrong = 0;
       for (int64_t k = 0; k < count; ++k)
         for (int64_t i = 0; i < floats; ++i)
-          wrong += at(k, true, i) != static_cast<float>(ranks * (k * 1000 + i % 7) + ranks * (ranks - 1) / 2);
+          wrong += at(k, true, i) != static_cast<float>(ranks * (k * 1000 + i % 7) + pairs);
       CHECK(wrong == 0);
     }
   }

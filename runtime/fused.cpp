@@ -94,8 +94,7 @@ struct PreparedFused {
 class Worker {
  public:
   Worker(const PreparedFused& fused, const KernelRun& run, int thread)
-      : fused_(fused),
-        plan_(fused.plan),
+      : plan_(fused.plan),
         run_(run),
         scratch_(fused.scratch.start + thread * plan_.scratch_bytes),
         shared_(fused.shared.start) {}
@@ -263,7 +262,6 @@ class Worker {
     }
   }
 
-  const PreparedFused& fused_;
   const FusedPlan& plan_;
   const KernelRun& run_;
   std::byte* scratch_;

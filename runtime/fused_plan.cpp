@@ -361,7 +361,8 @@ class Planner {
     const TileReduction functions = tile_reduction(reduction, value(out).type.dtype);
     double divisor = 1;
     if (reduction == Reduction::kMean)
-      divisor = static_cast<double>(elements(value(in).type.dims) / elements(value(out).type.dims));
+      divisor = static_cast<double>(elements(value(in).type.dims)) /
+                static_cast<double>(elements(value(out).type.dims));
     const Extent from = extent_of(value(in).type.dims), to = made(p);
     const auto s = static_cast<size_t>(grid_.stage[p]);
     std::vector<BorrowedTile> borrowed;

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "runtime/dtypes.h"
 #include "runtime/tile.h"
+#include "runtime/vector_targets.h"
 #include "runtime/wrapping.h"
 
 namespace mtfc {
@@ -24,16 +25,16 @@ template <ReduceKind kind, typename T>
 }
 
 // Two devices are the most common case, and need no intermediate result. An output may be an input, but only
-// element by element, which `ivdep` tells the compiler.
+// element by element, which `simd` tells the compiler.
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, int64_t count) {
-#pragma GCC ivdep
+#pragma omp simd
   for (int64_t i = 0; i < count; ++i) to[i] = combined<kind>(a[i], b[i]);
 }
 
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, T* also, int64_t count) {
-#pragma GCC ivdep
+#pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
     const T value = combined<kind>(a[i], b[i]);
     to[i] = value;
@@ -80,11 +81,10 @@ struct Across {
     reduce_all<T, kind>(inputs, outputs, count);
   }
 #if defined(__x86_64__)
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] static void run_avx512(
-      Inputs inputs, Outputs outputs, int64_t count) {
+  MTFC_AVX512 static void run_avx512(Inputs inputs, Outputs outputs, int64_t count) {
     reduce_all<T, kind>(inputs, outputs, count);
   }
-  [[gnu::target("avx2")]] static void run_avx2(Inputs inputs, Outputs outputs, int64_t count) {
+  MTFC_AVX2 static void run_avx2(Inputs inputs, Outputs outputs, int64_t count) {
     reduce_all<T, kind>(inputs, outputs, count);
   }
 #endif

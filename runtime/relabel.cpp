@@ -55,14 +55,13 @@ constexpr int64_t kVector = 4;
 void transpose_square(const uint32_t* from, int64_t from_step, uint32_t* to, int64_t to_step) {
   Vector rows[kVector];
   for (int64_t j = 0; j < kVector; ++j) std::memcpy(&rows[j], from + j * from_step, sizeof(Vector));
-  using Order = Vector;
-  const Vector a = __builtin_shuffle(rows[0], rows[1], Order{0, 4, 1, 5});
-  const Vector b = __builtin_shuffle(rows[2], rows[3], Order{0, 4, 1, 5});
-  const Vector c = __builtin_shuffle(rows[0], rows[1], Order{2, 6, 3, 7});
-  const Vector d = __builtin_shuffle(rows[2], rows[3], Order{2, 6, 3, 7});
+  const Vector a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Vector b = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Vector c = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Vector d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
   const Vector columns[kVector] = {
-      __builtin_shuffle(a, b, Order{0, 1, 4, 5}), __builtin_shuffle(a, b, Order{2, 3, 6, 7}),
-      __builtin_shuffle(c, d, Order{0, 1, 4, 5}), __builtin_shuffle(c, d, Order{2, 3, 6, 7})};
+      __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+      __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
   for (int64_t i = 0; i < kVector; ++i) std::memcpy(to + i * to_step, &columns[i], sizeof(Vector));
 }
 

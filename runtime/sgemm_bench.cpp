@@ -14,12 +14,12 @@
 
 int main(int count, char** arguments) {
   using namespace mtfc;
-  constexpr int64_t n = 2048;
+  constexpr int64_t kSize = 2048;
   Processes processes = Processes::start();
   const int threads = count > 1 ? std::atoi(arguments[1]) : 1;
   set_threads(threads);
-  std::vector<float> a(n * n, 0.5F), b(n * n, 0.25F), c(n * n);
-  const MatrixProduct product{n, n, n, false, false, n, n, n};
+  std::vector<float> a(kSize * kSize, 0.5F), b(kSize * kSize, 0.25F), c(kSize * kSize);
+  const MatrixProduct product{kSize, kSize, kSize, false, false, kSize, kSize, kSize};
   const auto multiply_once = [&] {
     processes.barrier();
     multiply(product, a.data(), b.data(), c.data());
@@ -28,5 +28,5 @@ int main(int count, char** arguments) {
   const double slowest = static_cast<double>(processes.maximum(nanoseconds)) * 1e-9;
   if (processes.speaks())
     fmt::print("{{\"ranks\": {}, \"threads\": {}, \"flops_per_second\": {:.4e}}}\n", processes.size(),
-               threads, 2.0 * n * n * n * processes.size() / slowest);
+               threads, 2.0 * kSize * kSize * kSize * processes.size() / slowest);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/parallel.h"
+#include "runtime/vector_targets.h"
 
 namespace mtfc {
 namespace {
@@ -112,12 +113,12 @@ struct Loops {
   }
 
 #if defined(__x86_64__)
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512"))) static void
-  run_avx512(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin, int64_t end) {
+  MTFC_AVX512 static void run_avx512(const ThinProduct& p, const T* few, const T* wide, T* result,
+                                     int64_t begin, int64_t end) {
     run(p, few, wide, result, begin, end);
   }
-  __attribute__((target("avx2,fma"))) static void run_avx2(const ThinProduct& p, const T* few, const T* wide,
-                                                           T* result, int64_t begin, int64_t end) {
+  MTFC_AVX2 static void run_avx2(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
+                                 int64_t end) {
     run(p, few, wide, result, begin, end);
   }
 #endif
@@ -154,9 +155,9 @@ bool is_thin(const ThinProduct& p) {
 
 template <typename T>
 void multiply_thin(const ThinProduct& product, const T* few, const T* wide, T* result) {
-  static const RangeProduct<T> multiply = for_this_machine<T>();
+  static const RangeProduct<T> kMultiply = for_this_machine<T>();
   parallel_ranges(product.wide, product.few * product.wide * product.inner,
-                  [&](int64_t begin, int64_t end) { multiply(product, few, wide, result, begin, end); });
+                  [&](int64_t begin, int64_t end) { kMultiply(product, few, wide, result, begin, end); });
 }
 
 template void multiply_thin(const ThinProduct&, const float*, const float*, float*);

@@ -14,8 +14,11 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-// glibc declares its vector functions only under -ffast-math, which would give up NaN and infinities too.
+#include "runtime/vector_targets.h"
+
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && !defined(__clang__)
+// clang lacks the attribute. glibc declares its vector functions only under -ffast-math, which would give up
+// NaN and infinities too.
 #define MTFC_VECTOR_FUNCTION(name)                                               \
   extern "C" __attribute__((simd("notinbranch"))) float name##f(float) noexcept; \
   extern "C" __attribute__((simd("notinbranch"))) double name(double) noexcept;
@@ -43,12 +46,10 @@ struct Tile {
   using Result = decltype(F{}(Ts{}...));
 
 #if defined(__x86_64__)
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512"))) static void
-  run_avx512(const std::byte* const* operands, std::byte* result, int64_t count) {
+  MTFC_AVX512 static void run_avx512(const std::byte* const* operands, std::byte* result, int64_t count) {
     run(operands, result, count);
   }
-  __attribute__((target("avx2,fma"))) static void run_avx2(const std::byte* const* operands,
-                                                           std::byte* result, int64_t count) {
+  MTFC_AVX2 static void run_avx2(const std::byte* const* operands, std::byte* result, int64_t count) {
     run(operands, result, count);
   }
 #else
