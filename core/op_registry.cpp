@@ -33,21 +33,21 @@ std::vector<const Def*> by_name(std::vector<const Def*> list) {
 }  // namespace
 
 const std::vector<const OpDef*>& all_ops() {
-  static const std::vector<const OpDef*> ops = by_name<OpDef>({
+  static const std::vector<const OpDef*> kOps = by_name<OpDef>({
 #define MTFC_ENTRY(name) &k_##name##_op,
 #include "op_list.inc"
 #undef MTFC_ENTRY
   });
-  return ops;
+  return kOps;
 }
 
 const std::vector<const CompositeDef*>& all_composites() {
-  static const std::vector<const CompositeDef*> composites = by_name<CompositeDef>({
+  static const std::vector<const CompositeDef*> kComposites = by_name<CompositeDef>({
 #define MTFC_ENTRY(name) &k_##name##_composite,
 #include "composite_list.inc"
 #undef MTFC_ENTRY
   });
-  return composites;
+  return kComposites;
 }
 
 const OpDef* find_op(std::string_view name) {

@@ -7,12 +7,12 @@ namespace mtfc {
 #undef MTFC_ENTRY
 
 const std::vector<const OptimizerDef*>& all_optimizers() {
-  static const std::vector<const OptimizerDef*> optimizers = {
+  static const std::vector<const OptimizerDef*> kOptimizers = {
 #define MTFC_ENTRY(name) &k_##name##_optimizer,
 #include "optimizer_list.inc"
 #undef MTFC_ENTRY
   };
-  return optimizers;
+  return kOptimizers;
 }
 
 const OptimizerDef* find_optimizer(std::string_view name) {

@@ -144,10 +144,10 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {
+  static const std::vector<std::string> kNames = {
       "expand_composites", "expand_gradients", "remove_dead", "simplify",      "order_contractions",
       "apply_split_rules", "partition",        "fuse",       "schedule",      "assign_buffers"};
-  return names;
+  return kNames;
 }
 
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {

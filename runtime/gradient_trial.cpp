@@ -18,10 +18,10 @@ namespace {
 
 // Smooth enough for differences: no kinks where small integers tie, nothing that hides a dependence.
 bool is_smooth(const Model& model) {
-  static const std::set<std::string_view> rough{"relu",       "maximum",    "minimum",       "abs", "mod",
-                                                "reduce_max", "reduce_min", "stop_gradient", "cast"};
+  static const std::set<std::string_view> kRough{"relu",       "maximum",    "minimum",       "abs", "mod",
+                                                 "reduce_max", "reduce_min", "stop_gradient", "cast"};
   for (const Node& node : model.graph.nodes())
-    if (node.kind == NodeKind::kOp && rough.count(node.op->signature.name) > 0) return false;
+    if (node.kind == NodeKind::kOp && kRough.count(node.op->signature.name) > 0) return false;
   return std::all_of(model.graph.tensors().begin(), model.graph.tensors().end(),
                      [](const Tensor& tensor) { return tensor.type.dtype != DType::kF32; });
 }

@@ -19,13 +19,13 @@ std::vector<int64_t> LocalTensor::extents() const {
 }
 
 const KernelDef& kernel_named(std::string_view op) {
-  static const std::map<std::string, const KernelDef*, std::less<>> kernels = {
+  static const std::map<std::string, const KernelDef*, std::less<>> kKernels = {
 #define MTFC_ENTRY(name) {#name, &k_##name##_kernel},
 #include "op_list.inc"
 #undef MTFC_ENTRY
   };
-  const auto found = kernels.find(op);
-  if (found == kernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
+  const auto found = kKernels.find(op);
+  if (found == kKernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
   return *found->second;
 }
 
