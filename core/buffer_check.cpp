@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "core/fused_grid.h"
@@ -30,9 +31,14 @@ class BufferCheck {
   }
 
   std::optional<BufferFault> run() {
+    std::set<size_t> repeated;
     for (size_t s = 0; s < entry_.steps.size() && !fault_; ++s) {
       const Step& step = entry_.steps[s];
       now_ = static_cast<int>(s);
+      if (step.kind == StepKind::kLeave) need(step.inputs[0]);
+      // A second round finds what the first one has left.
+      if (step.kind == StepKind::kRepeat && repeated.insert(s).second) s = static_cast<size_t>(step.partner);
+      if (is_control(step.kind)) continue;
       if (step.kind == StepKind::kStart)
         start(s);
       else if (step.kind == StepKind::kWait)
@@ -131,9 +137,8 @@ class BufferCheck {
                 &b = entry_.values[static_cast<size_t>(result)];
     if (bytes_of(operand) != bytes_of(result) || a.type != b.type || a.sharding.dims != b.sharding.dims)
       return false;
-    return step.kind == StepKind::kFused
-               ? may_overwrite(entry_, step, operand, result)
-               : step.kind == StepKind::kKernel && is_elementwise(*step.op);
+    return step.kind == StepKind::kFused ? may_overwrite(entry_, step, operand, result)
+                                         : step.kind == StepKind::kKernel && is_elementwise(*step.op);
   }
 
   void start(size_t s) {

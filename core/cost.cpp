@@ -81,6 +81,11 @@ StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh
   return most;
 }
 
+StepCount operator*(const StepCount& count, int64_t times) {
+  return {count.flops * times, count.flops_total * times, count.elements * times, count.bytes_sent * times,
+          count.runs * times};
+}
+
 StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   StepCount count;
   const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
@@ -97,7 +102,7 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
 }
 
 void add(CollectiveTotals& totals, const StepCount& count) {
-  ++totals.count;
+  totals.count += count.runs;
   totals.elements += count.elements;
   totals.bytes_sent += count.bytes_sent;
 }
@@ -106,7 +111,7 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
                CostReport& report) {
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind == StepKind::kWait) continue;
+    if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
     if (step.kind == StepKind::kStart) {
       add(report.communication, counts[s]);
       add(report.by_kind[to_string(step.collective)], counts[s]);
@@ -190,6 +195,10 @@ std::string kind_of(const Step& step) {
     case StepKind::kStart:
     case StepKind::kWait:
       return to_string(step.collective);
+    case StepKind::kLoop:
+    case StepKind::kLeave:
+    case StepKind::kRepeat:
+      return to_string(step.kind);
   }
   return "";
 }
@@ -231,7 +240,9 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
   std::vector<StepCount> counts;
   // Layers of a model exchange alike, and exchanges are the steps whose count looks at many devices.
   std::map<std::string, StepCount> exchanges;
-  for (const Step& step : entry.steps) {
+  const std::vector<int64_t> times = repetitions(entry);
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
     StepCount count;
     if (step.kind == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
@@ -244,7 +255,7 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
       count = known->second;
     } else if (step.kind == StepKind::kStart)
       count = collective_count(entry, step, mesh, mesh.last());
-    counts.push_back(count);
+    counts.push_back(count * times[s]);
   }
   return counts;
 }

@@ -23,12 +23,13 @@
 
 namespace mtfc {
 
-/// Counts of one step.
+/// Counts of one step, all of its runs together.
 struct StepCount {
   int64_t flops = 0;        // largest of any device
   int64_t flops_total = 0;  // over all devices
   int64_t elements = 0;
   int64_t bytes_sent = 0;
+  int64_t runs = 1;  // of the step, within loops
 };
 
 struct CollectiveTotals {

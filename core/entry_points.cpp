@@ -43,9 +43,24 @@ void copy_graph(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
 }
 
+void copy_for_evaluation(GraphBuilder& builder, const Graph& graph);
+
+LoopPart for_evaluation(const LoopPart& part) {
+  GraphBuilder builder;
+  copy_for_evaluation(builder, part.graph);
+  return {std::move(builder).build(), part.results};
+}
+
 // As copy_graph, with what is for training only left out: its first operand stands for the result.
 void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) {
+    if (node.loop) {
+      Node copied = node;
+      copied.loop = std::make_shared<GraphLoop>(
+          GraphLoop{for_evaluation(node.loop->condition), for_evaluation(node.loop->body), node.loop->times});
+      builder.copy(graph, copied, node.operands);
+      continue;
+    }
     if (node.kind != NodeKind::kComposite || !node.composite->training_only) {
       builder.copy(graph, node, node.operands);
       continue;

@@ -19,6 +19,8 @@ std::string_view kind_name(const Node& node) {
       return node.op->signature.name;
     case NodeKind::kComposite:
       return node.composite->signature.name;
+    case NodeKind::kLoop:
+      return "loop";
   }
   return "";
 }
@@ -60,6 +62,31 @@ std::optional<double> Graph::constant_value(TensorId id) const {
   return node.attributes.get<double>("value");
 }
 
+std::string leaf_name(size_t operand) {
+  return fmt::format("operand {}", operand);
+}
+
+namespace {
+
+std::string indented(const std::string& text) {
+  std::string result;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin) + 1;
+    result += "  " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  return result;
+}
+
+std::string to_string(const LoopPart& part, std::string_view what) {
+  std::string results;
+  for (const TensorId id : part.results)
+    results += (results.empty() ? "" : ", ") + part.graph.tensor(id).name;
+  return fmt::format("  {}:\n{}    -> {}\n", what, indented(indented(mtfc::to_string(part.graph))), results);
+}
+
+}  // namespace
+
 std::string to_string(const Graph& graph) {
   std::string text;
   for (const Node& node : graph.nodes()) {
@@ -74,6 +101,12 @@ std::string to_string(const Graph& graph) {
       text += fmt::format(" {}={}", name, to_string(value));
     text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
                         node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
+    if (!node.loop) continue;
+    if (node.loop->is_counted())
+      text += fmt::format("  {} times\n", node.loop->times);
+    else
+      text += to_string(node.loop->condition, "while");
+    text += to_string(node.loop->body, "body");
   }
   return text;
 }
@@ -148,6 +181,19 @@ std::vector<TensorId> GraphBuilder::add_gradients(TensorId of, const std::vector
   std::vector<TensorType> types;
   for (const TensorId id : in) types.push_back(type(id));
   return append(std::move(node), types, names, "gradients");
+}
+
+std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
+                                             const std::vector<std::string>& names) {
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < loop->body.results.size(); ++i) {
+    types.push_back(loop->body.graph.type(loop->body.results[i]));
+    check_invariant(i < operands.size() && types[i] == type(operands[i]),
+                    "a loop gives a carried tensor back in another type");
+  }
+  Node node{
+      .kind = NodeKind::kLoop, .operands = std::move(operands), .origin = origin_, .loop = std::move(loop)};
+  return append(std::move(node), types, names, "loop");
 }
 
 TensorId GraphBuilder::op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes) {

@@ -1,10 +1,11 @@
 #pragma once
 // A graph of operations over global tensors: no devices. A value, append-only while a GraphBuilder builds it.
 //
-// Nodes are in order: operands come before their users. Leaves are inputs and variables; a variable's leaf is its
-// value at the start of the step. Passes read one graph and build another.
+// Nodes are in order: operands come before their users. Leaves are inputs and variables; a variable's leaf is
+// its value at the start of the step. Passes read one graph and build another.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,8 +33,8 @@ struct Tensor {
   std::string name;  // unique in the graph
   TensorType type;
   int node = 0;
-  int result = 0;             // which result of the node
-  bool from_model = false;    // named (or addressed by path) in the model file
+  int result = 0;           // which result of the node
+  bool from_model = false;  // named (or addressed by path) in the model file
 };
 
 enum class NodeKind {
@@ -42,7 +43,10 @@ enum class NodeKind {
   kOp,         // node.op is set
   kComposite,  // node.composite is set; gone after expand_composites
   kGradients,  // operands: a scalar, then tensors; results: its gradients; gone after expand_gradients
+  kLoop,       // node.loop is set
 };
+
+struct GraphLoop;
 
 struct Node {
   NodeKind kind = NodeKind::kOp;
@@ -52,6 +56,7 @@ struct Node {
   std::vector<TensorId> results = {};
   Attributes attributes = {};
   Origin origin = {};
+  std::shared_ptr<const GraphLoop> loop = nullptr;
 };
 
 class Graph {
@@ -75,6 +80,25 @@ class Graph {
   std::vector<Tensor> tensors_;
   std::map<std::string, TensorId, std::less<>> by_name_;
 };
+
+/// A graph of its own inside a loop. Its leaves are inputs called by leaf_name.
+struct LoopPart {
+  Graph graph;
+  std::vector<TensorId> results;
+};
+
+/// What a node repeats. Its operands are first the carried tensors, then those that are the same in every
+/// round; operand i is the leaf leaf_name(i) of both parts. Each round the results of `body` become the
+/// carried tensors of the next, of which the last are the results of the node.
+///
+///   [s, x] -> loop { condition: s < 10; body: s + sum(x) } -> [s']
+struct GraphLoop {
+  LoopPart condition;  // one bool scalar, asked for before each round; empty where `times` says how often
+  LoopPart body;
+  int64_t times = 0;
+  bool is_counted() const { return condition.results.empty(); }
+};
+std::string leaf_name(size_t operand);
 
 /// `name: f32[batch=4] = add(x, y)`, a line a node; for --dump-after.
 std::string to_string(const Graph& graph);
@@ -102,6 +126,9 @@ class GraphBuilder {
   /// A gradients node: operands are a scalar and tensors, results one gradient per tensor.
   std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
                                       const std::vector<std::string>& names = {});
+  /// A loop over `operands`, the carried ones first. Its body gives them back in their types.
+  std::vector<TensorId> add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
+                                 const std::vector<std::string>& names = {});
   /// The single result of the operation `kind`.
   TensorId op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes = {});
 
@@ -110,7 +137,9 @@ class GraphBuilder {
   /// Renames a tensor to a name of the model, which must be free or the tensor's own.
   void name(TensorId id, const std::string& name);
   /// Says whether a tensor is one that the model file names.
-  void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[static_cast<size_t>(id)].from_model = is; }
+  void mark_from_model(TensorId id, bool is = true) {
+    graph_.tensors_[static_cast<size_t>(id)].from_model = is;
+  }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() && { return std::move(graph_); }

@@ -10,6 +10,7 @@
 #include "core/passes/expand_composites.h"
 #include "core/passes/expand_gradients.h"
 #include "core/passes/fuse.h"
+#include "core/passes/inline_loops.h"
 #include "core/passes/order_contractions.h"
 #include "core/passes/partition.h"
 #include "core/passes/place_reductions.h"
@@ -70,17 +71,31 @@ class Pipeline {
     return result;
   }
 
-  EntryPoint run(EntryGraph entry) {
+  EntryPoint run(const EntryGraph& entry) {
     name_ = entry.name;
+    int64_t useful = 0;
+    PartitionedEntry scheduled = steps_of(entry, useful);
+    EntryPoint result = timed("assign_buffers", [&] {
+      return assign_buffers(std::move(scheduled), program_.variables, variables_bytes_, layout_.mesh);
+    });
+    result.useful_einsum_flops = useful;
+    dump("assign_buffers", result);
+    return result;
+  }
+
+ private:
+  // All passes but the last, which sees the whole of an entry point, with the steps of its loops. Adds to
+  // `useful` what an unpartitioned run would multiply.
+  PartitionedEntry steps_of(EntryGraph entry, int64_t& useful) {
     entry = pass("expand_composites", [&] { return expand_composites(entry); });
-    // From here on every node is an operation, a leaf or `gradients`.
+    // From here on every node is an operation, a leaf, a loop or `gradients`.
     entry = pass("expand_gradients", [&] { return expand_gradients(entry); });
     entry = pass("remove_dead", [&] { return remove_dead(entry); });
     entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
     entry = pass("order_contractions", [&] { return order_contractions(entry); });
     require_countable(entry);
     // The arithmetic is fixed: this is what an unpartitioned run would do.
-    const int64_t useful = einsum_flops(entry.graph);
+    useful += einsum_flops(entry.graph);
 
     entry = pass("apply_split_rules", [&] {
       return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_), layout_.mesh));
@@ -100,16 +115,29 @@ class Pipeline {
     // From here on some values live within one step, and have no place in memory.
     dump("fuse", partitioned.entry);
     partitioned = timed("schedule", [&] { return schedule(std::move(partitioned)); });
+    partitioned = inline_loops(std::move(partitioned), loops_of(entry, useful));
     dump("schedule", partitioned.entry);
-    EntryPoint result = timed("assign_buffers", [&] {
-      return assign_buffers(std::move(partitioned), program_.variables, variables_bytes_, layout_.mesh);
-    });
-    result.useful_einsum_flops = useful;
-    dump("assign_buffers", result);
-    return result;
+    return partitioned;
   }
 
- private:
+  std::vector<LoopSteps> loops_of(const EntryGraph& entry, int64_t& useful) {
+    std::vector<LoopSteps> loops;
+    for (const Node& node : entry.graph.nodes()) {
+      if (!node.loop) continue;
+      const auto part = [&](const LoopPart& part, int64_t times) {
+        EntryGraph inner{entry.name, part.graph, {}, {}};
+        for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
+        int64_t flops = 0;
+        PartitionedEntry steps = steps_of(std::move(inner), flops);
+        useful += flops * std::max<int64_t>(times, 1);
+        return steps;
+      };
+      loops.push_back(
+          {part(node.loop->condition, 1), part(node.loop->body, node.loop->times), node.loop->times});
+    }
+    return loops;
+  }
+
   template <typename Work>
   EntryGraph pass(const std::string& pass, Work work) {
     EntryGraph result = timed(pass, work);
@@ -145,8 +173,8 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
 
 const std::vector<std::string>& pass_names() {
   static const std::vector<std::string> kNames = {
-      "expand_composites", "expand_gradients", "remove_dead", "simplify",      "order_contractions",
-      "apply_split_rules", "partition",        "fuse",       "schedule",      "assign_buffers"};
+      "expand_composites", "expand_gradients", "remove_dead", "simplify", "order_contractions",
+      "apply_split_rules", "partition",        "fuse",        "schedule", "assign_buffers"};
   return kNames;
 }
 

@@ -30,8 +30,18 @@ std::string to_string(StepKind kind) {
       return "start";
     case StepKind::kWait:
       return "wait";
+    case StepKind::kLoop:
+      return "loop";
+    case StepKind::kLeave:
+      return "leave";
+    case StepKind::kRepeat:
+      return "repeat";
   }
   return "";
+}
+
+bool is_control(StepKind kind) {
+  return kind == StepKind::kLoop || kind == StepKind::kLeave || kind == StepKind::kRepeat;
 }
 
 std::string to_string(CollectiveKind kind) {
@@ -61,6 +71,17 @@ int64_t Program::arena_bytes() const {
   for (const ProgramVariable& variable : variables) bytes = std::max(bytes, variable.offset + variable.bytes);
   for (const EntryPoint& entry : entry_points) bytes = std::max(bytes, entry.arena_bytes);
   return bytes;
+}
+
+std::vector<int64_t> repetitions(const EntryPoint& entry) {
+  std::vector<int64_t> counts;
+  std::vector<int64_t> rounds = {1};
+  for (const Step& step : entry.steps) {
+    if (step.kind == StepKind::kLoop) rounds.push_back(rounds.back() * std::max<int64_t>(step.times, 1));
+    counts.push_back(rounds.back());
+    if (step.kind == StepKind::kRepeat) rounds.pop_back();
+  }
+  return counts;
 }
 
 ValueId root_of(const EntryPoint& entry, ValueId value) {

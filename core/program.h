@@ -53,9 +53,14 @@ enum class StepKind {
   kSlice,   // a local move: each device keeps its part of `input`
   kStart,   // start of a collective
   kWait,    // wait for the collective that step `started` started
+  kLoop,    // begins a loop of the steps up to its kRepeat, `partner`
+  kLeave,   // ends the loop of the kRepeat `partner` where its input, a bool, does not hold
+  kRepeat,  // ends a round of the kLoop `partner`
 };
 
 std::string to_string(StepKind kind);
+/// Whether such a step computes and moves nothing, but says which one is next.
+bool is_control(StepKind kind);
 
 enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
 std::string to_string(CollectiveKind kind);
@@ -78,8 +83,11 @@ struct Step {
   ReduceKind reduce = ReduceKind::kSum;
   // kWait
   int started = -1;
-  // kFused: kKernel steps in the order of execution. They read `inputs` and each other's results, of which `outputs`
-  // come out; the others have no buffer.
+  // kLoop, kLeave: the kRepeat at the end; kRepeat: its kLoop
+  int partner = -1;
+  int64_t times = 0;  // kLoop: rounds; 0: until a kLeave
+  // kFused: kKernel steps in the order of execution. They read `inputs` and each other's results, of which
+  // `outputs` come out; the others have no buffer.
   std::vector<Step> parts = {};
 };
 
@@ -121,6 +129,10 @@ struct Program {
   /// Bytes of the largest arena of all entry points.
   int64_t arena_bytes() const;
 };
+
+/// How often each step of `entry` runs: the product of the rounds of the loops around it. A loop that ends by
+/// a condition counts as one round.
+std::vector<int64_t> repetitions(const EntryPoint& entry);
 
 /// The value itself, or the one that it is an alias of.
 ValueId root_of(const EntryPoint& entry, ValueId value);

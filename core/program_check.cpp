@@ -111,6 +111,7 @@ class ProgramCheck {
     check_bindings(entry, entry.inputs, "inputs");
     check_bindings(entry, entry.outputs, "outputs");
     check_pairs(entry);
+    check_loops(entry);
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const std::string pointer = fmt::format("{}/steps/{}", at_, s);
       for (const auto& [name, value] : entry.steps[s].attributes.entries()) check_attribute(value, pointer);
@@ -245,6 +246,47 @@ class ProgramCheck {
     for (size_t s = 0; s < entry.steps.size(); ++s)
       if (entry.steps[s].kind == StepKind::kStart && waited.count(static_cast<int>(s)) == 0)
         fail(fmt::format("{}/steps/{}", at_, s), "the collective is never awaited");
+  }
+
+  // Loops lie within each other or apart, and a collective starts and ends in the same round.
+  void check_loops(const EntryPoint& entry) {
+    std::vector<int> open;
+    std::vector<int> around;  // per step: the innermost loop
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      const Step& step = entry.steps[s];
+      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
+      around.push_back(open.empty() ? -1 : open.back());
+      if (step.kind == StepKind::kWait && around[static_cast<size_t>(step.started)] != around[s])
+        fail(pointer, "the collective was started outside of the loop in which it is awaited");
+      if (!is_control(step.kind)) continue;
+      if (step.kind == StepKind::kLoop) {
+        open.push_back(static_cast<int>(s));
+        const bool ends =
+            step.partner > static_cast<int>(s) && step.partner < static_cast<int>(entry.steps.size());
+        if (!ends || entry.steps[static_cast<size_t>(step.partner)].kind != StepKind::kRepeat)
+          fail(pointer, fmt::format("step {} does not end the loop", step.partner));
+        continue;
+      }
+      if (open.empty()) fail(pointer, "there is no loop around this step");
+      const int end = entry.steps[static_cast<size_t>(open.back())].partner;
+      const bool is_end = step.kind == StepKind::kRepeat;
+      if (step.partner != (is_end ? open.back() : end) || is_end != (end == static_cast<int>(s)))
+        fail(pointer, fmt::format("step {} is not the other end of the loop", step.partner));
+      if (is_end) open.pop_back();
+    }
+    if (!open.empty()) fail(fmt::format("{}/steps/{}", at_, open.back()), "the loop does not end");
+    check_ends(entry);
+  }
+
+  // A loop without a condition would never end.
+  void check_ends(const EntryPoint& entry) {
+    std::set<int> left;
+    for (const Step& step : entry.steps)
+      if (step.kind == StepKind::kLeave) left.insert(step.partner);
+    for (size_t s = 0; s < entry.steps.size(); ++s)
+      if (entry.steps[s].kind == StepKind::kLoop &&
+          (entry.steps[s].times > 0) == (left.count(entry.steps[s].partner) > 0))
+        fail(fmt::format("{}/steps/{}", at_, s), "a loop has either 'times' or a condition");
   }
 
   const Program& program_;

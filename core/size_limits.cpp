@@ -38,6 +38,9 @@ void require_countable(const EntryGraph& entry) {
     if (bytes > kMost)
       throw UserError("the tensors up to " + last + " add up to more bytes than can be counted, 2^58", kHint,
                       node.origin.location);
+    if (node.kind == NodeKind::kLoop)
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
+        require_countable({entry.name, part->graph, {}, {}});
     if (node.kind == NodeKind::kOp)
       flops += static_cast<double>(node.op->flops({node.attributes, operands}, results));
     if (flops > kMost)

@@ -163,8 +163,8 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
                                                : "";
 }
 
-// Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and make its
-// outputs.
+// Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and
+// make its outputs.
 std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
   for (const Step& part : step.parts) {
@@ -253,6 +253,18 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
              : "";
 }
 
+std::string control_problem(const EntryPoint& entry, const Step& step) {
+  if (!step.outputs.empty()) return fmt::format("a {} has no results", to_string(step.kind));
+  if (step.times < 0 || (step.times > 0 && step.kind != StepKind::kLoop)) return "'times' is not to be here";
+  if (step.kind != StepKind::kLeave)
+    return step.inputs.empty() ? "" : fmt::format("a {} has no operands", to_string(step.kind));
+  if (step.inputs.size() != 1) return "a leave has one operand, its condition";
+  const Value& condition = entry.values[static_cast<size_t>(step.inputs[0])];
+  return condition.type == TensorType{DType::kBool, {}} && condition.sharding.partial.empty()
+             ? ""
+             : "the condition is no bool scalar";
+}
+
 }  // namespace
 
 std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
@@ -270,6 +282,10 @@ std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& 
       return collective_problem(entry, step, mesh);
     case StepKind::kWait:
       return "";
+    case StepKind::kLoop:
+    case StepKind::kLeave:
+    case StepKind::kRepeat:
+      return control_problem(entry, step);
   }
   return "";
 }

@@ -74,6 +74,8 @@ Json step_json(const Step& step, const Mesh& mesh) {
     json["reduce"] = to_string(step.reduce);
   }
   if (step.kind == StepKind::kWait) json["started"] = step.started;
+  if (is_control(step.kind)) json["partner"] = step.partner;
+  if (step.times > 0) json["times"] = step.times;
   for (const Step& part : step.parts) json["parts"].push_back(step_json(part, mesh));
   return json;
 }

@@ -287,11 +287,12 @@ class ProgramReader {
 
   Step step(const Cursor& at) const {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
-                   "collective", "axes", "reduce", "started", "parts"});
+                   "collective", "axes", "reduce", "started", "parts", "partner", "times"});
     Step found;
-    found.kind = word(at, "kind", "kind of step",
-                      names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice,
-                                         StepKind::kStart, StepKind::kWait));
+    found.kind =
+        word(at, "kind", "kind of step",
+             names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice, StepKind::kStart,
+                                StepKind::kWait, StepKind::kLoop, StepKind::kLeave, StepKind::kRepeat));
     found.name = text(at, "name");
     found.source = text(at, "source");
     found.phase =
@@ -304,6 +305,8 @@ class ProgramReader {
     if (found.kind == StepKind::kStart) read_collective(at, found);
     if (found.kind == StepKind::kFused) read_parts(at, found);
     if (found.kind == StepKind::kWait) found.started = index(at, "started");
+    if (is_control(found.kind)) found.partner = index(at, "partner");
+    if (at.find("times")) found.times = integer(at, "times");
     // A wait ends the collective that its start describes.
     if (found.kind == StepKind::kWait) found.collective = CollectiveKind::kAllReduce;
     return found;

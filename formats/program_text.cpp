@@ -51,6 +51,12 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
              (step.op ? " for " + std::string(step.op->signature.name) : "");
     case StepKind::kWait:
       return "wait " + to_string(entry.steps[static_cast<size_t>(step.started)].collective);
+    case StepKind::kLoop:
+      return step.times > 0 ? fmt::format("loop {} times", step.times) : "loop";
+    case StepKind::kLeave:
+      return "leave unless";
+    case StepKind::kRepeat:
+      return "repeat";
   }
   return "";
 }
@@ -68,7 +74,8 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
   const std::string result = result_text(entry, step, mesh);
   std::string line = result.empty() ? "" : result + " = ";
   line += kind_text(entry, step);
-  if (step.kind != StepKind::kWait) line += fmt::format("({})", names(entry, step.inputs));
+  if (step.kind != StepKind::kWait && step.kind != StepKind::kLoop && step.kind != StepKind::kRepeat)
+    line += fmt::format("({})", names(entry, step.inputs));
   for (const auto& [name, value] : step.attributes.entries())
     line += fmt::format(" {}={}", name, to_string(value));
   if (step.kind == StepKind::kStart) {
@@ -82,9 +89,10 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
 }
 
 // The parts of a fused step, a line each.
-std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
   std::string text;
-  for (const Step& part : step.parts) text += fmt::format("        {}\n", step_line(entry, part, {}, mesh));
+  for (const Step& part : step.parts)
+    text += fmt::format("        {:{}}{}\n", "", indent, step_line(entry, part, {}, mesh));
   return text;
 }
 
@@ -105,10 +113,15 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
                                  grouped(entry.arena_bytes));
   text += bindings_line("inputs ", entry, entry.inputs);
-  for (size_t i = 0; i < entry.steps.size(); ++i)
-    text += fmt::format("  {:>{}} {}\n", i, fmt::formatted_size("{}", entry.steps.size()),
-                        step_line(entry, entry.steps[i], counts[i], program.mesh())) +
-            part_lines(entry, entry.steps[i], program.mesh());
+  size_t indent = 0;  // two columns a loop
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kRepeat) indent -= 2;
+    text += fmt::format("  {:>{}} {:{}}{}\n", i, fmt::formatted_size("{}", entry.steps.size()), "", indent,
+                        step_line(entry, step, counts[i], program.mesh())) +
+            part_lines(entry, step, program.mesh(), indent);
+    if (step.kind == StepKind::kLoop) indent += 2;
+  }
   text += bindings_line("outputs", entry, entry.outputs);
   return text;
 }

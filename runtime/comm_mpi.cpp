@@ -241,10 +241,15 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
   auto collectives = std::make_unique<MpiCollectives>();
   const Idle idle = [all = collectives.get()] { all->progress(); };
   MpiBatches batches(arenas[0], processes_.oversubscribed());
-  std::vector<int> waits(entry.steps.size());  // by start
-  for (size_t i = 0; i < entry.steps.size(); ++i)
+  // By start: its wait, or before that a loop, which all_reduces within it must not join.
+  std::vector<int> waits(entry.steps.size());
+  int loop = static_cast<int>(entry.steps.size());
+  for (size_t i = entry.steps.size(); i-- > 0;) {
+    if (entry.steps[i].kind == StepKind::kLoop) loop = static_cast<int>(i);
     if (entry.steps[i].kind == StepKind::kWait)
       waits[static_cast<size_t>(entry.steps[i].started)] = static_cast<int>(i);
+    if (entry.steps[i].kind == StepKind::kStart) waits[i] = std::min(waits[i], loop);
+  }
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     if (entry.steps[i].kind != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);

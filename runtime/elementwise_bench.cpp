@@ -104,7 +104,9 @@ TensorId softmax(Draft& d, TensorId x) {
   return over_columns(d, "softmax", {x});
 }
 TensorId cross_entropy(Draft& d, TensorId x) {
-  return over_columns(d, "softmax_cross_entropy", {x, d.input("labels", {DType::kI32, {{"row", kRows}}})});
+  const TensorId labels = d.input("labels", {DType::kI32, {{"row", kRows}}});
+  d.output("labels", labels);  // keeps them from step to step
+  return over_columns(d, "softmax_cross_entropy", {x, labels});
 }
 
 void forward(Draft& d, Function f) {

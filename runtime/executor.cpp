@@ -18,6 +18,9 @@
 namespace mtfc {
 namespace {
 
+// Between the seeds of the rounds of loops: odd, and far from what people choose.
+constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
+
 // A kernel or a slice, prepared for one device.
 struct PreparedStep {
   Kernel kernel;
@@ -80,6 +83,9 @@ struct Executor::Loaded {
   const EntryPoint& entry;
   std::vector<std::vector<PreparedStep>> steps;  // by step, then by device; empty for collectives
   std::unique_ptr<Collectives> collectives;
+  std::vector<int64_t> runs;    // of each step in the last run
+  std::vector<int64_t> rounds;  // done, of the loops around the step that runs
+  int64_t round = 0;            // counts the rounds of all loops in a run, to tell random numbers apart
 };
 
 namespace {
@@ -137,11 +143,11 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
   check_invariant(position < loaded_.size(), "an entry point is not of the program that is executed");
   std::unique_ptr<Loaded>& slot = loaded_[position];
   if (slot) return *slot;
-  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr});
+  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr, {}, {}});
   slot->steps.resize(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    if (step.kind == StepKind::kStart || step.kind == StepKind::kWait) continue;
+    if (step.kind == StepKind::kStart || step.kind == StepKind::kWait || is_control(step.kind)) continue;
     for (size_t device = 0; device < devices(); ++device)
       slot->steps[i].push_back(prepare_step(entry, step, comm_.mesh(), comm_.devices()[device],
                                             arenas_[device], options_.fused_tile));
@@ -158,11 +164,23 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
   Loaded& prepared = loaded(entry);
   if (timeline_) timeline_->begin_run(entry, step);
   if (options_.check_finite) check_inputs(entry, step);
+  for (std::vector<PreparedStep>& devices : prepared.steps)
+    for (PreparedStep& ready : devices) ready.flops = 0;
+  prepared.runs.assign(entry.steps.size(), 0);
+  prepared.rounds.clear();
+  prepared.round = 0;
+  run_rounds(prepared, step);
+  if (timeline_) timeline_->end_run();
+}
+
+void Executor::run_rounds(Loaded& prepared, int64_t step) {
+  const EntryPoint& entry = prepared.entry;
   const bool watched = comm_.processes().size() > 1;
   Watchdog& watchdog = Watchdog::of_process();
   const auto position = static_cast<int>(&entry - program_.entry_points.data());
-  for (size_t i = 0; i < entry.steps.size(); ++i) {
+  for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
     if (watched) watchdog.pass({position, static_cast<int64_t>(i), step});
+    ++prepared.runs[i];
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
       continue;
@@ -172,8 +190,35 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
     if (observer_)
       observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  if (timeline_) timeline_->end_run();
   if (watched) watchdog.pass();
+}
+
+size_t Executor::next_step(Loaded& prepared, size_t index) {
+  const Step& step = prepared.entry.steps[index];
+  if (!is_control(step.kind)) return index + 1;
+  const auto partner = static_cast<size_t>(step.partner);
+  if (step.kind == StepKind::kLoop) {
+    prepared.rounds.push_back(0);
+    ++prepared.round;
+  } else if (step.kind == StepKind::kLeave) {
+    if (holds(prepared.entry, step.inputs[0])) return index + 1;
+    prepared.rounds.pop_back();
+    return partner + 1;
+  } else {
+    ++prepared.round;
+    const int64_t times = prepared.entry.steps[partner].times;
+    if (++prepared.rounds.back() != times) return partner + 1;
+    prepared.rounds.pop_back();
+  }
+  return index + 1;
+}
+
+// The same on all ranks, even where they have added up in another order.
+bool Executor::holds(const EntryPoint& entry, ValueId condition) {
+  bool any = false;
+  for (size_t device = 0; device < devices(); ++device)
+    any |= *reinterpret_cast<const bool*>(part(entry, condition, device).data);
+  return comm_.processes().maximum(any) > 0;
 }
 
 // Several devices of one process take turns at a kernel, and do the rest together.
@@ -211,6 +256,10 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
       case StepKind::kWait:
         prepared.collectives->wait(static_cast<size_t>(step.started));
         break;
+      case StepKind::kLoop:
+      case StepKind::kLeave:
+      case StepKind::kRepeat:
+        break;
     }
   } catch (const PartError& error) {
     throw RunError(located(prepared.entry, error.part, train_step, error.what()));
@@ -236,8 +285,10 @@ void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
 void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
   PreparedStep& ready = prepared.steps[index][device];
   try {
-    ready.flops = ready.kernel(
-        {ready.operands, ready.results, ready.workspace, options_.seed, train_step, options_.check_finite});
+    const uint64_t seed =
+        options_.seed + static_cast<uint64_t>(prepared.rounds.empty() ? 0 : prepared.round) * kSeedStride;
+    ready.flops += ready.kernel(
+        {ready.operands, ready.results, ready.workspace, seed, train_step, options_.check_finite});
     if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
   } catch (const PartError& error) {
     throw PartError(error.part, on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
@@ -303,22 +354,23 @@ std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
 std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
   const Loaded& prepared = loaded(entry);
   const size_t count = entry.steps.size();
-  std::vector<int64_t> most(3 * count), total(count);  // flops, elements, bytes
+  std::vector<int64_t> most(4 * count), total(count);  // flops, elements, bytes, runs
   for (size_t i = 0; i < count; ++i) {
     for (const PreparedStep& step : prepared.steps[i]) {
       most[i] = std::max(most[i], step.flops);
       total[i] += step.flops;
     }
+    most[3 * count + i] = i < prepared.runs.size() ? prepared.runs[i] : 0;
     if (entry.steps[i].kind != StepKind::kStart) continue;
     const StepCount moved = prepared.collectives->count(i);
-    most[count + i] = moved.elements;
-    most[2 * count + i] = moved.bytes_sent;
+    most[count + i] = moved.elements * most[3 * count + i];
+    most[2 * count + i] = moved.bytes_sent * most[3 * count + i];
   }
   comm_.processes().maximum(most);
   comm_.processes().sum(total);
   std::vector<StepCount> counts;
   for (size_t i = 0; i < count; ++i)
-    counts.push_back({most[i], total[i], most[count + i], most[2 * count + i]});
+    counts.push_back({most[i], total[i], most[count + i], most[2 * count + i], most[3 * count + i]});
   return counts;
 }
 

@@ -77,6 +77,9 @@ class Executor {
  private:
   struct Loaded;
   Loaded& loaded(const EntryPoint& entry);
+  void run_rounds(Loaded& loaded, int64_t step);
+  size_t next_step(Loaded& loaded, size_t step);
+  bool holds(const EntryPoint& entry, ValueId condition);
   void run_timed(Loaded& loaded, size_t step, int64_t train_step);
   void run_step(Loaded& loaded, size_t step, int64_t train_step);
   void run_kernels(Loaded& loaded, size_t step, int64_t train_step);

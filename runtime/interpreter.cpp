@@ -1,5 +1,7 @@
 #include "runtime/interpreter.h"
 
+#include <algorithm>
+
 #include "runtime/kernel.h"
 
 namespace mtfc {
@@ -37,6 +39,32 @@ void run(const Graph& graph, const Node& node, std::vector<HostTensor>& values,
   kernel({operands, results, workspace.data(), options.seed, options.step});
 }
 
+std::vector<HostTensor> results_of(const LoopPart& part, const std::vector<HostTensor>& operands,
+                                   const InterpreterOptions& options) {
+  std::map<TensorId, HostTensor> leaves;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (const TensorId leaf = part.graph.find(leaf_name(i)); leaf != kNoTensor)
+      leaves.emplace(leaf, operands[i]);
+  const std::vector<HostTensor> values = interpret(part.graph, leaves, options);
+  std::vector<HostTensor> results;
+  for (const TensorId id : part.results) results.push_back(values[static_cast<size_t>(id)]);
+  return results;
+}
+
+void repeat(const Node& node, std::vector<HostTensor>& values, const InterpreterOptions& options) {
+  const GraphLoop& loop = *node.loop;
+  std::vector<HostTensor> operands;
+  for (const TensorId id : node.operands) operands.push_back(values[static_cast<size_t>(id)]);
+  for (int64_t round = 0;
+       loop.is_counted() ? round < loop.times : *results_of(loop.condition, operands, options)[0].as<bool>();
+       ++round) {
+    std::vector<HostTensor> next = results_of(loop.body, operands, options);
+    std::move(next.begin(), next.end(), operands.begin());
+  }
+  for (size_t i = 0; i < node.results.size(); ++i)
+    values[static_cast<size_t>(node.results[i])] = std::move(operands[i]);
+}
+
 }  // namespace
 
 std::vector<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
@@ -50,6 +78,9 @@ std::vector<HostTensor> interpret(const Graph& graph, const std::map<TensorId, H
         break;
       case NodeKind::kOp:
         run(graph, node, values, options);
+        break;
+      case NodeKind::kLoop:
+        repeat(node, values, options);
         break;
       case NodeKind::kComposite:
       case NodeKind::kGradients:

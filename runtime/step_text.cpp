@@ -20,6 +20,10 @@ std::string operation_text(const Step& step) {
     case StepKind::kFused:
     case StepKind::kSlice:
       return "";
+    case StepKind::kLoop:
+    case StepKind::kLeave:
+    case StepKind::kRepeat:
+      return to_string(step.kind) + " ";
   }
   return "";
 }

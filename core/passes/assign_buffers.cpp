@@ -36,6 +36,7 @@ class BufferPlan {
     int written = -1;    // first step that writes it (the start of a collective), -1 for leaves
     int made = -1;       // step after which it is complete
     int last_read = -1;  // last step that reads it; the wait, for the operand of a collective
+    int writers = 0;     // steps that write it: more than one where a loop carries it
   };
 
   static size_t index(int id) { return static_cast<size_t>(id); }
@@ -58,10 +59,24 @@ class BufferPlan {
       for (const ValueId id : now.outputs) {
         Lifetime& life = life_[index(root(id))];
         life.made = s;
-        life.written = now.kind == StepKind::kWait ? now.started : s;
+        if (life.writers++ == 0) life.written = now.kind == StepKind::kWait ? now.started : s;
       }
     }
+    keep_through_loops();
     for (const Binding& output : entry_.outputs) life_[index(root(output.value))].last_read = last_step() + 1;
+  }
+
+  // What a loop has from outside it needs in every round. Inner loops begin after outer ones.
+  void keep_through_loops() {
+    for (int begin = last_step(); begin >= 0; --begin) {
+      if (step(begin).kind != StepKind::kLoop) continue;
+      const int end = step(begin).partner;
+      for (Lifetime& life : life_) {
+        const bool used =
+            (life.last_read > begin && life.last_read < end) || (life.made > begin && life.made < end);
+        if (used && life.written < begin) life.last_read = std::max(life.last_read, end);
+      }
+    }
   }
 
   // Lets new values be computed in their variables where nothing reads the old value later; copies the
@@ -89,7 +104,7 @@ class BufferPlan {
     if (value(made).type.dtype != value(variable).type.dtype) return false;
     const int last_read = life_[index(variable)].last_read;
     return last_read < life.written ||
-           (last_read == life.written && works_in_place(life.made, variable, made));
+           (last_read == life.written && life.writers == 1 && works_in_place(life.made, variable, made));
   }
 
   // Whether step `s` may write `out` over its operand stored in `in` (both roots): element by element, each

@@ -162,12 +162,24 @@ class Chooser {
   std::vector<Factor> factors_;
 };
 
+// A loop takes and gives tensors in their own shardings, so that rounds fit together.
+Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
+  Strategy strategy;
+  for (const TensorId id : node.operands) strategy.operands.push_back(targets[static_cast<size_t>(id)]);
+  for (const TensorId id : node.results) strategy.results.push_back(targets[static_cast<size_t>(id)]);
+  return strategy;
+}
+
 }  // namespace
 
 std::vector<Strategy> choose_strategies(const EntryGraph& entry, const std::vector<Sharding>& targets,
                                         const Mesh& mesh) {
   std::vector<Strategy> strategies;
   for (const Node& node : entry.graph.nodes()) {
+    if (node.kind == NodeKind::kLoop) {
+      strategies.push_back(as_targeted(node, targets));
+      continue;
+    }
     const bool planned = node.kind == NodeKind::kOp && node.op->family != Family::kRelabel;
     strategies.push_back(planned ? Chooser(entry.graph, node, targets, mesh).choose() : Strategy{});
   }

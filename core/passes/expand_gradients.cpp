@@ -1,5 +1,7 @@
 #include "core/passes/expand_gradients.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mtfc {
@@ -47,13 +49,20 @@ class Differentiation {
 
   void differentiate(size_t n, const Origin& origin) {
     const Node node = builder_.graph().nodes()[n];  // a copy: the graph grows below
-    if (node.op->gradient == kNoGradient) return;
+    if (node.op && node.op->gradient == kNoGradient) return;
     set_origin(origin, node);
     std::vector<TensorId> result_gradients;
     for (const TensorId id : node.results) result_gradients.push_back(gradient(id));
     if (std::all_of(result_gradients.begin(), result_gradients.end(),
                     [](TensorId id) { return id == kNoTensor; }))
       return;
+    if (node.kind == NodeKind::kLoop)
+      throw UserError(
+          fmt::format(
+              "the loop that makes '{}' has no gradient: how often it repeats shows only when it runs",
+              builder_.graph().tensor(node.results[0]).name),
+          "a loop with 'times' in place of 'cond' has one; stop_gradient keeps a gradient from reaching it",
+          node.origin.location);
     const std::vector<TensorId> gradients = node.op->gradient(builder_, node, result_gradients);
     for (size_t i = 0; i < node.operands.size(); ++i)
       if (gradients[i] != kNoTensor && depends_[index(node.operands[i])])

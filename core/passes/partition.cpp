@@ -30,7 +30,9 @@ class Partitioner {
   PartitionedEntry run() {
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       const Node& node = graph_.nodes()[n];
-      if (node.kind == NodeKind::kOp && node.op->family == Family::kRelabel)
+      if (node.kind == NodeKind::kLoop)
+        repeat(n);
+      else if (node.kind == NodeKind::kOp && node.op->family == Family::kRelabel)
         relabel(n);
       else if (node.kind == NodeKind::kOp)
         compute(n);
@@ -110,6 +112,19 @@ class Partitioner {
       result_.entry.steps.push_back(std::move(step));
     else
       emit_collective(std::move(step), CollectiveKind::kExchange, moving);
+  }
+
+  // One step that stands for a loop; what it repeats comes later (inline_loops).
+  void repeat(size_t n) {
+    const Node& node = graph_.nodes()[n];
+    Step step = new_step(node);
+    step.kind = StepKind::kLoop;
+    step.partner = loops_++;
+    for (size_t i = 0; i < node.operands.size(); ++i)
+      step.inputs.push_back(obtain(node.operands[i], strategies_[n].operands[i], node));
+    for (size_t i = 0; i < node.results.size(); ++i)
+      step.outputs.push_back(add_value(node.results[i], strategies_[n].results[i]));
+    result_.entry.steps.push_back(std::move(step));
   }
 
   // The axes that split the moved dimension of the operands of a node that moves pieces: along these, a
@@ -334,6 +349,7 @@ class Partitioner {
   const std::vector<ProgramVariable>& variables_;
   const Mesh& mesh_;
   std::vector<std::vector<ValueId>> forms_;  // per tensor
+  int loops_ = 0;
   PartitionedEntry result_;
 };
 

@@ -15,10 +15,11 @@ struct PartitionedEntry {
   std::vector<std::pair<ValueId, ValueId>> assignments;  // (variable's value, its new value)
 };
 
-/// Turns a graph into steps on local values: every node becomes a kernel on operands in the shardings its strategy
-/// asks for, with the reshards that this takes, each made once and shared. Relabelling nodes compute nothing: they
-/// become aliases, or exchanges where the new dimensions are split in another way.
-/// Afterwards each tensor that is an output or assigned is whole, in its own sharding.
+/// Turns a graph into steps on local values: every node becomes a kernel on operands in the shardings its
+/// strategy asks for, with the reshards that this takes, each made once and shared. Relabelling nodes compute
+/// nothing: they become aliases, or exchanges where the new dimensions are split in another way. A loop
+/// becomes one step, whose `partner` counts the loops of the graph. Afterwards each tensor that is an output
+/// or assigned is whole, in its own sharding.
 PartitionedEntry partition(const EntryGraph& entry, const std::vector<Sharding>& targets,
                            const std::vector<Strategy>& strategies,
                            const std::vector<std::vector<Carry>>& carries,

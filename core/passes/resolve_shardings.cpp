@@ -21,6 +21,8 @@ std::string kind_of(const Node& node) {
       return fmt::format("made by {}", node.op->signature.name);
     case NodeKind::kComposite:
       return fmt::format("made by {}", node.composite->signature.name);
+    case NodeKind::kLoop:
+      return "made by a loop";
   }
   return "";
 }
@@ -51,6 +53,15 @@ void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, 
     }
 }
 
+void check_graph(const Layout& layout, const Graph& graph, Conflicts& conflicts) {
+  for (const Tensor& tensor : graph.tensors())
+    check_tensor(layout, tensor, graph.node(tensor.node), conflicts);
+  for (const Node& node : graph.nodes())
+    if (node.loop)
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
+        check_graph(layout, part->graph, conflicts);
+}
+
 Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std::string>& dims,
                          const Conflict& conflict) {
   const std::string more = conflict.tensors == 1 ? ""
@@ -70,8 +81,7 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven) {
   check_rules(layout, model.dims);
   std::vector<Diagnostic> diagnostics;
   Conflicts conflicts;
-  for (const Tensor& tensor : model.graph.tensors())
-    check_tensor(layout, tensor, model.graph.nodes()[static_cast<size_t>(tensor.node)], conflicts);
+  check_graph(layout, model.graph, conflicts);
   for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
   for (const Rule& rule : layout.rules) {
     const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
