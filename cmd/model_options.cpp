@@ -52,6 +52,7 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
       if (layouts.count(*one.layout) == 0) layouts[*one.layout] = read_text(*one.layout, "layout");
       sources.layout_text = layouts[*one.layout];
     }
+    if (!all.empty()) sources.includes = all.front().includes;
     all.push_back(std::move(sources));
   }
   const std::string model = read_text(options.model, "model");
@@ -66,7 +67,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
   if (is_program(sources.model_text))
     throw UserError(fmt::format("{} is a compiled program, not a model", file),
                     "run and cost-report take programs");
-  return read_model(sources.model_text, file, options.sets, warnings);
+  return read_model(sources.model_text, file, options.sets, warnings,
+                    [&](const IncludeName& name) { return sources.includes->read(name); });
 }
 
 Layout read_layout(const Sources& sources) {

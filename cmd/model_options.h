@@ -1,12 +1,14 @@
 #pragma once
 // The options that name a model and a layout, shared by all subcommands, and what they lead to.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cmd/included_files.h"
 #include "core/layout.h"
 #include "core/model.h"
 #include "core/pipeline.h"
@@ -40,6 +42,8 @@ struct Sources {
   std::string model_text;
   LayoutFlags flags;
   std::string layout_text;  // of the layout file, where flags.layout names one
+  // Filled as the model is read. Sources of one model share them.
+  std::shared_ptr<IncludedFiles> includes = std::make_shared<IncludedFiles>();
 };
 /// Throws UserError where a file can't be read.
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags);

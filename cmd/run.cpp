@@ -104,19 +104,22 @@ int run_here(const Program& program, const RunOptions& options) {
 // The strings that rank 0 read, as one, and back.
 std::string packed(const Sources& sources) {
   std::string bytes;
-  for (const std::string* part : {&sources.model_text, &sources.layout_text})
+  const std::string includes = sources.includes->packed();
+  for (const std::string* part : {&sources.model_text, &sources.layout_text, &includes})
     bytes += std::to_string(part->size()) + ":" + *part;
   return bytes;
 }
 
 void unpack(const std::string& bytes, Sources& sources) {
   size_t at = 0;
-  for (std::string* part : {&sources.model_text, &sources.layout_text}) {
+  std::string includes;
+  for (std::string* part : {&sources.model_text, &sources.layout_text, &includes}) {
     const size_t colon = bytes.find(':', at);
     const size_t size = std::stoull(bytes.substr(at, colon - at));
     *part = bytes.substr(colon + 1, size);
     at = colon + 1 + size;
   }
+  sources.includes->unpack(includes);
 }
 
 // Runs `work` on this rank and agrees with the others on how it went: the gravest exit code of any. Where

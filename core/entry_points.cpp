@@ -41,6 +41,7 @@ TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
 // Copies the model's graph into a builder; tensor ids stay the same.
 void copy_graph(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
+  for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
 }
 
 void copy_for_evaluation(GraphBuilder& builder, const Graph& graph);
@@ -72,6 +73,7 @@ void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
         builder.add(op_named("identity"), {node.operands[0]}, {}, {result.name});
     builder.mark_from_model(copied[0], result.from_model);
   }
+  for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
 }
 
 void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {

@@ -214,6 +214,12 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
   return results;
 }
 
+void GraphBuilder::alias(TensorId id, const std::string& name) {
+  check_invariant(is_free(name), "a tensor is given an alias that another one has as its name");
+  graph_.by_name_.emplace(name, id);
+  graph_.aliases_.emplace_back(name, id);
+}
+
 void GraphBuilder::name(TensorId id, const std::string& name) {
   Tensor& tensor = graph_.tensors_[static_cast<size_t>(id)];
   tensor.from_model = true;

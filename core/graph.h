@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/attributes.h"
@@ -67,18 +68,21 @@ class Graph {
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
   const TensorType& type(TensorId id) const { return tensor(id).type; }
   const Node& producer(TensorId id) const { return node(tensor(id).node); }
-  /// The tensor `name`, or kNoTensor.
+  /// The tensor of this name or alias, or kNoTensor.
   TensorId find(std::string_view name) const;
   std::vector<TensorType> operand_types(const Node& node) const;
   std::vector<TensorType> result_types(const Node& node) const;
   /// The number a tensor always is, where its node is a `constant`.
   std::optional<double> constant_value(TensorId id) const;
+  /// Further names of tensors: what the result of a block is called where the block is used.
+  const std::vector<std::pair<std::string, TensorId>>& aliases() const { return aliases_; }
 
  private:
   friend class GraphBuilder;
   std::vector<Node> nodes_;
   std::vector<Tensor> tensors_;
   std::map<std::string, TensorId, std::less<>> by_name_;
+  std::vector<std::pair<std::string, TensorId>> aliases_;
 };
 
 /// A graph of its own inside a loop. Its leaves are inputs called by leaf_name.
@@ -136,6 +140,8 @@ class GraphBuilder {
   std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
   /// Renames a tensor to a name of the model, which must be free or the tensor's own.
   void name(TensorId id, const std::string& name);
+  /// Gives a tensor one more name, which must be free.
+  void alias(TensorId id, const std::string& name);
   /// Says whether a tensor is one that the model file names.
   void mark_from_model(TensorId id, bool is = true) {
     graph_.tensors_[static_cast<size_t>(id)].from_model = is;

@@ -160,9 +160,11 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
   std::vector<Diagnostic> diagnostics;
   for (const std::string& name : options.keep) {
     std::vector<std::string> known;
-    for (const EntryGraph& entry : entries)
+    for (const EntryGraph& entry : entries) {
       for (const Tensor& tensor : entry.graph.tensors())
         if (tensor.from_model) known.push_back(tensor.name);
+      for (const auto& alias : entry.graph.aliases()) known.push_back(alias.first);
+    }
     if (std::find(known.begin(), known.end(), name) == known.end())
       diagnostics.push_back({{}, "the model has no tensor '" + name + "'", did_you_mean(name, known)});
   }

@@ -18,7 +18,10 @@ std::optional<AttributeValue> read_renaming(const Cursor& at, const ModelScope& 
   const size_t before = at.sink().error_count();
   std::vector<Renaming> map;
   for (const NamedCursor& member : at.members("an object {old: new}"))
-    if (const std::optional<Dim> to = read_dim(member.value, scope)) map.push_back({member.key, *to});
+    if (const std::optional<Dim> to = read_dim(member.value, scope)) {
+      const Dim* from = scope.dim(member.key);
+      map.push_back({from ? from->name : member.key, *to});
+    }
   if (at.sink().error_count() > before) return std::nullopt;
   return map;
 }

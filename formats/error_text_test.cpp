@@ -1,6 +1,6 @@
 // Every folder of testdata/errors/ is a mistake and the complete text it is answered with: a model.json (with
 // --set arguments in sets.txt, one a line), or a layout.json and flags in mesh.txt and layout.txt, or both,
-// and expected.txt. An empty uneven.txt stands for --no-uneven.
+// and expected.txt. An empty uneven.txt stands for --no-uneven. Files that a model includes stand beside it.
 
 #include <doctest/doctest.h>
 
@@ -54,7 +54,10 @@ std::string answer(const fs::path& folder) {
       std::vector<std::string> sets;
       std::istringstream lines(contents(folder / "sets.txt").value_or(""));
       for (std::string line; std::getline(lines, line);) sets.push_back(line);
-      model = read_model(*text, "model.json", sets, warnings);
+      model = read_model(*text, "model.json", sets, warnings, [&](const IncludeName& name) {
+        if (const auto included = contents(folder / name.file)) return IncludeText{included};
+        return IncludeText{{}, "cannot read the include '" + name.file + "': No such file or directory"};
+      });
     }
     const std::optional<Layout> layout = layout_in(folder);
     CompileOptions options;

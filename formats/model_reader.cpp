@@ -10,30 +10,15 @@
 #include "core/suggest.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
-#include "formats/init_reader.h"
+#include "formats/include_reader.h"
 #include "formats/model_draft.h"
 #include "formats/operation_reader.h"
 #include "formats/train_reader.h"
 #include "formats/type_reader.h"
+#include "formats/variable_reader.h"
 
 namespace mtfc {
 namespace {
-
-constexpr int64_t kVersion = 1;
-
-// False, with an error, for a version whose keys may mean anything.
-bool check_version(const Cursor& root) {
-  const std::optional<Cursor> version = root.find("mtfc");
-  if (!version) {
-    root.error("'mtfc' is missing", fmt::format("a model states its format version: \"mtfc\": {}", kVersion));
-    return true;
-  }
-  const std::optional<int64_t> number = version->integer();
-  if (!number || *number == kVersion) return true;
-  version->error(fmt::format("format version {} is not known to this version of mtfc, which reads version {}",
-                             *number, kVersion));
-  return false;
-}
 
 // Someone has mixed up the two files of a command.
 bool is_layout(const Cursor& root) {
@@ -58,44 +43,11 @@ void read_input(const NamedCursor& input, ModelDraft& draft) {
   draft.model.inputs.push_back({input.key, *type, "", input.key_location});
 }
 
-// Only a float has a gradient: other variables are not trained unless that was asked for, which is an error.
-bool read_trainable(const Cursor& at, DType dtype) {
-  const std::optional<Cursor> trainable = at.find("trainable");
-  if (!trainable) return is_float(dtype);
-  const bool wanted = trainable->flag().value_or(false);
-  if (wanted && !is_float(dtype))
-    trainable->error(fmt::format("a variable of type {} can't be trained", to_string(dtype)));
-  return wanted;
-}
-
-void read_variable(const NamedCursor& variable, ModelDraft& draft) {
-  const Cursor& at = variable.value;
-  const std::optional<bool> chosen = is_chosen(at, draft);
-  if (chosen == false) return draft.symbols.note_removed(variable.key);
-  const bool is_new = draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
-  if (!at.check_keys({"dims", "dtype", "init", "trainable", "when", "doc"}, {"sharding"})) return;
-  const std::optional<TensorType> type = read_tensor_type(at, draft.scope);
-  if (!type) return;
-  VariableDecl decl;
-  decl.name = variable.key;
-  decl.type = *type;
-  decl.location = variable.key_location;
-  if (const auto init = at.find("init")) decl.init = read_init(*init, *type, draft.scope);
-  decl.trainable = read_trainable(at, type->dtype);
-  if (!is_new) return;
-  draft.builder.set_origin({variable.key, at.location(), Phase::kForward});
-  const TensorId tensor = draft.builder.add_variable(variable.key, *type);
-  draft.builder.mark_from_model(tensor);
-  draft.symbols.bind(variable.key, tensor);
-  draft.model.variables.push_back(std::move(decl));
-}
-
 void read_outputs(const Cursor& root, ModelDraft& draft) {
   Model& model = draft.model;
   const std::optional<Cursor> outputs = root.find("outputs");
   if (!outputs) {
-    if (model.train)
-      model.outputs = {{draft.builder.graph().tensor(model.train->loss).name, model.train->loss}};
+    if (model.train) model.outputs = {{root.find("train")->find("loss")->value().text, model.train->loss}};
     return;
   }
   for (const Cursor& item : outputs->items("a list of tensors")) {
@@ -180,6 +132,12 @@ void warn_unused(ModelDraft& draft) {
   }
 }
 
+void warn_unused_blocks(ModelDraft& draft) {
+  for (const auto& [name, block] : draft.blocks.all())
+    if (!block.used && !block.standard)
+      draft.sink.warning(block.location, fmt::format("the block '{}' is not used", name));
+}
+
 // A run would do nothing.
 void warn_idle(const Cursor& root, ModelDraft& draft) {
   const Model& model = draft.model;
@@ -241,14 +199,32 @@ void read_tensors(const Cursor& root, ModelDraft& draft) {
   check_training_names(draft);
   if (draft.sink.failed()) return;
   warn_unused(draft);
+  warn_unused_blocks(draft);
   warn_idle(root, draft);
   warn_untrained(draft);
+}
+
+std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& includes) {
+  std::vector<ScopePart> parts = {{root.find("params"), root.find("dims")}};
+  for (const IncludedFile& file : includes.files()) {
+    const Cursor included = includes.root_of(file);
+    parts.push_back({included.find("params"), included.find("dims")});
+  }
+  return parts;
+}
+
+bool has_names(const std::vector<ScopePart>& parts) {
+  const auto is_object = [](const std::optional<Cursor>& list) {
+    return !list || list->is(JsonKind::kObject);
+  };
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](const ScopePart& part) { return is_object(part.params) && is_object(part.dims); });
 }
 
 }  // namespace
 
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
-                 std::vector<Diagnostic>& warnings) {
+                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source) {
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
   const Cursor root(json, file, sink);
@@ -256,17 +232,22 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
     root.error("this is a layout, not a model", "give it with --layout");
     sink.finish(warnings);
   }
-  if (root.is(JsonKind::kObject) && !check_version(root)) sink.finish(warnings);
-  const bool is_object = root.check_keys(
-      {"mtfc", "name", "doc", "params", "dims", "inputs", "variables", "ops", "train", "outputs", "data"},
-      {"include", "blocks", "decode"});
+  if (root.is(JsonKind::kObject) && !check_version(root, true)) sink.finish(warnings);
+  const bool is_object = root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs",
+                                          "variables", "blocks", "ops", "train", "outputs", "data"},
+                                         {"decode"});
   if (!is_object) sink.finish(warnings);
-  const std::optional<Cursor> params = root.find("params"), dims = root.find("dims");
-  const ModelScope scope(params, dims, sets, sink);
+  IncludeReader includes(include_source, sink);
+  includes.read(root);
+  const std::vector<ScopePart> parts = scope_parts(root, includes);
+  const ModelScope scope(parts, sets, sink);
   // Without any names every further message would be noise.
-  if ((params && !params->is(JsonKind::kObject)) || (dims && !dims->is(JsonKind::kObject)))
-    sink.finish(warnings);
+  if (!has_names(parts) || includes.has_gaps()) sink.finish(warnings);
   ModelDraft draft(scope, sink);
+  if (const auto blocks = root.find("blocks")) draft.blocks.add(*blocks, false);
+  for (const IncludedFile& file : includes.files())
+    if (const auto blocks = includes.root_of(file).find("blocks"))
+      draft.blocks.add(*blocks, file.name.standard);
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();

@@ -1,7 +1,8 @@
 #pragma once
 // A model file into core/model.h: names resolved, sizes computed, types inferred, every mistake located.
 //
-//   text -> JSON with places -> params and dims -> inputs, variables -> operations -> train, outputs -> Model
+//   text -> JSON with places -> included files -> params and dims, blocks -> inputs, variables -> operations
+//        -> train, outputs -> Model
 
 #include <string>
 #include <string_view>
@@ -9,12 +10,14 @@
 
 #include "core/error.h"
 #include "core/model.h"
+#include "formats/include_reader.h"
 
 namespace mtfc {
 
 /// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and
-/// dims. Throws one UserError with all that is wrong; appends warnings to `warnings`.
+/// dims, `include_source` gives the files that the model includes. Throws one UserError with all that is
+/// wrong; appends warnings to `warnings`.
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
-                 std::vector<Diagnostic>& warnings);
+                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source = {});
 
 }  // namespace mtfc

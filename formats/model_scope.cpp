@@ -2,16 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/suggest.h"
 #include "formats/number_reader.h"
+#include "formats/symbol_table.h"
 
 namespace mtfc {
 
-ModelScope::ModelScope(const std::optional<Cursor>& params, const std::optional<Cursor>& dims,
-                       const std::vector<std::string>& sets, DiagnosticSink& sink)
+ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets,
+                       DiagnosticSink& sink)
     : sink_(sink) {
-  if (params) declare(*params, false);
-  if (dims) declare(*dims, true);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].params) declare(*parts[part].params, false, part);
+    if (parts[part].dims) declare(*parts[part].dims, true, part);
+  }
   for (const std::string& set : sets) apply(set);
   compute_all();
   for (const Definition& definition : definitions_)
@@ -20,14 +25,50 @@ ModelScope::ModelScope(const std::optional<Cursor>& params, const std::optional<
           {definition.name, definition.state == State::kDone ? std::get<int64_t>(definition.value) : 1});
 }
 
+ModelScope::ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink)
+    : sink_(sink), model_(&model) {
+  const auto define_number = [&](const std::string& name, bool is_dim, const Number& value) {
+    by_name_.emplace(name, definitions_.size());
+    Definition& definition = definitions_.emplace_back();
+    definition.name = name;
+    definition.is_dim = is_dim;
+    definition.value = value;
+    definition.state = State::kDone;
+  };
+  for (const auto& [formal, dim] : names.dims) {
+    define_number(formal, true, dim.size);
+    formals_.push_back(formal);
+    dims_.push_back(dim);
+  }
+  for (const auto& [name, value] : names.bound) define_number(name, false, value);
+  if (names.params) declare(*names.params, false, 1);
+  compute_all();
+}
+
+bool ModelScope::is_known(std::string_view name) const {
+  return by_name_.find(name) != by_name_.end() || (model_ && model_->is_known(name));
+}
+
 const Dim* ModelScope::dim(std::string_view name) const {
+  if (model_ && by_name_.find(name) == by_name_.end()) return model_->dim(name);
+  if (model_) {
+    const auto at = std::find(formals_.begin(), formals_.end(), name);
+    return at == formals_.end() ? nullptr : &dims_[static_cast<size_t>(at - formals_.begin())];
+  }
   const int at = position(dims_, name);
   return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
 }
 
+std::vector<std::string> ModelScope::dim_names() const {
+  std::vector<std::string> list = formals_;
+  for (const Dim& dim : model_ ? model_->dims_ : dims_) list.push_back(dim.name);
+  return list;
+}
+
 bool ModelScope::is_broken(std::string_view name) const {
   const auto at = by_name_.find(name);
-  return at != by_name_.end() && definitions_[at->second].state == State::kFailed;
+  if (at == by_name_.end()) return model_ && model_->is_broken(name);
+  return definitions_[at->second].state == State::kFailed;
 }
 
 std::map<std::string, double> ModelScope::params() const {
@@ -40,27 +81,42 @@ std::map<std::string, double> ModelScope::params() const {
 std::vector<std::string> ModelScope::names() const {
   std::vector<std::string> list;
   for (const Definition& definition : definitions_) list.push_back(definition.name);
+  if (model_) list.insert(list.end(), model_->lookup_.known.begin(), model_->lookup_.known.end());
   return list;
 }
 
-void ModelScope::declare(const Cursor& list, bool is_dim) {
+// Whether another definition of that name counts, or is in conflict with this one.
+bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part) {
+  const auto at = by_name_.find(member.key);
+  if (at == by_name_.end()) return false;
+  Definition& other = definitions_[at->second];
+  const bool is_own = other.part == 0 && part > 0;  // of the model, or given by the call of a block
+  if (other.is_dim != is_dim && !is_own) {
+    sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
+                fmt::format("params and dims share one name space; the other is in {}",
+                            line_text(other.location, member.key_location)));
+    other.state = State::kFailed;
+  } else if (!is_own && member.value.value().text != other.written) {
+    sink_.error(member.key_location,
+                fmt::format("'{}' is defined differently in {}:{}", member.key, other.location.file,
+                            other.location.line),
+                "define it in the model, which counts before what it includes");
+  }
+  return true;
+}
+
+void ModelScope::declare(const Cursor& list, bool is_dim, size_t part) {
   for (const NamedCursor& member :
        list.members(is_dim ? "an object {dimension: size}" : "an object {param: number}")) {
     if (!is_expression_name(member.key)) {
       sink_.error(member.key_location,
                   fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
                   "names are letters, digits and '_', and no word of the expressions");
-      define(member, is_dim).state = State::kFailed;
+      define(member, is_dim, part).state = State::kFailed;
       continue;
     }
-    if (const auto other = by_name_.find(member.key); other != by_name_.end()) {
-      sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
-                  fmt::format("params and dims share one name space; the other is in line {}",
-                              definitions_[other->second].location.line));
-      definitions_[other->second].state = State::kFailed;
-      continue;
-    }
-    Definition& definition = define(member, is_dim);
+    if (is_settled(member, is_dim, part)) continue;
+    Definition& definition = define(member, is_dim, part);
     if (member.value.is(JsonKind::kNumber)) {
       definition.value = number_of(member.value.value());
       definition.expression = Expression();
@@ -74,12 +130,14 @@ void ModelScope::declare(const Cursor& list, bool is_dim) {
   }
 }
 
-ModelScope::Definition& ModelScope::define(const NamedCursor& member, bool is_dim) {
+ModelScope::Definition& ModelScope::define(const NamedCursor& member, bool is_dim, size_t part) {
   by_name_.emplace(member.key, definitions_.size());
   Definition& definition = definitions_.emplace_back();
   definition.name = member.key;
   definition.is_dim = is_dim;
+  definition.part = part;
   definition.location = member.value.location();
+  definition.written = member.value.value().text;
   return definition;
 }
 
@@ -120,7 +178,7 @@ void ModelScope::compute_all() {
   lookup_.known = names();
   lookup_.find = [this](std::string_view name) -> std::optional<Number> {
     const auto at = by_name_.find(name);
-    if (at == by_name_.end()) return std::nullopt;
+    if (at == by_name_.end()) return model_ ? model_->lookup_.find(name) : std::nullopt;
     if (definitions_[at->second].state == State::kFailed) throw ExpressionError{"", "", 0};
     return definitions_[at->second].value;
   };
@@ -147,6 +205,7 @@ void ModelScope::compute(size_t first) {
     }
     const Expression::NameUse& use = uses[open.back().second++];
     const auto at = by_name_.find(use.name);
+    if (at == by_name_.end() && is_known(use.name)) continue;
     if (at == by_name_.end()) {
       fail(definition, fmt::format("unknown param or dimension '{}'", use.name),
            did_you_mean(use.name, lookup_.known), use.offset);

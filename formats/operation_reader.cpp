@@ -7,6 +7,7 @@
 #include "core/op_registry.h"
 #include "core/suggest.h"
 #include "formats/attribute_reader.h"
+#include "formats/block_reader.h"
 #include "formats/literal.h"
 #include "formats/number_reader.h"
 #include "formats/operation_reference.h"
@@ -15,15 +16,19 @@
 namespace mtfc {
 namespace {
 
-const std::vector<std::string> kUnsupportedKinds = {"call", "repeat", "while"};
+const std::vector<std::string> kUnsupportedKinds = {"while"};
 
 bool is_unsupported(const std::string& kind) {
   return std::find(kUnsupportedKinds.begin(), kUnsupportedKinds.end(), kind) != kUnsupportedKinds.end();
 }
 
+bool is_call(const std::string& kind) {
+  return kind == "call" || kind == "repeat";
+}
+
 bool is_kind(const JsonValue& value) {
-  return value.kind == JsonKind::kString &&
-         (find_signature(value.text) || value.text == "assign" || value.text == "gradients");
+  return value.kind == JsonKind::kString && (find_signature(value.text) || value.text == "assign" ||
+                                             value.text == "gradients" || is_call(value.text));
 }
 
 // Keys of operations of the kind, or of any.
@@ -34,7 +39,8 @@ std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
   for (const std::string& name : kinds)
     for (const AttributeSpec& spec : find_signature(name)->attributes)
       if (!spec.by_compiler) keys.emplace_back(spec.name);
-  if (!kind || !find_signature(*kind)) keys.insert(keys.end(), {"of", "variable", "sharding"});
+  if (!kind || !find_signature(*kind))
+    keys.insert(keys.end(), {"of", "variable", "sharding", "block", "bind", "scope", "times"});
   return keys;
 }
 
@@ -60,7 +66,7 @@ Cursor blamed(const Cursor& at, const OpError& error) {
 std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft) {
   const std::optional<Cursor> when = at.find("when");
   if (!when) return true;
-  const std::optional<Number> value = read_number(*when, draft.scope.lookup());
+  const std::optional<Number> value = read_number(*when, draft.names().lookup());
   if (!value) return std::nullopt;
   return to_double(*value) != 0;
 }
@@ -118,7 +124,7 @@ void OperationReader::blame_keys(const Cursor& at, const std::optional<std::stri
     } else if (!at.find("out") && !names.empty()) {
       hint = "did you mean 'out'?";
       for (const std::string& name : names)
-        draft_.symbols.define_path(name, member.value.location(), kNoTensor);
+        draft_.symbols.define_path(draft_.symbols.full(name), member.value.location(), kNoTensor);
     }
     draft_.sink.error(member.key_location, fmt::format("unknown key '{}'", member.key), hint);
   }
@@ -137,7 +143,9 @@ void OperationReader::read_definition(const Cursor& at, const std::optional<std:
   }
   if (!complete || chosen == false) return;
   for (const std::string& name : *names) draft_.symbols.open(name);
-  const Results results = read_operation(at, *kind, names->front(), *names, 0);
+  std::vector<std::string> full;
+  for (const std::string& name : *names) full.push_back(draft_.symbols.full(name));
+  const Results results = read_operation(at, *kind, full.front(), full, 0);
   for (const std::string& name : *names) draft_.symbols.close(name);
   if (!results) return;
   if (results->size() != names->size())
@@ -151,6 +159,7 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
                                                          const std::string& path,
                                                          const std::vector<std::string>& names, int depth) {
   if (kind == "gradients") return read_gradients(at, path, names);
+  if (is_call(kind)) return read_call(at, kind, path, names, depth);
   const Signature* signature = find_signature(kind);
   if (!signature) {
     const Cursor op = *at.find("op");
@@ -160,10 +169,11 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
       op.error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
     return std::nullopt;
   }
-  const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.scope);
+  const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.names());
   std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
   if (!operands || !check_operand_count(at, kind, operands->size())) return std::nullopt;
-  if (!attributes || !settle_literals(*operands, literal_types(*signature, *operands))) return std::nullopt;
+  if (!attributes || !settle_literals(*operands, literal_types(signature->own_dtypes, *operands)))
+    return std::nullopt;
   return add_checked(at, kind, *operands, *attributes, path, names);
 }
 
@@ -205,11 +215,11 @@ std::optional<OperationReader::Operand> OperationReader::read_operand(const Curs
       return Operand{at, path, kNoTensor, at.value().number()};
     case JsonKind::kString: {
       const std::string& name = at.value().text;
-      const std::vector<std::string>& numbers = draft_.scope.lookup().known;
+      const std::vector<std::string>& numbers = draft_.names().lookup().known;
       if (!draft_.symbols.is_known(name) &&
           std::find(numbers.begin(), numbers.end(), name) != numbers.end()) {
         at.error(
-            fmt::format("'{}' is a {}, not a tensor", name, draft_.scope.dim(name) ? "dimension" : "param"),
+            fmt::format("'{}' is a {}, not a tensor", name, draft_.names().dim(name) ? "dimension" : "param"),
             fmt::format("write {{\"expr\": \"{}\"}} for its value", name));
         return std::nullopt;
       }
@@ -225,7 +235,7 @@ std::optional<OperationReader::Operand> OperationReader::read_operand(const Curs
   }
   if (const auto expression = at.find("expr")) {
     at.check_keys({"expr", "doc"});
-    const std::optional<double> value = read_real(*expression, draft_.scope.lookup());
+    const std::optional<double> value = read_real(*expression, draft_.names().lookup());
     if (!value) return std::nullopt;
     return Operand{at, path, kNoTensor, *value};
   }
@@ -268,10 +278,9 @@ TensorId OperationReader::tensor_named(const Cursor& at) {
 }
 
 std::vector<OperationReader::LiteralType> OperationReader::literal_types(
-    const Signature& signature, const std::vector<Operand>& operands) const {
+    std::span<const OwnDType> own_dtypes, const std::vector<Operand>& operands) const {
   std::vector<LiteralType> types(operands.size());
-  for (const OwnDType& own : signature.own_dtypes)
-    types[static_cast<size_t>(own.operand)] = {own.literal, true};
+  for (const OwnDType& own : own_dtypes) types[static_cast<size_t>(own.operand)] = {own.literal, true};
   std::optional<DType> shared;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (types[i].own || operands[i].tensor == kNoTensor || (shared && *shared != DType::kBool)) continue;
@@ -345,6 +354,26 @@ bool OperationReader::check_results(const Cursor& at, const std::string& kind,
   return false;
 }
 
+OperationReader::Results OperationReader::read_call(const Cursor& at, const std::string& kind,
+                                                    const std::string& path,
+                                                    const std::vector<std::string>& names, int depth) {
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc", "block", "bind", "scope"};
+  if (kind == "repeat") keys.emplace_back("times");
+  const size_t before = at.sink().error_count();
+  at.check_keys(keys, {"sharding"});
+  BlockReader reader(draft_);
+  const Block* block = reader.named(at);
+  std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
+  if (!block || !operands || at.sink().error_count() > before) return std::nullopt;
+  if (!settle_literals(*operands, literal_types({}, *operands))) return std::nullopt;
+  std::vector<TensorId> ids;
+  for (const Operand& operand : *operands) ids.push_back(operand.tensor);
+  const Results results = reader.read(at, *block, ids);
+  for (size_t i = 0; results && i < results->size() && i < names.size(); ++i)
+    if (draft_.builder.is_free(names[i])) draft_.builder.alias((*results)[i], names[i]);
+  return results;
+}
+
 OperationReader::Results OperationReader::read_gradients(const Cursor& at, const std::string& path,
                                                          const std::vector<std::string>& names) {
   const size_t before = at.sink().error_count();
@@ -384,8 +413,9 @@ const Symbol* OperationReader::assigned_variable(const Cursor& target, const std
     target.error(fmt::format("'{}' is no variable", name), did_you_mean(name, variables));
     return nullptr;
   }
+  const std::string full = draft_.symbols.full(name);
   for (const Assignment& other : draft_.model.assignments)
-    if (other.variable == name) {
+    if (other.variable == full) {
       target.error(fmt::format("'{}' is assigned twice", name),
                    fmt::format("the other assignment is in line {}", other.location.line));
       return nullptr;
@@ -401,7 +431,8 @@ void OperationReader::read_assign(const Cursor& at) {
   const std::optional<std::string> name = target ? target->string("the name of a variable") : std::nullopt;
   if (!name || !in) return;
   const Symbol* symbol = assigned_variable(*target, *name);
-  std::optional<std::vector<Operand>> operands = read_operands(at, *name + "/assign", 0);
+  const std::string full = draft_.symbols.full(*name);
+  std::optional<std::vector<Operand>> operands = read_operands(at, full + "/assign", 0);
   if (!operands || !symbol || symbol->tensor == kNoTensor) return;
   if (operands->size() != 1)
     return in->error(fmt::format("'assign' takes 1 operand, found {}", operands->size()));
@@ -412,7 +443,7 @@ void OperationReader::read_assign(const Cursor& at) {
   if (found != wanted)
     return operand.at.error(
         fmt::format("'{}' is {}, but the value is {}", *name, to_string(wanted), to_string(found)));
-  draft_.model.assignments.push_back({*name, operand.tensor, at.location()});
+  draft_.model.assignments.push_back({full, operand.tensor, at.location()});
 }
 
 }  // namespace mtfc

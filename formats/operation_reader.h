@@ -3,6 +3,7 @@
 // operation that fails leaves its names known but without tensors, so that its users stay silent.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class OperationReader {
   Results read_operation(const Cursor& at, const std::string& kind, const std::string& path,
                          const std::vector<std::string>& names, int depth);
   Results read_gradients(const Cursor& at, const std::string& path, const std::vector<std::string>& names);
+  Results read_call(const Cursor& at, const std::string& kind, const std::string& path,
+                    const std::vector<std::string>& names, int depth);
   Results add_checked(const Cursor& at, const std::string& kind, const std::vector<Operand>& operands,
                       Attributes attributes, const std::string& path, const std::vector<std::string>& names);
   std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
@@ -51,7 +54,7 @@ class OperationReader {
   std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);
   /// What a literal in place of each operand becomes: the operation's own dtype for it, or that of the first
   /// other tensor that is no bool; bool where all are; f32 where there is none.
-  std::vector<LiteralType> literal_types(const Signature& signature,
+  std::vector<LiteralType> literal_types(std::span<const OwnDType> own_dtypes,
                                          const std::vector<Operand>& operands) const;
   bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);
   const Symbol* assigned_variable(const Cursor& target, const std::string& name);

@@ -190,11 +190,22 @@ const std::vector<StatementKind>& statement_kinds() {
        "  variable  the name of the variable, required\n"
        "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
        R"({"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}})"},
+      {"call", "The operations and variables of a block, made anew under a scope of their own.",
+       "  block  the name of the block, required\n"
+       "  in     its inputs: an operand or a list of operands\n"
+       "  out    a name for each of its outputs, required\n"
+       "  bind   an object: dimensions for the block's own, numbers for its params\n"
+       "  scope  what its names stand behind, the block's name unless stated\n",
+       R"({"out": "y", "op": "call", "block": "ffn", "in": "x", "bind": {"hidden": "d_ff", "rate": 0.1}})"},
       {"gradients", "The gradients of a scalar with respect to tensors, one each.",
        "  of   a float scalar, required\n"
        "  in   a tensor or a list of tensors, required\n"
        "  out  a name for each gradient, required\n",
        R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
+      {"repeat", "Calls a block several times; its outputs feed its first inputs again.",
+       "  times  how often, required; with 0 the inputs pass through\n"
+       "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
+       R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
   };
   return kKinds;
 }

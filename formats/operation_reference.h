@@ -13,7 +13,7 @@ std::string operation_list(int width);
 /// One of them in full: operands, attributes, what its dimensions do when they are split, an example.
 std::string operation_page(const Signature& signature, int width);
 
-/// A kind of statement of `ops` that is no operation of the registry: `assign`, `gradients`.
+/// A kind of statement of `ops` that is no operation of the registry: `assign`, `call`, ….
 struct StatementKind {
   std::string name;
   std::string doc;   // a sentence

@@ -14,12 +14,6 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool is_tensor_name(std::string_view name) {
-  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '/';
-  });
-}
-
 const char* kind_name(SymbolKind kind) {
   switch (kind) {
     case SymbolKind::kInput:
@@ -34,16 +28,42 @@ const char* kind_name(SymbolKind kind) {
 
 }  // namespace
 
+bool is_tensor_name(std::string_view name) {
+  return !name.empty() && is_letter(name[0]) && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '/';
+  });
+}
+
+std::string line_text(const Location& place, const Location& here) {
+  if (place.file == here.file) return fmt::format("line {}", place.line);
+  return fmt::format("{}:{}", place.file, place.line);
+}
+
+void SymbolTable::enter(const std::string& scope, Formals formals) {
+  Frame& frame = frames_.emplace_back();
+  frame.prefix = scope + "/";
+  frame.formals = std::move(formals);
+}
+
+std::optional<Location> SymbolTable::claim_scope(const std::string& scope, const Location& location) {
+  const auto [at, is_new] = scopes_.emplace(scope, location);
+  if (is_new) return std::nullopt;
+  return at->second;
+}
+
 bool SymbolTable::define(const std::string& name, SymbolKind kind, const Location& location) {
   if (!is_tensor_name(name)) {
     sink_.error(location, fmt::format("'{}' can't name a tensor", name),
                 "names are letters, digits, '_', '-' and '/', and start with a letter or '_'");
     return false;
   }
-  const auto [at, is_new] = symbols_.emplace(name, Symbol{kind, location});
-  if (is_new) return true;
+  const Symbol* other = find(name);
+  if (!other) {
+    symbols_.emplace(full(name), Symbol{kind, location});
+    return true;
+  }
   sink_.error(location, fmt::format("'{}' is defined already", name),
-              fmt::format("by the {} in line {}", kind_name(at->second.kind), at->second.location.line));
+              fmt::format("by the {} in {}", kind_name(other->kind), line_text(other->location, location)));
   return false;
 }
 
@@ -52,44 +72,62 @@ void SymbolTable::define_path(const std::string& path, const Location& location,
 }
 
 void SymbolTable::bind(const std::string& name, TensorId tensor) {
-  symbols_.find(name)->second.tensor = tensor;
+  symbols_.find(full(name))->second.tensor = tensor;
 }
 
 const Symbol* SymbolTable::find(std::string_view name) const {
-  const auto at = symbols_.find(name);
+  const Formals& formals = frames_.back().formals;
+  if (const auto formal = formals.find(name); formal != formals.end()) return &formal->second;
+  const auto at = symbols_.find(full(name));
   return at == symbols_.end() ? nullptr : &at->second;
 }
 
+// As they are written in the file or the block that is being read.
+std::vector<std::string> SymbolTable::names() const {
+  const Frame& frame = frames_.back();
+  std::vector<std::string> list;
+  for (const auto& [name, symbol] : frame.formals) list.push_back(name);
+  for (auto at = symbols_.lower_bound(frame.prefix);
+       at != symbols_.end() && at->first.starts_with(frame.prefix); ++at)
+    list.push_back(at->first.substr(frame.prefix.size()));
+  return list;
+}
+
 const Symbol* SymbolTable::use(std::string_view name, const Location& location) {
-  if (const auto at = symbols_.find(name); at != symbols_.end()) {
-    if (at->second.open) {
+  if (auto* symbol = const_cast<Symbol*>(find(name))) {
+    if (symbol->open) {
       sink_.error(location, fmt::format("'{}' is used in its own definition", name),
                   "a variable can be assigned a new value; any other name is defined once");
       return nullptr;
     }
-    at->second.used = true;
-    return &at->second;
+    symbol->used = true;
+    return symbol;
   }
-  if (const auto later = announced_.find(name); later != announced_.end() && !removed_.contains(name)) {
+  const Frame& frame = frames_.back();
+  const bool is_removed = frame.removed.contains(name);
+  if (const auto later = frame.announced.find(name); later != frame.announced.end() && !is_removed) {
     sink_.error(location, fmt::format("'{}' is used before it is defined", name),
                 fmt::format("its definition is in line {}", later->second));
     return nullptr;
   }
-  if (removed_.contains(name)) {
+  if (is_removed) {
     sink_.error(location, fmt::format("'{}' is removed: its 'when' comes out 0", name));
     return nullptr;
   }
-  if (has_gaps_) {
+  if (frame.has_gaps) {
     has_missed_ = true;
     sink_.consequence();
     return nullptr;
   }
-  std::vector<std::string> known;
+  if (frames_.size() > 1 && symbols_.contains(name))
+    return sink_.error(location, fmt::format("unknown tensor '{}'", name),
+                       "a block sees its inputs and variables, not the tensors of the model"),
+           nullptr;
   // A file of unknown names is compared with all of its known ones; nobody reads more than the first
   // messages.
-  if (sink_.error_count() < 5 * DiagnosticSink::kMostShown)
-    for (const auto& [other, symbol] : symbols_) known.push_back(other);
-  sink_.error(location, fmt::format("unknown tensor '{}'", name), did_you_mean(name, known));
+  const bool compares = sink_.error_count() < 5 * DiagnosticSink::kMostShown;
+  sink_.error(location, fmt::format("unknown tensor '{}'", name),
+              did_you_mean(name, compares ? names() : std::vector<std::string>()));
   return nullptr;
 }
 

@@ -9,12 +9,6 @@ namespace {
 
 const std::vector<std::string> kDTypeNames = {"f32", "f64", "i32", "i64", "bool"};
 
-std::vector<std::string> names_of(const Dims& dims) {
-  std::vector<std::string> names;
-  for (const Dim& dim : dims) names.push_back(dim.name);
-  return names;
-}
-
 }  // namespace
 
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
@@ -26,7 +20,7 @@ std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
   }
   if (const Dim* dim = scope.dim(*name)) return *dim;
   if (at.sink().is_new("dimension " + *name))
-    at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, names_of(scope.dims())));
+    at.error(fmt::format("unknown dimension '{}'", *name), did_you_mean(*name, scope.dim_names()));
   else
     at.sink().consequence();
   return std::nullopt;
