@@ -111,6 +111,12 @@ std::vector<std::string> example_models() {
   return models;
 }
 
+IncludeText bundled_include(const IncludeName& name) {
+  const fs::path path = fs::path(MTFC_SOURCE_DIR) / "models" / name.file;
+  if (!name.standard || !fs::exists(path)) return {{}, "there is no such file"};
+  return {contents(path)};
+}
+
 std::vector<std::string> bundled_models() {
   return files_with("\"mtfc\"", true);
 }

@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "formats/include_reader.h"
+
 namespace mtfc {
 
 /// Those of models/ and testdata/, right and wrong.
 std::vector<std::string> bundled_models();
+/// What they include from models/std.
+IncludeText bundled_include(const IncludeName& name);
 /// Layout files of models/ and testdata/.
 std::vector<std::string> seed_layouts();
 
