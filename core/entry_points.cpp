@@ -1,20 +1,12 @@
 #include "core/entry_points.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/op_registry.h"
-#include "core/optimizer.h"
+#include "core/training.h"
 
 namespace mtfc {
 namespace {
-
-const OptimizerDef& optimizer_of(const Model& model) {
-  const OptimizerDef* optimizer = find_optimizer(model.train->optimizer);
-  check_invariant(optimizer != nullptr, "the reader let an unknown optimizer pass");
-  return *optimizer;
-}
 
 // A standard draw, scaled; or a constant; of the variable's dimensions.
 TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
@@ -94,44 +86,19 @@ void show_new_values(EntryGraph& entry) {
   }
 }
 
-// Gradients of the loss and one update per trainable variable.
-void add_training(GraphBuilder& b, const Model& model, std::vector<Assignment>& assignments) {
-  const TrainSpec& train = *model.train;
-  const OptimizerDef& optimizer = optimizer_of(model);
-  std::vector<const VariableDecl*> trained;
-  std::vector<TensorId> leaves;
-  std::vector<std::string> names;
-  for (const VariableDecl& variable : model.variables) {
-    if (!variable.trainable) continue;
-    trained.push_back(&variable);
-    leaves.push_back(b.graph().find(variable.name));
-    names.push_back(variable.name + "/grad");
-  }
-  b.set_origin({"", train.location, Phase::kBackward});
-  const std::vector<TensorId> gradients = b.add_gradients(train.loss, leaves, names);
-  for (const TensorId id : gradients) b.mark_from_model(id);
-  for (size_t i = 0; i < trained.size(); ++i) {
-    b.set_origin({trained[i]->name + "/" + std::string(optimizer.name), train.location, Phase::kUpdate});
-    std::vector<TensorId> state{leaves[i]};
-    for (const std::string_view slot : optimizer.slots)
-      state.push_back(b.add_variable(fmt::format("{}/{}", trained[i]->name, slot), trained[i]->type));
-    const std::vector<TensorId> updated = optimizer.update(b, train.numbers, state, gradients[i]);
-    for (size_t k = 0; k < state.size(); ++k)
-      assignments.push_back({b.graph().tensor(state[k]).name, updated[k], train.location});
-  }
-}
-
 }  // namespace
 
 std::vector<VariableDecl> all_variables(const Model& model) {
   std::vector<VariableDecl> variables = model.variables;
   if (!model.train) return variables;
+  bool trains = false;
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
-    for (const std::string_view slot : optimizer_of(model).slots)
-      variables.push_back(
-          {fmt::format("{}/{}", variable.name, slot), variable.type, Init{}, false, true, variable.location});
+    trains = true;
+    for (VariableDecl& state : state_of(*model.train, variable)) variables.push_back(std::move(state));
   }
+  if (trains)
+    for (VariableDecl& state : shared_state(*model.train)) variables.push_back(std::move(state));
   return variables;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/op_registry.h"
 
 namespace mtfc {
@@ -136,14 +138,27 @@ std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorTy
   return graph_.nodes_.back().results;
 }
 
+// The types of the node's results. Where floats are widened no operand is f32, so that a result which is can
+// only be what an attribute says, or what stands for one that is absent.
+std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) const {
+  const std::vector<TensorType> operands = graph_.operand_types(node);
+  const std::vector<TensorType> results = signature.infer({node.attributes, operands});
+  if (!widens_ || std::none_of(results.begin(), results.end(),
+                               [](const TensorType& type) { return type.dtype == DType::kF32; }))
+    return results;
+  for (const AttributeSpec& spec : signature.attributes)
+    if (spec.type == AttributeType::kDType) node.attributes.set(std::string(spec.name), DType::kF64);
+  return signature.infer({node.attributes, operands});
+}
+
 TensorId GraphBuilder::add_input(const std::string& name, const TensorType& type) {
   Node node{.kind = NodeKind::kInput, .origin = origin_};
-  return append(std::move(node), {type}, {name}, "input")[0];
+  return append(std::move(node), {{widened(type.dtype), type.dims}}, {name}, "input")[0];
 }
 
 TensorId GraphBuilder::add_variable(const std::string& name, const TensorType& type) {
   Node node{.kind = NodeKind::kVariable, .origin = origin_};
-  return append(std::move(node), {type}, {name}, "variable")[0];
+  return append(std::move(node), {{widened(type.dtype), type.dims}}, {name}, "variable")[0];
 }
 
 TensorId GraphBuilder::constant(double value, DType dtype) {
@@ -157,8 +172,7 @@ std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> o
             .operands = std::move(operands),
             .attributes = std::move(attributes),
             .origin = origin_};
-  const std::vector<TensorType> types = graph_.operand_types(node);
-  const std::vector<TensorType> results = op.signature.infer({node.attributes, types});
+  const std::vector<TensorType> results = inferred(op.signature, node);
   return append(std::move(node), results, names, op.signature.name);
 }
 
@@ -169,8 +183,7 @@ std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vect
             .operands = std::move(operands),
             .attributes = std::move(attributes),
             .origin = origin_};
-  const std::vector<TensorType> types = graph_.operand_types(node);
-  const std::vector<TensorType> results = composite.signature.infer({node.attributes, types});
+  const std::vector<TensorType> results = inferred(composite.signature, node);
   return append(std::move(node), results, names, composite.signature.name);
 }
 

@@ -117,6 +117,10 @@ class GraphBuilder {
   void set_origin(Origin origin) { origin_ = std::move(origin); }
   const Origin& origin() const { return origin_; }
 
+  /// From here on f64 stands wherever f32 is asked for.
+  void widen_floats() { widens_ = true; }
+  DType widened(DType dtype) const { return widens_ && dtype == DType::kF32 ? DType::kF64 : dtype; }
+
   TensorId add_input(const std::string& name, const TensorType& type);
   TensorId add_variable(const std::string& name, const TensorType& type);
   /// A scalar constant.
@@ -153,10 +157,12 @@ class GraphBuilder {
  private:
   std::vector<TensorId> append(Node node, const std::vector<TensorType>& types,
                                const std::vector<std::string>& names, std::string_view kind);
+  std::vector<TensorType> inferred(const Signature& signature, Node& node) const;
   std::string unique(const std::string& name);
 
   Graph graph_;
   Origin origin_;
+  bool widens_ = false;
   std::map<std::string, int> used_;  // how often a generated name was asked for
 };
 

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "core/graph.h"
+#include "core/learning_rate.h"
 #include "core/shape.h"
 
 namespace mtfc {
@@ -57,8 +59,13 @@ struct NamedTensor {
 struct TrainSpec {
   TensorId loss = kNoTensor;
   std::string optimizer;                  // a name of core/optimizers/
-  std::map<std::string, double> numbers;  // its settings: lr, momentum, …
-  Location location;
+  std::map<std::string, double> numbers;  // its settings: momentum, …; lr where there is no schedule
+  Location location = {};
+  std::optional<Schedule> schedule = {};
+  std::optional<double> clip_norm = {};            // of all gradients together
+  std::set<std::string> no_decay = {};             // variables that weight decay leaves alone
+  std::vector<std::string> shard_state_over = {};  // axes of the mesh
+  Location shard_location = {};                    // of that list
 };
 
 struct Model {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/optimizer.h"
 #include "core/suggest.h"
+#include "core/training.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
 #include "formats/include_reader.h"
@@ -34,8 +34,9 @@ void check_texts(const Cursor& root, const std::string& file, Model& model) {
 void read_input(const NamedCursor& input, ModelDraft& draft) {
   const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
   if (!input.value.check_keys({"dims", "dtype", "doc"}, {"sharding"})) return;
-  const std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
+  std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
+  type->dtype = draft.builder.widened(type->dtype);
   draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
   const TensorId tensor = draft.builder.add_input(input.key, *type);
   draft.builder.mark_from_model(tensor);
@@ -109,18 +110,24 @@ void check_assignments(ModelDraft& draft) {
 // Training makes tensors under names of its own, which layouts and `outputs` go by.
 void check_training_names(ModelDraft& draft) {
   if (!draft.model.train) return;
-  const OptimizerDef& optimizer = *find_optimizer(draft.model.train->optimizer);
+  const TrainSpec& train = *draft.model.train;
+  bool trains = false;
   for (const VariableDecl& decl : draft.model.variables) {
     if (!decl.trainable) continue;
+    trains = true;
     std::vector<std::pair<std::string, std::string>> made = {{decl.name + "/grad", "the gradient"}};
-    for (const std::string_view slot : optimizer.slots)
-      made.emplace_back(fmt::format("{}/{}", decl.name, slot), "a state of the optimizer");
+    for (const VariableDecl& state : state_of(train, decl))
+      made.emplace_back(state.name, "a state of the optimizer");
     for (const auto& [name, what] : made)
       if (const Symbol* symbol = draft.symbols.find(name))
         draft.sink.error(symbol->location,
                          fmt::format("'{}' names {} of the variable '{}'", name, what, decl.name),
                          "give it another name, or don't train the variable");
   }
+  for (const char* name : {kStepName, kRateName, kNormName})
+    if (const Symbol* symbol = draft.symbols.find(name); symbol && trains)
+      draft.sink.error(symbol->location, fmt::format("'{}' names a tensor of training itself", name),
+                       "give it another name");
 }
 
 void warn_unused(ModelDraft& draft) {
@@ -182,7 +189,7 @@ void warn_untrained(ModelDraft& draft) {
                        "training would change nothing");
 }
 
-void read_tensors(const Cursor& root, ModelDraft& draft) {
+void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraft& draft) {
   if (const auto inputs = root.find("inputs"))
     for (const NamedCursor& input : inputs->members("an object {name: input}")) read_input(input, draft);
   if (const auto variables = root.find("variables"))
@@ -191,7 +198,11 @@ void read_tensors(const Cursor& root, ModelDraft& draft) {
   const std::optional<Cursor> ops = root.find("ops");
   if (ops) OperationReader(draft).read(*ops);
   if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
-  if (const auto train = root.find("train")) draft.model.train = read_train(*train, draft);
+  if (const auto train = root.find("train"))
+    draft.model.train = read_train(*train, overrides.optimizer, draft);
+  else if (overrides.optimizer)
+    draft.sink.error({}, "--optimizer: the model does not train",
+                     "it needs \"train\" with a loss and an optimizer");
   read_outputs(root, draft);
   if (!ops && draft.symbols.has_missed()) root.require("ops");
   if (const auto data = root.find("data")) read_data(*data, draft);
@@ -224,7 +235,8 @@ bool has_names(const std::vector<ScopePart>& parts) {
 }  // namespace
 
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
-                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source) {
+                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source,
+                 const ModelOverrides& overrides) {
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
   const Cursor root(json, file, sink);
@@ -251,7 +263,8 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();
-  read_tensors(root, draft);
+  if (overrides.f64) draft.builder.widen_floats();
+  read_tensors(root, overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
   return std::move(draft.model);

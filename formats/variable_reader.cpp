@@ -28,8 +28,9 @@ void read_variable(const NamedCursor& variable, ModelDraft& draft) {
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   const bool is_new = draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
   if (!at.check_keys({"dims", "dtype", "init", "trainable", "when", "doc"}, {"sharding"})) return;
-  const std::optional<TensorType> type = read_tensor_type(at, draft.names());
+  std::optional<TensorType> type = read_tensor_type(at, draft.names());
   if (!type) return;
+  type->dtype = draft.builder.widened(type->dtype);
   VariableDecl decl;
   decl.name = draft.symbols.full(variable.key);
   decl.type = *type;

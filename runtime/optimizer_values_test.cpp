@@ -22,7 +22,10 @@ std::vector<double> updated(std::string_view optimizer, const std::map<std::stri
   }
   const TensorId slope = b.add_input("gradient", type);
   leaves[slope] = tensor_of(type, {gradient});
-  const std::vector<TensorId> results = find_optimizer(optimizer)->update(b, settings, ids, slope);
+  const OptimizerDef& def = *find_optimizer(optimizer);
+  const TensorId rate = b.constant(settings.at("lr"), DType::kF64);
+  const UpdateInputs inputs{settings, def.shared(b, settings, rate, kNoTensor), ids, slope};
+  const std::vector<TensorId> results = def.update(b, inputs);
   const std::vector<HostTensor> values = interpret(std::move(b).build(), leaves);
   std::vector<double> numbers;
   for (const TensorId id : results) numbers.push_back(numbers_of(values[static_cast<size_t>(id)])[0]);

@@ -106,7 +106,7 @@ Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
       throw OpError{"an assignment of another type", ""};
     model.assignments.push_back({b.graph().tensor(tensors.at(variable)[0]).name, id_of(value), {}});
   }
-  if (random_case.loss) model.train = TrainSpec{id_of(*random_case.loss), "sgd", {{"lr", 0.1}}, {}};
+  if (random_case.loss) model.train = TrainSpec{id_of(*random_case.loss), "sgd", {{"lr", 0.1}}};
   model.graph = std::move(b).build();
   return model;
 }

@@ -3,13 +3,18 @@
 namespace mtfc {
 namespace {
 
-std::vector<TensorId> update(GraphBuilder& b, const std::map<std::string, double>& settings,
-                             const std::vector<TensorId>& state, TensorId gradient) {
-  const DType dtype = b.type(gradient).dtype;
-  const TensorId rate = b.constant(settings.at("lr"), dtype);
-  const TensorId decay = b.constant(settings.at("momentum"), dtype);
-  const TensorId velocity = b.op("add", {b.op("mul", {state[1], decay}), gradient});
-  return {b.op("sub", {state[0], b.op("mul", {velocity, rate})}), velocity};
+std::vector<Slot> slots(const Settings&, const TensorType& variable) {
+  return {{"momentum", variable}};
+}
+
+std::vector<TensorId> shared(GraphBuilder&, const Settings&, TensorId rate, TensorId) {
+  return {rate};
+}
+
+std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
+  const TensorId decay = b.constant(in.settings.at("momentum"), b.type(in.gradient).dtype);
+  const TensorId velocity = b.op("add", {b.op("mul", {in.state[1], decay}), in.gradient});
+  return {b.op("sub", {in.state[0], b.op("mul", {velocity, in.shared[0]})}), velocity};
 }
 
 }  // namespace
@@ -19,7 +24,8 @@ extern const OptimizerDef k_momentum_optimizer = {
     .doc = "Gradient descent with momentum: v = momentum * v + gradient, then w - lr * v.",
     .settings = {{"lr", std::nullopt, "learning rate"},
                  {"momentum", 0.9, "how much of v stays from one step to the next"}},
-    .slots = {"momentum"},
+    .slots = slots,
+    .shared = shared,
     .update = update,
 };
 

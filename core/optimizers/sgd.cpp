@@ -3,10 +3,16 @@
 namespace mtfc {
 namespace {
 
-std::vector<TensorId> update(GraphBuilder& b, const std::map<std::string, double>& settings,
-                             const std::vector<TensorId>& state, TensorId gradient) {
-  const TensorId rate = b.constant(settings.at("lr"), b.type(gradient).dtype);
-  return {b.op("sub", {state[0], b.op("mul", {gradient, rate})})};
+std::vector<Slot> slots(const Settings&, const TensorType&) {
+  return {};
+}
+
+std::vector<TensorId> shared(GraphBuilder&, const Settings&, TensorId rate, TensorId) {
+  return {rate};
+}
+
+std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
+  return {b.op("sub", {in.state[0], b.op("mul", {in.gradient, in.shared[0]})})};
 }
 
 }  // namespace
@@ -15,7 +21,8 @@ extern const OptimizerDef k_sgd_optimizer = {
     .name = "sgd",
     .doc = "Stochastic gradient descent: w - lr * gradient.",
     .settings = {{"lr", std::nullopt, "learning rate"}},
-    .slots = {},
+    .slots = slots,
+    .shared = shared,
     .update = update,
 };
 
