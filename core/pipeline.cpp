@@ -28,7 +28,8 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& layout, int64_t& bytes) {
+std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& layout,
+                                              const StateSplit& split, int64_t& bytes) {
   std::vector<ProgramVariable> variables;
   bytes = 0;
   std::vector<VariableDecl> all = all_variables(model);
@@ -38,6 +39,8 @@ std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& 
     variable.sharding = sharding_by_rules(layout, variable.decl.type.dims);
     for (AxisList& axes : variable.sharding.dims)
       std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    if (variable.decl.optimizer_state)
+      split_state(split, variable.decl.type.dims, layout.mesh, variable.sharding);
     variable.bytes = elements(largest_dims(variable.decl.type.dims, variable.sharding, layout.mesh)) *
                      size_of(variable.decl.type.dtype);
     bytes += aligned(variable.bytes);
@@ -59,8 +62,13 @@ int64_t einsum_flops(const Graph& graph) {
 // Runs the passes over one entry point, timing each and dumping the one asked for.
 class Pipeline {
  public:
-  Pipeline(const Program& program, int64_t variables_bytes, const CompileOptions& options)
-      : program_(program), layout_(program.layout), variables_bytes_(variables_bytes), options_(options) {}
+  Pipeline(const Program& program, const StateSplit& split, int64_t variables_bytes,
+           const CompileOptions& options)
+      : program_(program),
+        layout_(program.layout),
+        split_(split),
+        variables_bytes_(variables_bytes),
+        options_(options) {}
 
   template <typename Work>
   auto timed(const std::string& pass, Work work) {
@@ -98,9 +106,9 @@ class Pipeline {
     useful += einsum_flops(entry.graph);
 
     entry = pass("apply_split_rules", [&] {
-      return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_), layout_.mesh));
+      return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_, split_), layout_.mesh));
     });
-    const std::vector<Sharding> shardings = resolve_shardings(entry, layout_);
+    const std::vector<Sharding> shardings = resolve_shardings(entry, layout_, split_);
     const std::vector<Strategy> strategies =
         timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });
     const std::vector<std::vector<Carry>> carries = timed(
@@ -151,6 +159,7 @@ class Pipeline {
 
   const Program& program_;
   const Layout& layout_;
+  const StateSplit& split_;
   int64_t variables_bytes_;
   const CompileOptions& options_;
   std::string name_;
@@ -182,6 +191,7 @@ const std::vector<std::string>& pass_names() {
 
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
   check_layout(model, layout, options.allow_uneven);
+  const StateSplit split = state_split(model, layout, options.allow_uneven);
   Program program;
   program.model = model.name;
   program.layout = layout;
@@ -189,7 +199,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   int64_t variables_bytes = 0;
-  program.variables = placed_variables(model, layout, variables_bytes);
+  program.variables = placed_variables(model, layout, split, variables_bytes);
 
   std::vector<VariableDecl> declared;
   for (const ProgramVariable& variable : program.variables) declared.push_back(variable.decl);
@@ -199,7 +209,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   entries.push_back(evaluate_entry(model, options.keep));
   check_kept(options, entries);
 
-  Pipeline pipeline(program, variables_bytes, options);
+  Pipeline pipeline(program, split, variables_bytes, options);
   for (EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(std::move(entry)));
   return program;
 }

@@ -128,11 +128,28 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
 
 namespace {
 
-std::string variable_line(const ProgramVariable& variable, const Mesh& mesh) {
+// What splits the state of an optimizer beyond the rules: `, hidden also over rows`.
+std::string split_beyond_rules(const ProgramVariable& variable, const Layout& layout) {
+  const Sharding by_rules = sharding_by_rules(layout, variable.decl.type.dims);
+  std::string text;
+  for (size_t i = 0; i < by_rules.dims.size(); ++i) {
+    AxisList more = variable.sharding.dims[i];
+    std::erase_if(more, [&](int axis) {
+      return std::find(by_rules.dims[i].begin(), by_rules.dims[i].end(), axis) != by_rules.dims[i].end();
+    });
+    if (!more.empty())
+      text += fmt::format(", {} also over {}", variable.decl.type.dims[i].name, layout.mesh.names(more));
+  }
+  return text;
+}
+
+std::string variable_line(const ProgramVariable& variable, const Layout& layout) {
+  const Mesh& mesh = layout.mesh;
   const Value local{variable.decl.name, variable.decl.type, variable.sharding, kNoBuffer};
-  return fmt::format("  {}: {} at {}, {} bytes{}\n", variable.decl.name, local_shape(local, mesh),
+  return fmt::format("  {}: {} at {}, {} bytes{}", variable.decl.name, local_shape(local, mesh),
                      variable.offset, grouped(variable.bytes),
-                     variable.decl.optimizer_state ? ", optimizer state" : "");
+                     variable.decl.optimizer_state ? ", optimizer state" : "") +
+         split_beyond_rules(variable, layout) + "\n";
 }
 
 }  // namespace
@@ -144,7 +161,7 @@ std::string program_text(const Program& program) {
   text += fmt::format("layout  {}\n", program.layout.rules.empty() ? "no rules" : to_string(program.layout));
   text += fmt::format("arena   {} bytes a device\n", grouped(program.arena_bytes()));
   if (!program.variables.empty()) text += "\nvariables\n";
-  for (const ProgramVariable& variable : program.variables) text += variable_line(variable, mesh);
+  for (const ProgramVariable& variable : program.variables) text += variable_line(variable, program.layout);
   for (const EntryPoint& entry : program.entry_points) text += entry_text(program, entry);
   return text;
 }

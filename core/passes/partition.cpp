@@ -318,7 +318,8 @@ class Partitioner {
   void assign_variables() {
     std::vector<ValueId> new_values;
     for (const Assignment& assignment : source_.assignments) {
-      const ValueId id = whole(assignment.value);
+      const ProgramVariable& variable = variables_[index(variable_index(assignment.variable))];
+      const ValueId id = obtain(assignment.value, variable.sharding, graph_.producer(assignment.value));
       const int held = result_.variable_of[index(root(id))];
       const bool own = held >= 0 && variables_[index(held)].decl.name == assignment.variable;
       new_values.push_back(held >= 0 && !own ? copied(assignment.value, id) : id);

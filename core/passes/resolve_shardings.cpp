@@ -96,13 +96,16 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven) {
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
-std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& layout) {
+std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& layout,
+                                        const StateSplit& split) {
   std::vector<Sharding> shardings;
   for (const Tensor& tensor : entry.graph.tensors()) {
     Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
     std::set<int> used;
     for (AxisList& axes : sharding.dims)
       std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+    if (is_split_state(split, entry.graph, tensor))
+      split_state(split, tensor.type.dims, layout.mesh, sharding);
     shardings.push_back(std::move(sharding));
   }
   return shardings;
