@@ -8,6 +8,8 @@
 #include <map>
 
 #include "cmd/files.h"
+#include "cmd/option_checks.h"
+#include "core/optimizer.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/program_reader.h"
@@ -24,6 +26,15 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool or_program) {
   app.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
+  std::vector<std::string> kinds;
+  for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
+  app.add_option("--optimizer", options.optimizer,
+                 "train with another optimizer: the model's lr, and that kind's own settings")
+      ->check(one_of(kinds))
+      ->type_name("KIND");
+  app.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
+      ->check(one_of({"f64"}))
+      ->type_name("f64");
   app.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");
   app.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
@@ -68,7 +79,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
     throw UserError(fmt::format("{} is a compiled program, not a model", file),
                     "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings,
-                    [&](const IncludeName& name) { return sources.includes->read(name); });
+                    [&](const IncludeName& name) { return sources.includes->read(name); },
+                    {options.optimizer, options.dtype.has_value()});
 }
 
 Layout read_layout(const Sources& sources) {
@@ -127,6 +139,8 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
   const char* given = sources.flags.mesh      ? "--mesh"
                       : sources.flags.layout  ? "--layout"
                       : !options.sets.empty() ? "--set"
+                      : options.optimizer     ? "--optimizer"
+                      : options.dtype         ? "--dtype"
                       : options.no_uneven     ? "--no-uneven"
                                               : nullptr;
   if (given)
