@@ -49,7 +49,7 @@ Model model_of(const Json& train, const Use& use, const ModelOverrides& override
   std::vector<Diagnostic> warnings;
   ModelOverrides both = overrides;
   both.f64 = use.f64;
-  Model read = read_model(model.dump(), "model.json", {}, warnings, both);
+  Model read = read_model(model.dump(), "model.json", {}, warnings, {}, both);
   CHECK(warnings.empty());
   return read;
 }

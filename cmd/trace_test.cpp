@@ -154,7 +154,8 @@ TEST_CASE("a report tells where the time of a step goes") {
   double sum = 0;
   for (const Json& kind : time["by_kind"]) sum += kind["seconds"].get<double>();
   CHECK(sum > 0);
-  CHECK(sum + time["input_seconds"].get<double>() <= time["seconds_per_step"].get<double>() * 1.01);
+  // The means over ranks of what rank 0 has the whole of, which may have waited less.
+  CHECK(sum + time["input_seconds"].get<double>() <= time["seconds_per_step"].get<double>() * 2);
   const Json& sums = time["by_kind"]["all_reduce"];
   CHECK(sums["steps"] == 4);
   CHECK(sums["start_seconds"].get<double>() + sums["wait_seconds"].get<double>() ==
