@@ -1,13 +1,12 @@
-#include <cmath>
-
 #include "runtime/elementwise.h"
+#include "runtime/exponential.h"
 
 namespace mtfc {
 
 extern const KernelDef k_silu_kernel = {
     .tile =
         [](const TileTypes& types) {
-          return unary_tile(types, Floats{}, [](auto x) { return x / (1 + std::exp(-x)); });
+          return unary_tile(types, Floats{}, [](auto x) { return x / (1 + exponential(-x)); });
         },
 };
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "runtime/elementwise.h"
+#include "runtime/exponential.h"
 
 namespace mtfc {
 
@@ -8,7 +9,7 @@ extern const KernelDef k_softplus_kernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{},
-                            [](auto x) { return (x < 0 ? 0 : x) + std::log1p(std::exp(-std::abs(x))); });
+                            [](auto x) { return (x < 0 ? 0 : x) + std::log1p(exponential(-std::abs(x))); });
         },
 };
 
