@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -141,6 +142,20 @@ TEST_CASE("every example of the registry is a model") {
     std::vector<Diagnostic> warnings;
     CHECK_NOTHROW(compile(read_model(text, "model.json", {}, warnings), read_layout({}), {}));
   }
+}
+
+TEST_CASE("models that compilation once failed on compile") {
+  int tried = 0;
+  for (const auto& file : std::filesystem::directory_iterator(MTFC_SOURCE_DIR "/testdata/compiles")) {
+    const std::string path = file.path().string();
+    CAPTURE(path);
+    std::vector<Diagnostic> warnings;
+    std::ifstream stream(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    CHECK_NOTHROW(compile(read_model(text, path, {}, warnings), read_layout({}), {}));
+    ++tried;
+  }
+  CHECK(tried >= 2);
 }
 
 TEST_CASE("mutants of models and layouts are accepted or refused with a message") {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "core/example.h"
 #include "core/indexing.h"
@@ -47,8 +48,11 @@ TensorId spread_to_chosen(GraphBuilder& b, const Node& node, TensorId gradient) 
   const Dim& dim = node.attributes.get<Dim>("dim");
   const TensorId table = node.operands[0], indices = node.operands[1];
   const Attributes order = {{"dims", b.dims(table)}};
-  const TensorId checked = b.op("checked_index", {indices}, {{"dim", dim}});
-  const TensorId numbers = b.op("range", {}, {{"dim", dim}, {"dtype", b.type(indices).dtype}});
+  TensorId checked = b.op("checked_index", {indices}, {{"dim", dim}});
+  // The dimension may have more elements than the indices can name.
+  const bool wide = dim.size > INT32_MAX;
+  if (wide) checked = b.op("cast", {checked}, {{"dtype", DType::kI64}});
+  const TensorId numbers = b.op("range", {}, {{"dim", dim}, {"dtype", b.type(checked).dtype}});
   const TensorId chosen = b.op("equal", {numbers, checked}, order);
   return b.op("where", {chosen, gradient, b.constant(0, b.type(table).dtype)}, order);
 }

@@ -174,9 +174,17 @@ class Fuser {
   // Steps that become one, or one that has its constants with it.
   bool is_fused(const Unit& joined) const {
     if (joined.size() > 1) return true;
-    const std::vector<ValueId>& inputs = step(joined[0]).inputs;
-    return fusible_[index(joined[0])] && !keep_all_ &&
-           std::any_of(inputs.begin(), inputs.end(), [&](ValueId id) { return is_constant(maker(id)); });
+    if (!fusible_[index(joined[0])] || keep_all_) return false;
+    Unit with_constants;
+    for (const ValueId id : step(joined[0]).inputs)
+      if (is_constant(maker(id)) && (with_constants.empty() || with_constants.back() != maker(id)))
+        with_constants.push_back(maker(id));
+    if (with_constants.empty()) return false;
+    with_constants.push_back(joined[0]);
+    return find_grid(
+               entry_, parts_of(with_constants), [&](ValueId id) { return id == step(joined[0]).outputs[0]; },
+               mesh_)
+        .has_value();
   }
 
   // Whether the constant made by step `s` is used outside of fused steps.
