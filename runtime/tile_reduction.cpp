@@ -5,6 +5,7 @@
 #include "runtime/dtypes.h"
 #include "runtime/reduction_kinds.h"
 #include "runtime/tile.h"
+#include "runtime/vector_targets.h"
 
 namespace mtfc {
 namespace {
@@ -30,6 +31,15 @@ struct Adding {
       reinterpret_cast<T*>(results)[i] = mtfc::finish<A, T>(reinterpret_cast<const A*>(sums)[i], divisor);
   }
 
+  // All lanes into the first, halves into halves: one after the other would take as long as hundreds of
+  // elements.
+  template <int64_t kHalf>
+  [[gnu::always_inline]] static inline void fold(A* lanes) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kHalf; ++lane) lanes[lane] = R::combine(lanes[lane], lanes[lane + kHalf]);
+    if constexpr (kHalf > 1) fold<kHalf / 2>(lanes);
+  }
+
   [[gnu::always_inline]] static inline A row(const T* x, int64_t count, A start) {
     int64_t i = 0;
     if (count >= 2 * kLanes) {
@@ -39,7 +49,8 @@ struct Adding {
 #pragma omp simd
         for (int64_t lane = 0; lane < kLanes; ++lane)
           lanes[lane] = R::combine(lanes[lane], R::take(x[i + lane]));
-      for (int64_t lane = 0; lane < kLanes; ++lane) start = R::combine(start, lanes[lane]);
+      fold<kLanes / 2>(lanes);
+      start = R::combine(start, lanes[0]);
     }
     for (; i < count; ++i) start = R::combine(start, R::take(x[i]));
     return start;
@@ -62,17 +73,15 @@ struct Adding {
   }
 
 #if defined(__x86_64__)
-#define MTFC_FOR_VECTORS(level, features)                                                             \
-  __attribute__((target(features))) static void rows_##level(const std::byte* elements, int64_t r,    \
-                                                             int64_t c, std::byte* sums) {            \
-    rows(elements, r, c, sums);                                                                       \
-  }                                                                                                   \
-  __attribute__((target(features))) static void columns_##level(const std::byte* elements, int64_t r, \
-                                                                int64_t c, std::byte* sums) {         \
-    columns(elements, r, c, sums);                                                                    \
+#define MTFC_FOR_VECTORS(level, features)                                                                  \
+  features static void rows_##level(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {    \
+    rows(elements, r, c, sums);                                                                            \
+  }                                                                                                        \
+  features static void columns_##level(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) { \
+    columns(elements, r, c, sums);                                                                         \
   }
-  MTFC_FOR_VECTORS(avx512, "avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")
-  MTFC_FOR_VECTORS(avx2, "avx2,fma")
+  MTFC_FOR_VECTORS(avx512, MTFC_AVX512)
+  MTFC_FOR_VECTORS(avx2, MTFC_AVX2)
 #undef MTFC_FOR_VECTORS
 #endif
   static void rows_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {

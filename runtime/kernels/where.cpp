@@ -11,11 +11,11 @@ template <typename T>
 using Bits =
     std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
 
-// By masks: from `condition ? a : b` the compiler makes a branch per element, which is guessed wrong every
-// other time where signs are random.
+// By masks, and the condition as a number: from `condition ? a : b` the compiler makes a branch per element,
+// which is guessed wrong every other time where signs are random.
 struct Choice {
   template <typename T>
-  T operator()(bool condition, T a, T b) const {
+  T operator()(uint8_t condition, T a, T b) const {
     const auto mask = static_cast<Bits<T>>(-static_cast<Bits<T>>(condition));
     return std::bit_cast<T>(
         static_cast<Bits<T>>((std::bit_cast<Bits<T>>(a) & mask) | (std::bit_cast<Bits<T>>(b) & ~mask)));
@@ -27,8 +27,9 @@ struct Choice {
 extern const KernelDef k_where_kernel = {
     .tile =
         [](const TileTypes& types) {
-          return dispatch(AllTypes{}, types.result,
-                          []<typename T>() -> TileFunction { return tile_function<Choice, bool, T, T>(); });
+          return dispatch(AllTypes{}, types.result, []<typename T>() -> TileFunction {
+            return tile_function<Choice, uint8_t, T, T>();
+          });
         },
 };
 
