@@ -215,7 +215,9 @@ struct ExpectedRun {
 
 WholeTensors variables_of(const Model& model, const WholeTensors& leaves) {
   WholeTensors variables;
-  for (const VariableDecl& variable : model.variables) variables[variable.name] = leaves.at(variable.name);
+  for (const VariableDecl& variable : all_variables(model))
+    variables[variable.name] =
+        variable.optimizer_state ? from_host(HostTensor(variable.type)) : leaves.at(variable.name);
   return variables;
 }
 
@@ -306,6 +308,7 @@ class Shrinker {
       candidate.loss.reset();
       less |= keep_if_failing(std::move(candidate));
     }
+    less |= drop_from(&RandomCase::shard_state_over);
     return drop_from(&RandomCase::outputs) || less;
   }
 

@@ -65,6 +65,15 @@ std::string data_of(const Item& item) {
   return is_float(item.type.dtype) ? "random:normal" : "random:int,lo=0,hi=2";
 }
 
+std::string train_text(const Model& model) {
+  std::vector<std::string> axes;
+  for (const std::string& axis : model.train->shard_state_over) axes.push_back(quoted(axis));
+  return fmt::format(
+      "  \"train\": {{\"loss\": \"{}\", \"shard_state_over\": {}, \"optimizer\": {{\"kind\": \"{}\", \"lr\": "
+      "0.1}}}},\n",
+      name_of(model, model.train->loss), joined(axes, "[", "]"), model.train->optimizer);
+}
+
 }  // namespace
 
 std::string model_file(const RandomCase& random_case) {
@@ -99,10 +108,7 @@ std::string model_file(const RandomCase& random_case) {
       "\"ops\": {},\n",
       random_case.seed, joined(dims, "{", "}"), joined(inputs, "{\n    ", "}", ",\n    "),
       joined(variables, "{\n    ", "}", ",\n    "), joined(operations, "[\n    ", "]", ",\n    "));
-  if (model.train)
-    text +=
-        fmt::format("  \"train\": {{\"loss\": \"{}\", \"optimizer\": {{\"kind\": \"sgd\", \"lr\": 0.1}}}},\n",
-                    name_of(model, model.train->loss));
+  if (model.train) text += train_text(model);
   return text + fmt::format("  \"outputs\": {},\n  \"data\": {}\n}}\n", joined(outputs, "[", "]"),
                             joined(data, "{", "}"));
 }

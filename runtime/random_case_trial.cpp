@@ -106,7 +106,11 @@ Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
       throw OpError{"an assignment of another type", ""};
     model.assignments.push_back({b.graph().tensor(tensors.at(variable)[0]).name, id_of(value), {}});
   }
-  if (random_case.loss) model.train = TrainSpec{id_of(*random_case.loss), "sgd", {{"lr", 0.1}}};
+  if (random_case.loss) {
+    model.train = TrainSpec{id_of(*random_case.loss), random_case.optimizer, {{"lr", 0.1}}};
+    if (random_case.optimizer == "momentum") model.train->numbers["momentum"] = 0.9;
+    model.train->shard_state_over = random_case.shard_state_over;
+  }
   model.graph = std::move(b).build();
   return model;
 }
@@ -118,7 +122,9 @@ std::string to_string(const RandomCase& random_case) {
   for (const NamedTensor& output : model.outputs) text += fmt::format("output {}\n", output.name);
   for (const Assignment& assignment : model.assignments)
     text += fmt::format("assign {} = {}\n", assignment.variable, model.graph.tensor(assignment.value).name);
-  if (model.train) text += fmt::format("train {}\n", model.graph.tensor(model.train->loss).name);
+  if (model.train)
+    text += fmt::format("train {} {}, state over [{}]\n", model.graph.tensor(model.train->loss).name,
+                        model.train->optimizer, fmt::join(model.train->shard_state_over, ", "));
   return fmt::format("{}mesh {} layout {} (seed {})\n", text, to_string(random_case.layout.mesh),
                      to_string(random_case.layout), random_case.seed);
 }

@@ -38,7 +38,9 @@ struct RandomCase {
   std::vector<Item> items;
   std::vector<TensorRef> outputs;
   std::vector<std::pair<size_t, TensorRef>> assignments;  // item of the variable, its new value
-  std::optional<TensorRef> loss;                          // of training with sgd
+  std::optional<TensorRef> loss;                          // of training
+  std::string optimizer = "sgd";
+  std::vector<std::string> shard_state_over;  // axes
   Layout layout;
 };
 

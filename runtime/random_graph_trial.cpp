@@ -21,6 +21,7 @@ class Generator : private PiecesDraft {
     for (size_t tries = 0; tries < 6 * operations && operations_ < operations; ++tries) try_step();
     deliver();
     draw_layout();
+    draw_training();
     return std::move(case_);
   }
 
@@ -535,6 +536,15 @@ class Generator : private PiecesDraft {
     if (case_.loss) return;  // training assigns the variables
     for (const size_t variable : variables)
       if (chance(0.7)) assign(variable);
+  }
+
+  void draw_training() {
+    if (!case_.loss) return;
+    if (chance(0.5)) case_.optimizer = "momentum";
+    std::vector<Axis> axes = case_.layout.mesh.axes();
+    std::shuffle(axes.begin(), axes.end(), random_);
+    for (const Axis& axis : axes)
+      if (chance(0.6)) case_.shard_state_over.push_back(axis.name);
   }
 
   // A new value for a variable: any tensor of its type, or one made for it.
