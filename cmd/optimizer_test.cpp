@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cmd/files.h"
@@ -41,26 +42,25 @@ struct Use {
   bool f64 = true;
 };
 
-Model model_of(const Json& train, const Use& use, const ModelOverrides& overrides = {}) {
+Model model_of(const Json& train, const Use& use, const std::vector<std::string>& sets) {
   Json model = Json::parse(read_text(kFolder + "model.json", "model"));
   model["train"] = train;
   model["train"]["loss"] = "loss";
   if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   std::vector<Diagnostic> warnings;
-  ModelOverrides both = overrides;
-  both.f64 = use.f64;
-  Model read = read_model(model.dump(), "model.json", {}, warnings, {}, both);
+  Model read = read_model(model.dump(), "model.json", sets, warnings, {}, {{}, use.f64});
   CHECK(warnings.empty());
   return read;
 }
 
-Program program_of(const Json& train, const Use& use, const std::vector<std::string>& keep = {}) {
+Program program_of(const Json& train, const Use& use, const std::vector<std::string>& keep = {},
+                   const std::vector<std::string>& sets = {}) {
   LayoutSources sources;
   sources.mesh = use.mesh;
   sources.rules = use.rules;
   CompileOptions options;
   options.keep = keep;
-  return compile(model_of(train, use), read_layout(sources), options);
+  return compile(model_of(train, use, sets), read_layout(sources), options);
 }
 
 // The devices of a program, with the variables and the inputs that are stored in the folder.
@@ -180,6 +180,61 @@ TEST_CASE("optimizers equal NumPy with their state split") {
     uses.push_back({"a:2,b:2,c:2", "cols:a,hidden:b,rows:c", {"a", "c"}, f64});
   }
   check_all(uses);
+}
+
+// Bytes of the optimizer's state on each device, with dimensions that divide evenly.
+int64_t state_bytes(const std::string& kind, const Use& use) {
+  const Json train = {{"optimizer", {{"kind", kind}, {"lr", 0.1}}}};
+  const Program program = program_of(train, use, {}, {"hidden=16", "rows=8"});
+  const EntryPoint& entry = *program.find("train");
+  return cost_report(program, entry, predicted_counts(program, entry)).memory.optimizer_state;
+}
+
+TEST_CASE("split state takes its part of the memory") {
+  // Of layer/w[8, 4, 16], layer/bias[16], head/w[16, 4] and the scalar head/gain, in f64; and train/step.
+  const int64_t w = 8 * 4 * 16 * 8, bias = 16 * 8, head = 16 * 4 * 8, scalar = 8;
+  for (const int64_t n : {1, 2, 4, 8}) {
+    CAPTURE(n);
+    const Use data_parallel{fmt::format("a:{},b:3", n), "batch:a", {"a"}};
+    CHECK(state_bytes("adamw", data_parallel) == 2 * ((w + bias + head) / n + scalar) + scalar);
+    CHECK(state_bytes("momentum", data_parallel) == (w + bias + head) / n + scalar);
+    // The means over columns and over rows: [8, 4] and [4, 16] of layer/w, [16] and [4] of head/w.
+    const int64_t columns = std::max<int64_t>(4 / n, 1) * 8;
+    CHECK(state_bytes("adafactor", data_parallel) ==
+          (8 * 4 * 8 + 4 * 16 * 8 + 16 * 8) / n + columns + bias / n + 2 * scalar);
+    // What the layout splits over the axis already stays as it is; what it splits over another is split on.
+    CHECK(state_bytes("momentum", {fmt::format("a:{}", n), "hidden:a", {"a"}}) ==
+          (w + bias + head) / n + scalar);
+    CHECK(state_bytes("momentum", {fmt::format("a:{},b:2", n), "hidden:b", {"a"}}) ==
+          (w + head) / (2 * n) + std::max<int64_t>(bias / (2 * n), 8) + scalar);
+  }
+}
+
+TEST_CASE("split state: gradients by reduce_scatter, new values by all_gather") {
+  const Json train = {{"clip_norm", 0.5}, {"optimizer", {{"kind", "adamw"}, {"lr", 0.1}}}};
+  const auto by_kind = [&](const Use& use) {
+    Trained trained(program_of(train, use));
+    trained.step();
+    const Program program = program_of(train, use);
+    const std::vector<StepCount> predicted = predicted_counts(program, trained.entry());
+    const std::vector<StepCount> counted = trained.counts();
+    REQUIRE(predicted.size() == counted.size());
+    for (size_t s = 0; s < counted.size(); ++s) {
+      CHECK(counted[s].elements == predicted[s].elements);
+      CHECK(counted[s].bytes_sent == predicted[s].bytes_sent);
+    }
+    std::map<std::string, std::pair<int64_t, int64_t>> totals;  // count and elements
+    for (const auto& [kind, total] : cost_report(program, trained.entry(), counted).by_kind)
+      totals[kind] = {total.count, total.elements};
+    return totals;
+  };
+  using Totals = std::map<std::string, std::pair<int64_t, int64_t>>;
+  const int64_t w = 3 * 4 * 7, bias = 7, head = 7 * 4;
+  CHECK(by_kind({"a:2", "batch:a"}) == Totals{{"all_reduce", {5, w + bias + head + 2}}});
+  // The loss, the gradient of the scalar, and the sum of the squares of all the others.
+  CHECK(by_kind({"a:2", "batch:a", {"a"}}) == Totals{{"all_reduce", {3, 3}},
+                                                     {"reduce_scatter", {3, w + bias + head}},
+                                                     {"all_gather", {3, w + bias + head}}});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 #include "core/suggest.h"
 #include "core/training.h"
@@ -80,7 +80,9 @@ void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sh
   if (axes.empty() || dims.empty()) return;
   const Dims local = largest_dims(dims, sharding, mesh);
   size_t best = 0;
-  const auto rank = [&](size_t i) { return std::pair(sharding.dims[i].empty(), local[i].size); };
+  const auto rank = [&](size_t i) {
+    return std::tuple(local[i].size >= mesh.size(axes), sharding.dims[i].empty(), local[i].size);
+  };
   for (size_t i = 1; i < dims.size(); ++i)
     if (rank(i) > rank(best)) best = i;
   sharding.dims[best].insert(sharding.dims[best].end(), axes.begin(), axes.end());

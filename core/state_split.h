@@ -29,7 +29,8 @@ StateSplit state_split(const Model& model, const Layout& layout, bool allow_unev
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor);
 
 /// `sharding` with those of the axes that it does not use yet on the largest dimension that it leaves whole,
-/// of equal ones the first; where it leaves none, on the one of the largest shards.
+/// of equal ones the first; on the one of the largest shards where it leaves none whole that has a part for
+/// each device.
 void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sharding& sharding);
 
 }  // namespace mtfc

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/op_registry.h"
+#include "core/optimizer.h"
 
 using namespace mtfc;
 
@@ -178,4 +179,89 @@ TEST_CASE("a chain of definitions may be long") {
   for (int i = 1; i <= 20000; ++i)
     dims = "\"d" + std::to_string(i) + "\": \"d" + std::to_string(i - 1) + " + 1\", " + dims;
   CHECK(read("{\"mtfc\": 1, \"dims\": {" + dims + "}}").dims.front().size == 20001);
+}
+
+TEST_CASE("f64 in place of f32") {
+  std::vector<Diagnostic> warnings;
+  const std::string text = with(R"("variables": {
+    "w": {"dims": ["io"], "init": {"normal": 0.1}},
+    "n": {"dims": ["io"], "dtype": "i64", "init": 1}},
+  "ops": [
+    {"out": "u", "op": "random_uniform", "dims": ["io"]},
+    {"out": "h", "op": "one_hot", "in": "i", "dim": "io"},
+    {"out": "c", "op": "cast", "in": "n", "dtype": "f32"},
+    {"out": "r", "op": "range", "dim": "io"},
+    {"out": "big", "op": "add", "in": ["w", 1e300]},
+    {"out": "s", "op": "dropout", "in": {"op": "add", "in": ["x", "u"]}, "rate": 0.5}],
+    "outputs": ["h", "c", "r", "big", "s"])");
+  CHECK_THROWS(read_model(text, "dir/two.json", {}, warnings));  // 1e300 is no f32
+  const Model model = read_model(text, "dir/two.json", {}, warnings, {{}, true});
+  for (const char* name : {"x", "w", "u", "h", "c", "big", "s"}) {
+    CAPTURE(name);
+    CHECK(type_of(model, name).dtype == DType::kF64);
+  }
+  CHECK(type_of(model, "n").dtype == DType::kI64);
+  CHECK(type_of(model, "i").dtype == DType::kI32);
+  CHECK(type_of(model, "r").dtype == DType::kI32);
+  CHECK(model.inputs[0].type.dtype == DType::kF64);
+  CHECK(model.variables[0].type.dtype == DType::kF64);
+}
+
+TEST_CASE("another optimizer in place of the model's keeps its rate alone") {
+  const auto trained = [](const std::string& lr, const std::string& kind) {
+    std::vector<Diagnostic> warnings;
+    const std::string text = with(R"("variables": {"w": {"dims": ["io"], "init": "ones"}},
+      "ops": [{"out": "loss", "op": "reduce_mean", "in": {"op": "mul", "in": ["x", "w"]}}],
+      "train": {"loss": "loss", "clip_norm": 2, "no_decay": ["w"],
+                "optimizer": {"kind": "adamw", "beta1": 0.5, "weight_decay": 0.25, "lr": )" +
+                                  lr + "}}");
+    const TrainSpec spec = *read_model(text, "dir/two.json", {}, warnings, {kind, false}).train;
+    CHECK(warnings.size() == 1);  // the input i is not used
+    CHECK(spec.optimizer == kind);
+    CHECK(spec.clip_norm == 2);
+    CHECK(spec.no_decay == std::set<std::string>{"w"});
+    return spec;
+  };
+  CHECK(trained("0.125", "sgd").numbers == Settings{{"lr", 0.125}});
+  CHECK(trained("0.125", "momentum").numbers == Settings{{"lr", 0.125}, {"momentum", 0.9}});
+  CHECK(trained("0.125", "adam").numbers ==
+        Settings{{"lr", 0.125}, {"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}});
+  CHECK(trained("0.125", "adamw").numbers ==
+        Settings{{"lr", 0.125}, {"beta1", 0.5}, {"beta2", 0.999}, {"eps", 1e-8}, {"weight_decay", 0.25}});
+  const TrainSpec scheduled = trained(R"({"schedule": "rsqrt", "peak": 3, "warmup": "io"})", "sgd");
+  CHECK(scheduled.numbers.empty());
+  REQUIRE(scheduled.schedule);
+  CHECK(scheduled.schedule->peak == 3);
+  CHECK(scheduled.schedule->warmup == 6);
+}
+
+TEST_CASE("patterns of no_decay") {
+  const auto spared = [](const std::string& patterns) {
+    std::vector<Diagnostic> warnings;
+    const std::string text = with(R"("variables": {
+        "bias": {"dims": ["io"], "init": "ones"}, "a/bias": {"dims": ["io"], "init": "ones"},
+        "a/b/bias": {"dims": ["io"], "init": "ones"}, "a/b/biases": {"dims": ["io"], "init": "ones"},
+        "fixed/bias": {"dims": ["io"], "init": "ones", "trainable": false}},
+      "ops": [{"out": "loss", "op": "reduce_mean", "in": {"op": "einsum", "dims": ["io"],
+               "in": ["x", "bias", "a/bias", "a/b/bias", "a/b/biases", "fixed/bias"]}}],
+      "train": {"loss": "loss", "optimizer": {"kind": "adamw", "lr": 1, "no_decay": [)" +
+                                  patterns + "]}}");
+    return read_model(text, "dir/two.json", {}, warnings).train->no_decay;
+  };
+  using Names = std::set<std::string>;
+  CHECK(spared("") == Names{});
+  CHECK(spared(R"("bias")") == Names{"bias"});
+  CHECK(spared(R"("*/bias")") == Names{"a/bias", "a/b/bias"});
+  CHECK(spared(R"("*bias")") == Names{"bias", "a/bias", "a/b/bias"});
+  CHECK(spared(R"("a/*/bias*")") == Names{"a/b/bias", "a/b/biases"});
+  CHECK(spared(R"("*b*a*s", "**/biases")") == Names{"bias", "a/bias", "a/b/bias", "a/b/biases"});
+  CHECK(spared(R"("*")").size() == 4);
+}
+
+TEST_CASE("a model that does not train has no optimizer to replace") {
+  std::vector<Diagnostic> warnings;
+  CHECK_THROWS_WITH(
+      read_model(with(R"("ops": [{"out": "y", "op": "exp", "in": "x"}], "outputs": ["y"])"), "dir/two.json",
+                 {}, warnings, {"sgd", false}),
+      "error: --optimizer: the model does not train (it needs \"train\" with a loss and an optimizer)");
 }
