@@ -66,6 +66,14 @@ TEST_CASE("help and the version are found wherever they are looked for") {
   CHECK(said("ops frobnicate") == refusal("there is no operation 'frobnicate' (mtfc ops lists them)"));
 }
 
+TEST_CASE("another optimizer or dtype") {
+  CHECK(said("check mnist.json --optimizer adafuctor") ==
+        refusal("--optimizer: 'adafuctor' is none of adafactor, adam, adamw, momentum, sgd - did you mean "
+                "'adafactor'? (see mtfc check --help)"));
+  CHECK(said("check mnist.json --dtype f32") ==
+        refusal("--dtype: 'f32' is none of f64 (see mtfc check --help)"));
+}
+
 TEST_CASE("missing and repeated arguments") {
   CHECK(said("check") == refusal("MODEL is missing (see mtfc check --help)"));
   CHECK(said("check mnist.json --set") == refusal("--set needs a value, NAME=VALUE (see mtfc check --help)"));

@@ -210,6 +210,20 @@ TEST_CASE("split state takes its part of the memory") {
   }
 }
 
+TEST_CASE("what an optimizer keeps can be asked for") {
+  const Json train = {{"optimizer", {{"kind", "adam"}, {"lr", 0.1}, {"beta1", 0.75}}}};
+  const std::string gradient = "head/gain/grad", m = "head/gain/adam_m";
+  Trained trained(program_of(train, {"a:2", "batch:a", {"a"}}, {"train/step", gradient, m}));
+  double expected = 0;
+  for (int step = 1; step <= 3; ++step) {
+    trained.step();
+    expected = 0.75 * expected + 0.25 * trained.output(gradient);
+    CHECK(trained.output(m) == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(trained.output("train/step") == step);
+  }
+  CHECK(trained.variable("train/step") == std::vector<double>{3});
+}
+
 TEST_CASE("split state: gradients by reduce_scatter, new values by all_gather") {
   const Json train = {{"clip_norm", 0.5}, {"optimizer", {{"kind", "adamw"}, {"lr", 0.1}}}};
   const auto by_kind = [&](const Use& use) {

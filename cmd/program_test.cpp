@@ -284,6 +284,12 @@ TEST_CASE("a saved program runs and is reported as the model it was compiled fro
   CHECK(other.code == 2);
   CHECK(other.err == "mtfc: error: --mesh can't change " + program +
                          ", which is a compiled program (give the model, or compile it anew)\n");
+  for (const std::string& option : {std::string("--optimizer sgd"), std::string("--dtype f64")}) {
+    const Outcome changed = mtfc("run " + program + " " + option);
+    CHECK(changed.code == 2);
+    CHECK(changed.err == "mtfc: error: " + option.substr(0, option.find(' ')) + " can't change " + program +
+                             ", which is a compiled program (give the model, or compile it anew)\n");
+  }
   const Outcome dead = mtfc("run " + program + " --output h=" + (folder / "h.npy"));
   CHECK(dead.code == 2);
   CHECK(dead.err ==

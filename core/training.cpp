@@ -55,10 +55,17 @@ class Training {
 
   // The number of this step, from 1; the variable counts those that have been made.
   TensorId next_step() {
-    const TensorId made = b_.add_variable(kStepName, {DType::kI64, {}});
+    const TensorId made = add_state(shared_state(train_)[0]);
     const TensorId number = b_.op("add", {made, b_.constant(1, DType::kI64)});
     assignments_.push_back({kStepName, number, train_.location});
     return b_.op("cast", {number}, {{"dtype", DType::kF64}});
+  }
+
+  // As any other variable, it can be asked for by name.
+  TensorId add_state(const VariableDecl& state) {
+    const TensorId variable = b_.add_variable(state.name, state.type);
+    b_.mark_from_model(variable);
+    return variable;
   }
 
   TensorId rate(TensorId step) {
@@ -130,8 +137,7 @@ class Training {
   void update(const VariableDecl& variable, TensorId gradient) {
     set_update_origin(variable);
     UpdateInputs inputs{.settings = train_.numbers, .shared = {}, .state = {b_.graph().find(variable.name)}};
-    for (const VariableDecl& slot : state_of(train_, variable))
-      inputs.state.push_back(b_.add_variable(slot.name, slot.type));
+    for (const VariableDecl& slot : state_of(train_, variable)) inputs.state.push_back(add_state(slot));
     for (const TensorId scalar : shared_) inputs.shared.push_back(in_type(scalar, variable.type.dtype));
     inputs.gradient = gradient;
     inputs.decays = train_.no_decay.count(variable.name) == 0;
