@@ -251,5 +251,39 @@ TEST_CASE("split state: gradients by reduce_scatter, new values by all_gather") 
                                                      {"all_gather", {3, w + bias + head}}});
 }
 
+TEST_CASE("split state: only a few all_gathers are under way at a time") {
+  Json model = {{"mtfc", 1}, {"dims", {{"batch", 64}, {"io", 32}, {"wide", 32}}}, {"outputs", {"loss"}}};
+  model["inputs"]["x"]["dims"] = {"batch", "io"};
+  Json ops = Json::array();
+  std::string last = "x";
+  for (int i = 0; i < 8; ++i) {
+    const std::string n = std::to_string(i), dim = i % 2 ? "io" : "wide";
+    model["variables"]["w" + n] = {{"dims", {"io", "wide"}}, {"init", "ones"}};
+    model["variables"]["bias" + n] = {{"dims", {dim}}, {"init", "ones"}};
+    const Json product = {{"op", "einsum"}, {"in", {last, "w" + n}}, {"dims", {"batch", dim}}};
+    ops.push_back({{"out", "h" + n}, {"op", "add"}, {"in", {product, "bias" + n}}});
+    last = "h" + n;
+  }
+  ops.push_back({{"out", "loss"}, {"op", "reduce_mean"}, {"in", last}});
+  model["ops"] = ops;
+  model["train"] = {
+      {"loss", "loss"}, {"shard_state_over", {"a"}}, {"optimizer", {{"kind", "adam"}, {"lr", 1}}}};
+  std::vector<Diagnostic> warnings;
+  LayoutSources sources;
+  sources.mesh = "a:4";
+  sources.rules = "batch:a";
+  const Program program =
+      compile(read_model(model.dump(), "model.json", {}, warnings), read_layout(sources), {});
+  int under_way = 0, most = 0, all = 0;
+  for (const Step& step : program.find("train")->steps) {
+    if (step.collective != CollectiveKind::kAllGather || step.phase != Phase::kUpdate) continue;
+    if (step.kind == StepKind::kStart) most = std::max(most, ++under_way), ++all;
+    if (step.kind == StepKind::kWait) --under_way;
+  }
+  CHECK(all == 16);
+  CHECK(most >= 2);
+  CHECK(most <= 2 + 8);  // two matrices, and vectors, which are small beside them
+}
+
 }  // namespace
 }  // namespace mtfc

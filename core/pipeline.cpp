@@ -122,7 +122,7 @@ class Pipeline {
         timed("fuse", [&] { return fuse(std::move(partitioned), options_.keep_all, layout_.mesh); });
     // From here on some values live within one step, and have no place in memory.
     dump("fuse", partitioned.entry);
-    partitioned = timed("schedule", [&] { return schedule(std::move(partitioned)); });
+    partitioned = timed("schedule", [&] { return schedule(std::move(partitioned), layout_.mesh); });
     partitioned = inline_loops(std::move(partitioned), loops_of(entry, useful));
     dump("schedule", partitioned.entry);
     return partitioned;
