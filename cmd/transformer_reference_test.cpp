@@ -27,7 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Values = std::vector<double>;
 
-const std::vector<const char*> kModels = {"transformer_lm", "transformer_encdec"};
+const std::vector<const char*> kCases = {"transformer_lm", "transformer_lm_tied", "transformer_encdec"};
 const std::vector<const char*> kOptimizers = {"sgd", "momentum", "adam", "adamw", "adafactor"};
 
 struct Split {
@@ -41,11 +41,11 @@ const std::vector<Split> kSplits = {{"all:1", ""},
                                     {"all:3", "length:all"},
                                     {"rows:2,cols:2", "memory_length:rows,d_model:cols"}};
 
-// What the script computed for one model.
+// What the script computed for one model and its sizes.
 class Reference {
  public:
-  explicit Reference(const std::string& model)
-      : folder_(fmt::format("{}/testdata/transformer_reference/{}/", MTFC_SOURCE_DIR, model)),
+  explicit Reference(const std::string& name)
+      : folder_(fmt::format("{}/testdata/transformer_reference/{}/", MTFC_SOURCE_DIR, name)),
         expected_(Json::parse(read_text(folder_ + "expected.json", "reference"))) {}
 
   const Json& operator[](const char* key) const { return expected_[key]; }
@@ -85,9 +85,9 @@ struct Use {
   }
 };
 
-Program program_of(const std::string& model, const Reference& reference, const Use& use,
-                   const std::vector<std::string>& keep) {
-  const std::string file = fmt::format("{}/models/{}.json", MTFC_SOURCE_DIR, model);
+Program program_of(const Reference& reference, const Use& use, const std::vector<std::string>& keep) {
+  const std::string file =
+      fmt::format("{}/models/{}.json", MTFC_SOURCE_DIR, reference["model"].get<std::string>());
   std::vector<std::string> sets = {fmt::format("dropout={}", use.dropout)};
   for (const auto& [name, value] : reference["sets"].items())
     sets.push_back(fmt::format("{}={}", name, value.dump()));
@@ -203,50 +203,50 @@ std::vector<std::string> gradient_names(const Reference& reference) {
 }
 
 TEST_CASE("the gradients of Transformers equal PyTorch's under layouts") {
-  for (const std::string model : kModels) {
-    const Reference reference(model);
+  for (const char* name : kCases) {
+    const Reference reference(name);
     const std::map<std::string, Values> gradients = reference.tensors("gradients");
     for (const Split& split : kSplits)
       for (const bool f64 : {true, false}) {
         const Use use = {"sgd", split, f64};
-        INFO(model << " " << use.text());
+        INFO(name << " " << use.text());
         const double tolerance = f64 ? 1e-9 : 1e-4;
-        Trained trained(program_of(model, reference, use, gradient_names(reference)), reference);
+        Trained trained(program_of(reference, use, gradient_names(reference)), reference);
         trained.step();
         check_near("loss", {trained.loss()}, {reference["losses"]["sgd"][0].get<double>()}, tolerance);
-        for (const auto& [name, expected] : gradients)
-          check_near(name, trained.output(name + "/grad"), expected, tolerance);
+        for (const auto& [variable, expected] : gradients)
+          check_near(variable, trained.output(variable + "/grad"), expected, tolerance);
       }
   }
 }
 
 TEST_CASE("the weights of Transformers after each step of every optimizer equal PyTorch's and NumPy's") {
-  for (const std::string model : kModels) {
-    const Reference reference(model);
+  for (const char* name : kCases) {
+    const Reference reference(name);
     for (const std::string optimizer : kOptimizers)
       for (const Split& split : kSplits)
         for (const bool f64 : {true, false}) {
           const Use use = {optimizer, split, f64};
-          INFO(model << " " << use.text());
+          INFO(name << " " << use.text());
           const double tolerance = f64 ? 1e-9 : 1e-4;
-          Trained trained(program_of(model, reference, use, {}), reference);
+          Trained trained(program_of(reference, use, {}), reference);
           const Json& losses = reference["losses"][optimizer];
           for (size_t step = 0; step < losses.size(); ++step) {
             CAPTURE(step);
             trained.step();
             check_near("loss", {trained.loss()}, {losses[step].get<double>()}, tolerance);
-            for (const auto& [name, expected] : reference.tensors(optimizer, static_cast<int64_t>(step)))
-              check_near(name, trained.variable(name), expected, tolerance);
+            for (const auto& [variable, expected] : reference.tensors(optimizer, static_cast<int64_t>(step)))
+              check_near(variable, trained.variable(variable), expected, tolerance);
           }
         }
   }
 }
 
 TEST_CASE("dropout in Transformers is the same under layouts") {
-  for (const std::string model : kModels) {
-    const Reference reference(model);
+  for (const char* name : kCases) {
+    const Reference reference(name);
     const auto losses_of = [&](const Split& split) {
-      Trained trained(program_of(model, reference, {"sgd", split, true, 0.3}, {}), reference);
+      Trained trained(program_of(reference, {"sgd", split, true, 0.3}, {}), reference);
       trained.step();
       const double first = trained.loss();
       trained.step();
@@ -259,7 +259,7 @@ TEST_CASE("dropout in Transformers is the same under layouts") {
       CHECK(std::abs(alone[step] - without[step].get<double>()) > 1e-3);
     CHECK(std::abs(alone[1] - alone[0] - (without[1].get<double>() - without[0].get<double>())) > 1e-3);
     for (const Split& split : kSplits) {
-      INFO(model << " mesh " << split.mesh << " layout " << split.rules);
+      INFO(name << " mesh " << split.mesh << " layout " << split.rules);
       check_near("losses", losses_of(split), alone, 1e-12);
     }
   }

@@ -47,9 +47,8 @@ def stack_shapes(at, attentions):
     return shapes
 
 
-def table_shapes():
-    shape = (SIZES["vocab"], SIZES["d_model"])
-    return {"embedding/table": shape, "output/table": shape}
+def table_shapes(*users):
+    return {f"{user}/table": (SIZES["vocab"], SIZES["d_model"]) for user in users}
 
 
 def norm(w, at, x):
@@ -94,7 +93,7 @@ def causal():
 
 def lm_loss(w, inputs):
     x = run_stack(w, "", w["embedding/table"][inputs["tokens"]], causal())
-    logits = x @ w["output/table"].T
+    logits = x @ w["output/table" if "output/table" in w else "embedding/table"].T
     return F.cross_entropy(logits.flatten(0, 1), inputs["targets"].flatten())
 
 
@@ -198,7 +197,7 @@ def tokens(rng, lengths=None):
     return ids.astype(np.int32)
 
 
-def store(name, loss_of, shapes, inputs, start, more):
+def store(name, model, loss_of, start, inputs, more):
     folder = FOLDER / name
     folder.mkdir(parents=True, exist_ok=True)
     for key, array in inputs.items():
@@ -211,19 +210,23 @@ def store(name, loss_of, shapes, inputs, start, more):
         np.save(folder / f"{kind}.npy", ends)
     np.save(folder / "gradients.npy", gradients)
     sets = {**SIZES, "lr": PEAK, "warmup": WARMUP, "weight_decay": WEIGHT_DECAY, **more}
-    expected = {"sets": sets, "inputs": list(inputs), "variables": {key: list(shape) for key, shape in shapes.items()},
-                "losses": losses}
+    expected = {"model": model, "sets": sets, "inputs": list(inputs),
+                "variables": {key: list(value.shape) for key, value in start.items()}, "losses": losses}
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
 
 
 def main():
     rng = np.random.default_rng(3)
-    shapes = {**table_shapes(), **stack_shapes("", ["self"])}
-    store("transformer_lm", lm_loss, shapes, {"tokens": tokens(rng), "targets": tokens(rng)}, drawn(rng, shapes), {})
-    shapes = {**table_shapes(), **stack_shapes("encoder/", ["self"]), **stack_shapes("decoder/", ["self", "cross"])}
+    lm, encdec = "transformer_lm", "transformer_encdec"
+    shapes = {**table_shapes("embedding", "output"), **stack_shapes("", ["self"])}
+    store(lm, lm, lm_loss, drawn(rng, shapes), {"tokens": tokens(rng), "targets": tokens(rng)}, {})
+    shapes = {**table_shapes("embedding"), **stack_shapes("", ["self"])}
+    store("transformer_lm_tied", lm, lm_loss, drawn(rng, shapes), {"tokens": tokens(rng), "targets": tokens(rng)},
+          {"tie_embeddings": 1})
+    shapes = {**table_shapes("embedding", "output"), **stack_shapes("encoder/", ["self"]),
+              **stack_shapes("decoder/", ["self", "cross"])}
     inputs = {"sources": tokens(rng, (4, 5, 2)), "tokens": tokens(rng), "targets": tokens(rng, (5, 3, 4))}
-    store("transformer_encdec", encdec_loss, shapes, inputs, drawn(rng, shapes),
-          {"smoothing": SMOOTHING, "z_loss": Z_LOSS})
+    store(encdec, encdec, encdec_loss, drawn(rng, shapes), inputs, {"smoothing": SMOOTHING, "z_loss": Z_LOSS})
 
 
 if __name__ == "__main__":
