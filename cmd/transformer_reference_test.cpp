@@ -27,8 +27,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Values = std::vector<double>;
 
-const std::vector<const char*> kCases = {"transformer_lm", "transformer_lm_tied", "transformer_encdec"};
-const std::vector<const char*> kOptimizers = {"sgd", "momentum", "adam", "adamw", "adafactor"};
+const std::vector<std::string> kCases = {"transformer_lm", "transformer_lm_tied", "transformer_encdec"};
+const std::vector<std::string> kOptimizers = {"sgd", "momentum", "adam", "adamw", "adafactor"};
 
 struct Split {
   const char *mesh, *rules;
@@ -82,8 +82,10 @@ struct Use {
   Split split;
   bool f64 = true;
   double dropout = 0;
+  std::vector<std::string> shard_state_over = {};
   std::string text() const {
-    return fmt::format("{} mesh {} layout {} {}", optimizer, split.mesh, split.rules, f64 ? "f64" : "f32");
+    return fmt::format("{} mesh {} layout {} state over {} {}", optimizer, split.mesh, split.rules,
+                       fmt::join(shard_state_over, ","), f64 ? "f64" : "f32");
   }
 };
 
@@ -96,11 +98,13 @@ Program program_of(const Reference& reference, const Use& use, const std::vector
   ModelOverrides overrides;
   overrides.optimizer = use.optimizer;
   overrides.f64 = use.f64;
+  Json model = Json::parse(read_text(file, "model"));
+  if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   const Model read = read_model(
-      read_text(file, "model"), file, sets, warnings,
-      [&](const IncludeName& name) { return includes.read(name); }, overrides);
+      model.dump(), file, sets, warnings, [&](const IncludeName& name) { return includes.read(name); },
+      overrides);
   CHECK(warnings.empty());
   LayoutSources sources;
   sources.mesh = use.split.mesh;
@@ -205,7 +209,7 @@ std::vector<std::string> gradient_names(const Reference& reference) {
 }
 
 TEST_CASE("the gradients of Transformers equal PyTorch's under layouts") {
-  for (const char* name : kCases) {
+  for (const std::string& name : kCases) {
     const Reference reference(name);
     const std::map<std::string, Values> gradients = reference.tensors("gradients");
     for (const Split& split : kSplits)
@@ -222,30 +226,46 @@ TEST_CASE("the gradients of Transformers equal PyTorch's under layouts") {
   }
 }
 
+// Losses and weights of all steps.
+void check_training(const Reference& reference, const Use& use) {
+  INFO(use.text());
+  const double tolerance = use.f64 ? 1e-9 : 1e-4;
+  Trained trained(program_of(reference, use, {}), reference);
+  const Json& losses = reference["losses"][use.optimizer];
+  for (size_t step = 0; step < losses.size(); ++step) {
+    CAPTURE(step);
+    trained.step();
+    check_near("loss", {trained.loss()}, {losses[step].get<double>()}, tolerance);
+    for (const auto& [name, expected] : reference.tensors(use.optimizer, static_cast<int64_t>(step)))
+      check_near(name, trained.variable(name), expected, tolerance);
+  }
+}
+
 TEST_CASE("the weights of Transformers after each step of every optimizer equal PyTorch's and NumPy's") {
-  for (const char* name : kCases) {
+  for (const std::string& name : kCases) {
+    INFO(name);
     const Reference reference(name);
-    for (const std::string optimizer : kOptimizers)
+    for (const std::string& optimizer : kOptimizers)
       for (const Split& split : kSplits)
-        for (const bool f64 : {true, false}) {
-          const Use use = {optimizer, split, f64};
-          INFO(name << " " << use.text());
-          const double tolerance = f64 ? 1e-9 : 1e-4;
-          Trained trained(program_of(reference, use, {}), reference);
-          const Json& losses = reference["losses"][optimizer];
-          for (size_t step = 0; step < losses.size(); ++step) {
-            CAPTURE(step);
-            trained.step();
-            check_near("loss", {trained.loss()}, {losses[step].get<double>()}, tolerance);
-            for (const auto& [variable, expected] : reference.tensors(optimizer, static_cast<int64_t>(step)))
-              check_near(variable, trained.variable(variable), expected, tolerance);
-          }
-        }
+        for (const bool f64 : {true, false}) check_training(reference, {optimizer, split, f64});
+  }
+}
+
+TEST_CASE("the weights of Transformers equal them with the optimizer's state split") {
+  const std::vector<std::pair<Split, std::vector<std::string>>> uses = {
+      {{"all:4", "batch:all"}, {"all"}},
+      {{"rows:2,cols:2", "batch:rows,vocab:cols,d_ff:cols,heads:cols"}, {"rows"}}};
+  for (const std::string& name : kCases) {
+    INFO(name);
+    const Reference reference(name);
+    for (const std::string& optimizer : kOptimizers)
+      for (const auto& [split, axes] : uses)
+        for (const bool f64 : {true, false}) check_training(reference, {optimizer, split, f64, 0, axes});
   }
 }
 
 TEST_CASE("dropout in Transformers is the same under layouts") {
-  for (const char* name : kCases) {
+  for (const std::string& name : kCases) {
     const Reference reference(name);
     const auto losses_of = [&](const Split& split) {
       Trained trained(program_of(reference, {"sgd", split, true, 0.3}, {}), reference);
