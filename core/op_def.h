@@ -160,8 +160,12 @@ struct CompositeDef {
   Signature signature;
   /// The results in terms of operations.
   std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
+  /// As OpDef::gradient, in terms of the composite's own operands and results, where that keeps less for the
+  /// backward pass; otherwise kGradientOfParts.
+  std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> gradients);
   /// Off in evaluation, where the first operand stands for the only result.
   bool training_only;
 };
+inline constexpr std::nullptr_t kGradientOfParts = nullptr;
 
 }  // namespace mtfc

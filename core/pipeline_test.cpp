@@ -40,6 +40,10 @@ class ModelUnderTest {
     return named(name, b_.add_variable(name, {DType::kF32, dims}));
   }
 
+  TensorId gradient(const std::string& name, TensorId of, TensorId in) {
+    return named(name, b_.add_gradients(of, {in}, {name})[0]);
+  }
+
   Program compiled(const Mesh& mesh, const std::vector<std::pair<std::string, AxisList>>& rules) {
     Layout layout{mesh, {}};
     for (const auto& [dim, axes] : rules) layout.rules.push_back({dim, axes, {}});
@@ -258,6 +262,22 @@ TEST_CASE("variables that are swapped see the values from the start of the step"
   const Program program = model.compiled(kLine, {});
   const EntryPoint& train = *program.find("train");
   CHECK(train.steps.size() == 3);  // a copy out, a copy across, a copy in
+}
+
+TEST_CASE("of a softmax only its result is kept for the backward pass") {
+  ModelUnderTest model;
+  const Dims both{{"m", 16}, {"n", 24}}, inner{{"n", 24}};
+  const TensorId scores = model.input("scores", both), values = model.input("values", {{"n", 24}, {"l", 8}});
+  const TensorId weights = model.composite("weights", "softmax", {scores}, {{"over", inner}});
+  const TensorId mixed =
+      model.op("mixed", "einsum", {weights, values}, {{"dims", Dims{{"m", 16}, {"l", 8}}}});
+  const TensorId loss = model.op("loss", "reduce_sum", {model.op("squares", "square", {mixed})});
+  model.output(model.gradient("slope", loss, scores));
+  const Program program = model.compiled(kLine, {});
+  std::string kept;
+  for (const Value& value : program.find("evaluate")->values)
+    if (value.buffer != kNoBuffer && value.alias_of < 0 && value.type.dims == both) kept += value.name + " ";
+  CHECK(kept == "scores weights mixed/grad/einsum slope ");
 }
 
 TEST_CASE("an update is computed into the variable where nothing reads the old value later") {

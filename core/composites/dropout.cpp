@@ -49,6 +49,7 @@ extern const CompositeDef k_dropout_composite = {
                          {.operands = {normal("")}, .attributes = {{"rate", 0.1}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = true,
 };
 

@@ -28,6 +28,7 @@ extern const CompositeDef k_layer_norm_composite = {
             .examples = normalization_examples(),
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

@@ -27,6 +27,7 @@ extern const CompositeDef k_log_softmax_composite = {
                          {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("a=3 c=7")}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

@@ -42,6 +42,7 @@ extern const CompositeDef k_logsumexp_composite = {
                           .attributes = {{"over", dims_of("classes=7")}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

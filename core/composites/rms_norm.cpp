@@ -25,6 +25,7 @@ extern const CompositeDef k_rms_norm_composite = {
             .examples = normalization_examples(),
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

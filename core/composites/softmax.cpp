@@ -9,6 +9,14 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   return {b.op("mul", {parts.exponentials, b.op("reciprocal", {parts.sum})})};
 }
 
+// Of the result alone: neither the powers nor their sum need be kept.
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId result = node.results[0];
+  const TensorId product = b.op("mul", {gradients[0], result});
+  const TensorId sum = b.op("reduce_sum", {product}, {{"over", node.attributes.get<Dims>("over")}});
+  return {b.op("sub", {product, b.op("mul", {result, sum})})};
+}
+
 }  // namespace
 
 extern const CompositeDef k_softmax_composite = {
@@ -27,6 +35,7 @@ extern const CompositeDef k_softmax_composite = {
                          {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("a=3 c=7")}}}},
         },
     .expand = expand,
+    .gradient = gradient,
     .training_only = false,
 };
 

@@ -98,6 +98,7 @@ extern const CompositeDef k_softmax_cross_entropy_composite = {
             .examples = examples(),
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

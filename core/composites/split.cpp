@@ -80,6 +80,7 @@ extern const CompositeDef k_split_composite = {
                          {{normal("length=7")}, {{"dim", dim_of("length=7")}, {"to", dims_of("length=7")}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

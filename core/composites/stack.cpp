@@ -59,6 +59,7 @@ extern const CompositeDef k_stack_composite = {
                          {{normal("a=7")}, {{"dim", dim_of("one=1")}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

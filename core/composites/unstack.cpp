@@ -47,6 +47,7 @@ extern const CompositeDef k_unstack_composite = {
                          {{steps("a=2", DType::kI32)}, {{"dim", dim_of("a=2")}}}},
         },
     .expand = expand,
+    .gradient = kGradientOfParts,
     .training_only = false,
 };
 

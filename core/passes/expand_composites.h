@@ -3,8 +3,9 @@
 
 namespace mtfc {
 
-/// Replaces every composite by the operations it stands for. Afterwards the graph has none.
-/// Example: softmax(x) becomes exp(x - max) / sum.
+/// Replaces every composite by the operations it stands for. Afterwards the graph has none but, where it has
+/// gradients yet to be expanded, those with a gradient of their own.
+/// Example: log_softmax(x) becomes x - max - log(sum).
 EntryGraph expand_composites(const EntryGraph& entry);
 
 }  // namespace mtfc

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/passes/expand_composites.h"
+
 namespace mtfc {
 namespace {
 
@@ -49,7 +51,7 @@ class Differentiation {
 
   void differentiate(size_t n, const Origin& origin) {
     const Node node = builder_.graph().nodes()[n];  // a copy: the graph grows below
-    if (node.op && node.op->gradient == kNoGradient) return;
+    if (node.kind == NodeKind::kOp && node.op->gradient == kNoGradient) return;
     set_origin(origin, node);
     std::vector<TensorId> result_gradients;
     for (const TensorId id : node.results) result_gradients.push_back(gradient(id));
@@ -63,7 +65,8 @@ class Differentiation {
               builder_.graph().tensor(node.results[0]).name),
           "a loop with 'times' in place of 'cond' has one; stop_gradient keeps a gradient from reaching it",
           node.origin.location);
-    const std::vector<TensorId> gradients = node.op->gradient(builder_, node, result_gradients);
+    const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
+    const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
     for (size_t i = 0; i < node.operands.size(); ++i)
       if (gradients[i] != kNoTensor && depends_[index(node.operands[i])])
         contributions_[index(node.operands[i])].push_back(gradients[i]);
@@ -105,13 +108,15 @@ class Differentiation {
 }  // namespace
 
 EntryGraph expand_gradients(const EntryGraph& entry) {
-  return rewritten(entry,
-                   [](GraphBuilder& builder, const Node& node,
-                      const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (node.kind != NodeKind::kGradients) return std::nullopt;
-                     const std::vector<TensorId> in(operands.begin() + 1, operands.end());
-                     return Differentiation(builder, operands[0], in).run();
-                   });
+  const EntryGraph expanded =
+      rewritten(entry,
+                [](GraphBuilder& builder, const Node& node,
+                   const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                  if (node.kind != NodeKind::kGradients) return std::nullopt;
+                  const std::vector<TensorId> in(operands.begin() + 1, operands.end());
+                  return Differentiation(builder, operands[0], in).run();
+                });
+  return expand_composites(expanded);
 }
 
 }  // namespace mtfc
