@@ -28,8 +28,8 @@ std::string count_text(size_t count, const char* what) {
 
 }  // namespace
 
-const Block* BlockReader::named(const Cursor& at) {
-  const std::optional<Cursor> cursor = at.require("block");
+const Block* BlockReader::named(const Cursor& at, const char* key) {
+  const std::optional<Cursor> cursor = at.require(key);
   const std::optional<std::string> name = cursor ? cursor->string("the name of a block") : std::nullopt;
   if (!name) return nullptr;
   const Block* block = draft_.blocks.find(*name);
@@ -50,7 +50,8 @@ const Block* BlockReader::named(const Cursor& at) {
   return nullptr;
 }
 
-std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Block& block) {
+std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Block& block,
+                                                     const Block* other) {
   const size_t before = at.sink().error_count();
   BlockNames names;
   names.params = block.at.find("params");
@@ -69,7 +70,7 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
     } else if (has(block.params, member.key)) {
       if (const auto value = read_number(member.value, draft_.names().lookup()))
         names.bound.emplace(member.key, *value);
-    } else {
+    } else if (!other || !(has(other->dims, member.key) || has(other->params, member.key))) {
       std::string hint = did_you_mean(member.key, known);
       if (hint.empty() && !known.empty()) hint = fmt::format("it has {}", fmt::join(known, ", "));
       at.sink().error(
@@ -127,38 +128,48 @@ BlockReader::Results BlockReader::read(const Cursor& at, const Block& block,
                                        const std::vector<TensorId>& operands) {
   const std::optional<BlockNames> names = read_bindings(at, block);
   const std::optional<std::string> scope = read_scope(at, block);
-  if (operands.size() != block.in.size()) {
-    at.find("in").value_or(at).error(
-        fmt::format("the block '{}' takes {}, found {}", block.name, count_text(block.in.size(), "input"),
-                    operands.size()),
-        block.in.empty() ? ""
-                         : fmt::format("{}:{} lists them", block.location.file, block.in[0].location().line));
-    return std::nullopt;
-  }
+  if (!check_operands(at, block, operands.size())) return std::nullopt;
   if (block.broken) at.sink().consequence();
   if (!names || !scope || block.broken) return std::nullopt;
   if (at.value().find("op")->text == "repeat") return repeat(at, block, *names, operands, *scope);
   if (!check_size(at, block, 1) || !claim(at, *scope)) return std::nullopt;
-  return expand(at, block, *names, operands, *scope);
+  return expand(at, block, *names, operands, {*scope, *scope});
+}
+
+bool BlockReader::check_operands(const Cursor& at, const Block& block, size_t found) {
+  if (found == block.in.size()) return true;
+  at.find("in").value_or(at).error(
+      fmt::format("the block '{}' takes {}, found {}", block.name, count_text(block.in.size(), "input"),
+                  found),
+      block.in.empty() ? ""
+                       : fmt::format("{}:{} lists them", block.location.file, block.in[0].location().line));
+  return false;
+}
+
+bool BlockReader::check_repeatable(const Cursor& at, const Block& block) {
+  if (block.out.size() <= block.in.size()) return true;
+  at.error(fmt::format("the block '{}' can't be repeated: it has {} and {}", block.name,
+                       count_text(block.out.size(), "output"), count_text(block.in.size(), "input")),
+           "each output feeds the input at its place in the next iteration");
+  return false;
+}
+
+std::optional<int64_t> BlockReader::read_times(const Cursor& at) {
+  const std::optional<Cursor> cursor = at.require("times");
+  std::optional<int64_t> times = cursor ? read_integer(*cursor, draft_.names().lookup()) : std::nullopt;
+  if (!times || *times >= 0) return times;
+  cursor->error(fmt::format("'times' must not be negative, but is {}", *times));
+  return std::nullopt;
 }
 
 BlockReader::Results BlockReader::repeat(const Cursor& at, const Block& block, const BlockNames& names,
                                          std::vector<TensorId> carried, const std::string& scope) {
-  const std::optional<Cursor> cursor = at.require("times");
-  const std::optional<int64_t> times = cursor ? read_integer(*cursor, draft_.names().lookup()) : std::nullopt;
-  if (times && *times < 0) cursor->error(fmt::format("'times' must not be negative, but is {}", *times));
-  if (!times || *times < 0) return std::nullopt;
-  if (block.out.size() > block.in.size()) {
-    at.error(fmt::format("the block '{}' can't be repeated: it has {} and {}", block.name,
-                         count_text(block.out.size(), "output"), count_text(block.in.size(), "input")),
-             "each output feeds the input at its place in the next iteration");
-    return std::nullopt;
-  }
-  if (!check_size(at, block, *times)) return std::nullopt;
+  const std::optional<int64_t> times = read_times(at);
+  if (!times || !check_repeatable(at, block) || !check_size(at, block, *times)) return std::nullopt;
   for (int64_t i = 0; i < *times; ++i) {
     const std::string numbered = fmt::format("{}_{}", scope, i);
     if (!claim(at, numbered)) return std::nullopt;
-    const Results results = expand(at, block, names, carried, numbered);
+    const Results results = expand(at, block, names, carried, {numbered, numbered});
     if (!results) return std::nullopt;
     std::copy(results->begin(), results->end(), carried.begin());
   }
@@ -186,8 +197,8 @@ bool BlockReader::check_size(const Cursor& at, const Block& block, int64_t times
 }
 
 BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, const BlockNames& names,
-                                         const std::vector<TensorId>& operands, const std::string& scope) {
-  const std::string full = draft_.symbols.full(scope);
+                                         const std::vector<TensorId>& operands, const Scopes& scopes) {
+  const std::string full = draft_.symbols.full(scopes.scope);
   const Location here = at.location();
   std::string chain = fmt::format("{} from {}:{}", full, here.file, here.line);
   if (!draft_.calls.empty()) chain += ", in " + draft_.calls.back().chain;
@@ -199,7 +210,7 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
   const size_t before = draft_.sink.error_count();
   const ModelScope block_scope(draft_.scope, names, draft_.sink);
   draft_.calls.push_back({&block, &block_scope, std::move(chain)});
-  draft_.symbols.enter(full, std::move(formals));
+  draft_.symbols.enter(scopes.scope, scopes.variables, std::move(formals));
   Results results;
   if (draft_.sink.error_count() == before) results = read_body(block);
   draft_.symbols.leave();
@@ -216,7 +227,7 @@ BlockReader::Results BlockReader::read_body(const Block& block) {
   for (const Cursor& out : block.out)
     if (const Symbol* symbol = draft_.symbols.use(out.value().text, out.location());
         symbol && symbol->tensor != kNoTensor)
-      results.push_back(symbol->tensor);
+      results.push_back(draft_.tensor_of(*symbol));
   if (results.size() < block.out.size()) return std::nullopt;
   return results;
 }

@@ -9,6 +9,7 @@
 #include "formats/attribute_reader.h"
 #include "formats/block_reader.h"
 #include "formats/literal.h"
+#include "formats/loop_reader.h"
 #include "formats/number_reader.h"
 #include "formats/operation_reference.h"
 #include "formats/type_reader.h"
@@ -16,14 +17,8 @@
 namespace mtfc {
 namespace {
 
-const std::vector<std::string> kUnsupportedKinds = {"while"};
-
-bool is_unsupported(const std::string& kind) {
-  return std::find(kUnsupportedKinds.begin(), kUnsupportedKinds.end(), kind) != kUnsupportedKinds.end();
-}
-
 bool is_call(const std::string& kind) {
-  return kind == "call" || kind == "repeat";
+  return kind == "call" || kind == "repeat" || kind == "while";
 }
 
 bool is_kind(const JsonValue& value) {
@@ -40,7 +35,8 @@ std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
     for (const AttributeSpec& spec : find_signature(name)->attributes)
       if (!spec.by_compiler) keys.emplace_back(spec.name);
   if (!kind || !find_signature(*kind))
-    keys.insert(keys.end(), {"of", "variable", "sharding", "block", "bind", "scope", "times"});
+    keys.insert(keys.end(),
+                {"of", "variable", "sharding", "block", "bind", "scope", "times", "cond", "body"});
   return keys;
 }
 
@@ -162,11 +158,7 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
   if (is_call(kind)) return read_call(at, kind, path, names, depth);
   const Signature* signature = find_signature(kind);
   if (!signature) {
-    const Cursor op = *at.find("op");
-    if (is_unsupported(kind))
-      op.error(unsupported_message(fmt::format("'{}'", kind)));
-    else
-      op.error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
+    at.find("op")->error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
     return std::nullopt;
   }
   const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.names());
@@ -274,7 +266,7 @@ TensorId OperationReader::tensor_named(const Cursor& at) {
   const std::optional<std::string> name = at.string("the name of a tensor");
   if (!name) return kNoTensor;
   const Symbol* symbol = draft_.symbols.use(*name, at.location());
-  return symbol ? symbol->tensor : kNoTensor;
+  return symbol ? draft_.tensor_of(*symbol) : kNoTensor;
 }
 
 std::vector<OperationReader::LiteralType> OperationReader::literal_types(
@@ -357,18 +349,26 @@ bool OperationReader::check_results(const Cursor& at, const std::string& kind,
 OperationReader::Results OperationReader::read_call(const Cursor& at, const std::string& kind,
                                                     const std::string& path,
                                                     const std::vector<std::string>& names, int depth) {
-  std::vector<std::string> keys = {"op", "in", "out", "when", "doc", "block", "bind", "scope"};
-  if (kind == "repeat") keys.emplace_back("times");
+  const bool loops = kind == "while";
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  if (loops)
+    keys.insert(keys.end(), {"cond", "body"});
+  else
+    keys.emplace_back("block");
+  keys.insert(keys.end(), {"bind", "scope"});
+  if (kind != "call") keys.emplace_back("times");
   const size_t before = at.sink().error_count();
   at.check_keys(keys, {"sharding"});
+  LoopReader loop_reader(draft_);
   BlockReader reader(draft_);
-  const Block* block = reader.named(at);
+  const LoopBlocks blocks = loops ? loop_reader.named(at) : LoopBlocks{nullptr, reader.named(at)};
   std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
-  if (!block || !operands || at.sink().error_count() > before) return std::nullopt;
+  if (!blocks.body || !operands || at.sink().error_count() > before) return std::nullopt;
   if (!settle_literals(*operands, literal_types({}, *operands))) return std::nullopt;
   std::vector<TensorId> ids;
   for (const Operand& operand : *operands) ids.push_back(operand.tensor);
-  const Results results = reader.read(at, *block, ids);
+  const Results results =
+      loops ? loop_reader.read(at, blocks, ids, names) : reader.read(at, *blocks.body, ids);
   for (size_t i = 0; results && i < results->size() && i < names.size(); ++i)
     if (draft_.builder.is_free(names[i])) draft_.builder.alias((*results)[i], names[i]);
   return results;
@@ -426,6 +426,9 @@ const Symbol* OperationReader::assigned_variable(const Cursor& target, const std
 void OperationReader::read_assign(const Cursor& at) {
   at.check_keys({"op", "variable", "in", "when", "doc"});
   if (!is_chosen(at, draft_).value_or(false)) return;
+  if (draft_.rounds > 0)
+    return at.error("a block that 'while' repeats can't assign variables",
+                    "carry the value from round to round, and assign what the loop gives");
   const std::optional<Cursor> target = at.require("variable");
   const std::optional<Cursor> in = at.require("in");
   const std::optional<std::string> name = target ? target->string("the name of a variable") : std::nullopt;

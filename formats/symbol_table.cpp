@@ -39,10 +39,18 @@ std::string line_text(const Location& place, const Location& here) {
   return fmt::format("{}:{}", place.file, place.line);
 }
 
-void SymbolTable::enter(const std::string& scope, Formals formals) {
-  Frame& frame = frames_.emplace_back();
-  frame.prefix = scope + "/";
+void SymbolTable::enter(const std::string& scope, const std::string& variables, Formals formals) {
+  Frame frame;
+  frame.prefix = full(scope) + "/";
+  frame.variables = full_variable(variables) + "/";
   frame.formals = std::move(formals);
+  frames_.push_back(std::move(frame));
+}
+
+void SymbolTable::seal(const std::string& scope) {
+  const std::string prefix = scope + "/";
+  for (auto at = symbols_.lower_bound(prefix); at != symbols_.end() && at->first.starts_with(prefix); ++at)
+    if (at->second.kind == SymbolKind::kOperation) at->second.sealed = true;
 }
 
 std::optional<Location> SymbolTable::claim_scope(const std::string& scope, const Location& location) {
@@ -59,7 +67,8 @@ bool SymbolTable::define(const std::string& name, SymbolKind kind, const Locatio
   }
   const Symbol* other = find(name);
   if (!other) {
-    symbols_.emplace(full(name), Symbol{kind, location});
+    symbols_.emplace(kind == SymbolKind::kVariable ? full_variable(name) : full(name),
+                     Symbol{kind, location});
     return true;
   }
   sink_.error(location, fmt::format("'{}' is defined already", name),
@@ -72,14 +81,17 @@ void SymbolTable::define_path(const std::string& path, const Location& location,
 }
 
 void SymbolTable::bind(const std::string& name, TensorId tensor) {
-  symbols_.find(full(name))->second.tensor = tensor;
+  const_cast<Symbol*>(find(name))->tensor = tensor;
 }
 
 const Symbol* SymbolTable::find(std::string_view name) const {
   const Formals& formals = frames_.back().formals;
   if (const auto formal = formals.find(name); formal != formals.end()) return &formal->second;
-  const auto at = symbols_.find(full(name));
-  return at == symbols_.end() ? nullptr : &at->second;
+  const Frame& frame = frames_.back();
+  if (const auto at = symbols_.find(full(name)); at != symbols_.end()) return &at->second;
+  if (frame.variables == frame.prefix) return nullptr;
+  const auto at = symbols_.find(full_variable(name));
+  return at == symbols_.end() || at->second.kind != SymbolKind::kVariable ? nullptr : &at->second;
 }
 
 // As they are written in the file or the block that is being read.
@@ -93,13 +105,20 @@ std::vector<std::string> SymbolTable::names() const {
   return list;
 }
 
+bool SymbolTable::refuse(const Symbol& symbol, std::string_view name, const Location& location) {
+  if (symbol.open)
+    sink_.error(location, fmt::format("'{}' is used in its own definition", name),
+                "a variable can be assigned a new value; any other name is defined once");
+  else if (symbol.sealed)
+    sink_.error(location,
+                fmt::format("'{}' is made anew in every round of a loop, and has no value outside it", name),
+                "what a loop carries has: make it an output of the loop's body");
+  return symbol.open || symbol.sealed;
+}
+
 const Symbol* SymbolTable::use(std::string_view name, const Location& location) {
   if (auto* symbol = const_cast<Symbol*>(find(name))) {
-    if (symbol->open) {
-      sink_.error(location, fmt::format("'{}' is used in its own definition", name),
-                  "a variable can be assigned a new value; any other name is defined once");
-      return nullptr;
-    }
+    if (refuse(*symbol, name, location)) return nullptr;
     symbol->used = true;
     return symbol;
   }

@@ -5,6 +5,9 @@
 // While a block is read, names are local to its call: they mean its inputs, or stand behind the call's scope:
 //
 //   in the call layer_0/ffn: `x` is an input, `wi` the tensor `layer_0/ffn/wi`
+//
+// In the rounds of a loop of known length operations have names of their own, and variables shared ones:
+// in `s_2/ffn`, `h` is `s_2/ffn/h` and `wi` is `s/ffn/wi`.
 
 #include <map>
 #include <optional>
@@ -27,7 +30,8 @@ struct Symbol {
   Location location;
   TensorId tensor = kNoTensor;  // kNoTensor: its definition failed
   bool used = false;
-  bool open = false;  // its definition is being read
+  bool open = false;    // its definition is being read
+  bool sealed = false;  // it is in a loop that has been read, and has no value outside of it
 };
 
 bool is_tensor_name(std::string_view name);
@@ -40,12 +44,16 @@ class SymbolTable {
 
   explicit SymbolTable(DiagnosticSink& sink) : sink_(sink), frames_(1) {}
 
-  /// Between the two names are those of a call of a block. `scope` is the full name of the call, `formals`
-  /// are its inputs.
-  void enter(const std::string& scope, Formals formals);
+  /// Between the two names are those of a call of a block: behind `scope`, those of its variables behind
+  /// `variables`, both as seen from where the call stands. `formals` are its inputs.
+  void enter(const std::string& scope, const std::string& variables, Formals formals);
   void leave() { frames_.pop_back(); }
   /// The name that `name` has in the graph.
   std::string full(std::string_view name) const { return frames_.back().prefix + std::string(name); }
+  /// The same for a variable that is defined here.
+  std::string full_variable(std::string_view name) const {
+    return frames_.back().variables + std::string(name);
+  }
   /// Takes the scope `scope` (its full name) for a call; the place of the call that has it, if there is one.
   std::optional<Location> claim_scope(const std::string& scope, const Location& location);
 
@@ -65,6 +73,9 @@ class SymbolTable {
   /// Whether the file defines `name` anywhere.
   bool is_known(std::string_view name) const { return find(name) || frames_.back().announced.contains(name); }
 
+  /// What stands behind the full name `scope`, but for variables, is from here on refused.
+  void seal(const std::string& scope);
+
   /// From here on unknown names may be those that could not be read, and stay silent.
   void expect_gaps() { frames_.back().has_gaps = true; }
   /// Whether that has silenced one.
@@ -79,13 +90,14 @@ class SymbolTable {
 
  private:
   struct Frame {
-    std::string prefix;
+    std::string prefix, variables;
     Formals formals;
     std::map<std::string, int, std::less<>> announced;  // with their lines
     std::set<std::string, std::less<>> removed;
     bool has_gaps = false;
   };
   std::vector<std::string> names() const;
+  bool refuse(const Symbol& symbol, std::string_view name, const Location& location);
 
   DiagnosticSink& sink_;
   std::map<std::string, Symbol, std::less<>> symbols_;

@@ -26,21 +26,23 @@ void read_variable(const NamedCursor& variable, ModelDraft& draft) {
   const Cursor& at = variable.value;
   const std::optional<bool> chosen = is_chosen(at, draft);
   if (chosen == false) return draft.symbols.note_removed(variable.key);
+  if (draft.later_rounds > 0) return;
   const bool is_new = draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
   if (!at.check_keys({"dims", "dtype", "init", "trainable", "when", "doc"}, {"sharding"})) return;
   std::optional<TensorType> type = read_tensor_type(at, draft.names());
   if (!type) return;
   type->dtype = draft.builder.widened(type->dtype);
   VariableDecl decl;
-  decl.name = draft.symbols.full(variable.key);
+  decl.name = draft.symbols.full_variable(variable.key);
   decl.type = *type;
   decl.location = variable.key_location;
   if (const auto init = at.find("init")) decl.init = read_init(*init, *type, draft.names());
   decl.trainable = read_trainable(at, type->dtype);
   if (!is_new) return;
-  draft.builder.set_origin({decl.name, at.location(), Phase::kForward});
-  const TensorId tensor = draft.builder.add_variable(decl.name, *type);
-  draft.builder.mark_from_model(tensor);
+  GraphBuilder& builder = draft.outermost();
+  builder.set_origin({decl.name, at.location(), Phase::kForward});
+  const TensorId tensor = builder.add_variable(decl.name, *type);
+  builder.mark_from_model(tensor);
   draft.symbols.bind(variable.key, tensor);
   draft.model.variables.push_back(std::move(decl));
 }
