@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "cmd/command.h"
 #include "cmd/files.h"
@@ -52,6 +53,10 @@ std::vector<Program> programs(const Options& options) {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
     for (const Layout& layout : layouts) made.push_back(compile(model, layout, compile_options));
   }
+  std::set<std::string> said;
+  for (const Program& program : made)
+    for (const std::string& warning : program.warnings)
+      if (said.insert(warning).second) warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
   return made;
 }

@@ -180,6 +180,18 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
+// What the counts of a report can't know.
+void warn_of_open_loops(Program& program) {
+  for (const EntryPoint& entry : program.entry_points)
+    for (const Step& step : entry.steps) {
+      if (step.kind != StepKind::kLoop || step.times > 0) continue;
+      const std::string warning = "the loop that makes '" + step.name +
+                                  "' runs for as long as its condition holds; one round of it is counted";
+      std::vector<std::string>& known = program.warnings;
+      if (std::find(known.begin(), known.end(), warning) == known.end()) known.push_back(warning);
+    }
+}
+
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
@@ -211,6 +223,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
 
   Pipeline pipeline(program, split, variables_bytes, options);
   for (EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(std::move(entry)));
+  warn_of_open_loops(program);
   return program;
 }
 

@@ -3,7 +3,8 @@
 // formats/trace_writer.h.
 //
 // Times are nanoseconds of rank 0's steady clock, on which all devices of a run are aligned. Of each run of
-// an entry point there is one span per step of the program, in the same order; they don't overlap.
+// an entry point there is one span per step of the program, in the same order; they don't overlap. A step in
+// a loop has that of its last round; one that had no round has a span from before the run.
 
 #include <cstddef>
 #include <cstdint>

@@ -56,8 +56,10 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
   BlockNames names;
   names.params = block.at.find("params");
   std::vector<std::string> known;
-  for (const std::vector<NamedCursor>* list : {&block.dims, &block.params})
-    for (const NamedCursor& formal : *list) known.push_back(formal.key);
+  for (const Block* each : {&block, other})
+    for (const auto list : {&Block::dims, &Block::params})
+      for (const NamedCursor& formal : each ? each->*list : std::vector<NamedCursor>())
+        known.push_back(formal.key);
   const auto has = [](const std::vector<NamedCursor>& list, const std::string& key) {
     return std::any_of(list.begin(), list.end(),
                        [&](const NamedCursor& formal) { return formal.key == key; });
@@ -73,9 +75,10 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
     } else if (!other || !(has(other->dims, member.key) || has(other->params, member.key))) {
       std::string hint = did_you_mean(member.key, known);
       if (hint.empty() && !known.empty()) hint = fmt::format("it has {}", fmt::join(known, ", "));
-      at.sink().error(
-          member.key_location,
-          fmt::format("the block '{}' has no dimension or param '{}' to bind", block.name, member.key), hint);
+      at.sink().error(member.key_location,
+                      fmt::format("the block '{}'{} has no dimension or param '{}' to bind", block.name,
+                                  other ? fmt::format(", as '{}',", other->name) : "", member.key),
+                      hint);
     }
   }
   if (at.sink().error_count() > before || !bind_defaults(at, block, names)) return std::nullopt;

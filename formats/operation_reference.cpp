@@ -206,6 +206,14 @@ const std::vector<StatementKind>& statement_kinds() {
        "  times  how often, required; with 0 the inputs pass through\n"
        "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
        R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
+      {"while", "Calls a block several times, or while a condition holds; its variables exist once.",
+       "  times  how often: the calls stand one after the other, and have a gradient\n"
+       "  cond   instead of times: a block that gives one bool, asked before each round with the loop's\n"
+       "         first inputs; the loop has no gradient\n"
+       "  body   the name of the block that is repeated, required; what it gives it takes as its first\n"
+       "         inputs in the next round, and has the same type\n"
+       "  in, out, bind, scope  as for a call; bind may also bind what cond has\n",
+       R"({"out": ["s", "n"], "op": "while", "cond": "unfinished", "body": "improve", "in": ["x", 0, "x"]})"},
   };
   return kKinds;
 }

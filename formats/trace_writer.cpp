@@ -47,7 +47,7 @@ StepText text_of(const Step& step) {
   StepText text;
   text.name = quoted(label(step));
   const bool communicates = step.kind == StepKind::kStart || step.kind == StepKind::kWait;
-  text.category = communicates ? "collective" : "kernel";
+  text.category = communicates ? "collective" : is_control(step.kind) ? "loop" : "kernel";
   if (communicates) text.collective = quoted(kind_of(step) + " " + step.name);
   text.source = fmt::format("\"source\":{},\"phase\":\"{}\"", quoted(step.source), to_string(step.phase));
   if (step.kind == StepKind::kFused)
@@ -119,6 +119,7 @@ class TraceWriter {
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const StepText& text = texts_[run.entry][s];
       const TimeSpan& span = run.steps[s];
+      if (span.begin < run.span.begin) continue;
       add(R"({{"ph":"X","pid":{},"tid":0,"ts":{:.3f},"dur":{:.3f},"cat":"{}","name":{},)"
           R"("args":{{{},"flops":{},"bytes":{}}}}})",
           rank, microseconds(span.begin), length(span), text.category, text.name, text.source, work[s].flops,

@@ -69,6 +69,16 @@ TEST_CASE("a trace has a process per rank, an event per step, and collectives fr
   CHECK(events[second + 7]["id"] != events[7]["id"]);
 }
 
+TEST_CASE("a step that had no round in a run is left out") {
+  DeviceTimeline device;
+  device.runs = {{0, 0, {5000, 9000}, {{5100, 5200}, {0, 0}, {7000, 8000}}},
+                 {0, 1, {10000, 19000}, {{10100, 10200}, {6300, 6301}, {17000, 18000}}}};
+  device.work = {{{0, 64}, {0, 8}, {}}};
+  const Json events = events_of({device});
+  CHECK(events.size() == 3 + 2 * (1 + 2 + 2));
+  for (const Json& event : events) CHECK(event["name"] != "slice part");
+}
+
 TEST_CASE("a trace without runs is still one, and a long one comes in pieces") {
   CHECK(events_of({{}, {}}).size() == 6);
   DeviceTimeline device;

@@ -67,6 +67,7 @@ struct Comparison {
 /// Compares what both recordings have. Integers and bools must be equal; floats may differ by `tolerance` (0:
 /// 1e-4 for f32, 1e-9 for f64) times the largest element of the tensor, plus a hundredth of that of what went
 /// into it: sums in another order differ by rounding of their terms, which is all there is where they cancel.
+/// What a loop makes in every round is compared round by round, and its last value with the last one.
 Comparison compare(const std::vector<RecordedTensor>& expected, const std::vector<RecordedTensor>& found,
                    double tolerance);
 

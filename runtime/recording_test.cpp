@@ -100,4 +100,20 @@ TEST_CASE("copies that differ are found even where the last of them is right") {
   CHECK(comparison.first->allowed < 0);
 }
 
+TEST_CASE("what is made in every round is compared round by round, and at the end") {
+  const auto rounds = [](const std::vector<double>& values) {
+    std::vector<RecordedTensor> made;
+    for (const double value : values)
+      made.push_back({"evaluate", 0, "s", "identity", "", {DType::kF64, {}}, {value}, 0, {}});
+    return made;
+  };
+  const std::vector<RecordedTensor> right = rounds({1, 2, 4}), wrong = rounds({1, 3, 4}),
+                                    longer = rounds({1, 2, 4, 8}), shorter = rounds({1, 2});
+  CHECK_FALSE(compare(right, rounds({1, 2, 4}), 0).first.has_value());
+  CHECK(compare(right, wrong, 0).first->tensor == &wrong[1]);
+  CHECK(compare(right, longer, 0).first->tensor == &longer[3]);
+  CHECK(compare(right, shorter, 0).first->tensor == &shorter[1]);
+  CHECK(compare(right, shorter, 0).first->expected == 4);
+}
+
 }  // namespace mtfc
