@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 const std::string kFeedback = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/feedback.json";
 const std::string kPower = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/power.json";
+const std::string kNested = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/nested.json";
 
 struct Folder {
   fs::path path;
@@ -136,6 +137,18 @@ TEST_CASE("a loop whose condition is a reduced value ends in the same round ever
   for (const char* layout : {"--mesh p:5 --layout batch:p", "--mesh p:2,q:3 --layout batch:p,rows:q"})
     CHECK(
         has(said(fmt::format("$MTFC verify {} {} --dtype f64", kPower, layout)), "the same on one device: "));
+}
+
+TEST_CASE("loops nest, with gradients and dropout in them") {
+  const std::string run = kNested + " --dtype f64 --steps 2";
+  const std::vector<Json> whole = metrics("$MTFC run " + run);
+  CHECK(whole.front()["n"] ==
+        9);  // three times three, the first number of that kind that is no longer below 8
+  check_close(whole.back(),
+              metrics("mpiexec.mpich -n 2 $MTFC run --mesh p:2 --layout model:p " + run).back());
+  for (const char* layout : {"--mesh p:5 --layout batch:p", "--mesh p:2,q:2 --layout batch:p,model:q"})
+    CHECK(has(said(fmt::format("$MTFC verify {} --steps 2 {} --dtype f64", kNested, layout)),
+              "the same on one device: "));
 }
 
 TEST_CASE("a report counts one round of a loop whose length is unknown, and says so; a run counts all") {

@@ -87,13 +87,17 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
       parts.push_back(executor_.part(entry, id, device));
     // A partial value's devices hold different things: only its size counts.
     RecordedTensor tensor = assembled(value.name, value.type, parts);
+    // A copy is as exact as what it copies.
+    const bool copies = step.op && step.op->signature.name == "identity";
+    const auto exact = copies ? operands_.find(step.inputs[0]) : operands_.end();
+    tensor.largest_operand = exact != operands_.end() ? exact->second : largest_operand(step, largest_);
     largest_[id] = magnitude(tensor.values);
+    operands_[id] = tensor.largest_operand;
     if (!value.from_model || !value.sharding.partial.empty()) continue;
     tensor.entry = entry.name;
     tensor.step = step_;
     tensor.operation = step.op ? std::string(step.op->signature.name) : to_string(step.collective);
     tensor.source = step.source;
-    tensor.largest_operand = largest_operand(step, largest_);
     tensors_.push_back(std::move(tensor));
   }
 }
@@ -101,6 +105,7 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
 void Recorder::run(const EntryPoint& entry, int64_t step) {
   step_ = step;
   largest_.clear();
+  operands_.clear();
   executor_.run(entry, step);
   const std::vector<ProgramVariable>& variables = executor_.program().variables;
   for (size_t v = 0; v < variables.size(); ++v) {

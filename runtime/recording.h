@@ -43,7 +43,8 @@ class Recorder {
 
   Executor& executor_;
   int64_t step_ = 0;
-  std::map<ValueId, double> largest_;  // magnitude of each value of the entry point that runs
+  // Of each value of the entry point that runs: its magnitude, and that of what went into it.
+  std::map<ValueId, double> largest_, operands_;
   std::vector<RecordedTensor> tensors_;
 };
 
