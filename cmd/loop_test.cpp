@@ -67,7 +67,9 @@ std::vector<Json> metrics(const std::string& command) {
 }
 
 void check_close(const Json& expected, const Json& found) {
-  for (const auto& [key, value] : expected.items()) {
+  for (const auto& item : expected.items()) {
+    const std::string& key = item.key();
+    const Json& value = item.value();
     if (key == "step_time" || key == "samples_per_second") continue;
     CAPTURE(key);
     CHECK(found[key].get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-10));

@@ -137,7 +137,9 @@ void check_case(const Json& expected, const Use& use) {
     if (train["optimizer"]["lr"].is_object())
       CHECK(trained.output("train/lr") == near(step["lr"].get<double>()));
   }
-  for (const auto& [name, values] : expected["end"].items()) {
+  for (const auto& item : expected["end"].items()) {
+    const std::string& name = item.key();
+    const Json& values = item.value();
     const std::vector<double> found = trained.variable(name);
     REQUIRE(found.size() == values.size());
     for (size_t i = 0; i < found.size(); ++i) {

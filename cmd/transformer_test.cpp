@@ -85,8 +85,9 @@ std::map<std::string, double> outputs_of(const std::string& arguments) {
 
 void check_near(const std::map<std::string, double>& found, const std::map<std::string, double>& expected) {
   REQUIRE(found.size() == expected.size());
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
+  for (const auto& output : expected) {
+    const auto& [name, value] = output;
+    CAPTURE(output.first);
     CHECK(std::abs(found.at(name) - value) <= 1e-5 * std::max(1.0, std::abs(value)));
   }
 }
@@ -180,8 +181,9 @@ TEST_CASE("the blocks of the standard library do what they say") {
   const std::string model = "testdata/std_blocks/model.json";
   const auto expected = outputs_of(model);
   CHECK(expected.size() == 9);
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
+  for (const auto& output : expected) {
+    const auto& [name, value] = output;
+    CAPTURE(output.first);
     if (name == "loss")
       CHECK(value > 1);
     else

@@ -222,7 +222,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   check_kept(options, entries);
 
   Pipeline pipeline(program, split, variables_bytes, options);
-  for (EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(std::move(entry)));
+  for (const EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(entry));
   warn_of_open_loops(program);
   return program;
 }

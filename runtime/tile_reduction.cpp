@@ -73,16 +73,18 @@ struct Adding {
   }
 
 #if defined(__x86_64__)
-#define MTFC_FOR_VECTORS(level, features)                                                                  \
-  features static void rows_##level(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {    \
-    rows(elements, r, c, sums);                                                                            \
-  }                                                                                                        \
-  features static void columns_##level(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) { \
-    columns(elements, r, c, sums);                                                                         \
+  MTFC_AVX512 static void rows_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    rows(elements, r, c, sums);
   }
-  MTFC_FOR_VECTORS(avx512, MTFC_AVX512)
-  MTFC_FOR_VECTORS(avx2, MTFC_AVX2)
-#undef MTFC_FOR_VECTORS
+  MTFC_AVX512 static void columns_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    columns(elements, r, c, sums);
+  }
+  MTFC_AVX2 static void rows_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    rows(elements, r, c, sums);
+  }
+  MTFC_AVX2 static void columns_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    columns(elements, r, c, sums);
+  }
 #endif
   static void rows_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
     rows(elements, r, c, sums);
