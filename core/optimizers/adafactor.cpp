@@ -69,7 +69,10 @@ class Update {
   double setting(const char* name) const { return in_.settings.at(name); }
   TensorId number(double value) { return b_.constant(value, b_.type(in_.gradient).dtype); }
   TensorId mean(TensorId of, const Dims& over) { return b_.op("reduce_mean", {of}, {{"over", over}}); }
-  TensorId rms(TensorId of) { return b_.op("sqrt", {mean(b_.op("square", {of}), b_.dims(of))}); }
+  TensorId rms(TensorId of) {
+    const Dims all = b_.dims(of);  // a copy: the graph grows
+    return b_.op("sqrt", {mean(b_.op("square", {of}), all)});
+  }
 
   // decay * old + (1 - decay) * fresh, which is a new slot.
   TensorId moment(TensorId old, TensorId fresh) {
