@@ -50,7 +50,8 @@ void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
     if (node.loop) {
       Node copied = node;
       copied.loop = std::make_shared<GraphLoop>(
-          GraphLoop{for_evaluation(node.loop->condition), for_evaluation(node.loop->body), node.loop->times});
+          GraphLoop{for_evaluation(node.loop->condition), for_evaluation(node.loop->body), node.loop->times,
+                    node.loop->sums});
       builder.copy(graph, copied, node.operands);
       continue;
     }

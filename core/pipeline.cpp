@@ -109,8 +109,10 @@ class Pipeline {
       return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_, split_), layout_.mesh));
     });
     const std::vector<Sharding> shardings = resolve_shardings(entry, layout_, split_);
-    const std::vector<Strategy> strategies =
+    std::vector<Strategy> strategies =
         timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });
+    const std::vector<LoopSteps> loops = loops_of(entry, useful);
+    take_sums(entry.graph, loops, strategies);
     const std::vector<std::vector<Carry>> carries = timed(
         "place_reductions", [&] { return place_reductions(entry, strategies, shardings, layout_.mesh); });
     // From here on there are only steps on local values.
@@ -123,7 +125,7 @@ class Pipeline {
     // From here on some values live within one step, and have no place in memory.
     dump("fuse", partitioned.entry);
     partitioned = timed("schedule", [&] { return schedule(std::move(partitioned), layout_.mesh); });
-    partitioned = inline_loops(std::move(partitioned), loops_of(entry, useful));
+    partitioned = inline_loops(std::move(partitioned), loops);
     dump("schedule", partitioned.entry);
     return partitioned;
   }
@@ -132,8 +134,9 @@ class Pipeline {
     std::vector<LoopSteps> loops;
     for (const Node& node : entry.graph.nodes()) {
       if (!node.loop) continue;
-      const auto part = [&](const LoopPart& part, int64_t times) {
-        EntryGraph inner{entry.name, part.graph, {}, {}};
+      const GraphLoop& loop = *node.loop;
+      const auto part = [&](const LoopPart& part, int64_t times, size_t sums) {
+        EntryGraph inner{entry.name, part.graph, {}, {}, sums};
         for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
         int64_t flops = 0;
         PartitionedEntry steps = steps_of(std::move(inner), flops);
@@ -141,9 +144,22 @@ class Pipeline {
         return steps;
       };
       loops.push_back(
-          {part(node.loop->condition, 1), part(node.loop->body, node.loop->times), node.loop->times});
+          {part(loop.condition, 1, 0), part(loop.body, loop.times, loop.sums), loop.times, loop.sums});
     }
     return loops;
+  }
+
+  // What loops add up is split, and partial, as their bodies give it.
+  static void take_sums(const Graph& graph, const std::vector<LoopSteps>& loops,
+                        std::vector<Strategy>& strategies) {
+    size_t loop = 0;
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      if (!graph.nodes()[n].loop) continue;
+      const LoopSteps& steps = loops[loop++];
+      const EntryPoint& body = steps.body.entry;
+      for (size_t i = body.outputs.size() - steps.sums; i < body.outputs.size(); ++i)
+        strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
+    }
   }
 
   template <typename Work>
