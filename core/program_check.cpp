@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/buffer_check.h"
+#include "core/random_rules.h"
 #include "core/relayout.h"
 #include "core/step_check.h"
 
@@ -39,7 +40,6 @@ class ProgramCheck {
   }
 
  private:
-  // A dimension has one size wherever it stands: kernels and exchanges count on it.
   void check_dims(const Dims& dims, const std::string& pointer) {
     std::set<std::string> seen;
     for (const Dim& dim : dims) {
@@ -51,10 +51,6 @@ class ProgramCheck {
 
   void check_size(const Dim& dim, const std::string& pointer) {
     if (dim.size < 1) fail(pointer, fmt::format("the dimension '{}' has the size {}", dim.name, dim.size));
-    const int64_t known = sizes_.emplace(dim.name, dim.size).first->second;
-    if (known != dim.size)
-      fail(pointer, fmt::format("the dimension '{}' has {} elements here and {} elsewhere", dim.name,
-                                dim.size, known));
   }
 
   void check_tensor(const TensorType& type, const Sharding& sharding, const std::string& pointer) {
@@ -114,9 +110,8 @@ class ProgramCheck {
     check_loops(entry);
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-      for (const auto& [name, value] : entry.steps[s].attributes.entries()) check_attribute(value, pointer);
-      for (const Step& part : entry.steps[s].parts)
-        for (const auto& [name, value] : part.attributes.entries()) check_attribute(value, pointer);
+      std::map<std::string, int64_t> sizes;
+      check_sizes(entry, entry.steps[s], pointer, sizes);
       if (const std::string problem = step_problem(entry, entry.steps[s], mesh_); !problem.empty())
         fail(pointer, problem);
     }
@@ -124,12 +119,28 @@ class ProgramCheck {
       fail(fault->step < 0 ? at_ : fmt::format("{}/steps/{}", at_, fault->step), fault->message);
   }
 
-  void check_attribute(const AttributeValue& value, const std::string& pointer) {
-    if (const Dim* dim = std::get_if<Dim>(&value)) check_size(*dim, pointer);
-    if (const Dims* dims = std::get_if<Dims>(&value))
-      for (const Dim& dim : *dims) check_size(dim, pointer);
-    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
-      for (const Renaming& entry : *map) check_size(entry.to, pointer);
+  // A dimension has one size wherever it stands in an operation: kernels and exchanges count on it.
+  void check_sizes(const EntryPoint& entry, const Step& step, const std::string& pointer,
+                   std::map<std::string, int64_t>& sizes) {
+    const auto check = [&](const Dim& dim) {
+      check_size(dim, pointer);
+      const int64_t known = sizes.emplace(dim.name, dim.size).first->second;
+      if (known != dim.size)
+        fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
+    };
+    for (const Step& part : step.parts) check_sizes(entry, part, pointer, sizes);
+    if (!step.op) return;
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values)
+        for (const Dim& dim : entry.values[static_cast<size_t>(id)].type.dims) check(dim);
+    for (const auto& [name, value] : step.attributes.entries()) {
+      if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
+      if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
+      if (const Dims* dims = std::get_if<Dims>(&value))
+        for (const Dim& dim : *dims) check(dim);
+      if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
+        for (const Renaming& renaming : *map) check(renaming.to);
+    }
   }
 
   void check_buffer(const EntryPoint& entry, size_t b) {
@@ -292,7 +303,6 @@ class ProgramCheck {
   const Program& program_;
   const Mesh& mesh_;
   std::string at_;  // the entry point
-  std::map<std::string, int64_t> sizes_;
   int64_t variables_end_ = 0;
 };
 
