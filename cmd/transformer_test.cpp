@@ -31,13 +31,14 @@ const Sets kSmall = {"layers=2", "d_model=12", "d_ff=20",  "d_kv=4",
                      "heads=3",  "vocab=31",   "length=9", "batch=3"};
 const char* const kModelParallel = "vocab:cols,d_ff:cols,heads:cols";
 
-Program compiled(const std::string& path, const std::string& mesh, const std::string& rules,
-                 const Sets& sets) {
+Program compiled(const std::string& path, const std::string& mesh, const std::string& rules, const Sets& sets,
+                 int64_t microbatches = 1) {
   const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(read_text(file, "model"), file, sets, warnings,
-                                 [&](const IncludeName& name) { return includes.read(name); });
+  const Model model =
+      read_model(read_text(file, "model"), file, sets, warnings,
+                 [&](const IncludeName& name) { return includes.read(name); }, {{}, false, microbatches});
   CHECK(warnings.empty());
   LayoutSources sources;
   sources.mesh = mesh;
@@ -175,6 +176,30 @@ TEST_CASE("ranks get what the model includes from the one that reads it") {
       outputs_of("- < models/char_lm.json" + arguments.substr(std::string("models/char_lm.json").size()) +
                  " --mesh all:2 --layout models/layouts/transformer_model_parallel.json"),
       expected);
+}
+
+TEST_CASE("parts of a batch take the activations of one part, and its gradients are reduced once") {
+  const Sets sets = {"layers=3", "d_model=16", "d_ff=64",   "d_kv=4",
+                     "heads=4",  "vocab=32",   "length=64", "batch=16"};
+  const auto report = [&](int64_t parts) {
+    return report_of(compiled("models/transformer_lm.json", "rows:2", "batch:rows", sets, parts));
+  };
+  const CostReport whole = report(1), parts = report(8);
+  CHECK(parts.memory.activations_at_peak < whole.memory.activations_at_peak / 4);
+  CHECK(parts.by_kind.at("all_reduce").elements == whole.by_kind.at("all_reduce").elements);
+}
+
+TEST_CASE("ranks train on a batch in parts") {
+  for (const char* model : {"transformer_lm", "transformer_encdec"}) {
+    const std::string arguments =
+        fmt::format("models/{}.json --steps 3 --set dropout=0.1 --set batch=4 --dtype f64", model) +
+        options(Sets(kSmall.begin(), kSmall.end() - 1));
+    const auto expected = outputs_of(arguments);
+    check_near(outputs_of(arguments + " --microbatches 4"), expected);
+    check_near(outputs_of(arguments + " --microbatches 2 --mesh rows:2 --layout batch:rows"), expected);
+    check_near(outputs_of(arguments + " --microbatches 2 --mesh cols:2 --layout " + kModelParallel),
+               expected);
+  }
 }
 
 TEST_CASE("the blocks of the standard library do what they say") {

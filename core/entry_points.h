@@ -18,8 +18,8 @@ bool has_train_entry(const Model& model);
 /// Every variable that says how gets its initial value.
 EntryGraph init_entry(const std::vector<VariableDecl>& variables);
 
-/// The model's operations; gradients of the trainable variables, named `NAME/grad`, and their updates follow where
-/// the model trains. `keep`: tensors delivered beside the outputs; names the graph lacks are skipped.
+/// The model's operations; gradients of the trainable variables, named `NAME/grad`, and their updates follow
+/// where the model trains. `keep`: tensors delivered beside the outputs; names the graph lacks are skipped.
 EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep);
 EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep);
 

@@ -66,6 +66,8 @@ struct TrainSpec {
   std::set<std::string> no_decay = {};             // variables that weight decay leaves alone
   std::vector<std::string> shard_state_over = {};  // axes of the mesh
   Location shard_location = {};                    // of that list
+  int64_t microbatches = 1;                        // parts of the batch, one after the other
+  Location microbatches_location = {};
 };
 
 struct Model {

@@ -199,10 +199,12 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
   if (ops) OperationReader(draft).read(*ops);
   if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
   if (const auto train = root.find("train"))
-    draft.model.train = read_train(*train, overrides.optimizer, draft);
-  else if (overrides.optimizer)
-    draft.sink.error({}, "--optimizer: the model does not train",
-                     "it needs \"train\" with a loss and an optimizer");
+    draft.model.train = read_train(*train, overrides, draft);
+  else if (overrides.optimizer || overrides.microbatches)
+    draft.sink.error(
+        {},
+        fmt::format("{}: the model does not train", overrides.optimizer ? "--optimizer" : "--microbatches"),
+        "it needs \"train\" with a loss and an optimizer");
   read_outputs(root, draft);
   if (!ops && draft.symbols.has_missed()) root.require("ops");
   if (const auto data = root.find("data")) read_data(*data, draft);
