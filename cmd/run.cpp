@@ -7,19 +7,19 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "cmd/checkpoints.h"
 #include "cmd/command.h"
 #include "cmd/files.h"
 #include "cmd/input_data.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
+#include "cmd/run_data.h"
 #include "cmd/run_files.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
-#include "core/suggest.h"
-#include "formats/mapped_file.h"
-#include "formats/npy.h"
 #include "formats/program_writer.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/comm_mpi.h"
@@ -45,46 +45,6 @@ Program program_of(const Sources& sources, const RunOptions& options, std::vecto
   return make_program(sources, options.model, compile_options, warnings);
 }
 
-// The entry point that the options make the run's own.
-const EntryPoint& main_entry(const Program& program, const RunOptions& options) {
-  const EntryPoint* train = program.find("train");
-  return options.evaluate || !train ? *program.find("evaluate") : *train;
-}
-
-size_t variable_named(const Program& program, const std::string& name) {
-  std::vector<std::string> known;
-  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
-  for (size_t i = 0; i < known.size(); ++i)
-    if (known[i] == name) return i;
-  throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
-}
-
-// Opens everything a run reads, and refuses what can't start.
-RunData open_data(const Program& program, const RunOptions& options) {
-  RunData data;
-  data.inputs = read_inputs(program, options.inputs, "--input", {});
-  if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
-  require_data(main_entry(program, options), data.inputs);
-  std::vector<bool> set;
-  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
-  for (const std::string& text : options.loads) {
-    const auto [name, file] = split_assignment(text, "--load");
-    const size_t variable = variable_named(program, name);
-    try {
-      data.loads.emplace_back(variable, read_npy(file));
-    } catch (const UnreadableFile& error) {
-      throw RunError(fmt::format("cannot read the values of '{}' from '{}': {}", name, file, error.reason));
-    }
-    set[variable] = true;
-  }
-  for (size_t v = 0; v < set.size(); ++v)
-    if (!set[v])
-      throw UserError(
-          fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
-          fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
-  return data;
-}
-
 // --threads, else what OMP_NUM_THREADS has set, else the node's cores divided by its ranks.
 void use_threads(const RunOptions& options, const Processes& processes) {
   int count = options.threads;
@@ -92,12 +52,29 @@ void use_threads(const RunOptions& options, const Processes& processes) {
   set_threads(count > 0 ? count : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
 }
 
+// Takes the folder of checkpoints where the options name one, and says where the run begins: at a checkpoint,
+// or
+// "" for the beginning.
+std::string take_folder(const RunOptions& options, std::optional<CheckpointFolder>& folder) {
+  if (options.checkpoint.empty()) return "";
+  folder.emplace(options.checkpoint);
+  const std::string start = folder->start(options.resume);
+  if (options.resume && !options.model.quiet)
+    std::cerr << (start.empty()
+                      ? fmt::format("no checkpoint in '{}' yet: the run starts from the beginning\n",
+                                    options.checkpoint)
+                      : fmt::format("going on from '{}'\n", start));
+  return start;
+}
+
 // All devices of the mesh in this process.
 int run_here(const Program& program, const RunOptions& options) {
   Processes processes = Processes::alone();
   use_threads(options, processes);
+  std::optional<CheckpointFolder> folder;
+  const std::string start = take_folder(options, folder);
   LockstepComm comm(program.mesh(), processes);
-  run_program(program, options, open_data(program, options), comm);
+  run_program(program, options, open_data(program, options, start), comm);
   return kExitSuccess;
 }
 
@@ -165,7 +142,8 @@ int run_ranks(const RunOptions& options) {
   Program program;
   std::vector<Diagnostic> warnings;
   // Rank 0 reads and judges for all.
-  std::string bytes;
+  std::optional<CheckpointFolder> folder;
+  std::string bytes, start;
   int code = agreed(processes, [&] {
     if (!processes.speaks()) return;
     sources = read_sources(options.model, options.layout);
@@ -179,16 +157,18 @@ int run_ranks(const RunOptions& options) {
                       fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
     require_writable_files(options);
     show(warnings, options.model.quiet);
+    start = take_folder(options, folder);
     bytes = packed(sources);
   });
   if (code != kExitSuccess) return code;
   processes.broadcast(bytes);
+  processes.broadcast(start);
   unpack(bytes, sources);
   if (!processes.speaks()) program = program_of(sources, options, warnings);
   processes.require_equal("program", program_json(program));
   use_threads(options, processes);
   RunData data;
-  code = agreed(processes, [&] { data = open_data(program, options); });
+  code = agreed(processes, [&] { data = open_data(program, options, start); });
   if (code != kExitSuccess) return code;
   try {
     NodeMemory node(processes, node_options(options));
@@ -270,7 +250,8 @@ void add_run_options(CLI::App& app, RunOptions& options) {
     option->allow_extra_args(false)->type_name(type);
   };
   app.add_option("--steps", options.steps,
-                 "training steps, or forward evaluations where the model does not train")
+                 "training steps, or forward evaluations where the model does not train; with --resume those "
+                 "done before count")
       ->check(whole_number(0))
       ->capture_default_str();
   app.add_flag("--evaluate", options.evaluate,
@@ -289,19 +270,42 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
       ->check(whole_number(0))
       ->capture_default_str();
-  one_each(app.add_option("--load", options.loads, "a variable's values instead of initial ones"),
-           "NAME=FILE.npy");
+  one_each(app.add_option(
+               "--load", options.loads,
+               "values instead of initial ones: for all variables from a .safetensors file or a folder of "
+               "checkpoints (the last), or for one as NAME=FILE.npy"),
+           "FILE");
+  one_each(
+      app.add_option("--map", options.maps,
+                     "names of a loaded file's tensors in the model, each * any characters but . and /; an "
+                     "empty TO leaves a tensor out; FILE: lines of the same"),
+      "FROM=TO");
+  app.add_option("--checkpoint", options.checkpoint,
+                 "save all variables in this folder after the last step and when the run is interrupted")
+      ->type_name("DIR");
+  app.add_option("--every", options.every, "save after every N steps too")
+      ->check(whole_number(1))
+      ->type_name("N");
+  app.add_option("--keep", options.keep, "keep only the last K checkpoints")
+      ->check(whole_number(1))
+      ->type_name("K");
+  app.add_flag(
+      "--resume", options.resume,
+      "go on from the last checkpoint in the folder, on any mesh and layout; from the beginning where "
+      "there is none");
   one_each(
       app.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output"),
       "NAME=FILE.npy");
   app.add_option("--metrics", options.metrics,
                  "a line of JSON per step: outputs, time, samples per second; - is standard output")
       ->type_name("FILE.jsonl");
-  app.add_option("--report", options.report,
-                 "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
-                 "standard output")
+  app.add_option(
+         "--report", options.report,
+         "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
+         "standard output")
       ->type_name("FILE.json");
-  app.add_option("--trace", options.trace, "timeline of all ranks, for Perfetto or Chrome; - is standard output")
+  app.add_option("--trace", options.trace,
+                 "timeline of all ranks, for Perfetto or Chrome; - is standard output")
       ->type_name("FILE.json");
   app.add_option("--trace-steps", options.trace_steps,
                  "how many of the last training steps, and of the last evaluations, --trace keeps")
@@ -334,8 +338,9 @@ std::function<int()> setup(CLI::App& app) {
   add_model_options(app, options->model, true);
   add_layout_options(app, options->layout);
   add_run_options(app, *options);
-  return [options, steps = app.get_option("--steps")] {
+  return [options, steps = app.get_option("--steps"), seed = app.get_option("--seed")] {
     options->steps_given = steps->count() > 0;
+    options->seed_given = seed->count() > 0;
     return run(*options);
   };
 }
@@ -351,6 +356,8 @@ const Command kRunCommand = {
         "  mtfc run model.json --mesh rows:8,cols:8 --layout layout.json --simulate\n"
         "  mtfc run mnist.json --input images=idx:t10k-images-idx3-ubyte.gz,rows=0:9000,scale=1/255 \\\n"
         "      --input labels=idx:t10k-labels-idx1-ubyte.gz,rows=0:9000 --steps 900\n"
+        "  mtfc run model.json --steps 1000 --checkpoint ck --every 100 --keep 3 --resume\n"
+        "  mtfc run model.json --evaluate --load ck\n"
         "  mpiexec -n 4 mtfc run model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
     .setup = setup,
 };

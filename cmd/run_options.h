@@ -22,7 +22,13 @@ struct RunOptions {
   std::vector<std::string> valid;   // NAME=SPEC
   int64_t valid_every = 0;          // 0: at the end only
   uint64_t seed = 0;
-  std::vector<std::string> loads;    // NAME=FILE.npy
+  bool seed_given = false;
+  std::vector<std::string> loads;  // NAME=FILE.npy, FILE.safetensors or a folder of checkpoints
+  std::vector<std::string> maps;   // FROM=TO, or files of such lines
+  std::string checkpoint;          // folder
+  int64_t every = 0;               // 0: at the end only
+  int64_t keep = 0;                // 0: all
+  bool resume = false;
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;

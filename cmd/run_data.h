@@ -1,0 +1,31 @@
+#pragma once
+// What a run reads, opened and checked before the first step.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/checkpoints.h"
+#include "cmd/run_options.h"
+#include "cmd/weights.h"
+#include "core/data.h"
+#include "core/program.h"
+
+namespace mtfc {
+
+struct RunData {
+  std::vector<InputData> inputs;
+  std::vector<InputData> valid;
+  uint64_t seed = 0;
+  VariableValues values;                 // other variables have their initial ones
+  std::optional<CheckpointNotes> start;  // of the checkpoint that the run goes on from
+};
+
+/// Opens everything, and refuses what can't start. `checkpoint`: the one to go on from, or "". Throws
+/// UserError and RunError.
+RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint);
+
+/// The entry point that the options make the run's own.
+const EntryPoint& main_entry(const Program& program, const RunOptions& options);
+
+}  // namespace mtfc
