@@ -28,8 +28,9 @@ std::string to_text(const std::vector<NamedNumber>& numbers) {
   return text;
 }
 
-Progress::Progress(int64_t steps, bool speaks, bool terminal, int width)
-    : steps_(steps),
+Progress::Progress(int64_t done, int64_t steps, bool speaks, bool terminal, int width)
+    : done_(done),
+      steps_(steps),
       speaks_(speaks),
       terminal_(terminal),
       width_(static_cast<size_t>(width)),
@@ -43,9 +44,9 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   // A terminal is renewed ten times a second; elsewhere a line comes every tenth of the run.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
                              : step * 10 / steps_ != (step - 1) * 10 / steps_;
-  if (!due && step != steps_ && step != 1) return;
+  if (!due && step != steps_ && step != done_ + 1) return;
   last_ = now;
-  const double rate = static_cast<double>(step) / std::max(elapsed, 1e-9);
+  const double rate = static_cast<double>(step - done_) / std::max(elapsed, 1e-9);
   std::string line = fmt::format("step {}/{}  {}{}{} steps/s", step, steps_, to_text(numbers),
                                  numbers.empty() ? "" : "  ", three_digits(rate));
   if (step < steps_) line += "  " + duration(static_cast<double>(steps_ - step) / rate) + " left";

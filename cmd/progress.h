@@ -17,7 +17,8 @@ std::string to_text(const std::vector<NamedNumber>& numbers);
 
 class Progress {
  public:
-  Progress(int64_t steps, bool speaks, bool terminal, int width);
+  /// Of `steps` steps `done` were taken in an earlier run.
+  Progress(int64_t done, int64_t steps, bool speaks, bool terminal, int width);
   ~Progress() { clear(); }
 
   /// After step `step` (counted from 1) with its outputs.
@@ -26,7 +27,7 @@ class Progress {
   void clear();
 
  private:
-  int64_t steps_;
+  int64_t done_, steps_;
   bool speaks_, terminal_;
   size_t width_;
   bool shown_ = false;

@@ -5,15 +5,30 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <optional>
 
 #include "cmd/files.h"
 #include "cmd/input_data.h"
 #include "core/error.h"
+#include "formats/metrics_writer.h"
 
 namespace mtfc {
 namespace {
 
 constexpr const char* kStandardOutput = "-";
+
+// Leaves the lines of the steps up to `step`.
+void cut_metrics(const std::string& path, int64_t step) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  std::ifstream file(path, std::ios::binary);
+  uintmax_t kept = 0;
+  for (std::string line; std::getline(file, line) && !file.eof(); kept += line.size() + 1)
+    if (const std::optional<int64_t> at = metrics_step(line); !at || *at > step) break;
+  std::filesystem::resize_file(path, kept, error);
+  if (error) throw RunError(fmt::format("cannot write '{}': {}", path, error.message()));
+}
 
 }  // namespace
 
@@ -32,11 +47,12 @@ void require_writable_files(const RunOptions& options) {
     require_writable(split_assignment(output, "--output").second);
 }
 
-MetricsFile::MetricsFile(const std::string& path, bool speaks) : path_(path) {
+MetricsFile::MetricsFile(const std::string& path, bool speaks, int64_t step) : path_(path) {
   if (path.empty() || !speaks) return;
   to_standard_output_ = path == kStandardOutput;
   if (to_standard_output_) return;
-  file_.open(path, std::ios::trunc);
+  if (step > 0) cut_metrics(path, step);
+  file_.open(path, step > 0 ? std::ios::app : std::ios::trunc);
   check();
 }
 

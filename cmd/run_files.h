@@ -18,8 +18,9 @@ void require_writable_files(const RunOptions& options);
 /// One line of JSON per step, written by one rank as the run goes. Throws RunError.
 class MetricsFile {
  public:
-  /// `path` may be empty: no file.
-  MetricsFile(const std::string& path, bool speaks);
+  /// `path` may be empty: no file. A run that goes on after `step` steps keeps what the file says of them and
+  /// cuts off the rest; one that begins (0) starts the file anew.
+  MetricsFile(const std::string& path, bool speaks, int64_t step = 0);
   void write(const std::string& line);
 
  private:

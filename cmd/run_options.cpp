@@ -50,6 +50,21 @@ void check_files(const RunOptions& options) {
   }
 }
 
+void check_checkpoints(const RunOptions& options) {
+  const char* of_checkpoints = options.every > 0  ? "--every"
+                               : options.keep > 0 ? "--keep"
+                               : options.resume   ? "--resume"
+                                                  : nullptr;
+  if (of_checkpoints && options.checkpoint.empty())
+    throw UserError(fmt::format("{} needs --checkpoint", of_checkpoints),
+                    "give the folder with --checkpoint DIR");
+  if (options.evaluate && !options.checkpoint.empty())
+    throw UserError("--checkpoint saves what a run trains, and --evaluate trains nothing",
+                    fmt::format("--load {} reads the last checkpoint", options.checkpoint));
+  if (!options.maps.empty() && options.loads.empty())
+    throw UserError("--map needs --load", "it renames the tensors of a loaded file");
+}
+
 }  // namespace
 
 void check(const RunOptions& options) {
@@ -62,7 +77,11 @@ void check(const RunOptions& options) {
         fmt::format("leave out --evaluate or {}", of_training));
   require_one_each(options.inputs, "--input", "feeds");
   require_one_each(options.valid, "--valid", "feeds");
-  require_one_each(options.loads, "--load", "loads");
+  std::vector<std::string> single;
+  for (const std::string& load : options.loads)
+    if (load.find('=') != std::string::npos) single.push_back(load);
+  require_one_each(single, "--load", "loads");
+  check_checkpoints(options);
   check_files(options);
 }
 

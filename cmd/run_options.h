@@ -6,32 +6,32 @@
 #include <string>
 #include <vector>
 
+#include "cmd/execution.h"
 #include "cmd/input_data.h"
 #include "cmd/model_options.h"
 
 namespace mtfc {
 
-struct RunOptions {
-  ModelOptions model;
-  LayoutFlags layout;
+struct RunOptions : ExecutionOptions {
   int64_t steps = 1;
   bool steps_given = false;
   bool evaluate = false;
-  bool simulate = false;
   std::vector<std::string> inputs;  // NAME=SPEC
   std::vector<std::string> valid;   // NAME=SPEC
   int64_t valid_every = 0;          // 0: at the end only
   uint64_t seed = 0;
-  std::vector<std::string> loads;    // NAME=FILE.npy
+  bool seed_given = false;
+  std::vector<std::string> loads;  // NAME=FILE.npy, FILE.safetensors or a folder of checkpoints
+  std::vector<std::string> maps;   // FROM=TO, or files of such lines
+  std::string checkpoint;          // folder
+  int64_t every = 0;               // 0: at the end only
+  int64_t keep = 0;                // 0: all
+  bool resume = false;
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
   std::string trace;
   int64_t trace_steps = 20;
-  int threads = 0;             // 0: cores / ranks on the node
-  int64_t watchdog = 600;      // seconds
-  int ranks_per_node = 0;      // 0: as they are
-  int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
   bool check_finite = false;
 };
 

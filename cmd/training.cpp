@@ -96,7 +96,7 @@ class TrainingRun {
       : program_(program),
         options_(options),
         data_(std::move(data)),
-        executor_(program, comm, {options.seed, options.check_finite}),
+        executor_(program, comm, {data_.seed, options.check_finite}),
         train_(program.find("train")),
         evaluate_(*program.find("evaluate")),
         main_(options.evaluate || !train_ ? evaluate_ : *train_),
@@ -129,10 +129,9 @@ class TrainingRun {
 
   void set_variables() {
     const EntryPoint& init = *program_.find("init");
-    if (data_.loads.size() < program_.variables.size()) executor_.run(init, 0);
-    for (const auto& [variable, array] : data_.loads)
-      for (size_t device = 0; device < executor_.devices(); ++device)
-        load_array(array, program_.variables[variable].decl.name, executor_.variable(variable, device));
+    if (data_.values.size() < program_.variables.size()) executor_.run(init, 0);
+    fill_variables(executor_, data_.values);
+    data_.values.clear();  // unmaps the files
   }
 
   // The outputs that are single numbers; they are whole, so every rank has them.
@@ -147,15 +146,18 @@ class TrainingRun {
 
   void take_steps() {
     check_valid();
-    Feed feed(executor_, main_, data_.inputs, options_.seed);
-    MetricsFile metrics(options_.metrics, processes().speaks());
+    Feed feed(executor_, main_, data_.inputs, data_.seed);
+    const int64_t first = data_.start ? data_.start->step : 0;
+    if (data_.start) feed.go_on(first, data_.start->rows);
+    MetricsFile metrics(options_.metrics, processes().speaks(), first);
     // Metrics on the terminal show the progress themselves.
     const bool shows_metrics = options_.metrics == "-" && is_terminal(1);
-    Progress progress(options_.steps, talks() && !shows_metrics, is_terminal(2), terminal_width());
+    Progress progress(first, options_.steps, talks() && !shows_metrics, is_terminal(2), terminal_width());
     StopAgreement agreement(processes());
     InterruptGuard guard;
     std::vector<NamedNumber> last, valid;
-    int64_t step = 0;
+    int64_t step = first;
+    if (step >= options_.steps) save(step, feed);
     for (bool stop = false; step < options_.steps && !stop; ++step) {
       const Clock::time_point start = Clock::now();
       feed.fill_training(step);
@@ -177,14 +179,26 @@ class TrainingRun {
         for (const auto& [name, value] : valid) logged.emplace_back("valid/" + name, value);
       }
       metrics.write(metrics_line(step + 1, logged, seconds, static_cast<double>(feed.batch()) / seconds));
+      if (ends || (options_.every > 0 && (step + 1) % options_.every == 0)) save(step + 1, feed);
     }
     progress.clear();
-    if (talks() && step > 0) {
+    if (talks() && step == first && first > 0)
+      std::cerr << fmt::format("nothing to do: --steps {} counts the {} done before\n", options_.steps,
+                               first);
+    if (talks() && step > first) {
       results() << fmt::format("step {}{}{}\n", step, last.empty() ? "" : "  ", to_text(last));
       if (!valid.empty()) report_evaluation(valid, "valid/");
       if (step < options_.steps)
-        std::cerr << fmt::format("interrupted: stopped after step {} of {}\n", step, options_.steps);
+        std::cerr << fmt::format("interrupted: stopped after step {} of {}{}\n", step, options_.steps,
+                                 options_.checkpoint.empty() ? "" : "; --resume goes on from there");
     }
+  }
+
+  // After `step` steps, unless the run has begun there.
+  void save(int64_t step, const Feed& feed) {
+    if (options_.checkpoint.empty() || (data_.start && data_.start->step >= step)) return;
+    save_checkpoint(executor_, options_.checkpoint,
+                    {program_.model, step, data_.seed, feed.rows_before(step)}, options_.keep);
   }
 
   static void require_a_batch(const Feed& feed) {
@@ -196,13 +210,13 @@ class TrainingRun {
   void check_valid() {
     if (data_.valid.empty()) return;
     executor_.load(evaluate_);
-    require_a_batch(Feed(executor_, evaluate_, data_.valid, options_.seed));
+    require_a_batch(Feed(executor_, evaluate_, data_.valid, data_.seed));
   }
 
   // Means of the single-number outputs over the whole of a finite source, or over one batch.
   std::vector<NamedNumber> mean_outputs(const std::vector<InputData>& data) {
     executor_.load(evaluate_);
-    Feed feed(executor_, evaluate_, data, options_.seed);
+    Feed feed(executor_, evaluate_, data, data_.seed);
     const int64_t batches = feed.evaluation_batches().value_or(1);
     require_a_batch(feed);
     std::vector<NamedNumber> sums;

@@ -10,11 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "core/shape.h"
+
 namespace mtfc {
 
-enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool };
+enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16 };
 int64_t size_of(StoredType type);
 std::string to_string(StoredType type);
+bool is_float(StoredType type);
 
 /// A dense row-major array in memory (mapped from its file, or unpacked).
 struct StoredArray {
@@ -24,6 +27,13 @@ struct StoredArray {
   std::vector<int64_t> shape;
   std::shared_ptr<const void> owner;  // keeps `data` alive
   const std::byte* data = nullptr;
+};
+
+/// A tensor that lies in a file, row-major and little-endian, from byte `offset` on.
+struct TensorPlace {
+  std::string name;
+  TensorType type;
+  int64_t offset = 0;
 };
 
 enum class RandomKind { kNormal, kUniform, kInteger };

@@ -12,7 +12,7 @@
 namespace mtfc {
 
 struct EntryGraph {
-  std::string name;  // init, train, evaluate
+  std::string name;  // init, train, evaluate, decode
   Graph graph;
   std::vector<NamedTensor> outputs;
   std::vector<Assignment> assignments;

@@ -160,4 +160,26 @@ EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& ke
   return entry;
 }
 
+EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep) {
+  const DecodeSpec& decode = *model.decode;
+  Dims order;  // of the logits: the token's, then the vocabulary
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kTokenInput) order = input.type.dims;
+  order = unite(order, decode.graph.type(decode.logits).dims);
+  EntryGraph entry{.name = "decode", .graph = {}, .outputs = {}, .assignments = decode.assignments};
+  GraphBuilder b;
+  copy_for_evaluation(b, decode.graph);
+  // No rule names these dimensions, so nothing splits them. A dot can't stand in a name of the model.
+  std::vector<Renaming> whole;
+  for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
+  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin.location, Phase::kForward});
+  TensorId logits = decode.logits;
+  if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
+  logits = b.op("rename", {logits}, {{"map", whole}});
+  entry.outputs.push_back({std::string(kLogitsOutput), logits});
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
 }  // namespace mtfc

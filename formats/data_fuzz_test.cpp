@@ -18,6 +18,7 @@
 #include "formats/fuzz_guard_trial.h"
 #include "formats/mutation_trial.h"
 #include "formats/npy.h"
+#include "formats/safetensors.h"
 
 namespace mtfc {
 namespace {
@@ -29,7 +30,7 @@ constexpr int64_t kCases = 5000;
 // A good file and how it is named as a source.
 struct SeedFile {
   std::string prefix;  // "", "idx:"
-  std::string ending;  // ".npy", or "" for IDX
+  std::string ending;  // ".npy", ".safetensors" (no source, but loaded), or "" for IDX
   std::string bytes;
 };
 
@@ -53,6 +54,30 @@ std::string idx_header(char type, const std::vector<uint32_t>& shape) {
   for (const uint32_t size : shape)
     for (const int shift : {24, 16, 8, 0}) header += static_cast<char>(size >> shift & 0xFF);
   return header;
+}
+
+std::string length_bytes(uint64_t length) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> 8 * i & 0xFF);
+  return bytes;
+}
+
+std::vector<SeedFile> safetensors_files() {
+  std::vector<SeedFile> files;
+  const TensorType matrix{DType::kF32, {{"a", 2}, {"b", 5}}};
+  const std::vector<TensorPlace> two = {{"w", matrix}, {"step", {DType::kI64, {}}}};
+  std::vector<TensorPlace> many = {{"none", {DType::kBool, {{"z", 0}}}}};
+  for (int i = 0; i < 40; ++i) many.push_back({fmt::format("layer_{}/w", i), matrix});
+  for (const std::vector<TensorPlace>& tensors : {std::vector<TensorPlace>{}, two, two, many}) {
+    const SafetensorsPlan plan = plan_safetensors(tensors, {{"format", "mtfc"}});
+    std::string bytes = plan.header;
+    bytes.resize(static_cast<size_t>(plan.file_bytes), '\1');
+    files.push_back({"", ".safetensors", bytes});
+  }
+  const std::string nested(5000, '[');
+  files.push_back({"", ".safetensors", length_bytes(uint64_t{1} << 60) + "{}"});
+  files.push_back({"", ".safetensors", length_bytes(nested.size() + 6) + "{\"w\":" + nested + "}"});
+  return files;
 }
 
 std::vector<SeedFile> seed_files() {
@@ -89,7 +114,29 @@ std::vector<SeedFile> seed_files() {
   return files;
 }
 
+// A header with a mistake that still has the length it says, so that what lies behind the length is tried.
+std::string with_header_mistake(const std::string& bytes, Mutator& mutator) {
+  constexpr size_t kLength = 8;
+  if (bytes.size() < kLength) return bytes;
+  size_t length = 0;
+  for (size_t i = 0; i < kLength; ++i) length |= static_cast<size_t>(static_cast<uint8_t>(bytes[i])) << 8 * i;
+  if (length > bytes.size() - kLength) return bytes;
+  std::string header = bytes.substr(kLength, length);
+  const size_t at = header.find_first_of("0123456789", mutator.pick(header.size() + 1));
+  if (at != std::string::npos && mutator.chance(60)) {
+    const size_t end = header.find_first_not_of("0123456789", at);
+    header.replace(at, end == std::string::npos ? end : end - at,
+                   mutator.one_of(std::vector<std::string>{
+                       "0", "1", "4", "8", "40", "-1", "1.5", "1e3", "4294967296", "4611686018427387904",
+                       "9223372036854775807", "18446744073709551615", "1e400", "[]", "null", "{}"}));
+  } else {
+    header = mutator.mutated_bytes(header, 3);
+  }
+  return length_bytes(header.size()) + header + bytes.substr(kLength + length);
+}
+
 std::string made_file(const SeedFile& seed, Mutator& mutator) {
+  if (seed.ending == ".safetensors" && mutator.chance(60)) return with_header_mistake(seed.bytes, mutator);
   if (mutator.chance(5) || seed.bytes.empty()) return seed.bytes;
   // Digits and sizes in the header decide most.
   std::string bytes = seed.bytes;
@@ -110,7 +157,7 @@ class MemoryFile {
  public:
   MemoryFile() : folder_(fs::temp_directory_path() / fmt::format("mtfc_data_fuzz.{}", getpid())) {
     fs::create_directories(folder_);
-    for (const char* ending : {".npy", ".idx", ".txt", ".bin"})
+    for (const char* ending : {".npy", ".idx", ".txt", ".bin", ".safetensors"})
       fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), path(ending));
   }
   ~MemoryFile() {
@@ -148,6 +195,10 @@ uint64_t sum_of(const StoredArray& array) {
 // "" where the file was read or refused as it should be.
 std::string problem_with(const std::string& spec, bool& read) {
   try {
+    if (spec.ends_with(".safetensors")) {
+      for (const auto& [name, array] : read_safetensors(spec).tensors) read = sum_of(array) < UINT64_MAX;
+      return "";
+    }
     const InputData data = read_input_data({"x"}, spec, {});
     if (const auto* array = std::get_if<StoredArray>(&data.source)) read = sum_of(*array) < UINT64_MAX;
   } catch (const RunError& error) {
@@ -160,6 +211,39 @@ std::string problem_with(const std::string& spec, bool& read) {
     return error.what();
   }
   return "";
+}
+
+void try_files(const std::vector<SeedFile>& seeds) {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const char* dump = std::getenv("MTFC_DUMP");
+  const MemoryFile file;
+  const Vocabulary none;
+  int64_t read = 0, failed = 0;
+  const FuzzGuard guard;
+  for (int64_t i = 0; i < cases && failed < 5; ++i) {
+    const auto seed = static_cast<uint64_t>(first + i);
+    Mutator mutator(seed, none);
+    const SeedFile& good = mutator.one_of(seeds);
+    const std::string ending = good.ending.empty() ? ".idx" : good.ending;
+    const std::string bytes = made_file(good, mutator);
+    if (dump) {
+      std::ofstream(fmt::format("{}/{}{}", dump, seed, ending), std::ios::binary) << bytes;
+      continue;
+    }
+    file.fill(bytes);
+    guard.watch(seed);
+    bool is_read = false;
+    const std::string problem = problem_with(good.prefix + file.path(ending), is_read);
+    read += is_read;
+    if (problem.empty()) continue;
+    ++failed;
+    const std::string kept = fmt::format("mtfc_fuzz_{}{}", seed, ending);
+    std::ofstream(kept, std::ios::binary) << bytes;
+    FAIL_CHECK(fmt::format("seed {}: {} (kept as {})", seed, problem, kept));
+  }
+  MESSAGE(fmt::format("{} cases from seed {}: {} read", cases, first, read));
+  CHECK(failed == 0);
+  if (!dump) CHECK(read > cases / 50);
 }
 
 }  // namespace
@@ -193,37 +277,11 @@ TEST_CASE("mutants of sources are taken apart or refused as the user's") {
 }
 
 TEST_CASE("mutants of data files are read or refused with a message") {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
-  const char* dump = std::getenv("MTFC_DUMP");
-  const std::vector<SeedFile> seeds = seed_files();
-  const MemoryFile file;
-  const Vocabulary none;
-  int64_t read = 0, failed = 0;
-  const FuzzGuard guard;
-  for (int64_t i = 0; i < cases && failed < 5; ++i) {
-    const auto seed = static_cast<uint64_t>(first + i);
-    Mutator mutator(seed, none);
-    const SeedFile& good = mutator.one_of(seeds);
-    const std::string ending = good.ending.empty() ? ".idx" : good.ending;
-    const std::string bytes = made_file(good, mutator);
-    if (dump) {
-      std::ofstream(fmt::format("{}/{}{}", dump, seed, ending), std::ios::binary) << bytes;
-      continue;
-    }
-    file.fill(bytes);
-    guard.watch(seed);
-    bool is_read = false;
-    const std::string problem = problem_with(good.prefix + file.path(ending), is_read);
-    read += is_read;
-    if (problem.empty()) continue;
-    ++failed;
-    const std::string kept = fmt::format("mtfc_fuzz_{}{}", seed, ending);
-    std::ofstream(kept, std::ios::binary) << bytes;
-    FAIL_CHECK(fmt::format("seed {}: {} (kept as {})", seed, problem, kept));
-  }
-  MESSAGE(fmt::format("{} cases from seed {}: {} read", cases, first, read));
-  CHECK(failed == 0);
-  if (!dump) CHECK(read > cases / 50);
+  try_files(seed_files());
+}
+
+TEST_CASE("mutants of .safetensors files are read or refused with a message") {
+  try_files(safetensors_files());
 }
 
 }  // namespace mtfc

@@ -14,4 +14,10 @@ std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, 
   return line.dump();
 }
 
+std::optional<int64_t> metrics_step(const std::string& line) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return std::nullopt;
+  return json["step"].get<int64_t>();
+}
+
 }  // namespace mtfc

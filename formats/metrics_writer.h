@@ -2,15 +2,19 @@
 // The log of a run: one JSON object a line.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace mtfc {
 
-/// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000}`, without a line end. Numbers that JSON
-/// lacks become null.
+/// `{"step": 1, "loss": 2.3, "step_time": 0.01, "samples_per_second": 10000}`, without a line end. Numbers
+/// that JSON lacks become null.
 std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, double>>& outputs,
                          double step_seconds, double samples_per_second);
+
+/// The step of such a line; nothing for another text.
+std::optional<int64_t> metrics_step(const std::string& line);
 
 }  // namespace mtfc

@@ -10,6 +10,7 @@
 #include "core/training.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
+#include "formats/decode_reader.h"
 #include "formats/include_reader.h"
 #include "formats/model_draft.h"
 #include "formats/operation_reader.h"
@@ -211,6 +212,8 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
   check_assignments(draft);
   check_training_names(draft);
   if (draft.sink.failed()) return;
+  if (const auto decode = root.find("decode")) read_decode(*decode, draft);
+  if (draft.sink.failed()) return;
   warn_unused(draft);
   warn_unused_blocks(draft);
   warn_idle(root, draft);
@@ -247,9 +250,9 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
     sink.finish(warnings);
   }
   if (root.is(JsonKind::kObject) && !check_version(root, true)) sink.finish(warnings);
-  const bool is_object = root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs",
-                                          "variables", "blocks", "ops", "train", "outputs", "data"},
-                                         {"decode"});
+  const bool is_object =
+      root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs", "variables", "blocks",
+                       "ops", "train", "outputs", "data", "decode"});
   if (!is_object) sink.finish(warnings);
   IncludeReader includes(include_source, sink);
   includes.read(root);

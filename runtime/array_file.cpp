@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "core/error.h"
 #include "core/relayout.h"
 #include "runtime/file_target.h"
+#include "runtime/output_file.h"
 #include "runtime/stored_values.h"
 
 namespace mtfc {
@@ -20,55 +22,32 @@ namespace {
 
 constexpr int64_t kBlockElements = 1 << 20;
 
-// An open file that closes itself; failures are kept as the first one's message, which calls it `shown`.
-class OutputFile {
- public:
-  OutputFile(const std::string& path, int flags, std::string shown)
-      : shown_(std::move(shown)), descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) fail();
-  }
-  // Standard output.
-  OutputFile() : shown_("to standard output"), descriptor_(dup(STDOUT_FILENO)) {}
-  ~OutputFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void write_at(const std::byte* data, int64_t bytes, int64_t offset) {
-    put(data, bytes, [&](const std::byte* at, size_t count) {
-      return pwrite(descriptor_, at, count, offset + (at - data));
-    });
-  }
-  void append(const std::byte* data, int64_t bytes) {
-    put(data, bytes, [&](const std::byte* at, size_t count) { return ::write(descriptor_, at, count); });
-  }
-  void sync() {
-    if (error_.empty() && fsync(descriptor_) != 0 && errno != EINVAL) fail();
-  }
-  const std::string& error() const { return error_; }
-
- private:
-  template <typename Write>
-  void put(const std::byte* data, int64_t bytes, Write write) {
-    while (bytes > 0 && error_.empty()) {
-      const ssize_t written = write(data, static_cast<size_t>(bytes));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return fail();
-      data += written;
-      bytes -= written;
-    }
-  }
-  void fail() { error_ = fmt::format("cannot write {}: {}", shown_, std::strerror(errno)); }
-  std::string shown_;
-  int descriptor_;
-  std::string error_;
-};
-
 Box whole(const Dims& dims) {
   Box box;
   for (const Dim& dim : dims) box.push_back({0, dim.size});
   return box;
+}
+
+constexpr int64_t kMostRuns = 1 << 16;
+
+// Hands out a region piece by piece, each with the position of its first element in the region, so that none
+// has many runs of consecutive elements: their list must not outgrow the tensor.
+void visit_pieces(const Dims& dims, const Box& box, int64_t first,
+                  const std::function<void(const Box&, int64_t first)>& visit) {
+  size_t inner = box.size();  // dimensions before it decide how many runs there are
+  while (inner > 0 && box[inner - 1].size() == dims[inner - 1].size) --inner;
+  int64_t runs = 1;
+  for (size_t i = 0; i + 1 < inner; ++i) runs *= box[i].size();
+  if (runs <= kMostRuns) return visit(box, first);
+  size_t outer = 0;
+  while (box[outer].size() == 1) ++outer;
+  Box half = box;
+  const int64_t middle = box[outer].begin + box[outer].size() / 2;
+  half[outer].end = middle;
+  visit_pieces(dims, half, first, visit);
+  first += elements(half);
+  half[outer] = {middle, box[outer].end};
+  visit_pieces(dims, half, first, visit);
 }
 
 // Of the devices that hold one region, the first along every other axis writes it.
@@ -80,6 +59,24 @@ bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   return true;
 }
 
+// Whether each dimension of one shape is a product of successive ones of the other, so that the row-major
+// elements of both are the same tensor with dimensions merged and split.
+bool regroups(const std::vector<int64_t>& shape, const Dims& dims) {
+  Dims from, to;  // without dimensions of size 1, which may come and go
+  int64_t count = 1;
+  for (const int64_t size : shape) {
+    if (size != 1) from.push_back({"", size});
+    if (__builtin_mul_overflow(count, size, &count)) return false;
+  }
+  if (shape == shape_of(dims)) return true;
+  for (const Dim& dim : dims)
+    if (dim.size != 1) to.push_back(dim);
+  if (count != elements(dims) || count == 0) return false;
+  for (const ReshapeGroup& group : reshape_groups(from, to))
+    if (group.from_end - group.from_begin > 1 && group.to_end - group.to_begin > 1) return false;
+  return true;
+}
+
 const std::byte* bytes_of(const std::string& text) {
   return reinterpret_cast<const std::byte*>(text.data());
 }
@@ -87,17 +84,14 @@ const std::byte* bytes_of(const std::string& text) {
 std::string write_part(const std::string& path, const std::string& shown, int64_t start,
                        const LocalPart& part) {
   OutputFile file(path, O_WRONLY, shown);
-  const Dims& dims = part.type.dims;
-  const int64_t size = size_of(part.type.dtype);
-  for (const Run& run : common_runs(dims, part.box, dims, whole(dims)))
-    file.write_at(part.data + run.from * size, run.length * size, start + run.to * size);
+  write_slice(file, start, part);
   file.sync();
   return file.error();
 }
 
 std::string create(const std::string& path, const std::string& shown, const std::string& header) {
   OutputFile file(path, O_WRONLY | O_CREAT | O_TRUNC, shown);
-  file.write_at(bytes_of(header), static_cast<int64_t>(header.size()), 0);
+  file.write_at(header, 0);
   file.sync();
   return file.error();
 }
@@ -110,15 +104,6 @@ void agree(Processes& processes, const std::string& error, const std::string& te
     if (processes.speaks()) unlink(temporary.c_str());
     throw;
   }
-}
-
-// The parts of the tensor that this process writes.
-std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
-                                     const std::vector<LocalPart>& parts) {
-  std::vector<LocalPart> written;
-  for (size_t device = 0; device < parts.size(); ++device)
-    if (writes(comm.mesh(), comm.devices()[device], sharding)) written.push_back(parts[device]);
-  return written;
 }
 
 void write_beside(Comm& comm, const std::string& target, const std::string& shown, const std::string& header,
@@ -199,6 +184,23 @@ void write_in_order(Comm& comm, const std::string& path, const std::string& show
 
 }  // namespace
 
+std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
+                                     const std::vector<LocalPart>& parts) {
+  std::vector<LocalPart> written;
+  for (size_t device = 0; device < parts.size(); ++device)
+    if (writes(comm.mesh(), comm.devices()[device], sharding)) written.push_back(parts[device]);
+  return written;
+}
+
+void write_slice(OutputFile& file, int64_t start, const LocalPart& part) {
+  const Dims& dims = part.type.dims;
+  const int64_t size = size_of(part.type.dtype);
+  visit_pieces(dims, part.box, 0, [&](const Box& piece, int64_t first) {
+    for (const Run& run : common_runs(dims, piece, dims, whole(dims)))
+      file.write_at(part.data + (first + run.from) * size, run.length * size, start + run.to * size);
+  });
+}
+
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalPart>& parts) {
   check_invariant(sharding.partial.empty(), "a partial value is not written");
@@ -216,15 +218,21 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
     write_in_order(comm, path, shown, header, parts.front().type, written);
 }
 
-void load_array(const StoredArray& array, const std::string& name, const LocalPart& part) {
-  const Dims& dims = part.type.dims;
-  if (array.shape != shape_of(dims))
+void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {
+  if (!regroups(array.shape, type.dims))
     throw RunError(fmt::format("{}: an array of shape {} can't be loaded into '{}' of shape [{}]", array.file,
-                               shape_text(array.shape), name, to_string(dims)));
-  require_convertible(array, part.type.dtype, 1, "'" + name + "'");
-  for (const Run& run : common_runs(dims, whole(dims), dims, part.box))
-    copy_stored(array, run.from, run.length, 1, part.type.dtype,
-                part.data + run.to * size_of(part.type.dtype));
+                               shape_text(array.shape), name, to_string(type.dims)));
+  require_convertible(array, type.dtype, 1, "'" + name + "'");
+}
+
+void load_array(const StoredArray& array, const std::string& name, const LocalPart& part) {
+  require_loadable(array, name, part.type);
+  const Dims& dims = part.type.dims;
+  const int64_t size = size_of(part.type.dtype);
+  visit_pieces(dims, part.box, 0, [&](const Box& piece, int64_t first) {
+    for (const Run& run : common_runs(dims, whole(dims), dims, piece))
+      copy_stored(array, run.from, run.length, 1, part.type.dtype, part.data + (first + run.to) * size);
+  });
 }
 
 }  // namespace mtfc

@@ -9,6 +9,7 @@
 #include "core/sharding.h"
 #include "runtime/comm.h"
 #include "runtime/executor.h"
+#include "runtime/output_file.h"
 
 namespace mtfc {
 
@@ -20,7 +21,20 @@ namespace mtfc {
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalPart>& parts);
 
-/// Fills `part` of the tensor `name` from an array of the tensor's exact shape. Throws RunError.
+/// Of the parts of a tensor on this process's devices those that it writes: of the devices that hold the same
+/// region, one does.
+std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
+                                     const std::vector<LocalPart>& parts);
+
+/// Writes a part to its places in the file of a whole tensor that begins at byte `start`.
+void write_slice(OutputFile& file, int64_t start, const LocalPart& part);
+
+/// Throws RunError unless the tensor `name` of this type can be filled from the array: equal shapes, or
+/// shapes that come from each other by merging and splitting dimensions, as [768, 2304] from [768, 3, 12,
+/// 64]; and values of a kind that the type holds.
+void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type);
+
+/// Fills `part` of the tensor `name` from an array that require_loadable takes. Throws RunError.
 void load_array(const StoredArray& array, const std::string& name, const LocalPart& part);
 
 }  // namespace mtfc

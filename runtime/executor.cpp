@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "core/error.h"
 #include "runtime/fused.h"
@@ -327,6 +328,12 @@ LocalPart Executor::variable(size_t index, size_t device) const {
   return {variable.decl.type,
           local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
           arenas_[device].at(variable.offset)};
+}
+
+void Executor::clear_caches(const EntryPoint& entry) {
+  for (const ProgramVariable& cache : entry.caches)
+    for (const Arena& arena : arenas_)
+      std::memset(arena.at(cache.offset), 0, static_cast<size_t>(cache.bytes));
 }
 
 std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {

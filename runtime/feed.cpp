@@ -182,6 +182,20 @@ void Feed::place_windows(Source& source) const {
   source.evaluation = {left / target->window() + 1, target->window()};
 }
 
+void Feed::go_on(int64_t step, int64_t rows) {
+  first_step_ = step;
+  first_row_ = rows;
+}
+
+int64_t Feed::rows_before(int64_t step) const {
+  return first_row_ + (step - first_step_) * batch();
+}
+
+// The inputs may have batches of different sizes.
+int64_t Feed::position(const Source& source, int64_t step) const {
+  return first_row_ / batch() * source.batch() + first_row_ % batch() + (step - first_step_) * source.batch();
+}
+
 void Feed::fill_training(int64_t step) {
   for (const Source& source : sources_) fill(source, step, true);
 }
@@ -223,8 +237,8 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
   const Interval held = slice.part.box.empty() ? Interval{0, 1} : slice.part.box[0];
   std::byte* to = slice.part.data;
   for (int64_t i = held.begin; i < held.end; ++i) {
-    const int64_t position = step * source.batch() + i;
-    const int64_t row = training ? row_at(source, position) : position % walk.rows;
+    const int64_t row =
+        training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
     for (const Run& run : slice.runs)
       copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
                   source.type.dtype, to + run.to * size);

@@ -30,6 +30,12 @@ class Feed {
   /// sources to iterate over that differ in length. `executor` must outlive it.
   Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed);
 
+  /// Training goes on at step `step`, before which `rows` rows were taken: those that follow come next, also
+  /// where the batch was of another size.
+  void go_on(int64_t step, int64_t rows);
+  /// Rows that training takes before step `step`.
+  int64_t rows_before(int64_t step) const;
+
   /// The inputs of training step `step`, counted from 0.
   void fill_training(int64_t step);
   /// The inputs of batch `batch` of an evaluation.
@@ -66,11 +72,14 @@ class Feed {
   void place_windows(Source& source) const;
   void require_equal_lengths() const;
   void fill(const Source& source, int64_t step, bool training);
+  int64_t position(const Source& source, int64_t step) const;
   int64_t row_at(const Source& source, int64_t position);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
 
   uint64_t seed_;
   RowOrder order_;
+  int64_t first_step_ = 0;
+  int64_t first_row_ = 0;  // of that step, in rows of batch() a step
   std::vector<Source> sources_;
 };
 

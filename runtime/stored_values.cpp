@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -14,6 +15,24 @@
 
 namespace mtfc {
 namespace {
+
+// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
+struct Half {
+  uint16_t bits;
+  explicit operator double() const {
+    const int exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 0x1F) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
+    if (exponent == 0) return sign * std::ldexp(fraction, -24);
+    return sign * std::ldexp(0x400 + fraction, exponent - 25);
+  }
+};
+
+// The upper half of an f32.
+struct Bfloat {
+  uint16_t bits;
+  explicit operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
 
 template <typename Stored>
 Stored load_one(const std::byte* from, bool swap) {
@@ -80,13 +99,17 @@ void convert_to(const StoredArray& array, int64_t first, int64_t count, double s
       return convert<float, Element>(array, first, count, scale, to);
     case StoredType::kF64:
       return convert<double, Element>(array, first, count, scale, to);
+    case StoredType::kF16:
+      return convert<Half, Element>(array, first, count, scale, to);
+    case StoredType::kBF16:
+      return convert<Bfloat, Element>(array, first, count, scale, to);
   }
 }
 
 }  // namespace
 
 void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what) {
-  const bool fraction = array.type == StoredType::kF32 || array.type == StoredType::kF64;
+  const bool fraction = is_float(array.type);
   const bool truth = array.type == StoredType::kBool || array.type == StoredType::kU8;
   if (dtype == DType::kBool ? !truth : is_integer(dtype) && fraction)
     throw RunError(fmt::format("{}: {} values can't fill {}, which is {}", array.file, to_string(array.type),

@@ -1,0 +1,46 @@
+#pragma once
+// A file that bytes are written to, at places or in order, until the first failure, which is kept as a
+// message.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace mtfc {
+
+class OutputFile {
+ public:
+  /// Opens `path` with the flags of open(2). Messages call it `shown`: `cannot write SHOWN: REASON`.
+  OutputFile(const std::string& path, int flags, std::string shown);
+  /// Standard output.
+  OutputFile();
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write_at(const std::byte* data, int64_t bytes, int64_t offset);
+  void write_at(const std::string& bytes, int64_t offset) {
+    write_at(reinterpret_cast<const std::byte*>(bytes.data()), static_cast<int64_t>(bytes.size()), offset);
+  }
+  void append(const std::byte* data, int64_t bytes);
+  /// Gives the file so many bytes and claims the space for them, where the file system can, so that a full
+  /// disk is met before anything is written.
+  void reserve(int64_t bytes);
+  void sync();
+  /// "" while nothing has failed.
+  const std::string& error() const { return error_; }
+
+ private:
+  template <typename Write>
+  void put(const std::byte* data, int64_t bytes, Write write);
+  void fail();
+  std::string shown_;
+  int descriptor_;
+  std::string error_;
+};
+
+/// Makes what has happened in the folder `path` last: files created, renamed, removed. False, with errno,
+/// where that fails.
+bool sync_folder(const std::string& path);
+
+}  // namespace mtfc
