@@ -79,7 +79,10 @@ TEST_CASE("missing and repeated arguments") {
   CHECK(said("check mnist.json --set") == refusal("--set needs a value, NAME=VALUE (see mtfc check --help)"));
   CHECK(said("check mnist.json --mesh a:2 --mesh b:2") ==
         refusal("--mesh is given more than once (see mtfc check --help)"));
-  CHECK(said("run mnist.json --load w1") == refusal("--load takes NAME=VALUE, not 'w1'"));
+  CHECK(said("run mnist.json --load w1") ==
+        "exit 1: mtfc: error: cannot read the weights in 'w1': No such file or directory (one variable is "
+        "loaded as "
+        "NAME=FILE.npy)\n");
   CHECK(said("run mnist.json --valid-every 3") ==
         refusal("--valid-every needs --valid (give the held-out data with --valid NAME=SPEC)"));
 }

@@ -144,9 +144,12 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     // first.
     if (!processes.speaks()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const auto* wait = dynamic_cast<const WaitError*>(&error);
-    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(),
-                             wait ? missing_text(program, *wait) : error.what())
-              << std::flush;
+    if (!dynamic_cast<const AgreedError*>(&error))
+      std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(),
+                               wait ? missing_text(program, *wait) : error.what())
+                << std::flush;
+    else if (processes.speaks())
+      std::cerr << fmt::format("mtfc: error: {}\n", error.what()) << std::flush;
     const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
     const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
     processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);

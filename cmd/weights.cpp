@@ -41,7 +41,8 @@ void add_file(const std::string& path, const NameMap& map, FoundTensors& found) 
   try {
     file = read_safetensors(path);
   } catch (const UnreadableFile& error) {
-    throw RunError(fmt::format("cannot read the weights in '{}': {}", path, error.reason));
+    throw RunError(fmt::format(
+        "cannot read the weights in '{}': {} (one variable is loaded as NAME=FILE.npy)", path, error.reason));
   }
   const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
   const std::set<std::string> of_optimizer(state.begin(), state.end());

@@ -38,7 +38,7 @@ TEST_CASE("rules come from files too") {
   std::ofstream(path) << "a=b\nnonsense\n";
   CHECK_THROWS_WITH_AS(
       NameMap({path.string()}),
-      ("mtfc: error: " + path.string() +
+      ("error: " + path.string() +
        ":2: 'nonsense' is no FROM=TO (as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after "
        "= leaves tensors out)")
           .c_str(),

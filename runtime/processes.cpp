@@ -247,7 +247,7 @@ void Processes::require_success(const std::string& message) {
   std::vector<std::string> messages = gather(message);
   std::string text = speaks() ? messages[static_cast<size_t>(first)] : "";
   broadcast(text);
-  throw RunError(size_ > 1 ? fmt::format("rank {}: {}", first, text) : text);
+  throw AgreedError(size_ > 1 ? fmt::format("rank {}: {}", first, text) : text);
 }
 
 void Processes::abort(int code) {

@@ -13,7 +13,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
+
 namespace mtfc {
+
+/// What all ranks throw alike; it names the rank that met it.
+struct AgreedError : RunError {
+  using RunError::RunError;
+};
 
 class Processes {
  public:
@@ -50,7 +57,7 @@ class Processes {
   /// Throws RunError on every rank, naming those that differ from rank 0, unless all give the same bytes:
   /// `ranks 1, 3 have another program than rank 0`.
   void require_equal(std::string_view what, std::string_view bytes);
-  /// Throws RunError on every rank where some rank gives a message: the first one's, with its rank.
+  /// Throws AgreedError on every rank where some rank gives a message: the first one's, with its rank.
   void require_success(const std::string& message);
 
   /// Ends all ranks at once. Does not return.
