@@ -11,7 +11,7 @@
 #include "cmd/launch.h"
 #include "cmd/run_data.h"
 #include "cmd/standard_output.h"
-#include "core/decode_length.h"
+#include "core/decoding.h"
 #include "core/pipeline.h"
 
 namespace mtfc {
@@ -71,10 +71,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   ModelOptions sized = options.model;
   for (std::string& set : sizes(given, options)) sized.sets.push_back(std::move(set));
   auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
-  // Nothing else is run, so nothing else needs memory.
-  model.train.reset();
-  model.assignments.clear();
-  model.outputs.clear();
+  model = only_decode(std::move(model));
   facts.positions = decode_positions(*model.decode);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;

@@ -1,4 +1,4 @@
-#include "core/decode_length.h"
+#include "core/decoding.h"
 
 #include <algorithm>
 #include <limits>
@@ -28,6 +28,15 @@ int64_t decode_positions(const DecodeSpec& decode) {
     if (reads || writes) positions = std::min(positions, node.attributes.get<Dim>("dim").size);
   }
   return positions;
+}
+
+Model only_decode(Model model) {
+  model.inputs.clear();
+  model.graph = {};
+  model.assignments.clear();
+  model.train.reset();
+  model.outputs.clear();
+  return model;
 }
 
 }  // namespace mtfc
