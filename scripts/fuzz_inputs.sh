@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries models, layouts, saved programs and data files with mistakes: in one process, then through the program itself. Failing inputs are
+# Tries models, layouts, saved programs, data files and files of weights with mistakes: in one process, then through the program itself. Failing inputs are
 # left in the folder this is called from.
 #   scripts/fuzz_inputs.sh [CASES [SEED [FOLDER [PROGRAM_CASES]]]]     100000 cases from a seed by the clock, in build, and
 #                                                                      1000 of each kind through the program
@@ -57,6 +57,10 @@ for program in "$scratch"/programs/*.json; do
 done
 for file in "$scratch"/data/*; do
   source=$file
+  if [[ $file == *.safetensors ]]; then
+    expect "0 1" "$file" "$folder/mtfc" run "$root/testdata/fuzz_input/weights.json" -q --load "$file"
+    continue
+  fi
   case $file in *.idx) source=idx:$file ;; *.txt | *.bin) continue ;; esac
   expect "0 1" "$file" "$folder/mtfc" run "$root/testdata/fuzz_input/model.json" -q --input "x=$source"
 done
