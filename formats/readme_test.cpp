@@ -85,7 +85,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     }
     CHECK(warnings.empty());
   }
-  REQUIRE(models.size() == 6);
+  REQUIRE(models.size() == 7);
   REQUIRE(layouts.size() == 1);
   REQUIRE(programs.size() == 1);
   std::vector<Diagnostic> warnings;
