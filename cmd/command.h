@@ -24,6 +24,7 @@ extern const Command kCostReportCommand;
 extern const Command kGenerateCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;
+extern const Command kSchemaCommand;
 extern const Command kVerifyCommand;
 
 }  // namespace mtfc

@@ -17,7 +17,7 @@ namespace mtfc {
 namespace {
 
 const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kGenerateCommand,
-                                    &kOpsCommand,   &kRunCommand,     &kVerifyCommand};
+                                    &kOpsCommand,   &kRunCommand,     &kSchemaCommand,     &kVerifyCommand};
 
 bool use_color = false;
 
