@@ -40,6 +40,8 @@ const Case kChars = {"char_lm", {"layers=2", "d_model=32", "d_ff=48", "heads=4",
 const Case kWords = {
     "transformer_lm",
     {"layers=2", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53", "length=17", "tie_embeddings=1"}};
+// Weights under names and in shapes of their own.
+const Case kGpt = {"gpt2", {"layers=2", "d_model=24", "heads=3", "positions=18", "vocab=53"}};
 
 struct Split {
   std::string mesh, rules;
@@ -252,14 +254,14 @@ void check_cached_logits(const Case& model, const Split& split) {
 }  // namespace
 
 TEST_CASE("cached logits are those of the whole sequence, for every beam, position and layout") {
-  for (const Case& model : {kChars, kWords}) {
+  for (const Case& model : {kChars, kWords, kGpt}) {
     check_cached_logits(model, {});
     for (const Split& split : kSplits) check_cached_logits(model, split);
   }
 }
 
 TEST_CASE("greedy output is the uncached one on one, two, three and four ranks") {
-  for (const Case& model : {kChars, kWords}) {
+  for (const Case& model : {kChars, kWords, kGpt}) {
     Uncached reference(model);
     const std::string expected = ids(reference.greedy({7, 3, 40}, 13)) + "\n";
     CHECK(generated(model, "--prompt-tokens 7,3,40 --length 13 --greedy") == expected);
@@ -274,7 +276,7 @@ TEST_CASE("greedy output is the uncached one on one, two, three and four ranks")
 }
 
 TEST_CASE("beam search finds what the uncached search finds, on any mesh") {
-  for (const Case& model : {kChars, kWords}) {
+  for (const Case& model : {kChars, kWords, kGpt}) {
     Uncached reference(model);
     for (const double alpha : {0.0, 1.5}) {
       const std::vector<Uncached::Beam> best = reference.beams({7, 3}, 10, 3, alpha, 0);

@@ -213,7 +213,7 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
       {"/ops/0/dim", op(R"({"out": "y", "op": "cumsum", "in": "x", "dim": 3})")},
       {"/ops/0/exclusive", op(R"({"out": "y", "op": "cumsum", "in": "x", "dim": "n", "exclusive": 1})")},
       {"/ops/0", op(R"({"op": "relu", "in": "x"})")},
-      {"/ops/0/in/when", op(R"({"out": "y", "op": "relu", "in": {"op": "neg", "in": "x", "when": 1}})")},
+      {"/ops/0/in", op(R"({"out": "y", "op": "relu", "in": {"op": "neg", "in": "x", "when": 1}})")},
       {"/ops/0/in/op", op(R"({"out": "y", "op": "relu", "in": {"op": "assign", "variable": "x", "in": 1}})")},
       {"/ops/0", op(R"({"out": "y", "op": "call", "in": "x"})")},
       {"/ops/0", op(R"({"out": "y", "op": "repeat", "block": "b", "in": "x"})")},

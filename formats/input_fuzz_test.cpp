@@ -25,6 +25,12 @@
 namespace mtfc {
 namespace {
 
+CompileOptions with_decode() {
+  CompileOptions options;
+  options.decode = true;
+  return options;
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int64_t kCases = 500;
 #else
@@ -103,9 +109,9 @@ Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
   try {
     std::vector<Diagnostic> warnings;
     const Model model = read_model(fuzz_case.model, "model.json", fuzz_case.sets, warnings, bundled_include);
-    compile(model, read_layout({}), {});
+    compile(model, read_layout({}), with_decode());
     refused = Outcome::kLayoutRefused;
-    compile(model, read_layout(fuzz_case.layout), {});
+    compile(model, read_layout(fuzz_case.layout), with_decode());
     return Outcome::kCompiled;
   } catch (const UserError& error) {
     for (const Diagnostic& diagnostic : error.diagnostics())
@@ -140,7 +146,7 @@ TEST_CASE("every example of the registry is a model") {
   for (const std::string& text : example_models()) {
     CAPTURE(text);
     std::vector<Diagnostic> warnings;
-    CHECK_NOTHROW(compile(read_model(text, "model.json", {}, warnings), read_layout({}), {}));
+    CHECK_NOTHROW(compile(read_model(text, "model.json", {}, warnings), read_layout({}), with_decode()));
   }
 }
 
@@ -152,7 +158,7 @@ TEST_CASE("models that compilation once failed on compile") {
     std::vector<Diagnostic> warnings;
     std::ifstream stream(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    CHECK_NOTHROW(compile(read_model(text, path, {}, warnings), read_layout({}), {}));
+    CHECK_NOTHROW(compile(read_model(text, path, {}, warnings), read_layout({}), with_decode()));
     ++tried;
   }
   CHECK(tried >= 2);

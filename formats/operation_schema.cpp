@@ -149,7 +149,7 @@ void add_operation_definitions(Json& definitions) {
   definitions["statement"] = std::move(statement);
   definitions["ops"] = {{"type", "array"}, {"items", reference("statement")}};
   Json inner = by_kind(nested);
-  inner["properties"]["out"] = inner["properties"]["when"] = false;
+  inner["not"] = {{"anyOf", {{{"required", {"out"}}}, {{"required", {"when"}}}}}};
   const Json expression = object_schema({{"expr", reference("number")}, {"doc", text_schema()}}, {"expr"});
   definitions["operand"] = {
       {"description", "a tensor, a number, {\"expr\": ...} for a number, or an operation without a name"},

@@ -23,6 +23,12 @@
 namespace mtfc {
 namespace {
 
+CompileOptions with_decode() {
+  CompileOptions options;
+  options.decode = true;
+  return options;
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int64_t kCases = 500;
 #else
@@ -44,7 +50,7 @@ std::string saved(const std::string& model_text, bool split) {
     if (split) layout.mesh = "p:2,q:3";
     if (split && model.dims.size() > 1)
       layout.rules = fmt::format("{}:p,{}:q", model.dims[0].name, model.dims[1].name);
-    const std::string text = program_json(compile(model, read_layout(layout), {}));
+    const std::string text = program_json(compile(model, read_layout(layout), with_decode()));
     return text.size() < kLargest ? text : "";
   } catch (const UserError&) {
     return "";

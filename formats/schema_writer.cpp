@@ -70,7 +70,7 @@ Json block_schema() {
        {"params", map_schema(reference("number"), "and their values unless a call binds others")},
        {"in", reference("one_or_more_names")},
        {"out", reference("one_or_more_names")},
-       {"variables", map_schema(reference("variable"), "")},
+       {"variables", map_schema(reference("variable"), "of each call anew")},
        {"ops", reference("ops")}},
       {"out", "ops"});
 }
@@ -196,7 +196,7 @@ std::string hardware_schema() {
          {"description", "operations per second of one device, by dtype"},
          {"propertyNames", {{"enum", {"f32", "f64", "i32", "i64", "bool", "bf16"}}}},
          {"minProperties", 1},
-         {"additionalProperties", above_zero("")}}},
+         {"additionalProperties", above_zero("of that dtype")}}},
        {"memory_bytes", above_zero("of one device")},
        {"memory_bandwidth", above_zero("bytes per second of one device")},
        {"efficiency",
