@@ -220,6 +220,7 @@ class TrainingRun {
     const int64_t batches = feed.evaluation_batches().value_or(1);
     require_a_batch(feed);
     std::vector<NamedNumber> sums;
+    double weights = 0;  // a batch counts by its rows
     for (int64_t batch = 0; batch < batches; ++batch) {
       const Clock::time_point start = Clock::now();
       feed.fill_evaluation(batch);
@@ -228,9 +229,12 @@ class TrainingRun {
       if (&main_ == &evaluate_) times_.add(filled, seconds_since(start));
       const std::vector<NamedNumber> found = numbers(evaluate_);
       if (batch == 0) sums.resize(found.size());
-      for (size_t i = 0; i < found.size(); ++i) sums[i] = {found[i].first, sums[i].second + found[i].second};
+      const double weight = static_cast<double>(feed.rows_present(batch)) / static_cast<double>(feed.batch());
+      weights += weight;
+      for (size_t i = 0; i < found.size(); ++i)
+        sums[i] = {found[i].first, sums[i].second + weight * found[i].second};
     }
-    for (NamedNumber& sum : sums) sum.second /= static_cast<double>(batches);
+    for (NamedNumber& sum : sums) sum.second /= weights;
     if (feed.rows_left_out() > 0 && !told_left_out_ && talks())
       std::cerr << fmt::format(
           "evaluation goes in whole batches of {}: {} left out\n", feed.batch(),
