@@ -22,6 +22,7 @@ std::function<int()> setup(CLI::App& app) {
     const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options->model, warnings);
     CompileOptions compile_options;
     compile_options.allow_uneven = !options->model.no_uneven;
+    compile_options.decode = true;
     compile(model, layouts.front(), compile_options);
     show(warnings, options->model.quiet);
     return static_cast<int>(kExitSuccess);

@@ -21,6 +21,7 @@ struct Command {
 extern const Command kCheckCommand;
 extern const Command kCompileCommand;
 extern const Command kCostReportCommand;
+extern const Command kGenerateCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;
 extern const Command kVerifyCommand;

@@ -111,9 +111,8 @@ TEST_CASE("values of options") {
   CHECK(said("run mnist.json --trace-steps 0") ==
         refusal("--trace-steps: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("cost-report mnist.json --entry tarin") ==
-        refusal(
-            "--entry: 'tarin' is none of init, train, evaluate - did you mean 'train'? (see mtfc cost-report "
-            "--help)"));
+        refusal("--entry: 'tarin' is none of init, train, evaluate, decode - did you mean 'train'? (see mtfc "
+                "cost-report --help)"));
   CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
         refusal("--simulate holds every device in one process, and the mesh a:100000000 has 100000000 (it "
                 "can be 65536 "

@@ -29,6 +29,7 @@ int run(const Options& options) {
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
+  compile_options.decode = true;
   compile_options.keep = options.outputs;
   compile_options.dump_after = options.dump_after;
   compile_options.dump_graph = [&](const std::string& entry, const Graph& graph) {

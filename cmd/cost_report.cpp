@@ -46,6 +46,7 @@ std::vector<Program> programs(const Options& options) {
   std::vector<Diagnostic> warnings;
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
+  compile_options.decode = options.entry == "decode";
   std::vector<Program> made;
   if (is_program(sources.front().model_text)) {
     made.push_back(make_program(sources.front(), options.model, compile_options, warnings));
@@ -64,6 +65,8 @@ std::vector<Program> programs(const Options& options) {
 CostReport report(const Options& options, const Program& program) {
   const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
   if (!entry && options.entry.empty()) entry = program.find("evaluate");
+  if (!entry && options.entry == "decode")
+    throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
   if (!entry)
     throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
   return cost_report(program, *entry, predicted_counts(program, *entry));
@@ -87,8 +90,9 @@ std::function<int()> setup(CLI::App& app) {
                  "rules, as in batch:rows, or a layout file (repeat to compare)")
       ->allow_extra_args(false)
       ->type_name("DIM:AXIS,...|FILE");
-  app.add_option("--entry", options->entry, "init, train or evaluate (default: train where the model trains)")
-      ->check(one_of({"init", "train", "evaluate"}))
+  app.add_option("--entry", options->entry,
+                 "init, train, evaluate or decode (default: train where the model trains)")
+      ->check(one_of({"init", "train", "evaluate", "decode"}))
       ->type_name("NAME");
   app.add_option("--format", options->format,
                  "table (default on standard output) or json (default for a file)")

@@ -16,7 +16,7 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand,
+const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kGenerateCommand,
                                     &kOpsCommand,   &kRunCommand,     &kVerifyCommand};
 
 bool use_color = false;

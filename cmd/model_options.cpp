@@ -32,6 +32,10 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool or_program) {
                  "train with another optimizer: the model's lr, and that kind's own settings")
       ->check(one_of(kinds))
       ->type_name("KIND");
+  app.add_option("--microbatches", options.microbatches,
+                 "train on the batch in so many parts, one after the other: the same result in less memory")
+      ->check(whole_number(1))
+      ->type_name("N");
   app.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
       ->check(one_of({"f64"}))
       ->type_name("f64");
@@ -80,7 +84,7 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
                     "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings,
                     [&](const IncludeName& name) { return sources.includes->read(name); },
-                    {options.optimizer, options.dtype.has_value()});
+                    {options.optimizer, options.dtype.has_value(), options.microbatches});
 }
 
 Layout read_layout(const Sources& sources) {
@@ -140,6 +144,7 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
                       : sources.flags.layout  ? "--layout"
                       : !options.sets.empty() ? "--set"
                       : options.optimizer     ? "--optimizer"
+                      : options.microbatches  ? "--microbatches"
                       : options.dtype         ? "--dtype"
                       : options.no_uneven     ? "--no-uneven"
                                               : nullptr;

@@ -25,11 +25,12 @@ struct ModelOptions {
   std::vector<std::string> sets;
   std::optional<std::string> optimizer;
   std::optional<std::string> dtype;
+  std::optional<int64_t> microbatches;
   bool quiet = false;
   bool no_uneven = false;
 };
-/// MODEL, --set, --optimizer, --dtype, --quiet, --no-uneven. With `or_program` the file may also be a saved
-/// program.
+/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
+/// also be a saved program.
 void add_model_options(CLI::App& app, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.

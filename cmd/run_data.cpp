@@ -27,8 +27,8 @@ bool names_variable(const std::string& load) {
 }
 
 // Values for one variable each, which come before those of files of many.
-void load_arrays(const Program& program, const RunOptions& options, VariableValues& values) {
-  for (const std::string& text : options.loads) {
+void load_arrays(const Program& program, const std::vector<std::string>& loads, VariableValues& values) {
+  for (const std::string& text : loads) {
     if (!names_variable(text)) continue;
     const auto [name, file] = split_assignment(text, "--load");
     const size_t variable = variable_named(program, name);
@@ -48,6 +48,25 @@ const EntryPoint& main_entry(const Program& program, const RunOptions& options) 
   return options.evaluate || !train ? *program.find("evaluate") : *train;
 }
 
+VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
+                          const std::vector<std::string>& maps) {
+  VariableValues values;
+  std::vector<std::string> files;
+  for (const std::string& load : loads)
+    if (!names_variable(load)) files.push_back(load);
+  if (!files.empty()) values = read_weights(program, files, NameMap(maps));
+  load_arrays(program, loads, values);
+  std::vector<bool> set;
+  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
+  for (const auto& [variable, array] : values) set[variable] = true;
+  for (size_t v = 0; v < set.size(); ++v)
+    if (!set[v])
+      throw UserError(
+          fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
+          fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
+  return values;
+}
+
 RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint) {
   RunData data;
   data.seed = options.seed;
@@ -65,19 +84,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
     data.start = last.notes;
     return data;
   }
-  std::vector<std::string> files;
-  for (const std::string& load : options.loads)
-    if (!names_variable(load)) files.push_back(load);
-  if (!files.empty()) data.values = read_weights(program, files, NameMap(options.maps));
-  load_arrays(program, options, data.values);
-  std::vector<bool> set;
-  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
-  for (const auto& [variable, array] : data.values) set[variable] = true;
-  for (size_t v = 0; v < set.size(); ++v)
-    if (!set[v])
-      throw UserError(
-          fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
-          fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
+  data.values = read_loads(program, options.loads, options.maps);
   return data;
 }
 

@@ -25,6 +25,11 @@ struct RunData {
 /// UserError and RunError.
 RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint);
 
+/// What `loads` (as --load takes them) hold for the variables, with names renamed by `maps`. Throws UserError
+/// where a variable has no values then.
+VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
+                          const std::vector<std::string>& maps);
+
 /// The entry point that the options make the run's own.
 const EntryPoint& main_entry(const Program& program, const RunOptions& options);
 

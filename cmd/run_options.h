@@ -6,18 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "cmd/execution.h"
 #include "cmd/input_data.h"
 #include "cmd/model_options.h"
 
 namespace mtfc {
 
-struct RunOptions {
-  ModelOptions model;
-  LayoutFlags layout;
+struct RunOptions : ExecutionOptions {
   int64_t steps = 1;
   bool steps_given = false;
   bool evaluate = false;
-  bool simulate = false;
   std::vector<std::string> inputs;  // NAME=SPEC
   std::vector<std::string> valid;   // NAME=SPEC
   int64_t valid_every = 0;          // 0: at the end only
@@ -34,10 +32,6 @@ struct RunOptions {
   std::string report;
   std::string trace;
   int64_t trace_steps = 20;
-  int threads = 0;             // 0: cores / ranks on the node
-  int64_t watchdog = 600;      // seconds
-  int ranks_per_node = 0;      // 0: as they are
-  int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
   bool check_finite = false;
 };
 

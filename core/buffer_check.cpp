@@ -131,14 +131,14 @@ class BufferCheck {
     }
   }
 
-  // Element by element, in the same places.
+  // Element by element, or leaving elements alone, in the same places.
   bool may_share(const Step& step, ValueId operand, ValueId result) const {
     const Value &a = entry_.values[static_cast<size_t>(operand)],
                 &b = entry_.values[static_cast<size_t>(result)];
     if (bytes_of(operand) != bytes_of(result) || a.type != b.type || a.sharding.dims != b.sharding.dims)
       return false;
     return step.kind == StepKind::kFused ? may_overwrite(entry_, step, operand, result)
-                                         : step.kind == StepKind::kKernel && is_elementwise(*step.op);
+                                         : step.kind == StepKind::kKernel && may_overwrite_operand(*step.op);
   }
 
   void start(size_t s) {

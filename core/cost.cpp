@@ -163,6 +163,7 @@ void add_memory(const EntryPoint& entry, CostReport& report) {
     most = activations[s] + workspace[s] + inputs[s];
     peak = s;
   }
+  for (const ProgramVariable& cache : entry.caches) report.memory.caches += cache.bytes;
   report.memory.peak = entry.arena_bytes;
   report.memory.activations_at_peak = activations[peak];
   report.memory.workspace = workspace[peak];

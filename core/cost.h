@@ -42,6 +42,7 @@ struct MemoryCost {  // bytes per device
   int64_t peak = 0;  // the arena: variables and everything alive at the fullest step
   int64_t variables = 0;
   int64_t optimizer_state = 0;
+  int64_t caches = 0;  // of decode
   int64_t inputs = 0;
   int64_t activations_at_peak = 0;
   int64_t workspace = 0;  // at the peak

@@ -35,7 +35,7 @@ EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite) {
       map[static_cast<size_t>(node.results[i])] = stand_ins[i];
     }
   }
-  EntryGraph result{entry.name, {}, entry.outputs, entry.assignments};
+  EntryGraph result{entry.name, {}, entry.outputs, entry.assignments, entry.sums};
   for (NamedTensor& output : result.outputs) output.tensor = map[static_cast<size_t>(output.tensor)];
   for (Assignment& assignment : result.assignments)
     assignment.value = map[static_cast<size_t>(assignment.value)];

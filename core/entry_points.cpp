@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/microbatches.h"
 #include "core/op_registry.h"
+#include "core/passes/expand_composites.h"
 #include "core/training.h"
 
 namespace mtfc {
@@ -49,8 +51,9 @@ void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (node.loop) {
       Node copied = node;
-      copied.loop = std::make_shared<GraphLoop>(
-          GraphLoop{for_evaluation(node.loop->condition), for_evaluation(node.loop->body), node.loop->times});
+      copied.loop = std::make_shared<GraphLoop>(GraphLoop{for_evaluation(node.loop->condition),
+                                                          for_evaluation(node.loop->body), node.loop->times,
+                                                          node.loop->sums});
       builder.copy(graph, copied, node.operands);
       continue;
     }
@@ -75,6 +78,16 @@ void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
     const TensorId tensor = entry.graph.find(name);
     if (!listed && tensor != kNoTensor) entry.outputs.push_back({name, tensor});
   }
+}
+
+// What a step computes before its gradients, the loss as its last output, ready for add_microbatches: what
+// draws random numbers is spelled out.
+EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{
+      .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
+  add_kept(entry, keep);
+  entry.outputs.push_back({"", model.train->loss});
+  return expand_composites(entry, true);
 }
 
 // An output that is a variable shows its new value.
@@ -121,8 +134,17 @@ EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
 EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep) {
   EntryGraph entry{.name = "train", .graph = {}, .outputs = model.outputs, .assignments = model.assignments};
   GraphBuilder b;
-  copy_graph(b, model.graph);
-  if (model.train) add_training(b, model, entry.assignments);
+  std::vector<TensorId> gradients;
+  if (model.train && model.train->microbatches > 1) {
+    Microbatched parts = add_microbatches(b, forward_to_split(model, keep), model);
+    entry.outputs = std::move(parts.outputs);
+    entry.assignments = std::move(parts.assignments);
+    gradients = std::move(parts.gradients);
+  } else {
+    copy_graph(b, model.graph);
+    if (model.train) gradients = add_gradients(b, model);
+  }
+  if (model.train) add_updates(b, model, std::move(gradients), entry.assignments);
   entry.graph = std::move(b).build();
   add_kept(entry, keep);
   show_new_values(entry);
@@ -133,6 +155,28 @@ EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& ke
   EntryGraph entry{.name = "evaluate", .graph = {}, .outputs = model.outputs, .assignments = {}};
   GraphBuilder b;
   copy_for_evaluation(b, model.graph);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
+EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep) {
+  const DecodeSpec& decode = *model.decode;
+  Dims order;  // of the logits: the token's, then the vocabulary
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kTokenInput) order = input.type.dims;
+  order = unite(order, decode.graph.type(decode.logits).dims);
+  EntryGraph entry{.name = "decode", .graph = {}, .outputs = {}, .assignments = decode.assignments};
+  GraphBuilder b;
+  copy_for_evaluation(b, decode.graph);
+  // No rule names these dimensions, so nothing splits them. A dot can't stand in a name of the model.
+  std::vector<Renaming> whole;
+  for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
+  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin.location, Phase::kForward});
+  TensorId logits = decode.logits;
+  if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
+  logits = b.op("rename", {logits}, {{"map", whole}});
+  entry.outputs.push_back({std::string(kLogitsOutput), logits});
   entry.graph = std::move(b).build();
   add_kept(entry, keep);
   return entry;

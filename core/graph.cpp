@@ -108,6 +108,7 @@ std::string to_string(const Graph& graph) {
       text += fmt::format("  {} times\n", node.loop->times);
     else
       text += to_string(node.loop->condition, "while");
+    if (node.loop->sums > 0) text += fmt::format("  the last {} added up\n", node.loop->sums);
     text += to_string(node.loop->body, "body");
   }
   return text;
@@ -196,12 +197,13 @@ std::vector<TensorId> GraphBuilder::add_gradients(TensorId of, const std::vector
   return append(std::move(node), types, names, "gradients");
 }
 
-std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
+std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> loop,
+                                             std::vector<TensorId> operands,
                                              const std::vector<std::string>& names) {
   std::vector<TensorType> types;
   for (size_t i = 0; i < loop->body.results.size(); ++i) {
     types.push_back(loop->body.graph.type(loop->body.results[i]));
-    check_invariant(i < operands.size() && types[i] == type(operands[i]),
+    check_invariant(i >= loop->carried() || (i < operands.size() && types[i] == type(operands[i])),
                     "a loop gives a carried tensor back in another type");
   }
   Node node{

@@ -93,13 +93,18 @@ struct LoopPart {
 
 /// What a node repeats. Its operands are first the carried tensors, then those that are the same in every
 /// round; operand i is the leaf leaf_name(i) of both parts. Each round the results of `body` become the
-/// carried tensors of the next, of which the last are the results of the node.
+/// carried tensors of the next, of which the last are the results of the node. The last `sums` results of the
+/// body are not carried but added up, from zero: what the node gives after the carried ones is the sum over
+/// all rounds. A sum that is partial over devices is reduced once, after the loop.
 ///
 ///   [s, x] -> loop { condition: s < 10; body: s + sum(x) } -> [s']
+///   [i, x] -> loop { 4 times; body: i + 1, x[i]; 1 sum } -> [i', x[0] + x[1] + x[2] + x[3]]
 struct GraphLoop {
   LoopPart condition;  // one bool scalar, asked for before each round; empty where `times` says how often
   LoopPart body;
   int64_t times = 0;
+  size_t sums = 0;
+  size_t carried() const { return body.results.size() - sums; }
   bool is_counted() const { return condition.results.empty(); }
 };
 std::string leaf_name(size_t operand);

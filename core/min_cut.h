@@ -1,5 +1,6 @@
 #pragma once
-// The minimum cut of a directed graph (Dinic's algorithm): the cheapest edges that separate a source from a sink.
+// The minimum cut of a directed graph (Dinic's algorithm): the cheapest edges that separate a source from a
+// sink.
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -66,7 +67,22 @@ struct TrainSpec {
   std::set<std::string> no_decay = {};             // variables that weight decay leaves alone
   std::vector<std::string> shard_state_over = {};  // axes of the mesh
   Location shard_location = {};                    // of that list
+  int64_t microbatches = 1;                        // parts of the batch, one after the other
+  Location microbatches_location = {};
 };
+
+/// `decode`: a graph of one step of generation, beside the model's own. It reads the model's variables and
+/// keeps what it has seen in caches, variables of its own that are zero before the first step.
+struct DecodeSpec {
+  std::vector<InputDecl> inputs;  // kTokenInput, kPositionInput and perhaps kSeenInput
+  std::vector<VariableDecl> caches;
+  Graph graph;
+  std::vector<Assignment> assignments;  // of caches
+  TensorId logits = kNoTensor;          // of the dimensions of the token and one more, the vocabulary
+};
+/// The token each sequence has at the position; the position; for beams, which places of the caches each may
+/// look at.
+inline constexpr std::string_view kTokenInput = "token", kPositionInput = "position", kSeenInput = "seen";
 
 struct Model {
   std::string name;
@@ -79,6 +95,7 @@ struct Model {
   std::vector<Assignment> assignments;
   std::optional<TrainSpec> train;
   std::vector<NamedTensor> outputs;
+  std::optional<DecodeSpec> decode;
 };
 
 }  // namespace mtfc

@@ -145,10 +145,17 @@ struct OpDef {
   /// a reduction of (value, index) pairs). `parts`: how many parts the dimension is split into. nullptr,
   /// spelled kNoSplitRule: operands are gathered instead.
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
+
+  /// Whether the kernel may write its result over an operand that has the result's type and sharding, and
+  /// then leaves alone what it does not change. What is element-wise may without saying so.
+  bool overwrites = false;
 };
 
 inline bool is_elementwise(const OpDef& op) {
   return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
+}
+inline bool may_overwrite_operand(const OpDef& op) {
+  return is_elementwise(op) || op.overwrites;
 }
 
 inline constexpr int kEveryOperand = -1;

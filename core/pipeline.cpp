@@ -28,11 +28,10 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::vector<ProgramVariable> placed_variables(const Model& model, const Layout& layout,
+// One behind the other from `bytes` on, which then is where the last one ends.
+std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, const Layout& layout,
                                               const StateSplit& split, int64_t& bytes) {
   std::vector<ProgramVariable> variables;
-  bytes = 0;
-  std::vector<VariableDecl> all = all_variables(model);
   require_countable(all);
   for (VariableDecl& decl : all) {
     ProgramVariable variable{std::move(decl), {}, bytes, 0};
@@ -62,13 +61,8 @@ int64_t einsum_flops(const Graph& graph) {
 // Runs the passes over one entry point, timing each and dumping the one asked for.
 class Pipeline {
  public:
-  Pipeline(const Program& program, const StateSplit& split, int64_t variables_bytes,
-           const CompileOptions& options)
-      : program_(program),
-        layout_(program.layout),
-        split_(split),
-        variables_bytes_(variables_bytes),
-        options_(options) {}
+  Pipeline(const Program& program, const StateSplit& split, const CompileOptions& options)
+      : program_(program), layout_(program.layout), split_(split), options_(options) {}
 
   template <typename Work>
   auto timed(const std::string& pass, Work work) {
@@ -79,14 +73,19 @@ class Pipeline {
     return result;
   }
 
-  EntryPoint run(const EntryGraph& entry) {
+  /// `caches` follow the variables, which end at `bytes`.
+  EntryPoint run(const EntryGraph& entry, int64_t bytes, std::vector<VariableDecl> caches = {}) {
     name_ = entry.name;
+    std::vector<ProgramVariable> placed = placed_variables(std::move(caches), layout_, split_, bytes);
+    variables_ = program_.variables;
+    variables_.insert(variables_.end(), placed.begin(), placed.end());
     int64_t useful = 0;
     PartitionedEntry scheduled = steps_of(entry, useful);
     EntryPoint result = timed("assign_buffers", [&] {
-      return assign_buffers(std::move(scheduled), program_.variables, variables_bytes_, layout_.mesh);
+      return assign_buffers(std::move(scheduled), variables_, bytes, layout_.mesh);
     });
     result.useful_einsum_flops = useful;
+    result.caches = std::move(placed);
     dump("assign_buffers", result);
     return result;
   }
@@ -109,13 +108,15 @@ class Pipeline {
       return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_, split_), layout_.mesh));
     });
     const std::vector<Sharding> shardings = resolve_shardings(entry, layout_, split_);
-    const std::vector<Strategy> strategies =
+    std::vector<Strategy> strategies =
         timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });
+    const std::vector<LoopSteps> loops = loops_of(entry, useful);
+    take_sums(entry.graph, loops, strategies);
     const std::vector<std::vector<Carry>> carries = timed(
         "place_reductions", [&] { return place_reductions(entry, strategies, shardings, layout_.mesh); });
     // From here on there are only steps on local values.
     PartitionedEntry partitioned = timed("partition", [&] {
-      return partition(entry, shardings, strategies, carries, program_.variables, layout_.mesh);
+      return partition(entry, shardings, strategies, carries, variables_, layout_.mesh);
     });
     dump("partition", partitioned.entry);
     partitioned =
@@ -123,7 +124,7 @@ class Pipeline {
     // From here on some values live within one step, and have no place in memory.
     dump("fuse", partitioned.entry);
     partitioned = timed("schedule", [&] { return schedule(std::move(partitioned), layout_.mesh); });
-    partitioned = inline_loops(std::move(partitioned), loops_of(entry, useful));
+    partitioned = inline_loops(std::move(partitioned), loops);
     dump("schedule", partitioned.entry);
     return partitioned;
   }
@@ -132,8 +133,9 @@ class Pipeline {
     std::vector<LoopSteps> loops;
     for (const Node& node : entry.graph.nodes()) {
       if (!node.loop) continue;
-      const auto part = [&](const LoopPart& part, int64_t times) {
-        EntryGraph inner{entry.name, part.graph, {}, {}};
+      const GraphLoop& loop = *node.loop;
+      const auto part = [&](const LoopPart& part, int64_t times, size_t sums) {
+        EntryGraph inner{entry.name, part.graph, {}, {}, sums};
         for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
         int64_t flops = 0;
         PartitionedEntry steps = steps_of(std::move(inner), flops);
@@ -141,9 +143,22 @@ class Pipeline {
         return steps;
       };
       loops.push_back(
-          {part(node.loop->condition, 1), part(node.loop->body, node.loop->times), node.loop->times});
+          {part(loop.condition, 1, 0), part(loop.body, loop.times, loop.sums), loop.times, loop.sums});
     }
     return loops;
+  }
+
+  // What loops add up is split, and partial, as their bodies give it.
+  static void take_sums(const Graph& graph, const std::vector<LoopSteps>& loops,
+                        std::vector<Strategy>& strategies) {
+    size_t loop = 0;
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      if (!graph.nodes()[n].loop) continue;
+      const LoopSteps& steps = loops[loop++];
+      const EntryPoint& body = steps.body.entry;
+      for (size_t i = body.outputs.size() - steps.sums; i < body.outputs.size(); ++i)
+        strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
+    }
   }
 
   template <typename Work>
@@ -160,9 +175,9 @@ class Pipeline {
   const Program& program_;
   const Layout& layout_;
   const StateSplit& split_;
-  int64_t variables_bytes_;
   const CompileOptions& options_;
   std::string name_;
+  std::vector<ProgramVariable> variables_;  // of the program, and after them caches
 };
 
 void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& entries) {
@@ -202,7 +217,8 @@ const std::vector<std::string>& pass_names() {
 }
 
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
-  check_layout(model, layout, options.allow_uneven);
+  const bool decodes = options.decode && model.decode;
+  check_layout(model, layout, options.allow_uneven, decodes);
   const StateSplit split = state_split(model, layout, options.allow_uneven);
   Program program;
   program.model = model.name;
@@ -211,7 +227,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   int64_t variables_bytes = 0;
-  program.variables = placed_variables(model, layout, split, variables_bytes);
+  program.variables = placed_variables(all_variables(model), layout, split, variables_bytes);
 
   std::vector<VariableDecl> declared;
   for (const ProgramVariable& variable : program.variables) declared.push_back(variable.decl);
@@ -219,10 +235,14 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   entries.push_back(init_entry(declared));
   if (has_train_entry(model)) entries.push_back(train_entry(model, options.keep));
   entries.push_back(evaluate_entry(model, options.keep));
+  if (decodes) entries.push_back(decode_entry(model, options.keep));
   check_kept(options, entries);
 
-  Pipeline pipeline(program, split, variables_bytes, options);
-  for (const EntryGraph& entry : entries) program.entry_points.push_back(pipeline.run(entry));
+  Pipeline pipeline(program, split, options);
+  for (const EntryGraph& entry : entries)
+    program.entry_points.push_back(entry.name == "decode"
+                                       ? pipeline.run(entry, variables_bytes, model.decode->caches)
+                                       : pipeline.run(entry, variables_bytes));
   warn_of_open_loops(program);
   return program;
 }

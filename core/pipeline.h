@@ -14,6 +14,7 @@ namespace mtfc {
 struct CompileOptions {
   bool allow_uneven = true;
   std::vector<std::string> keep;  // tensors to deliver beside the model's outputs
+  bool decode = false;            // the entry point `decode` too, where the model has one
   bool keep_all = false;          // every value has a place in memory, for runs that look at each
   std::string dump_after;         // a pass of pass_names() whose result goes to one of these two
   std::function<void(const std::string& entry, const Graph& graph)> dump_graph;

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/buffer_check.h"
 #include "core/cost.h"
 #include "core/op_registry.h"
 
@@ -291,6 +292,24 @@ TEST_CASE("an update is computed into the variable where nothing reads the old v
   CHECK(
       train.buffers[static_cast<size_t>(train.values[static_cast<size_t>(train.steps[0].outputs[0])].buffer)]
           .kind == BufferKind::kVariable);
+}
+
+TEST_CASE("a row that is written into a cache costs no copy of the cache") {
+  ModelUnderTest model;
+  const Dims all{{"rows", 16}, {"m", 4}};
+  const TensorId cache = model.variable("cache", all), row = model.input("row", {{"m", 4}});
+  const TensorId at = model.input("at", {}, DType::kI32);
+  const TensorId fresh = model.op("fresh", "update_slice", {cache, row, at}, {{"dim", Dim{"rows", 16}}});
+  model.output(model.op("sum", "reduce_sum", {fresh}));
+  model.assign("cache", fresh);
+  const Program program = model.compiled(kLine, {{"m", {0}}});
+  const EntryPoint& train = *program.find("train");
+  const auto buffer_of = [&](ValueId id) { return train.values[static_cast<size_t>(id)].buffer; };
+  for (const Step& step : train.steps) CHECK((!step.op || step.op->signature.name != "identity"));
+  for (const Step& step : train.steps)
+    if (step.op && step.op->signature.name == "update_slice")
+      CHECK(train.buffers[static_cast<size_t>(buffer_of(step.outputs[0]))].kind == BufferKind::kVariable);
+  CHECK(find_buffer_fault(program.mesh(), train) == std::nullopt);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // function of the device's mesh coordinates (core/sharding.h), so that one text serves all ranks. Values live
 // in buffers, buffers at fixed offsets in the arena, equal on all ranks and planned for the largest shard.
 //
-//   arena:  [ variables | buffers of the entry point that runs ... ]
+//   arena:  [ variables | caches of the entry point that runs | its buffers ... ]
 
 #include <cstdint>
 #include <map>
@@ -96,22 +96,23 @@ struct Binding {
   ValueId value = -1;
 };
 
-struct EntryPoint {
-  std::string name;  // init, train, evaluate
-  std::vector<Value> values;
-  std::vector<Buffer> buffers;
-  std::vector<Step> steps;
-  std::vector<Binding> inputs;
-  std::vector<Binding> outputs;
-  int64_t arena_bytes = 0;          // variables included
-  int64_t useful_einsum_flops = 0;  // of the unpartitioned graph
-};
-
 struct ProgramVariable {
   VariableDecl decl;
   Sharding sharding;
   int64_t offset = 0;  // in the arena
   int64_t bytes = 0;   // of the largest shard
+};
+
+struct EntryPoint {
+  std::string name;                          // init, train, evaluate, decode
+  std::vector<ProgramVariable> caches = {};  // of its own, behind the variables, zero before its first run
+  std::vector<Value> values;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<Binding> inputs;
+  std::vector<Binding> outputs;
+  int64_t arena_bytes = 0;          // variables and caches included
+  int64_t useful_einsum_flops = 0;  // of the unpartitioned graph
 };
 
 struct Program {

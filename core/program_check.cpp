@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/buffer_check.h"
+#include "core/random_rules.h"
 #include "core/relayout.h"
 #include "core/step_check.h"
 
@@ -23,14 +24,13 @@ class ProgramCheck {
   explicit ProgramCheck(const Program& program) : program_(program), mesh_(program.mesh()) {}
 
   void run() {
-    for (size_t v = 0; v < program_.variables.size(); ++v) check_variable(v);
-    check_variables_apart();
+    variables_end_ = check_variables(program_.variables, 0, "/variables");
     std::set<std::string> names;
     for (size_t e = 0; e < program_.entry_points.size(); ++e) {
       const EntryPoint& entry = program_.entry_points[e];
       at_ = fmt::format("/entry_points/{}", e);
-      if (entry.name != "init" && entry.name != "train" && entry.name != "evaluate")
-        fail(at_, fmt::format("an entry point is init, train or evaluate, not '{}'", entry.name));
+      if (entry.name != "init" && entry.name != "train" && entry.name != "evaluate" && entry.name != "decode")
+        fail(at_, fmt::format("an entry point is init, train, evaluate or decode, not '{}'", entry.name));
       if (!names.insert(entry.name).second)
         fail(at_, fmt::format("the entry point '{}' stands twice", entry.name));
       check_entry(entry);
@@ -39,7 +39,6 @@ class ProgramCheck {
   }
 
  private:
-  // A dimension has one size wherever it stands: kernels and exchanges count on it.
   void check_dims(const Dims& dims, const std::string& pointer) {
     std::set<std::string> seen;
     for (const Dim& dim : dims) {
@@ -51,10 +50,6 @@ class ProgramCheck {
 
   void check_size(const Dim& dim, const std::string& pointer) {
     if (dim.size < 1) fail(pointer, fmt::format("the dimension '{}' has the size {}", dim.name, dim.size));
-    const int64_t known = sizes_.emplace(dim.name, dim.size).first->second;
-    if (known != dim.size)
-      fail(pointer, fmt::format("the dimension '{}' has {} elements here and {} elsewhere", dim.name,
-                                dim.size, known));
   }
 
   void check_tensor(const TensorType& type, const Sharding& sharding, const std::string& pointer) {
@@ -76,9 +71,7 @@ class ProgramCheck {
     return elements(largest_dims(type.dims, sharding, mesh_)) * size_of(type.dtype);
   }
 
-  void check_variable(size_t v) {
-    const ProgramVariable& variable = program_.variables[v];
-    const std::string pointer = fmt::format("/variables/{}", v);
+  void check_variable(const ProgramVariable& variable, const std::string& pointer) {
     check_tensor(variable.decl.type, variable.sharding, pointer);
     if (!variable.sharding.partial.empty()) fail(pointer, "a variable is whole, not partial");
     if (variable.bytes != bytes_of(variable.decl.type, variable.sharding))
@@ -88,23 +81,30 @@ class ProgramCheck {
       fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", variable.offset, kAlignment));
   }
 
-  void check_variables_apart() {
+  // Each for itself, and that they lie apart, from `begin` on; the end of the last one.
+  int64_t check_variables(const std::vector<ProgramVariable>& variables, int64_t begin,
+                          const std::string& pointer) {
     std::vector<std::pair<int64_t, size_t>> order;
-    for (size_t v = 0; v < program_.variables.size(); ++v)
-      order.emplace_back(program_.variables[v].offset, v);
+    for (size_t v = 0; v < variables.size(); ++v) {
+      check_variable(variables[v], fmt::format("{}/{}", pointer, v));
+      order.emplace_back(variables[v].offset, v);
+    }
     std::sort(order.begin(), order.end());
     for (const auto& [offset, v] : order) {
-      const ProgramVariable& variable = program_.variables[v];
-      if (offset < variables_end_)
-        fail(fmt::format("/variables/{}", v),
+      const ProgramVariable& variable = variables[v];
+      if (offset < begin)
+        fail(fmt::format("{}/{}", pointer, v),
              fmt::format("'{}' overlaps another variable", variable.decl.name));
       if (variable.bytes > INT64_MAX / 4 || offset > INT64_MAX / 4)
-        fail(fmt::format("/variables/{}", v), "the offset is too large");
-      variables_end_ = offset + variable.bytes;
+        fail(fmt::format("{}/{}", pointer, v), "the offset is too large");
+      begin = offset + variable.bytes;
     }
+    return begin;
   }
 
   void check_entry(const EntryPoint& entry) {
+    if (!entry.caches.empty() && entry.name != "decode") fail(at_, "only 'decode' has caches");
+    caches_end_ = check_variables(entry.caches, variables_end_, at_ + "/caches");
     for (size_t b = 0; b < entry.buffers.size(); ++b) check_buffer(entry, b);
     for (size_t v = 0; v < entry.values.size(); ++v) check_value(entry, v);
     for (size_t s = 0; s < entry.steps.size(); ++s) check_references(entry, s);
@@ -114,9 +114,8 @@ class ProgramCheck {
     check_loops(entry);
     for (size_t s = 0; s < entry.steps.size(); ++s) {
       const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-      for (const auto& [name, value] : entry.steps[s].attributes.entries()) check_attribute(value, pointer);
-      for (const Step& part : entry.steps[s].parts)
-        for (const auto& [name, value] : part.attributes.entries()) check_attribute(value, pointer);
+      std::map<std::string, int64_t> sizes;
+      check_sizes(entry, entry.steps[s], pointer, sizes);
       if (const std::string problem = step_problem(entry, entry.steps[s], mesh_); !problem.empty())
         fail(pointer, problem);
     }
@@ -124,29 +123,46 @@ class ProgramCheck {
       fail(fault->step < 0 ? at_ : fmt::format("{}/steps/{}", at_, fault->step), fault->message);
   }
 
-  void check_attribute(const AttributeValue& value, const std::string& pointer) {
-    if (const Dim* dim = std::get_if<Dim>(&value)) check_size(*dim, pointer);
-    if (const Dims* dims = std::get_if<Dims>(&value))
-      for (const Dim& dim : *dims) check_size(dim, pointer);
-    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
-      for (const Renaming& entry : *map) check_size(entry.to, pointer);
+  // A dimension has one size wherever it stands in an operation: kernels and exchanges count on it.
+  void check_sizes(const EntryPoint& entry, const Step& step, const std::string& pointer,
+                   std::map<std::string, int64_t>& sizes) {
+    const auto check = [&](const Dim& dim) {
+      check_size(dim, pointer);
+      const int64_t known = sizes.emplace(dim.name, dim.size).first->second;
+      if (known != dim.size)
+        fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
+    };
+    for (const Step& part : step.parts) check_sizes(entry, part, pointer, sizes);
+    if (!step.op) return;
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values)
+        for (const Dim& dim : entry.values[static_cast<size_t>(id)].type.dims) check(dim);
+    for (const auto& [name, value] : step.attributes.entries()) {
+      if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
+      if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
+      if (const Dims* dims = std::get_if<Dims>(&value))
+        for (const Dim& dim : *dims) check(dim);
+      if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
+        for (const Renaming& renaming : *map) check(renaming.to);
+    }
   }
 
   void check_buffer(const EntryPoint& entry, size_t b) {
     const Buffer& buffer = entry.buffers[b];
     const std::string pointer = fmt::format("{}/buffers/{}", at_, b);
-    const int64_t end = std::max(entry.arena_bytes, variables_end_);
+    const int64_t end = std::max(entry.arena_bytes, caches_end_);
     if (buffer.bytes < 0 || buffer.offset < 0 || buffer.bytes > end || buffer.offset > end - buffer.bytes)
       fail(pointer, "the buffer does not lie within the arena");
     if (buffer.offset % kAlignment != 0)
       fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", buffer.offset, kAlignment));
     if (buffer.kind == BufferKind::kVariable) {
-      const bool known = std::any_of(
-          program_.variables.begin(), program_.variables.end(), [&](const ProgramVariable& variable) {
-            return variable.offset == buffer.offset && variable.bytes == buffer.bytes;
-          });
-      if (!known) fail(pointer, "the buffer is of a variable, but no variable lies there");
-    } else if (buffer.offset < variables_end_ && buffer.bytes > 0) {
+      const auto lies_there = [&](const ProgramVariable& variable) {
+        return variable.offset == buffer.offset && variable.bytes == buffer.bytes;
+      };
+      if (std::none_of(program_.variables.begin(), program_.variables.end(), lies_there) &&
+          std::none_of(entry.caches.begin(), entry.caches.end(), lies_there))
+        fail(pointer, "the buffer is of a variable, but no variable lies there");
+    } else if (buffer.offset < caches_end_ && buffer.bytes > 0) {
       fail(pointer, "the buffer lies in the part of the arena that belongs to variables");
     }
     const auto steps = static_cast<int>(entry.steps.size());
@@ -217,6 +233,10 @@ class ProgramCheck {
       if (value.buffer == kNoBuffer) fail(pointer, fmt::format("'{}' has no buffer", value.name));
       if (!value.sharding.partial.empty()) fail(pointer, fmt::format("'{}' is partial", value.name));
       if (&bindings != &entry.inputs) continue;
+      if (entry.name == "decode") {
+        check_decode_input(binding.name, value, pointer);
+        continue;
+      }
       const auto input = std::find_if(program_.inputs.begin(), program_.inputs.end(),
                                       [&](const InputDecl& decl) { return decl.name == binding.name; });
       if (input == program_.inputs.end()) fail(pointer, fmt::format("there is no input '{}'", binding.name));
@@ -224,6 +244,17 @@ class ProgramCheck {
         fail(pointer,
              fmt::format("the input is {}, the value {}", to_string(input->type), to_string(value.type)));
     }
+  }
+
+  void check_decode_input(const std::string& name, const Value& value, const std::string& pointer) {
+    const bool flags = name == kSeenInput;
+    if (!flags && name != kTokenInput && name != kPositionInput)
+      fail(pointer, fmt::format("'decode' has no input '{}'", name));
+    const DType dtype = value.type.dtype;
+    if (flags ? dtype != DType::kBool : !is_integer(dtype))
+      fail(pointer, fmt::format("'{}' can't be {}", name, to_string(value.type)));
+    if (name == kPositionInput && !value.type.dims.empty())
+      fail(pointer, fmt::format("'{}' is not a single number", name));
   }
 
   // Every start has its wait further down, with the same values.
@@ -292,8 +323,7 @@ class ProgramCheck {
   const Program& program_;
   const Mesh& mesh_;
   std::string at_;  // the entry point
-  std::map<std::string, int64_t> sizes_;
-  int64_t variables_end_ = 0;
+  int64_t variables_end_ = 0, caches_end_ = 0;
 };
 
 }  // namespace

@@ -2,9 +2,9 @@
 // "Each rank needs this region of that global tensor": the one question behind slice, all_gather, all_to_all,
 // reshape and exchange.
 //
-// A relayout takes the elements of a tensor from one sharding (and shape) to another; both shapes list the same
-// elements in the same row-major order. The shapes are factored from the left into groups of equal size, so that
-// [a16,b8] -> [c4,d4,e8] is {a}->{c,d} and {b}->{e}, and regions intersect group by group.
+// A relayout takes the elements of a tensor from one sharding (and shape) to another; both shapes list the
+// same elements in the same row-major order. The shapes are factored from the left into groups of equal size,
+// so that [a16,b8] -> [c4,d4,e8] is {a}->{c,d} and {b}->{e}, and regions intersect group by group.
 
 #include <cstdint>
 #include <vector>
@@ -15,8 +15,8 @@
 
 namespace mtfc {
 
-/// Dimensions [from_begin, from_end) of the source and [to_begin, to_end) of the destination have equal products,
-/// and no smaller prefix of them has.
+/// Dimensions [from_begin, from_end) of the source and [to_begin, to_end) of the destination have equal
+/// products, and no smaller prefix of them has.
 struct ReshapeGroup {
   size_t from_begin, from_end, to_begin, to_end;
 };
@@ -47,10 +47,11 @@ std::vector<Run> common_runs(const Dims& from_dims, const Box& from, const Dims&
 /// How many elements that are, without listing them.
 int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to);
 
-/// The destination sharding that the source's gives for free, device by device, if there is one that holds exactly
-/// the same elements: the axes of a group's leading dimension carry over where they divide it evenly.
+/// The destination sharding that the source's gives for free, device by device, if there is one that holds
+/// exactly the same elements: the axes of a group's leading dimension carry over where they divide it evenly.
 /// Example: [a16/r] -> [c4,d4] with r:2 is [c4/r,d4]; [a15/r] -> [c5,d3] has none.
-bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, const Mesh& mesh, Sharding& to);
+bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, const Mesh& mesh,
+             Sharding& to);
 
 /// Axes along which elements must move: those that split the source and are not matched by the destination.
 /// A device needs nothing from devices that differ from it on another axis. Ascending.

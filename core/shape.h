@@ -16,10 +16,16 @@ int64_t size_of(DType dtype);
 /// `f32`, `f64`, `i32`, `i64`, `bool`.
 std::string to_string(DType dtype);
 std::optional<DType> dtype_named(std::string_view name);
-inline bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
+inline bool is_float(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF64;
+}
 /// Whether `value` stays finite when it is rounded to f32.
-inline bool fits_f32(double value) { return value < 0x1.ffffffp127 && value > -0x1.ffffffp127; }
-inline bool is_integer(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+inline bool fits_f32(double value) {
+  return value < 0x1.ffffffp127 && value > -0x1.ffffffp127;
+}
+inline bool is_integer(DType dtype) {
+  return dtype == DType::kI32 || dtype == DType::kI64;
+}
 
 /// A tensor dimension. Two dimensions of one name always have one size within a model.
 struct Dim {
@@ -36,10 +42,14 @@ struct TensorType {
 };
 
 int64_t elements(const Dims& dims);
-inline int64_t bytes(const TensorType& type) { return elements(type.dims) * size_of(type.dtype); }
+inline int64_t bytes(const TensorType& type) {
+  return elements(type.dims) * size_of(type.dtype);
+}
 /// Position of the dimension `name`, or -1.
 int position(const Dims& dims, std::string_view name);
-inline bool contains(const Dims& dims, std::string_view name) { return position(dims, name) >= 0; }
+inline bool contains(const Dims& dims, std::string_view name) {
+  return position(dims, name) >= 0;
+}
 /// Whether both hold the same dimensions, in whatever order.
 bool same_set(const Dims& a, const Dims& b);
 /// `a` without the dimensions of `b`.

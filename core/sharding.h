@@ -3,8 +3,9 @@
 //
 // Per dimension an ordered list of axes (major first), plus the axes over which the value is a partial result
 // still to be reduced. An axis appears at most once. Shard i of P of a dimension of size n is
-// [floor(i*n/P), floor((i+1)*n/P)): never padded, and nested, so that gathering the minor axis of a split gives
-// exactly the coarser split. Example: n = 5 over rows:2,cols:2 is 1,1,1,2; gathered over cols it is 2,3.
+// [floor(i*n/P), floor((i+1)*n/P)): never padded, and nested, so that gathering the minor axis of a split
+// gives exactly the coarser split. Example: n = 5 over rows:2,cols:2 is 1,1,1,2; gathered over cols it is
+// 2,3.
 
 #include <cstdint>
 #include <string>

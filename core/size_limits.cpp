@@ -40,7 +40,7 @@ void require_countable(const EntryGraph& entry) {
                       node.origin.location);
     if (node.kind == NodeKind::kLoop)
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
-        require_countable({entry.name, part->graph, {}, {}});
+        require_countable({entry.name, part->graph, {}, {}, 0});
     if (node.kind == NodeKind::kOp)
       flops += static_cast<double>(node.op->flops({node.attributes, operands}, results));
     if (flops > kMost)

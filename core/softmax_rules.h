@@ -2,8 +2,8 @@
 // The softmax family: what its members share in core/composites/.
 //
 // All are expanded so that a dimension that is split needs all_reduces of the maximum and of the sum, and
-// nothing is gathered: with m = max(x), z = x - m, s = sum(exp(z)): softmax = exp(z) * (1/s), log_softmax = z -
-// log(s). The maximum only keeps exp in range, so no gradient flows through it.
+// nothing is gathered: with m = max(x), z = x - m, s = sum(exp(z)): softmax = exp(z) * (1/s), log_softmax = z
+// - log(s). The maximum only keeps exp in range, so no gradient flows through it.
 
 #include "core/graph.h"
 #include "core/op_def.h"

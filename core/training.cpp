@@ -24,14 +24,18 @@ bool counts_steps(const TrainSpec& train) {
 
 class Training {
  public:
-  Training(GraphBuilder& builder, const Model& model, std::vector<Assignment>& assignments)
-      : b_(builder), train_(*model.train), optimizer_(optimizer_of(train_)), assignments_(assignments) {
+  Training(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
+           std::vector<Assignment>& assignments)
+      : b_(builder),
+        train_(*model.train),
+        optimizer_(optimizer_of(train_)),
+        assignments_(assignments),
+        gradients_(std::move(gradients)) {
     for (const VariableDecl& variable : model.variables)
       if (variable.trainable) trained_.push_back(&variable);
   }
 
   void run() {
-    add_gradients();
     if (trained_.empty()) return;
     b_.set_origin({"train", train_.location, Phase::kUpdate});
     const TensorId step = counts_steps(train_) ? next_step() : kNoTensor;
@@ -41,18 +45,6 @@ class Training {
   }
 
  private:
-  void add_gradients() {
-    std::vector<TensorId> leaves;
-    std::vector<std::string> names;
-    for (const VariableDecl* variable : trained_) {
-      leaves.push_back(b_.graph().find(variable->name));
-      names.push_back(variable->name + "/grad");
-    }
-    b_.set_origin({"", train_.location, Phase::kBackward});
-    gradients_ = b_.add_gradients(train_.loss, leaves, names);
-    for (const TensorId id : gradients_) b_.mark_from_model(id);
-  }
-
   // The number of this step, from 1; the variable counts those that have been made.
   TensorId next_step() {
     const TensorId made = add_state(shared_state(train_)[0]);
@@ -150,8 +142,8 @@ class Training {
   const TrainSpec& train_;
   const OptimizerDef& optimizer_;
   std::vector<Assignment>& assignments_;
-  std::vector<const VariableDecl*> trained_;
   std::vector<TensorId> gradients_;
+  std::vector<const VariableDecl*> trained_;
   std::vector<TensorId> shared_;  // what all updates share, in f64
   std::map<std::pair<TensorId, DType>, TensorId> casts_;
 };
@@ -174,8 +166,23 @@ std::vector<VariableDecl> shared_state(const TrainSpec& train) {
   return {state(kStepName, {DType::kI64, {}}, train.location)};
 }
 
-void add_training(GraphBuilder& builder, const Model& model, std::vector<Assignment>& assignments) {
-  Training(builder, model, assignments).run();
+std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model) {
+  std::vector<TensorId> leaves;
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    leaves.push_back(builder.graph().find(variable.name));
+    names.push_back(variable.name + "/grad");
+  }
+  builder.set_origin({"", model.train->location, Phase::kBackward});
+  std::vector<TensorId> gradients = builder.add_gradients(model.train->loss, leaves, names);
+  for (const TensorId id : gradients) builder.mark_from_model(id);
+  return gradients;
+}
+
+void add_updates(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
+                 std::vector<Assignment>& assignments) {
+  Training(builder, model, std::move(gradients), assignments).run();
 }
 
 }  // namespace mtfc

@@ -20,8 +20,12 @@ inline constexpr const char* kNormName = "train/grad_norm";
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable);
 std::vector<VariableDecl> shared_state(const TrainSpec& train);
 
-/// Adds gradients of the loss, named `NAME/grad`, and one update per trainable variable to a copy of the
-/// model's graph.
-void add_training(GraphBuilder& builder, const Model& model, std::vector<Assignment>& assignments);
+/// Adds gradients of the loss, named `NAME/grad`, to a copy of the model's graph: of its trainable variables,
+/// in their order.
+std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model);
+
+/// Adds one update per trainable variable by these gradients.
+void add_updates(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
+                 std::vector<Assignment>& assignments);
 
 }  // namespace mtfc

@@ -101,7 +101,7 @@ LoopReader::Results LoopReader::add_loop(const Statement& loop, const std::vecto
     return std::nullopt;
   draft_.builder.set_origin({names.front(), loop.at.location(), Phase::kForward});
   const std::vector<TensorId> results = draft_.builder.add_loop(
-      std::make_shared<GraphLoop>(GraphLoop{*std::move(asked), *std::move(repeated), 0}),
+      std::make_shared<GraphLoop>(GraphLoop{*std::move(asked), *std::move(repeated), 0, 0}),
       std::move(read.operands), names);
   for (const TensorId id : results) draft_.builder.mark_from_model(id);
   return results;

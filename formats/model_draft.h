@@ -29,6 +29,9 @@ struct ModelDraft {
   GraphBuilder builder;  // becomes model.graph; that of a loop's part while one is read
   Model model;
   BlockTable blocks;
+  /// While `decode` is read: the variables of the model, which its blocks share by name. `model.variables`
+  /// are then its caches.
+  const std::vector<VariableDecl>* shared = nullptr;
 
   /// A call of a block that is being read.
   struct Call {

@@ -10,6 +10,7 @@
 #include "core/training.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
+#include "formats/decode_reader.h"
 #include "formats/include_reader.h"
 #include "formats/model_draft.h"
 #include "formats/operation_reader.h"
@@ -199,15 +200,19 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
   if (ops) OperationReader(draft).read(*ops);
   if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
   if (const auto train = root.find("train"))
-    draft.model.train = read_train(*train, overrides.optimizer, draft);
-  else if (overrides.optimizer)
-    draft.sink.error({}, "--optimizer: the model does not train",
-                     "it needs \"train\" with a loss and an optimizer");
+    draft.model.train = read_train(*train, overrides, draft);
+  else if (overrides.optimizer || overrides.microbatches)
+    draft.sink.error(
+        {},
+        fmt::format("{}: the model does not train", overrides.optimizer ? "--optimizer" : "--microbatches"),
+        "it needs \"train\" with a loss and an optimizer");
   read_outputs(root, draft);
   if (!ops && draft.symbols.has_missed()) root.require("ops");
   if (const auto data = root.find("data")) read_data(*data, draft);
   check_assignments(draft);
   check_training_names(draft);
+  if (draft.sink.failed()) return;
+  if (const auto decode = root.find("decode")) read_decode(*decode, draft);
   if (draft.sink.failed()) return;
   warn_unused(draft);
   warn_unused_blocks(draft);
@@ -245,9 +250,9 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
     sink.finish(warnings);
   }
   if (root.is(JsonKind::kObject) && !check_version(root, true)) sink.finish(warnings);
-  const bool is_object = root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs",
-                                          "variables", "blocks", "ops", "train", "outputs", "data"},
-                                         {"decode"});
+  const bool is_object =
+      root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs", "variables", "blocks",
+                       "ops", "train", "outputs", "data", "decode"});
   if (!is_object) sink.finish(warnings);
   IncludeReader includes(include_source, sink);
   includes.read(root);

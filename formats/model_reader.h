@@ -4,6 +4,7 @@
 //   text -> JSON with places -> included files -> params and dims, blocks -> inputs, variables -> operations
 //        -> train, outputs -> Model
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct ModelOverrides {
   std::optional<std::string>
       optimizer;     // its kind; of the settings only lr stays where it is another than the file's
   bool f64 = false;  // everything that is f32 becomes f64
+  std::optional<int64_t> microbatches = {};
 };
 
 /// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and

@@ -104,14 +104,16 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
                        {"first_step", buffer.first_step},
                        {"last_step", buffer.last_step}});
   for (const Step& step : entry.steps) steps.push_back(step_json(step, mesh));
-  return {{"name", entry.name},
-          {"arena_bytes", entry.arena_bytes},
-          {"useful_einsum_flops", entry.useful_einsum_flops},
-          {"inputs", bindings_json(entry.inputs)},
-          {"outputs", bindings_json(entry.outputs)},
-          {"values", std::move(values)},
-          {"buffers", std::move(buffers)},
-          {"steps", std::move(steps)}};
+  Json json = {{"name", entry.name}};
+  for (const ProgramVariable& cache : entry.caches) json["caches"].push_back(variable_json(cache, mesh));
+  json.update(Json{{"arena_bytes", entry.arena_bytes},
+                   {"useful_einsum_flops", entry.useful_einsum_flops},
+                   {"inputs", bindings_json(entry.inputs)},
+                   {"outputs", bindings_json(entry.outputs)},
+                   {"values", std::move(values)},
+                   {"buffers", std::move(buffers)},
+                   {"steps", std::move(steps)}});
+  return json;
 }
 
 }  // namespace

@@ -242,10 +242,12 @@ class ProgramReader {
   // -- entry points --
 
   EntryPoint entry_point(const Cursor& at) const {
-    at.check_keys(
-        {"name", "arena_bytes", "useful_einsum_flops", "inputs", "outputs", "values", "buffers", "steps"});
+    at.check_keys({"name", "caches", "arena_bytes", "useful_einsum_flops", "inputs", "outputs", "values",
+                   "buffers", "steps"});
     EntryPoint entry;
     entry.name = text(at, "name");
+    if (at.find("caches"))
+      for (const Cursor& item : list(at, "caches")) entry.caches.push_back(variable(item));
     entry.arena_bytes = integer(at, "arena_bytes");
     entry.useful_einsum_flops = integer(at, "useful_einsum_flops");
     entry.inputs = bindings(at, "inputs");

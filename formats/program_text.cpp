@@ -106,28 +106,6 @@ std::string bindings_line(const char* label, const EntryPoint& entry, const std:
   return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
 }
 
-}  // namespace
-
-std::string entry_text(const Program& program, const EntryPoint& entry) {
-  const std::vector<StepCount> counts = predicted_counts(program, entry);
-  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
-                                 grouped(entry.arena_bytes));
-  text += bindings_line("inputs ", entry, entry.inputs);
-  size_t indent = 0;  // two columns a loop
-  for (size_t i = 0; i < entry.steps.size(); ++i) {
-    const Step& step = entry.steps[i];
-    if (step.kind == StepKind::kRepeat) indent -= 2;
-    text += fmt::format("  {:>{}} {:{}}{}\n", i, fmt::formatted_size("{}", entry.steps.size()), "", indent,
-                        step_line(entry, step, counts[i], program.mesh())) +
-            part_lines(entry, step, program.mesh(), indent);
-    if (step.kind == StepKind::kLoop) indent += 2;
-  }
-  text += bindings_line("outputs", entry, entry.outputs);
-  return text;
-}
-
-namespace {
-
 // What splits the state of an optimizer beyond the rules: `, hidden also over rows`.
 std::string split_beyond_rules(const ProgramVariable& variable, const Layout& layout) {
   const Sharding by_rules = sharding_by_rules(layout, variable.decl.type.dims);
@@ -153,6 +131,25 @@ std::string variable_line(const ProgramVariable& variable, const Layout& layout)
 }
 
 }  // namespace
+
+std::string entry_text(const Program& program, const EntryPoint& entry) {
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
+                                 grouped(entry.arena_bytes));
+  for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
+  text += bindings_line("inputs ", entry, entry.inputs);
+  size_t indent = 0;  // two columns a loop
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kRepeat) indent -= 2;
+    text += fmt::format("  {:>{}} {:{}}{}\n", i, fmt::formatted_size("{}", entry.steps.size()), "", indent,
+                        step_line(entry, step, counts[i], program.mesh())) +
+            part_lines(entry, step, program.mesh(), indent);
+    if (step.kind == StepKind::kLoop) indent += 2;
+  }
+  text += bindings_line("outputs", entry, entry.outputs);
+  return text;
+}
 
 std::string program_text(const Program& program) {
   const Mesh& mesh = program.mesh();

@@ -46,6 +46,7 @@ Json memory_json(const MemoryCost& memory) {
   return {{"peak_bytes_per_device", memory.peak},
           {"variables", memory.variables},
           {"optimizer_state", memory.optimizer_state},
+          {"caches", memory.caches},
           {"inputs", memory.inputs},
           {"activations_at_peak", memory.activations_at_peak},
           {"workspace", memory.workspace},
@@ -129,6 +130,8 @@ std::vector<Row> table_rows(const std::vector<CostReport>& reports) {
       {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
   };
   rows.insert(rows.end(), memory.begin(), memory.end());
+  if (std::any_of(reports.begin(), reports.end(), [](Report r) { return r.memory.caches > 0; }))
+    rows.push_back({"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
   return rows;
 }
 

@@ -7,6 +7,7 @@
 #include "core/optimizer.h"
 #include "core/suggest.h"
 #include "formats/literal.h"
+#include "formats/model_reader.h"
 #include "formats/number_reader.h"
 #include "formats/schedule_reader.h"
 
@@ -172,6 +173,18 @@ void read_optimizer(const Cursor& train, const Cursor& at, ModelDraft& draft, Tr
                       fmt::format("'{}' has no weight decay to exempt from", optimizer->name));
 }
 
+void read_microbatches(const Cursor& train, const std::optional<int64_t>& given, const ModelDraft& draft,
+                       TrainSpec& spec) {
+  spec.microbatches_location = train.location();
+  if (const std::optional<Cursor> at = train.find("microbatches")) {
+    spec.microbatches_location = at->location();
+    spec.microbatches = read_integer(*at, draft.scope.lookup()).value_or(1);
+    if (spec.microbatches < 1)
+      at->error(fmt::format("a batch has at least 1 part, not {}", spec.microbatches));
+  }
+  if (given) spec.microbatches = *given;
+}
+
 // The other kind with its own settings, which mean other things even under the same names.
 void replace_kind(const std::string& kind, TrainSpec& spec) {
   if (kind == spec.optimizer) return;
@@ -186,11 +199,10 @@ void replace_kind(const std::string& kind, TrainSpec& spec) {
 
 }  // namespace
 
-std::optional<TrainSpec> read_train(const Cursor& at, const std::optional<std::string>& replacement,
-                                    ModelDraft& draft) {
+std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& overrides, ModelDraft& draft) {
   const size_t before = at.sink().error_count();
-  if (!at.check_keys({"loss", "optimizer", "clip_norm", "no_decay", "shard_state_over", "doc"},
-                     {"microbatches"}))
+  if (!at.check_keys(
+          {"loss", "optimizer", "clip_norm", "microbatches", "no_decay", "shard_state_over", "doc"}))
     return std::nullopt;
   TrainSpec spec;
   spec.location = at.location();
@@ -203,8 +215,9 @@ std::optional<TrainSpec> read_train(const Cursor& at, const std::optional<std::s
   }
   if (const auto norm = at.find("clip_norm"))
     spec.clip_norm = read_setting(*norm, SettingRange::kPositive, draft);
+  read_microbatches(at, overrides.microbatches, draft, spec);
   if (at.sink().error_count() > before || spec.loss == kNoTensor) return std::nullopt;
-  if (replacement) replace_kind(*replacement, spec);
+  if (overrides.optimizer) replace_kind(*overrides.optimizer, spec);
   return spec;
 }
 

@@ -10,9 +10,9 @@
 
 namespace mtfc {
 
-/// Records errors and returns nothing where there were any. All operations have been read. `replacement`: a
-/// kind of optimizer in place of the file's, with settings of its own and the file's lr.
-std::optional<TrainSpec> read_train(const Cursor& at, const std::optional<std::string>& replacement,
-                                    ModelDraft& draft);
+struct ModelOverrides;
+
+/// Records errors and returns nothing where there were any. All operations have been read.
+std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& overrides, ModelDraft& draft);
 
 }  // namespace mtfc

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "core/error.h"
 #include "runtime/fused.h"
@@ -17,9 +18,6 @@
 
 namespace mtfc {
 namespace {
-
-// Between the seeds of the rounds of loops: odd, and far from what people choose.
-constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
 
 // A kernel or a slice, prepared for one device.
 struct PreparedStep {
@@ -285,10 +283,9 @@ void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
 void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
   PreparedStep& ready = prepared.steps[index][device];
   try {
-    const uint64_t seed =
-        options_.seed + static_cast<uint64_t>(prepared.rounds.empty() ? 0 : prepared.round) * kSeedStride;
-    ready.flops += ready.kernel(
-        {ready.operands, ready.results, ready.workspace, seed, train_step, options_.check_finite});
+    const int64_t round = prepared.rounds.empty() ? 0 : prepared.round;
+    ready.flops += ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step,
+                                 round, options_.check_finite});
     if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
   } catch (const PartError& error) {
     throw PartError(error.part, on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
@@ -331,6 +328,12 @@ LocalPart Executor::variable(size_t index, size_t device) const {
   return {variable.decl.type,
           local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
           arenas_[device].at(variable.offset)};
+}
+
+void Executor::clear_caches(const EntryPoint& entry) {
+  for (const ProgramVariable& cache : entry.caches)
+    for (const Arena& arena : arenas_)
+      std::memset(arena.at(cache.offset), 0, static_cast<size_t>(cache.bytes));
 }
 
 std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {

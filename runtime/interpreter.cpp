@@ -51,18 +51,32 @@ std::vector<HostTensor> results_of(const LoopPart& part, const std::vector<HostT
   return results;
 }
 
+void add_to(HostTensor& sum, const HostTensor& value) {
+  const TensorType& type = sum.type;
+  const Attributes attributes;
+  const KernelSite site{attributes, {whole(type), whole(type)}, {whole(type)}, "", 0};
+  const std::vector<const std::byte*> operands = {sum.data.data(), value.data.data()};
+  const std::vector<std::byte*> results = {sum.data.data()};
+  prepare_kernel("add", site)({operands, results});
+}
+
 void repeat(const Node& node, std::vector<HostTensor>& values, const InterpreterOptions& options) {
   const GraphLoop& loop = *node.loop;
-  std::vector<HostTensor> operands;
+  const auto carried = static_cast<std::ptrdiff_t>(loop.carried());
+  std::vector<HostTensor> operands, sums;
   for (const TensorId id : node.operands) operands.push_back(values[static_cast<size_t>(id)]);
+  for (size_t i = loop.carried(); i < loop.body.results.size(); ++i)
+    sums.emplace_back(loop.body.graph.type(loop.body.results[i]));
   for (int64_t round = 0;
        loop.is_counted() ? round < loop.times : *results_of(loop.condition, operands, options)[0].as<bool>();
        ++round) {
     std::vector<HostTensor> next = results_of(loop.body, operands, options);
-    std::move(next.begin(), next.end(), operands.begin());
+    for (size_t i = 0; i < sums.size(); ++i) add_to(sums[i], next[loop.carried() + i]);
+    std::move(next.begin(), next.begin() + carried, operands.begin());
   }
   for (size_t i = 0; i < node.results.size(); ++i)
-    values[static_cast<size_t>(node.results[i])] = std::move(operands[i]);
+    values[static_cast<size_t>(node.results[i])] =
+        std::move(i < loop.carried() ? operands[i] : sums[i - loop.carried()]);
 }
 
 }  // namespace

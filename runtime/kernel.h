@@ -42,6 +42,7 @@ struct KernelRun {
   std::byte* workspace = nullptr;
   uint64_t seed = 0;
   int64_t step = 0;
+  int64_t round = 0;          // of the loops around the step, counted over the run; 0 outside of loops
   bool check_finite = false;  // of what never leaves the kernel; results are checked by the executor
 };
 

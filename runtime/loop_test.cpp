@@ -43,14 +43,14 @@ std::vector<TensorId> repeat_while(GraphBuilder& b, const std::vector<TensorId>&
                                    const Draw& body, const std::string& name = "loop") {
   const std::vector<TensorType> types = types_of(b, operands);
   return b.add_loop(
-      std::make_shared<GraphLoop>(GraphLoop{part_of(types, name, holds), part_of(types, name, body), 0}),
+      std::make_shared<GraphLoop>(GraphLoop{part_of(types, name, holds), part_of(types, name, body), 0, 0}),
       operands);
 }
 
 std::vector<TensorId> repeat_times(GraphBuilder& b, const std::vector<TensorId>& operands, int64_t times,
                                    const Draw& body, const std::string& name = "loop") {
   return b.add_loop(
-      std::make_shared<GraphLoop>(GraphLoop{{}, part_of(types_of(b, operands), name, body), times}),
+      std::make_shared<GraphLoop>(GraphLoop{{}, part_of(types_of(b, operands), name, body), times, 0}),
       operands);
 }
 

@@ -13,6 +13,9 @@ namespace {
 
 constexpr int64_t kDrawWork = 16;  // a draw costs about so many element operations
 
+// Between the seeds of the rounds of loops: odd, and far from what people choose.
+constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
+
 /// Spreads every bit over all others (the finalizer of SplitMix64).
 uint64_t mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
@@ -48,22 +51,56 @@ T rounded(double x, Distribution distribution) {
   return value;
 }
 
-/// Local positions, and the global index of each: `first` plus the nest's offset.
+/// Local positions, and the global index of each: `first` plus the nest's offset, and `part_stride` more for
+/// every part before the one that the operand says.
 struct RandomPlan {
   LoopNest nest;
   int64_t first = 0;
+  bool is_part = false;
+  int64_t part_stride = 0;
   int64_t elements = 0;
   uint64_t name_hash = 0;
   Distribution distribution = Distribution::kUniform;
 };
 
 template <typename T>
-void fill(const RandomPlan& plan, const RandomNumbers& numbers, T* result, int64_t begin, int64_t end) {
+void fill(const RandomPlan& plan, const RandomNumbers& numbers, int64_t first, T* result, int64_t begin,
+          int64_t end) {
   if (begin >= end) return;
   NestCursor at(plan.nest, plan.nest.loops(), begin);
   for (int64_t i = begin; i < end; ++i, at.next())
-    result[i] = rounded<T>(draw(numbers, plan.distribution, static_cast<uint64_t>(plan.first + at.offset(0))),
+    result[i] = rounded<T>(draw(numbers, plan.distribution, static_cast<uint64_t>(first + at.offset(0))),
                            plan.distribution);
+}
+
+RandomPlan plan_of(const KernelSite& site, Distribution distribution) {
+  const LocalTensor& result = site.results[0];
+  Dims dims = result.type.dims;
+  RandomPlan plan;
+  plan.is_part = !site.operands.empty();
+  int64_t parts = 1;
+  int interleaved = -1;
+  if (plan.is_part) {
+    const Dim& whole = site.attributes.get<Dim>("interleaved");
+    interleaved = position(dims, whole.name);
+    Dim& own = dims[static_cast<size_t>(interleaved)];
+    parts = whole.size / own.size;
+    own = whole;
+  }
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : dims) sizes.push_back(dim.size);
+  std::vector<int64_t> strides = dense_strides(sizes);
+  if (plan.is_part) {
+    int64_t& stride = strides[static_cast<size_t>(interleaved)];
+    plan.part_stride = stride;
+    stride *= parts;
+  }
+  for (size_t i = 0; i < strides.size(); ++i) plan.first += result.box[i].begin * strides[i];
+  plan.nest = collapse({result.extents(), {strides}});
+  plan.elements = result.elements();
+  plan.name_hash = stable_hash(site.name);
+  plan.distribution = distribution;
+  return plan;
 }
 
 }  // namespace
@@ -121,21 +158,16 @@ double RandomNumbers::truncated_normal(uint64_t index) const {
 }
 
 Kernel prepare_random(const KernelSite& site, Distribution distribution) {
-  const LocalTensor& result = site.results[0];
-  std::vector<int64_t> sizes;
-  for (const Dim& dim : result.type.dims) sizes.push_back(dim.size);
-  const std::vector<int64_t> strides = dense_strides(sizes);
-  RandomPlan plan;
-  for (size_t i = 0; i < strides.size(); ++i) plan.first += result.box[i].begin * strides[i];
-  plan.nest = collapse({result.extents(), {strides}});
-  plan.elements = result.elements();
-  plan.name_hash = stable_hash(site.name);
-  plan.distribution = distribution;
-  return dispatch(Floats{}, result.type.dtype, [&]<typename T>() -> Kernel {
+  const RandomPlan plan = plan_of(site, distribution);
+  return dispatch(Floats{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
     return [plan](const KernelRun& run) {
-      const RandomNumbers numbers(plan.name_hash, run.seed, run.step);
+      const int64_t round = plan.is_part ? 0 : run.round;
+      const RandomNumbers numbers(plan.name_hash, run.seed + static_cast<uint64_t>(round) * kSeedStride,
+                                  run.step);
+      int64_t first = plan.first;
+      if (plan.is_part) first += *reinterpret_cast<const int32_t*>(run.operands[0]) * plan.part_stride;
       parallel_ranges(plan.elements, plan.elements * kDrawWork, [&](int64_t begin, int64_t end) {
-        fill(plan, numbers, reinterpret_cast<T*>(run.results[0]), begin, end);
+        fill(plan, numbers, first, reinterpret_cast<T*>(run.results[0]), begin, end);
       });
       return plan.elements;
     };

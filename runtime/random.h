@@ -40,7 +40,8 @@ class RandomNumbers {
 
 enum class Distribution { kNormal, kUniform, kTruncatedNormal };
 
-/// Fills the result, indexed by the position in the global tensor. Counts one flop per element.
+/// Fills the result, indexed by the position in the global tensor; in a loop, with other numbers in every round,
+/// unless an operand says which part of a tensor the result is. Counts one flop per element.
 Kernel prepare_random(const KernelSite& site, Distribution distribution);
 
 }  // namespace mtfc

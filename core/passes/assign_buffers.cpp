@@ -108,12 +108,12 @@ class BufferPlan {
   }
 
   // Whether step `s` may write `out` over its operand stored in `in` (both roots): element by element, each
-  // one read before it is written.
+  // one read before it is written or left as it is.
   bool works_in_place(int s, ValueId in, ValueId out) const {
     const Step& now = step(s);
-    const bool elementwise = now.kind == StepKind::kKernel && is_elementwise(*now.op);
+    const bool kernel = now.kind == StepKind::kKernel && may_overwrite_operand(*now.op);
     const bool all_reduce = now.kind == StepKind::kWait && now.collective == CollectiveKind::kAllReduce;
-    if (!elementwise && !all_reduce && now.kind != StepKind::kFused) return false;
+    if (!kernel && !all_reduce && now.kind != StepKind::kFused) return false;
     const auto made =
         std::find_if(now.outputs.begin(), now.outputs.end(), [&](ValueId id) { return root(id) == out; });
     if (made == now.outputs.end()) return false;

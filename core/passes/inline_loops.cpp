@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "core/op_registry.h"
 
@@ -33,23 +34,27 @@ class LoopInliner {
   int count() const { return static_cast<int>(entry_.steps.size()); }
 
   void unroll_once(const Step& loop, const LoopSteps& parts) {
-    const size_t carried = loop.outputs.size();
+    const size_t carried = loop.outputs.size() - parts.sums;
     for (size_t i = 0; i < carried; ++i) copy(loop, loop.inputs[i], loop.outputs[i]);
     std::map<std::string, ValueId> leaves;
     for (size_t i = 0; i < loop.inputs.size(); ++i)
       leaves[leaf_name(i)] = i < carried ? loop.outputs[i] : loop.inputs[i];
 
+    for (size_t i = carried; i < loop.outputs.size(); ++i) clear(loop, loop.outputs[i]);
+
     const int begin = count();
     Step step = control(loop, StepKind::kLoop);
     step.times = parts.times;
     entry_.steps.push_back(step);
-    const std::vector<ValueId> holds = append(parts.condition, leaves);
+    const std::vector<ValueId> holds = append(loop, parts.condition, leaves);
     const int leaves_at = count();
     if (!holds.empty()) {
       entry_.steps.push_back(control(loop, StepKind::kLeave));
       entry_.steps.back().inputs = holds;
     }
-    carry_over(loop, append(parts.body, leaves));
+    std::vector<ValueId> fresh = append(loop, parts.body, leaves, std::span(loop.outputs).subspan(carried));
+    fresh.resize(carried);
+    carry_over(loop, std::move(fresh));
     entry_.steps.push_back(control(loop, StepKind::kRepeat));
     entry_.steps.back().partner = begin;
     entry_.steps[static_cast<size_t>(begin)].partner = count() - 1;
@@ -100,8 +105,79 @@ class LoopInliner {
     entry_.steps.push_back(std::move(step));
   }
 
-  // The steps of a part, its inputs replaced by `leaves`; what has become of its outputs.
-  std::vector<ValueId> append(const PartitionedEntry& part, const std::map<std::string, ValueId>& leaves) {
+  // value = 0
+  void clear(const Step& loop, ValueId id) {
+    const Value made = value(id);
+    const ValueId zero =
+        add_value({made.name + "@zero", {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, -1});
+    Step step = control(loop, StepKind::kKernel);
+    step.op = &op_named("constant");
+    step.name = value(zero).name;
+    step.attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
+    step.outputs = {zero};
+    entry_.steps.push_back(step);
+    step.op = &op_named("broadcast");
+    step.name = made.name;
+    step.attributes = {{"dims", made.type.dims}};
+    step.inputs = {zero};
+    step.outputs = {id};
+    entry_.steps.push_back(std::move(step));
+  }
+
+  // sum = sum + value
+  void add_to(const Step& loop, ValueId sum, ValueId id) {
+    Step step = control(loop, StepKind::kKernel);
+    step.op = &op_named("add");
+    step.name = value(sum).name;
+    step.inputs = {sum, id};
+    step.outputs = {sum};
+    entry_.steps.push_back(std::move(step));
+  }
+
+  // The steps of a part, its inputs replaced by `leaves`; what has become of its outputs. The last of these
+  // are added to `sums` as soon as they are made.
+  std::vector<ValueId> append(const Step& loop, const PartitionedEntry& part,
+                              const std::map<std::string, ValueId>& leaves,
+                              std::span<const ValueId> sums = {}) {
+    const std::vector<ValueId> now = add_values(part, leaves);
+    std::vector<ValueId> results;
+    for (const Binding& output : part.entry.outputs)
+      results.push_back(now[static_cast<size_t>(output.value)]);
+    const size_t carried = results.size() - sums.size();
+    const std::vector<std::vector<size_t>> made = last_made(part.entry, carried);
+    std::vector<int> place;
+    for (size_t s = 0, added = 0; s < part.entry.steps.size(); added += made[s++].size())
+      place.push_back(count() + static_cast<int>(s + added));
+    for (size_t s = 0; s < part.entry.steps.size(); ++s) {
+      Step step = part.entry.steps[s];
+      renumber(step, now);
+      if (step.started >= 0) step.started = place[static_cast<size_t>(step.started)];
+      if (step.partner >= 0) step.partner = place[static_cast<size_t>(step.partner)];
+      entry_.steps.push_back(std::move(step));
+      for (const size_t i : made[s]) add_to(loop, sums[i - carried], results[i]);
+    }
+    for (const size_t i : made.back()) add_to(loop, sums[i - carried], results[i]);
+    return results;
+  }
+
+  // For every step the outputs, from the one at `first` on, that are complete after it; at the end those that
+  // no step makes, or several.
+  static std::vector<std::vector<size_t>> last_made(const EntryPoint& part, size_t first) {
+    std::map<ValueId, std::vector<size_t>> makers;
+    for (size_t s = 0; s < part.steps.size(); ++s)
+      if (part.steps[s].kind != StepKind::kStart)
+        for (const ValueId id : part.steps[s].outputs) makers[root_of(part, id)].push_back(s);
+    std::vector<std::vector<size_t>> made(part.steps.size() + 1);
+    for (size_t i = first; i < part.outputs.size(); ++i) {
+      const auto found = makers.find(root_of(part, part.outputs[i].value));
+      const bool once = found != makers.end() && found->second.size() == 1;
+      made[once ? found->second.front() : part.steps.size()].push_back(i);
+    }
+    return made;
+  }
+
+  std::vector<ValueId> add_values(const PartitionedEntry& part,
+                                  const std::map<std::string, ValueId>& leaves) {
     std::vector<ValueId> now(part.entry.values.size(), -1);
     for (const Binding& input : part.entry.inputs)
       now[static_cast<size_t>(input.value)] = leaves.at(input.name);
@@ -112,17 +188,7 @@ class LoopInliner {
       if (copied.alias_of >= 0) copied.alias_of = now[static_cast<size_t>(copied.alias_of)];
       now[v] = add_value(std::move(copied));
     }
-    const int first = count();
-    for (Step step : part.entry.steps) {
-      renumber(step, now);
-      if (step.started >= 0) step.started += first;
-      if (step.partner >= 0) step.partner += first;
-      entry_.steps.push_back(std::move(step));
-    }
-    std::vector<ValueId> results;
-    for (const Binding& output : part.entry.outputs)
-      results.push_back(now[static_cast<size_t>(output.value)]);
-    return results;
+    return now;
   }
 
   static void renumber(Step& step, const std::vector<ValueId>& now) {

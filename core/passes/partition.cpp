@@ -39,8 +39,12 @@ class Partitioner {
       else
         add_leaf(node);
     }
-    for (const NamedTensor& output : source_.outputs)
-      result_.entry.outputs.push_back({output.name, kept(output.tensor)});
+    const size_t whole = source_.outputs.size() - source_.sums;
+    for (size_t i = 0; i < source_.outputs.size(); ++i) {
+      const NamedTensor& output = source_.outputs[i];
+      result_.entry.outputs.push_back(
+          {output.name, i < whole ? kept(output.tensor) : as_made(output.tensor)});
+    }
     assign_variables();
     return std::move(result_);
   }
@@ -291,6 +295,9 @@ class Partitioner {
     const int variable = result_.variable_of[index(root(id))];
     return variable >= 0 && is_assigned(variable) ? copied(tensor, id) : id;
   }
+
+  // The tensor as it came out, be it partial.
+  ValueId as_made(TensorId tensor) const { return forms_[index(tensor)].front(); }
 
   ValueId copied(TensorId tensor, ValueId from) {
     const ValueId to = static_cast<ValueId>(result_.entry.values.size());

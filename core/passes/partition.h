@@ -19,7 +19,7 @@ struct PartitionedEntry {
 /// strategy asks for, with the reshards that this takes, each made once and shared. Relabelling nodes compute
 /// nothing: they become aliases, or exchanges where the new dimensions are split in another way. A loop
 /// becomes one step, whose `partner` counts the loops of the graph. Afterwards each tensor that is an output
-/// or assigned is whole, in its own sharding.
+/// or assigned is whole, in its own sharding; the entry's `sums` are as they came out.
 PartitionedEntry partition(const EntryGraph& entry, const std::vector<Sharding>& targets,
                            const std::vector<Strategy>& strategies,
                            const std::vector<std::vector<Carry>>& carries,

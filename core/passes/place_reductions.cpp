@@ -23,7 +23,8 @@ class Placement {
     needed_whole_.resize(tensors, false);
     carried_.resize(graph_.nodes().size());
     for (size_t n = 0; n < graph_.nodes().size(); ++n) find_partial(n);
-    for (const NamedTensor& output : entry.outputs) needed_whole_[index(output.tensor)] = true;
+    for (size_t i = 0; i + entry.sums < entry.outputs.size(); ++i)
+      needed_whole_[index(entry.outputs[i].tensor)] = true;
     for (const Assignment& assignment : entry.assignments) needed_whole_[index(assignment.value)] = true;
   }
 
@@ -60,12 +61,12 @@ class Placement {
   // Sets form_ of the node's results that can be partial, and notes which of its operands must be whole.
   void find_partial(size_t n) {
     const Node& node = graph_.nodes()[n];
+    const Strategy& strategy = strategies_[n];
+    for (size_t i = 0; i < node.results.size() && i < strategy.results.size(); ++i)
+      for (const Partial& p : strategy.results[i].partial)
+        if (p == Partial{axis_, ReduceKind::kSum})
+          form_[index(node.results[i])] = strategy.results[i].whole();
     if (node.kind == NodeKind::kOp) {
-      const Strategy& strategy = strategies_[n];
-      for (size_t i = 0; i < node.results.size() && i < strategy.results.size(); ++i)
-        for (const Partial& p : strategy.results[i].partial)
-          if (p == Partial{axis_, ReduceKind::kSum})
-            form_[index(node.results[i])] = strategy.results[i].whole();
       for (const std::vector<int>& set : node.op->linear_in)
         if (carried_[n].empty() && !uses_axis(strategy) && !fills(node))
           carried_[n] = taken_partial(node, strategy, set);

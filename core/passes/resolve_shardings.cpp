@@ -77,11 +77,12 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
 
 }  // namespace
 
-void check_layout(const Model& model, const Layout& layout, bool allow_uneven) {
+void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes) {
   check_rules(layout, model.dims);
   std::vector<Diagnostic> diagnostics;
   Conflicts conflicts;
   check_graph(layout, model.graph, conflicts);
+  if (decodes) check_graph(layout, model.decode->graph, conflicts);
   for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
   for (const Rule& rule : layout.rules) {
     const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;

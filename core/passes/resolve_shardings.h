@@ -11,7 +11,7 @@ namespace mtfc {
 /// Throws UserError, all mistakes together, where a layout is not legal for a model: a rule for an unknown
 /// dimension, or a tensor with two dimensions over one axis. `allow_uneven` false: also where a rule's axes
 /// do not divide its dimension.
-void check_layout(const Model& model, const Layout& layout, bool allow_uneven);
+void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes = false);
 
 /// The sharding of every tensor of the graph: the rules restricted to its dimensions, nothing partial
 /// (Mesh-TensorFlow's semantics). Axes of size 1 split nothing and are left out. A tensor that the compiler

@@ -70,10 +70,12 @@ Kernel prepare(const KernelSite& site) {
     require_inside(plan, at);
     const T* tensor = reinterpret_cast<const T*>(run.operands[0]);
     T* result = reinterpret_cast<T*>(run.results[0]);
-    parallel_ranges(plan.elements, plan.elements, [&](int64_t begin, int64_t end) {
-      if (begin < end)
-        std::memcpy(result + begin, tensor + begin, static_cast<size_t>(end - begin) * sizeof(T));
-    });
+    // In its own place the tensor keeps its other rows: a row of a cache costs no copy of the cache.
+    if (tensor != result)
+      parallel_ranges(plan.elements, plan.elements, [&](int64_t begin, int64_t end) {
+        if (begin < end)
+          std::memcpy(result + begin, tensor + begin, static_cast<size_t>(end - begin) * sizeof(T));
+      });
     const Interval rows{std::max(at, plan.held.begin), std::min(at + plan.rows, plan.held.end)};
     if (rows.size() > 0) write_rows(plan, reinterpret_cast<const T*>(run.operands[1]), result, at, rows);
     return 0;

@@ -8,7 +8,8 @@ import pathlib
 import subprocess
 import sys
 
-BENCHMARKS = {"two_layer.py": True, "mnist.py": True, "elementwise.py": False, "overhead.py": False}  # has a peer
+BENCHMARKS = {"two_layer.py": True, "mnist.py": True, "language_model.py": True,  # has a peer
+              "elementwise.py": False, "overhead.py": False}
 
 
 def without_peer(arguments):

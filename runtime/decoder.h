@@ -1,0 +1,42 @@
+#pragma once
+// Runs the entry point `decode` position by position: tokens in, logits out, caches kept in between.
+//
+// Tokens are of [sequences, beams], either of which may be 1 for want of a dimension. All ranks call
+// everything alike; each fills and reads what its devices hold.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/executor.h"
+
+namespace mtfc {
+
+class Decoder {
+ public:
+  /// Caches are zero from here on, and hold until another entry point runs. Both must outlive it.
+  Decoder(Executor& executor, const EntryPoint& decode);
+
+  int64_t sequences() const { return sequences_; }
+  int64_t beams() const { return beams_; }
+  int64_t vocabulary() const { return vocabulary_; }
+  /// Of the caches, per sequence; 0 where decode has no input `seen`.
+  int64_t places() const { return places_; }
+
+  /// One position of all sequences. `seen`: [sequences, beams, places] where decode has that input.
+  void step(int64_t position, std::span<const int64_t> tokens, std::span<const uint8_t> seen);
+  /// Of the beams of a sequence at the position of the last step: [beams, vocabulary]. Throws RunError for
+  /// NaN and +infinity.
+  std::vector<double> logits(int64_t sequence) const;
+
+ private:
+  template <typename Value>
+  void fill(std::string_view input, std::span<const Value> values);
+
+  Executor& executor_;
+  const EntryPoint& decode_;
+  int64_t sequences_ = 1, beams_ = 1, vocabulary_ = 0, places_ = 0;
+  int64_t position_ = 0;
+};
+
+}  // namespace mtfc
