@@ -157,7 +157,10 @@ class TrainingRun {
     InterruptGuard guard;
     std::vector<NamedNumber> last, valid;
     int64_t step = first;
-    if (step >= options_.steps) save(step, feed);
+    if (step >= options_.steps) {
+      require_step_for_outputs();
+      save(step, feed);
+    }
     for (bool stop = false; step < options_.steps && !stop; ++step) {
       const Clock::time_point start = Clock::now();
       feed.fill_training(step);
@@ -255,6 +258,21 @@ class TrainingRun {
     if (!talks() || numbers.empty()) return;
     for (NamedNumber& number : numbers) number.first = prefix + number.first;
     results() << to_text(numbers) << "\n";
+  }
+
+  bool is_variable(const std::string& name) const {
+    return std::any_of(program_.variables.begin(), program_.variables.end(),
+                       [&](const ProgramVariable& variable) { return variable.decl.name == name; });
+  }
+
+  // Without a step there are the variables and nothing else.
+  void require_step_for_outputs() const {
+    for (const std::string& text : options_.outputs)
+      if (const std::string name = split_assignment(text, "--output").first; !is_variable(name))
+        throw RunError(
+            fmt::format("there is no step to take that would make '{}' for --output (--evaluate makes it, "
+                        "and a larger --steps)",
+                        name));
   }
 
   void write_outputs() {
