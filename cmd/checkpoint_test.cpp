@@ -231,6 +231,10 @@ TEST_CASE("--keep leaves the last, --steps 0 saves initial values, nothing is sa
         std::string::npos);
   CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --keep 1") == "exit 0: ");
   CHECK(folder.names("ck").size() == 2);
+  CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --output loss=loss.npy") ==
+        refusal(
+            "there is no step to take that would make 'loss' for --output (--evaluate makes it, and a larger "
+            "--steps)"));
 }
 
 TEST_CASE("what a killed run leaves unfinished is removed, and is no checkpoint") {
@@ -353,7 +357,8 @@ TEST_CASE("an interrupt saves, and the run goes on to the same end") {
 TEST_CASE("a folder serves one run at a time") {
   const Folder folder;
   const std::string said = folder.said(
-      "$RUN --steps 100000000 --checkpoint ck & first=$!; for i in 1 2 3 4 5 6 7 8 9; do [ -d ck ] || sleep 0.2; done; sleep 0.2; "
+      "$RUN --steps 100000000 --checkpoint ck & first=$!; for i in 1 2 3 4 5 6 7 8 9; do [ -d ck ] || sleep "
+      "0.2; done; sleep 0.2; "
       "$RUN --steps 1 --checkpoint ck; code=$?; kill -INT $first; wait; exit $code");
   CHECK(said == refusal("another run is writing its checkpoints to 'ck'"));
 }

@@ -103,6 +103,31 @@ TEST_CASE("GPT-2 gives the logits and the losses of PyTorch from weights of the 
   }
 }
 
+TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeliest") {
+  const Folder folder;
+  const Json sizes = expected()["sets"];
+  std::string sets, prompt, all;
+  for (const char* size : {"layers", "d_model", "heads", "vocab", "positions", "length"})
+    sets += fmt::format(" --set {}={}", size, sizes[size].dump());
+  for (const Json& token : expected()["greedy"]) {
+    all += fmt::format("{}{}", all.empty() ? "" : ",", token.dump());
+    if (std::count(all.begin(), all.end(), ',') == 3) prompt = all;
+  }
+  for (const char* layout : {"", "--mesh a:2 --layout heads:a,vocab:a,d_ff:a",
+                             "--mesh a:2,b:2 --layout places:a,d_model:b --simulate"}) {
+    CAPTURE(layout);
+    REQUIRE(std::system(
+                fmt::format("{0} generate {1}gpt2.json -q {2} --load {3}model.safetensors --map {1}gpt2.map "
+                            "--greedy --prompt-tokens {4} -o {5} {6} </dev/null",
+                            MTFC_BINARY, kModels, sets, kReference, prompt, folder / "out", layout)
+                    .c_str()) == 0);
+    std::ifstream file(folder / "out");
+    std::string found;
+    std::getline(file, found);
+    CHECK(found == all);
+  }
+}
+
 TEST_CASE("the published size of GPT-2 has the published number of parameters") {
   const Folder folder;
   REQUIRE(std::system(fmt::format("{} cost-report {}gpt2.json --format json -o {}", MTFC_BINARY, kModels,

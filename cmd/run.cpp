@@ -76,10 +76,12 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--evaluate", options.evaluate,
                "forward only, over the whole of a finite source; means of the outputs");
   one_each(
-      app.add_option("--input", options.inputs,
-                     "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-                     "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
-                     "text and tokens, ,shift=N and ,split=train|valid"),
+      app.add_option(
+          "--input", options.inputs,
+          "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+          "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
+          "text and tokens, ,shift=N and ,split=train|valid; or present: which rows of a batch there are, "
+          "with which an evaluation fills up the last"),
       "NAME=SPEC");
   one_each(app.add_option("--valid", options.valid, "evaluate over this source too"), "NAME=SPEC");
   app.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")

@@ -157,7 +157,10 @@ class TrainingRun {
     InterruptGuard guard;
     std::vector<NamedNumber> last, valid;
     int64_t step = first;
-    if (step >= options_.steps) save(step, feed);
+    if (step >= options_.steps) {
+      require_step_for_outputs();
+      save(step, feed);
+    }
     for (bool stop = false; step < options_.steps && !stop; ++step) {
       const Clock::time_point start = Clock::now();
       feed.fill_training(step);
@@ -220,6 +223,7 @@ class TrainingRun {
     const int64_t batches = feed.evaluation_batches().value_or(1);
     require_a_batch(feed);
     std::vector<NamedNumber> sums;
+    double weights = 0;  // a batch counts by its rows
     for (int64_t batch = 0; batch < batches; ++batch) {
       const Clock::time_point start = Clock::now();
       feed.fill_evaluation(batch);
@@ -228,9 +232,12 @@ class TrainingRun {
       if (&main_ == &evaluate_) times_.add(filled, seconds_since(start));
       const std::vector<NamedNumber> found = numbers(evaluate_);
       if (batch == 0) sums.resize(found.size());
-      for (size_t i = 0; i < found.size(); ++i) sums[i] = {found[i].first, sums[i].second + found[i].second};
+      const double weight = static_cast<double>(feed.rows_present(batch)) / static_cast<double>(feed.batch());
+      weights += weight;
+      for (size_t i = 0; i < found.size(); ++i)
+        sums[i] = {found[i].first, sums[i].second + weight * found[i].second};
     }
-    for (NamedNumber& sum : sums) sum.second /= static_cast<double>(batches);
+    for (NamedNumber& sum : sums) sum.second /= weights;
     if (feed.rows_left_out() > 0 && !told_left_out_ && talks())
       std::cerr << fmt::format(
           "evaluation goes in whole batches of {}: {} left out\n", feed.batch(),
@@ -251,6 +258,21 @@ class TrainingRun {
     if (!talks() || numbers.empty()) return;
     for (NamedNumber& number : numbers) number.first = prefix + number.first;
     results() << to_text(numbers) << "\n";
+  }
+
+  bool is_variable(const std::string& name) const {
+    return std::any_of(program_.variables.begin(), program_.variables.end(),
+                       [&](const ProgramVariable& variable) { return variable.decl.name == name; });
+  }
+
+  // Without a step there are the variables and nothing else.
+  void require_step_for_outputs() const {
+    for (const std::string& text : options_.outputs)
+      if (const std::string name = split_assignment(text, "--output").first; !is_variable(name))
+        throw RunError(
+            fmt::format("there is no step to take that would make '{}' for --output (--evaluate makes it, "
+                        "and a larger --steps)",
+                        name));
   }
 
   void write_outputs() {

@@ -51,11 +51,15 @@ struct TokenSource {
   int64_t shift = 0;
 };
 
+/// Which rows of a batch there are: 1 or true for those that come from the data, 0 or false for those that
+/// fill up the last batch of an evaluation.
+struct PresentRows {};
+
 /// What feeds one input, as after `--input NAME=`.
 struct InputData {
   std::string input;
   std::string spec;  // as it was given, for messages
-  std::variant<StoredArray, RandomSource, TokenSource> source;
+  std::variant<StoredArray, RandomSource, TokenSource, PresentRows> source;
   std::optional<std::pair<int64_t, int64_t>> rows;  // a part [first, second) of the array's first dimension
   double scale = 1;                                 // values are multiplied by it
 };

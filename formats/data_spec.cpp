@@ -17,12 +17,14 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kForms =
-    "FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform or random:int,hi=N";
+    "FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, random:int,hi=N or present";
+
+constexpr const char* kPresentRows = "present";
 
 // One token of so many, the last ones, is held out by `split`.
 constexpr int64_t kValidShare = 10;
 
-enum class SourceKind { kArray, kIdx, kTokens, kRandom };
+enum class SourceKind { kArray, kIdx, kTokens, kRandom, kPresent };
 
 struct Option {
   std::string key;
@@ -162,6 +164,9 @@ void SpecReader::parse() {
     kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
     if (kind_ == SourceKind::kArray) file_ = source_;
     check_options({"rows", "scale"});
+  } else if (source_ == kPresentRows) {
+    kind_ = SourceKind::kPresent;
+    check_options({});
   } else {
     unknown_source(prefix);
   }
@@ -172,7 +177,8 @@ void SpecReader::parse() {
 }
 
 void SpecReader::unknown_source(const std::string& prefix) const {
-  std::string hint = did_you_mean(prefix, {"random", "idx", "text", "tokens"});
+  std::string hint =
+      did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
   std::error_code error;
   if (std::filesystem::is_regular_file(source_, error))
     hint = fmt::format("say what the file holds: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy",
@@ -288,6 +294,9 @@ InputData SpecReader::open() const {
         break;
       case SourceKind::kRandom:
         data.source = random_;
+        break;
+      case SourceKind::kPresent:
+        data.source = PresentRows{};
         break;
     }
   } catch (const UnreadableFile& error) {

@@ -1,7 +1,7 @@
 #pragma once
 // The sources of data of `--input NAME=SPEC` and of a model's `data`:
 //   FILE.npy   idx:FILE[.gz]   text:FILE   tokens:FILE[,width=2|4]
-//   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=
+//   random:normal   random:uniform[,lo=,hi=]   random:int[,lo=],hi=   present
 // then, for files, `,rows=A:B` (either end may be left out; a row of a text is one token), for text and
 // tokens
 // `,shift=N` and `,split=train|valid` (the first nine tenths of the tokens, or the rest), and, for any,

@@ -226,8 +226,12 @@ TEST_CASE("malformed specs are the user's") {
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
   CHECK(complaint("x.csv") ==
         "--input: error: x=x.csv: unknown source 'x.csv' "
-        "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform or "
-        "random:int,hi=N)");
+        "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
+        "random:int,hi=N or present)");
+  CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
+  CHECK(complaint("present,scale=2") ==
+        "--input: error: x=present,scale=2: 'scale' is no option of this source");
+  CHECK(std::holds_alternative<PresentRows>(read("present").source));
   CHECK(complaint("text:a,shift=-1") ==
         "--input: error: x=text:a,shift=-1: shift: '-1' is no number of tokens");
   CHECK(complaint("text:a,split=test") ==

@@ -47,6 +47,31 @@ void fill_random(const RandomSource& source, uint64_t key, double scale, DType d
   }
 }
 
+// 1 in the rows before `present`, 0 in the others.
+template <typename Element>
+void mark_rows(const LocalPart& part, int64_t present) {
+  const Interval held = part.box[0];
+  const int64_t row = held.size() == 0 ? 0 : part.elements() / held.size();
+  Element* elements = reinterpret_cast<Element*>(part.data);
+  for (int64_t i = held.begin; i < held.end; ++i, elements += row)
+    std::fill(elements, elements + row, static_cast<Element>(i < present));
+}
+
+void mark_rows(const LocalPart& part, int64_t present) {
+  switch (part.type.dtype) {
+    case DType::kF32:
+      return mark_rows<float>(part, present);
+    case DType::kF64:
+      return mark_rows<double>(part, present);
+    case DType::kI32:
+      return mark_rows<int32_t>(part, present);
+    case DType::kI64:
+      return mark_rows<int64_t>(part, present);
+    case DType::kBool:
+      return mark_rows<bool>(part, present);
+  }
+}
+
 Box whole(const Dims& dims) {
   Box box;
   for (const Dim& dim : dims) box.push_back({0, dim.size});
@@ -81,6 +106,25 @@ Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputD
   for (Source& source : sources_)
     if (std::holds_alternative<TokenSource>(source.data.source)) place_windows(source);
   require_equal_lengths();
+  require_rows_to_mark();
+}
+
+bool Feed::fills_up() const {
+  return std::any_of(sources_.begin(), sources_.end(), [](const Source& source) {
+    return std::holds_alternative<PresentRows>(source.data.source);
+  });
+}
+
+void Feed::require_rows_to_mark() const {
+  const auto walked = std::find_if(sources_.begin(), sources_.end(),
+                                   [](const Source& source) { return source.training.rows > 0; });
+  for (const Source& source : sources_) {
+    if (!std::holds_alternative<PresentRows>(source.data.source)) continue;
+    if (source.type.dims.empty() || (walked != sources_.end() && source.batch() != walked->batch()))
+      throw UserError(fmt::format("the input '{}' of shape [{}] can't say which rows of a batch are present",
+                                  source.data.input, to_string(source.type.dims)),
+                      fmt::format("its first dimension must be that of the rows, of size {}", batch()));
+  }
 }
 
 // Rows of different counts come in different orders, and what belongs together would not meet.
@@ -210,6 +254,10 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
   const uint64_t key = mixed(mixed(mixed(seed_) + 2 * static_cast<uint64_t>(step) + (training ? 0 : 1)) ^
                              hash_bytes(source.data.input));
   for (const Slice& slice : source.slices) {
+    if (std::holds_alternative<PresentRows>(source.data.source)) {
+      mark_rows(slice.part, training ? source.batch() : rows_present(step));
+      continue;
+    }
     if (source.training.rows > 0) {
       fill_rows(source, slice, step, training);
       continue;
@@ -248,17 +296,29 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
 
 std::optional<int64_t> Feed::evaluation_batches() const {
   std::optional<int64_t> batches;
+  const bool fills = fills_up();
+  for (const Source& source : sources_)
+    if (source.evaluation.rows > 0) {
+      const int64_t more = fills ? source.batch() - 1 : 0;
+      batches = std::min(batches.value_or(INT64_MAX), (source.evaluation.rows + more) / source.batch());
+    }
+  return batches;
+}
+
+int64_t Feed::rows_present(int64_t batch) const {
   for (const Source& source : sources_)
     if (source.evaluation.rows > 0)
-      batches = std::min(batches.value_or(INT64_MAX), source.evaluation.rows / source.batch());
-  return batches;
+      return std::clamp<int64_t>(source.evaluation.rows - batch * source.batch(), 0, source.batch());
+  return this->batch();
 }
 
 int64_t Feed::rows_left_out() const {
   int64_t left = 0;
   const int64_t batches = evaluation_batches().value_or(0);
   for (const Source& source : sources_)
-    if (source.evaluation.rows > 0) left = std::max(left, source.evaluation.rows - batches * source.batch());
+    if (source.evaluation.rows > 0)
+      left =
+          std::max(left, source.evaluation.rows - batches * source.batch());  // below 0 where it is filled up
   return left;
 }
 

@@ -10,6 +10,8 @@
 // "abcdefgh": training has abc+de, bcd+ef, cde+fg and def+gh, evaluation abc+de and cde+fg. Random sources
 // depend on the seed, the step, the input's name and the global position of an element. So every layout sees
 // the same data.
+// An evaluation goes in whole batches and leaves the rest out, unless an input is fed with which rows are
+// present (PresentRows): then a last batch is filled up with rows from the beginning, which that input marks.
 
 #include <cstdint>
 #include <optional>
@@ -40,10 +42,13 @@ class Feed {
   void fill_training(int64_t step);
   /// The inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
-  /// Whole batches in the shortest finite source; nothing where all are endless.
+  /// Whole batches in the shortest finite source, with PresentRows also the one that is filled up; nothing
+  /// where all are endless.
   std::optional<int64_t> evaluation_batches() const;
   /// Rows of the longest source that evaluation_batches() batches leave out.
   int64_t rows_left_out() const;
+  /// How many rows of a batch of an evaluation are none that fill it up.
+  int64_t rows_present(int64_t batch) const;
   /// Rows of a batch: the size of the first dimension of the inputs that are iterated over, or 1.
   int64_t batch() const;
 
@@ -71,6 +76,8 @@ class Feed {
   static void place_array(Source& source);
   void place_windows(Source& source) const;
   void require_equal_lengths() const;
+  void require_rows_to_mark() const;
+  bool fills_up() const;
   void fill(const Source& source, int64_t step, bool training);
   int64_t position(const Source& source, int64_t step) const;
   int64_t row_at(const Source& source, int64_t position);
