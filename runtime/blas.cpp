@@ -18,6 +18,10 @@ constexpr int64_t kPieces = 16;                 // a long row times a long colum
 constexpr int64_t kLongRow = 65536;             // where it has at least so many elements
 constexpr int64_t kSmall = 32;                  // products of fewer multiplications cost less in plain loops
 constexpr int64_t kLargest = int64_t{1} << 30;  // size of one call of OpenBLAS
+constexpr int64_t kSharedWork = 1 << 20;        // multiplications from which our threads share a product
+constexpr int64_t kLeastRows = 256;             // of the result a thread
+constexpr int64_t kOwnCopy = 4 << 20;           // bytes of the right matrix that each thread then copies
+constexpr int64_t kRowUnit = 16;                // a multiple of the rows that OpenBLAS computes at a time
 constexpr int64_t kLargestLeading = std::numeric_limits<blasint>::max();
 
 template <typename T>
@@ -126,6 +130,26 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
       }
 }
 
+template <typename T>
+bool threads_share_rows(const MatrixProduct& p) {
+  const int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+  return threads > 1 && p.m >= kLeastRows * threads &&
+         p.n * p.k * static_cast<int64_t>(sizeof(T)) <= kOwnCopy && p.m * p.n * p.k >= kSharedWork;
+}
+
+/// Our threads share the rows, with a call of OpenBLAS each. Its own threads copy the right matrix together
+/// and wait for one another at each panel of it, by which they lose up to a fifth where a copy each is cheap.
+template <typename T>
+void multiply_rows_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
+  const int64_t units = (p.m + kRowUnit - 1) / kRowUnit;
+  parallel_ranges(units, p.m * p.n * p.k, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kRowUnit;
+    MatrixProduct share = p;
+    share.m = std::min(p.m, end * kRowUnit) - first;
+    multiply_by_blas(share, a + first * (p.a_transposed ? 1 : p.a_leading), b, c + first * p.c_leading);
+  });
+}
+
 /// Keeps OpenBLAS from starting threads as long as it lives.
 class OneThread {
  public:
@@ -194,6 +218,7 @@ void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
   if (const ThinProduct rows = few_rows(p); is_thin(rows)) return multiply_thin(rows, a, b, c);
   if (const ThinProduct columns = few_columns(p); is_thin(columns)) return multiply_thin(columns, b, a, c);
+  if (threads_share_rows<T>(p)) return multiply_rows_by_blas(p, a, b, c);
   multiply_by_blas(p, a, b, c);
 }
 

@@ -77,6 +77,30 @@ TEST_CASE("products by OpenBLAS equal those by plain loops") {
   }
 }
 
+TEST_CASE("products whose rows threads share equal those by plain loops") {
+  const Einsum cases[] = {
+      {"i=1037 k=67", "k=67 j=131", "i=1037 j=131"},
+      {"k=67 i=1037", "j=131 k=67", "i=1037 j=131"},
+      {"i=1037 k=67", "j=1501 k=67", "i=1037 j=1501"},
+      {"i=1037 b=5 k=131", "b=5 k=131 j=131", "i=1037 b=5 j=131"},
+      {"k=131 b=5 i=1037", "j=131 b=5 k=131", "b=5 i=1037 j=131"},
+      {"i=512 k=32", "k=32 j=64", "i=512 j=64"},
+      {"i=513 k=32", "k=32 j=65", "i=513 j=65"},
+  };
+  const int before = omp_get_max_threads();
+  for (const Einsum& einsum : cases) {
+    CAPTURE(einsum.first);
+    CAPTURE(einsum.second);
+    const std::vector<double> expected = numbers_of(product(einsum, DType::kI64, 5));
+    for (const int threads : {1, 2, 3, 4}) {
+      omp_set_num_threads(threads);
+      CHECK(numbers_of(product(einsum, DType::kF32, 5)) == expected);
+      CHECK(numbers_of(product(einsum, DType::kF64, 5)) == expected);
+    }
+    omp_set_num_threads(before);
+  }
+}
+
 TEST_CASE("products of floats are the same bits in every run, long sums also for every number of threads") {
   struct Case {
     Einsum einsum;
@@ -84,6 +108,7 @@ TEST_CASE("products of floats are the same bits in every run, long sums also for
   };
   const Case cases[] = {
       {{"i=300 k=310", "k=310 j=320", "i=300 j=320"}, false},
+      {{"i=1037 k=310", "k=310 j=67", "i=1037 j=67"}, false},
       {{"b=6 i=40 k=50", "b=6 k=50 j=60", "b=6 i=40 j=60"}, true},
       {{"k=9001 i=7", "k=9001 j=5", "i=7 j=5"}, true},
       {{"k=70001", "k=70001", ""}, true},
