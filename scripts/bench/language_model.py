@@ -59,11 +59,11 @@ def main():
                       "sgemm_gflops": round(found[case, "sgemm"] * 1e-9, 1)} for case in CASES}
     if not args.peer:
         for case in CASES:
-            print(f"language model, {case}: {figures[case]}")
-        return bench.say_skipped("language model")
+            print(f"lm_d256, {case}: {figures[case]}")
+        return bench.say_skipped("lm_d256")
     peer = min(found["peer"])
     for case in CASES:
-        bench.show(args, f"language model, {case}", "times as fast as PyTorch", peer / found[case, "step"], 1.3,
+        bench.show(args, f"lm_d256, {case}", "times as fast as PyTorch", peer / found[case, "step"], 1.3,
                    peer_ms=round(peer * 1e3, 1), **figures[case])
 
 
