@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
 # Sets up and shows mtfc at work: trains a digit classifier on a mesh of two ranks, compares three layouts, then
-# trains a small language model on the README and evaluates it on the README's last tenth.
-#   scripts/demo.sh [FOLDER]     FOLDER: one with MNIST's ...images-idx3-ubyte[.gz] and ...labels-idx1-ubyte[.gz];
-#                                without it, a few hundred drawn digits from testdata/digits are used
+# trains a small Transformer on a text for about a minute, saves it, and lets it write.
+#   scripts/demo.sh [TEXT] [FOLDER]    TEXT: a file to learn from; without it, the project's own documents
+#                                      FOLDER: one with MNIST's ...images-idx3-ubyte[.gz] and
+#                                      ...labels-idx1-ubyte[.gz]; without it, a few hundred drawn digits
 set -euo pipefail
-folder=$(realpath "${1:-$(dirname "$0")/../testdata/digits}")
+text= folder=$(dirname "$0")/../testdata/digits
+for given in "$@"; do
+  if [ -d "$given" ]; then folder=$given; elif [ -f "$given" ]; then text=$(realpath "$given"); else
+    echo "error: there is no file or folder $given" >&2; exit 2
+  fi
+done
+folder=$(realpath "$folder")
 cd "$(dirname "$0")/.."
 
 find_one() {
@@ -31,11 +38,20 @@ show build/mtfc run models/mnist.json --mesh all:2 --layout batch:all --steps 30
 show build/mtfc cost-report models/mnist.json --mesh all:4 --layout batch:all --mesh all:4 --layout hidden:all \
   --mesh rows:2,cols:2 --layout batch:rows,hidden:cols
 
-# The labels are the byte after each window of 16. The run evaluates the held-out tenth every 100 steps into the log.
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-show build/mtfc run models/byte_mlp.json --mesh all:2 --layout batch:all --steps 300 --metrics "$log" --valid-every 100 \
-  --input bytes=text:README.md,split=train --input labels=text:README.md,shift=length,split=train \
-  --valid bytes=text:README.md,split=valid --valid labels=text:README.md,shift=length,split=valid
+# A Transformer reads windows of 128 bytes and predicts each byte from those before it; the last tenth is held out.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ -z "$text" ]; then
+  cat README.md formats/README.md models/README.md >"$work/text"
+  text=$work/text
+fi
+checkpoints=build/demo_checkpoints
+rm -rf "$checkpoints"
+show build/mtfc run models/char_lm.json --mesh all:2 --layout batch:all --steps 500 --set steps=500 \
+  --metrics "$work/log" --valid-every 100 --checkpoint "$checkpoints" \
+  --input tokens=text:"$text",split=train --input targets=text:"$text",shift=1,split=train \
+  --valid tokens=text:"$text",split=valid --valid targets=text:"$text",shift=1,split=valid
 printf '\nnats per byte, of the batch and of the held-out tenth (guessing at random: %s)\n' 5.545
-sed -n 's|.*"step":\([0-9]*\),"loss":\([0-9.]*\),.*"valid/loss":\([0-9.]*\),.*|step \1  loss \2  valid/loss \3|p' "$log"
+sed -n 's|.*"step":\([0-9]*\),"loss":\([0-9.]*\),.*"valid/loss":\([0-9.]*\),.*|step \1  loss \2  valid/loss \3|p' "$work/log"
+prompt=$(awk 'match($0, /[A-Za-z]+ /) { print substr($0, RSTART, RLENGTH); exit }' "$text")
+show build/mtfc generate models/char_lm.json --quiet --checkpoint "$checkpoints" --prompt "${prompt:-The }" --temperature 0.7
