@@ -108,7 +108,9 @@ std::string elements_of(const StoredArray& array) {
 void check_same_tensors(const std::string& one, const std::string& other) {
   const Safetensors a = read_safetensors(one), b = read_safetensors(other);
   REQUIRE(a.tensors.size() == b.tensors.size());
-  for (const auto& [name, array] : a.tensors) {
+  for (const auto& tensor : a.tensors) {
+    const std::string& name = tensor.first;
+    const StoredArray& array = tensor.second;
     INFO(name);
     REQUIRE(b.tensors.count(name) == 1);
     CHECK(b.tensors.at(name).shape == array.shape);

@@ -105,7 +105,8 @@ TEST_CASE("GPT-2 gives the logits and the losses of PyTorch from weights of the 
 
 TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeliest") {
   const Folder folder;
-  const Json reference = expected(), sizes = reference["sets"];
+  const Json reference = expected();
+  const Json& sizes = reference["sets"];
   std::string sets, prompt, all;
   for (const char* size : {"layers", "d_model", "heads", "vocab", "positions", "length"})
     sets += fmt::format(" --set {}={}", size, sizes[size].dump());

@@ -13,7 +13,7 @@ namespace mtfc {
 namespace {
 
 std::string trimmed(const std::string& text) {
-  const char* const kSpaces = " \t\r\n";
+  constexpr const char* kSpaces = " \t\r\n";
   const size_t first = text.find_first_not_of(kSpaces);
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
 }
