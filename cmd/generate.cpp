@@ -202,7 +202,7 @@ const Command kGenerateCommand = {
     .examples =
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"The \" --length 100 --temperature 0.8 "
         "--top-k 40\n"
-        "  mtfc generate char_lm.json --checkpoint ck --prompt-file start.txt --greedy --stop \"\\n\\n\"\n"
+        "  mtfc generate char_lm.json --checkpoint ck --prompt-file start.txt --greedy --stop .\n"
         "  mtfc generate transformer_lm.json --load weights.safetensors --prompt-tokens 17,204,9 --beams 4 "
         "\\\n"
         "      --length-penalty 0.6 --length 20\n"

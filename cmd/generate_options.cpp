@@ -63,11 +63,23 @@ void add_choice_options(CLI::App& app, GenerateOptions& options) {
       ->type_name("B");
   app.add_option("--length-penalty", options.length_penalty,
                  "of beam search: results rank by log p / ((5 + tokens) / 6)^A (default: 0)")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_not_negative())
       ->type_name("A");
   app.add_option("--seed", options.seed, "of the tokens that are drawn, and of initial weights")
       ->check(whole_number(0))
       ->capture_default_str();
+}
+
+// It can be read once.
+void check_standard_input(const GenerateOptions& options) {
+  std::vector<std::string> takers;
+  if (options.model.model == "-") takers.emplace_back("the model");
+  if (options.layout.layout == "-") takers.emplace_back("the layout");
+  for (const std::string& file : options.prompt_files)
+    if (file == "-")
+      takers.emplace_back(takers.empty() || takers.back() != "a prompt" ? "a prompt" : "another prompt");
+  if (takers.size() > 1)
+    throw UserError(fmt::format("{} and {} can't both be read from standard input", takers[0], takers[1]));
 }
 
 }  // namespace
@@ -114,8 +126,14 @@ void check(const GenerateOptions& options) {
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)
     throw UserError(fmt::format("--samples {} are more than the {} beams", options.samples, *options.beams));
-  if (options.model.optimizer)
-    throw UserError("--optimizer is for training, and generate does not train", "leave it out");
+  const char* training = options.model.optimizer      ? "--optimizer"
+                         : options.model.microbatches ? "--microbatches"
+                                                      : nullptr;
+  if (training)
+    throw UserError(fmt::format("{} is for training, and generate does not train", training), "leave it out");
+  if (!options.maps.empty() && !options.checkpoint && options.loads.empty())
+    throw UserError("--map renames what --checkpoint and --load give, and there is neither");
+  check_standard_input(options);
 }
 
 std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary) {

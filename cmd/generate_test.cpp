@@ -409,6 +409,14 @@ TEST_CASE("what can't be generated is refused with a reason") {
           "--beams can't be combined with --temperature (beam search draws no tokens; --beams 1 is greedy)"));
   CHECK(refused(kChars, "--prompt a --length-penalty 1") ==
         line("--length-penalty is for beam search (give --beams B)"));
+  CHECK(refused(kChars, "--prompt a --beams 2 --length-penalty=-1") ==
+        line("--length-penalty: expected a number of at least 0, found -1 (see mtfc generate --help)"));
+  CHECK(refused(kChars, "--prompt-file - --prompt-file -") ==
+        line("a prompt and another prompt can't both be read from standard input"));
+  CHECK(refused(kChars, "--prompt a --microbatches 2") ==
+        line("--microbatches is for training, and generate does not train (leave it out)"));
+  CHECK(refused(kChars, "--prompt a --map a=b") ==
+        line("--map renames what --checkpoint and --load give, and there is neither"));
   CHECK(refused(kChars, "--prompt a --samples 4 --set batch=3") ==
         line("--set batch=3 has no room for 4 sequences"));
 }

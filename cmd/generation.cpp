@@ -98,8 +98,8 @@ class Chooser {
       }
       return;
     }
-    static const uint64_t name = stable_hash("generate");
-    const double uniform = RandomNumbers(name, options_.seed, position).uniform(s);
+    static const uint64_t kName = stable_hash("generate");
+    const double uniform = RandomNumbers(kName, options_.seed, position).uniform(s);
     const int64_t token = sample_token(std::span(logits).first(static_cast<size_t>(decoder.vocabulary())),
                                        options_.sampling, uniform);
     sequences_[s].tokens.push_back(token);

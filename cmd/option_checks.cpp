@@ -22,6 +22,16 @@ std::string check_whole_number(const std::string& text, int64_t least, int64_t m
   return value > most ? fmt::format("expected {} at most, found {}", most, text) : "";
 }
 
+// What is wrong with a number that is to be finite and `range`, or "".
+std::string check_number(const std::string& text, bool (*is_right)(double), const char* range) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (stop != end || error != std::errc() || !std::isfinite(value))
+    return fmt::format("expected a number, found '{}'", text);
+  return is_right(value) ? "" : fmt::format("expected a number {}, found {}", range, text);
+}
+
 // The option that CLI11's message begins with, as in `--set: 1 required NAME=VALUE missing`.
 const CLI::Option* option_of(const std::string& what, const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
@@ -64,13 +74,18 @@ CLI::Validator whole_number(int64_t least, int64_t most) {
 
 CLI::Validator positive_number() {
   return CLI::Validator(
-      [](std::string& text) -> std::string {
-        double value = 0;
-        const char* end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, value);
-        if (stop != end || error != std::errc() || !std::isfinite(value))
-          return fmt::format("expected a number, found '{}'", text);
-        return value > 0 ? "" : fmt::format("expected a number above 0, found {}", text);
+      [](std::string& text) {
+        return check_number(
+            text, [](double value) { return value > 0; }, "above 0");
+      },
+      "");
+}
+
+CLI::Validator number_not_negative() {
+  return CLI::Validator(
+      [](std::string& text) {
+        return check_number(
+            text, [](double value) { return value >= 0; }, "of at least 0");
       },
       "");
 }

@@ -15,6 +15,8 @@ namespace mtfc {
 CLI::Validator whole_number(int64_t least, int64_t most = std::numeric_limits<int64_t>::max());
 /// A finite number above 0.
 CLI::Validator positive_number();
+/// A finite number of at least 0.
+CLI::Validator number_not_negative();
 /// One of `words`, with "did you mean" for others.
 CLI::Validator one_of(std::vector<std::string> words);
 

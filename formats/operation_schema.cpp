@@ -38,7 +38,7 @@ Json attribute_schema(AttributeType type) {
   throw InternalError("an attribute type is not known");
 }
 
-Json described(Json schema, std::string_view doc) {
+Json described(const Json& schema, std::string_view doc) {
   // Beside a reference a description would stand for it in some editors, so it goes first.
   Json with = {{"description", doc}};
   with.update(schema);

@@ -99,6 +99,7 @@ void BeamPast::step(int64_t position) {
 }
 
 void BeamPast::follow(std::span<const int64_t> parents) {
+  if (beams_ == 1) return;
   const std::vector<uint8_t> before = seen_;
   for (int64_t beam = 0; beam < beams_; ++beam)
     std::copy_n(before.begin() + parents[static_cast<size_t>(beam)] * places_, places_,

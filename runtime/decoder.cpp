@@ -21,17 +21,19 @@ const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
   return entry.values[static_cast<size_t>(binding.value)].type.dims;
 }
 
-// The elements of `part`, each with its position in the whole tensor.
+// The elements of `part` that lie side by side, in the part and in the whole tensor: (there, here, how many).
 template <typename Visit>
-void for_each_element(const LocalPart& part, Visit visit) {
+void for_each_run(const LocalPart& part, Visit visit) {
   const size_t rank = part.box.size();
+  if (rank == 0) return visit(0, 0, 1);
+  const int64_t count = part.box[rank - 1].size();
   std::vector<int64_t> at;
   for (const Interval& interval : part.box) at.push_back(interval.begin);
-  for (int64_t local = 0; local < part.elements(); ++local) {
+  for (int64_t local = 0; local < part.elements(); local += count) {
     int64_t global = 0;
     for (size_t i = 0; i < rank; ++i) global = global * part.type.dims[i].size + at[i];
-    visit(local, static_cast<size_t>(global));
-    for (size_t i = rank; i-- > 0;) {
+    visit(global, local, count);
+    for (size_t i = rank - 1; i-- > 0;) {
       if (++at[i] < part.box[i].end) break;
       at[i] = part.box[i].begin;
     }
@@ -59,8 +61,9 @@ void Decoder::fill(std::string_view input, std::span<const Value> values) {
   for (size_t device = 0; device < executor_.devices(); ++device) {
     const LocalPart part = executor_.part(decode_, binding->value, device);
     const auto put = [&](auto* data) {
-      for_each_element(part, [&](int64_t local, size_t global) {
-        data[local] = static_cast<std::remove_pointer_t<decltype(data)>>(values[global]);
+      for_each_run(part, [&](int64_t from, int64_t to, int64_t count) {
+        std::transform(values.data() + from, values.data() + from + count, data + to,
+                       [](Value value) { return static_cast<std::remove_pointer_t<decltype(data)>>(value); });
       });
     };
     if (part.type.dtype == DType::kI32)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Time per token of `mtfc generate` for a small model, at two lengths.
 
-  scripts/bench/generate.py [--mtfc build/mtfc] [--lengths 128 1024] [--runs 5] [--threads 1] [--beams 1] [-- OPTIONS]
+  scripts/bench/generate.py [--mtfc build/mtfc] [--model char_lm] [--lengths 128 1024] [--runs 5] [--threads 1]
+                            [--beams 1] [-- OPTIONS]
 
-The model is char_lm with its `length` set; a sequence is generated to that length, greedily or with beams, from initial
-weights. Prints the median over the runs of the milliseconds per position, and their ratio. OPTIONS go to mtfc, such as
+The model, one of models/, has its `length` set; a sequence is generated to that length, greedily or with beams, from
+initial weights. Prints the median over the runs of the milliseconds per position, and their ratio. OPTIONS go to mtfc, such as
 --mesh a:2 --layout heads:a,d_ff:a."""
 import argparse
 import pathlib
@@ -14,7 +15,7 @@ import subprocess
 
 
 def milliseconds(args, length):
-    command = [args.mtfc, "generate", str(pathlib.Path(__file__).parents[2] / "models" / "char_lm.json"), "--set",
+    command = [args.mtfc, "generate", str(pathlib.Path(__file__).parents[2] / "models" / f"{args.model}.json"), "--set",
                f"length={length}", "--prompt-tokens", "1", "--threads", str(args.threads), "--beams", str(args.beams)]
     done = subprocess.run(command + args.options, capture_output=True, text=True)
     found = re.search(r"(\d+) positions in ([0-9.e+-]+) s", done.stderr)
@@ -26,6 +27,7 @@ def milliseconds(args, length):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mtfc", default=str(pathlib.Path(__file__).parents[2] / "build" / "mtfc"))
+    parser.add_argument("--model", default="char_lm")
     parser.add_argument("--lengths", type=int, nargs=2, default=[128, 1024])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
