@@ -20,6 +20,7 @@
 #include "formats/safetensors.h"
 #include "runtime/array_file.h"
 #include "runtime/checkpoint.h"
+#include "runtime/output_file.h"
 
 namespace mtfc {
 namespace {
@@ -72,8 +73,9 @@ std::vector<int64_t> checkpoint_steps(const std::string& folder) {
 
 CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  const bool is_new = fs::create_directories(path, error);
   if (error) fail(path, error.value());
+  if (is_new) sync_folder(fs::absolute(path).lexically_normal().parent_path().string());
   descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) fail(path, errno);
   const auto begin = std::chrono::steady_clock::now();

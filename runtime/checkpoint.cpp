@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kRoundBytes = int64_t{256} << 20;
+
 std::string parent_of(const std::string& folder) {
   const std::string parent = fs::path(folder).parent_path().string();
   return parent.empty() ? "." : parent;
@@ -34,7 +36,7 @@ class CheckpointWriting {
 
   void execute() {
     agree(processes_.speaks() ? create() : "");
-    agree(write_slices());
+    write_slices();
     agree(processes_.speaks() ? complete() : "");
   }
 
@@ -64,17 +66,37 @@ class CheckpointWriting {
     return file.error();
   }
 
-  std::string write_slices() const {
+  // In rounds, so that no rank waits for the others longer than a round takes: a slow disk is no rank that
+  // hangs.
+  void write_slices() {
     OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
+    const std::vector<Slice> slices = own_slices();
+    size_t next = 0;
+    for (bool more = true; more;) {
+      int64_t written = 0;
+      for (; next < slices.size() && written < kRoundBytes && file.error().empty(); ++next) {
+        const LocalPart& part = slices[next].part;
+        write_slice(file, slices[next].start, part);
+        written += part.elements() * size_of(part.type.dtype);
+      }
+      file.sync();
+      agree(file.error());
+      more = processes_.maximum(next < slices.size()) > 0;
+    }
+  }
+
+  struct Slice {
+    int64_t start;  // of its tensor in the file
+    LocalPart part;
+  };
+  std::vector<Slice> own_slices() const {
+    std::vector<Slice> slices;
     for (const SavedTensor& tensor : checkpoint_.tensors) {
       check_invariant(tensor.sharding.partial.empty(), "a partial value is not saved");
-      for (const LocalPart& part : written_parts(comm_, tensor.sharding, tensor.parts)) {
-        if (!file.error().empty()) return file.error();
-        write_slice(file, tensor.offset, part);
-      }
+      for (const LocalPart& part : written_parts(comm_, tensor.sharding, tensor.parts))
+        slices.push_back({tensor.offset, part});
     }
-    file.sync();
-    return file.error();
+    return slices;
   }
 
   std::string complete() const {
