@@ -8,6 +8,8 @@
 namespace mtfc {
 namespace {
 
+constexpr std::chrono::minutes kPatience{1};
+
 std::string duration(double seconds) {
   const auto whole = std::llround(seconds);
   if (whole < 60) return fmt::format("{} s", whole);
@@ -28,9 +30,8 @@ std::string to_text(const std::vector<NamedNumber>& numbers) {
   return text;
 }
 
-Progress::Progress(int64_t done, int64_t steps, bool speaks, bool terminal, int width)
-    : done_(done),
-      steps_(steps),
+Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
+    : length_(length),
       speaks_(speaks),
       terminal_(terminal),
       width_(static_cast<size_t>(width)),
@@ -41,15 +42,18 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!speaks_) return;
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  // A terminal is renewed ten times a second; elsewhere a line comes every tenth of the run.
+  const auto [done, steps, rows] = length_;
+  // A terminal is renewed ten times a second; elsewhere a line comes every tenth of the run, and every
+  // minute.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
-                             : step * 10 / steps_ != (step - 1) * 10 / steps_;
-  if (!due && step != steps_ && step != done_ + 1) return;
+                             : step * 10 / steps != (step - 1) * 10 / steps || now - last_ > kPatience;
+  if (!due && step != steps && step != done + 1) return;
   last_ = now;
-  const double rate = static_cast<double>(step - done_) / std::max(elapsed, 1e-9);
-  std::string line = fmt::format("step {}/{}  {}{}{} steps/s", step, steps_, to_text(numbers),
+  const double rate = static_cast<double>(step - done) / std::max(elapsed, 1e-9);
+  std::string line = fmt::format("step {}/{}  {}{}{} steps/s", step, steps, to_text(numbers),
                                  numbers.empty() ? "" : "  ", three_digits(rate));
-  if (step < steps_) line += "  " + duration(static_cast<double>(steps_ - step) / rate) + " left";
+  if (rows > 1) line += fmt::format("  {} samples/s", three_digits(rate * static_cast<double>(rows)));
+  if (step < steps) line += "  " + duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
     std::cerr << line + "\n" << std::flush;  // in one piece, or other streams may cut in
     return;

@@ -15,10 +15,14 @@ using NamedNumber = std::pair<std::string, double>;
 /// `loss 0.2134  accuracy 0.94`.
 std::string to_text(const std::vector<NamedNumber>& numbers);
 
+/// A run of `steps` steps over `rows` rows of data each, of which `done` were taken in an earlier run.
+struct RunLength {
+  int64_t done = 0, steps = 0, rows = 0;
+};
+
 class Progress {
  public:
-  /// Of `steps` steps `done` were taken in an earlier run.
-  Progress(int64_t done, int64_t steps, bool speaks, bool terminal, int width);
+  Progress(const RunLength& length, bool speaks, bool terminal, int width);
   ~Progress() { clear(); }
 
   /// After step `step` (counted from 1) with its outputs.
@@ -27,7 +31,7 @@ class Progress {
   void clear();
 
  private:
-  int64_t done_, steps_;
+  RunLength length_;
   bool speaks_, terminal_;
   size_t width_;
   bool shown_ = false;

@@ -152,7 +152,8 @@ class TrainingRun {
     MetricsFile metrics(options_.metrics, processes().speaks(), first);
     // Metrics on the terminal show the progress themselves.
     const bool shows_metrics = options_.metrics == "-" && is_terminal(1);
-    Progress progress(first, options_.steps, talks() && !shows_metrics, is_terminal(2), terminal_width());
+    Progress progress({first, options_.steps, feed.batch()}, talks() && !shows_metrics, is_terminal(2),
+                      terminal_width());
     StopAgreement agreement(processes());
     InterruptGuard guard;
     std::vector<NamedNumber> last, valid;
