@@ -17,6 +17,8 @@
 namespace mtfc {
 namespace {
 
+constexpr int64_t kFewestPositions = 64;
+
 const TensorType& token_type(const Model& model) {
   for (const InputDecl& input : model.decode->inputs)
     if (input.name == kTokenInput) return input.type;
@@ -61,6 +63,38 @@ struct Facts {
   int64_t positions = 0, vocabulary = 0;
 };
 
+// Whether the decode of `smaller` can stand for that of `program` while sequences are short: all weights are
+// in the same place.
+bool fits(const Program& smaller, const Program& program) {
+  return std::equal(smaller.variables.begin(), smaller.variables.end(), program.variables.begin(),
+                    program.variables.end(), [](const ProgramVariable& a, const ProgramVariable& b) {
+                      return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.offset == b.offset;
+                    });
+}
+
+// Adds decode for fewer places, from kFewestPositions on twice as many each time, where the model has a
+// dimension for them that nothing splits: a token then costs what its position makes it cost.
+void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
+                         const Model& model, const Layout& layout, Program& program) {
+  const Dims& token = token_type(model).dims;
+  const int64_t beams = token.size() > 1 ? token[1].size : 1;
+  for (const InputDecl& input : model.decode->inputs) {
+    if (input.name != kSeenInput) continue;
+    const Dim& places = input.type.dims.back();
+    if (is_set(sized.sets, places.name) || find_rule(layout, places.name)) return;
+    for (int64_t positions = kFewestPositions; positions * beams < places.size; positions *= 2) {
+      ModelOptions shorter = sized;
+      shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));
+      std::vector<Diagnostic> unused;
+      Program smaller =
+          compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model), layout, options);
+      if (!fits(smaller, program)) return;
+      for (EntryPoint& entry : smaller.entry_points)
+        if (entry.name == "decode") program.entry_points.push_back(std::move(entry));
+    }
+  }
+}
+
 Program program_of(const Sources& sources, const GenerateOptions& options, Facts& facts,
                    std::vector<Diagnostic>& warnings) {
   std::vector<Diagnostic> first_warnings;
@@ -80,6 +114,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[static_cast<size_t>(decode.outputs[0].value)].type.dims.back().size;
+  add_shorter_decodes(sources, sized, compile_options, model, layouts.front(), program);
   return program;
 }
 

@@ -218,7 +218,7 @@ void check_cached_logits(const Case& model, const Split& split) {
   CAPTURE(split.rules);
   constexpr int64_t kBeams = 2, kRows = 2, kSteps = 12;
   Running run(program_of(model, {"batch=2", "beam=2"}, split, true), 3);
-  Decoder decoder(run.executor, *run.program.find("decode"));
+  Decoder decoder(run.executor);
   Uncached reference(model, 3);
   std::vector<Tokens> all(kRows * kBeams);
   std::vector<BeamPast> pasts(kRows, BeamPast(kBeams, decoder.places()));
@@ -273,6 +273,21 @@ TEST_CASE("greedy output is the uncached one on one, two, three and four ranks")
                     "--prompt-tokens 7,3,40 --length 13 --greedy --simulate --mesh a:5,b:2 --layout "
                     "vocab:a,heads:b") == expected);
   }
+}
+
+TEST_CASE("caches that grow with the sequence forget nothing") {
+  const Case longer = {"transformer_lm",
+                       {"layers=2", "d_model=12", "d_ff=16", "heads=2", "d_kv=5", "vocab=29", "length=150"}};
+  Uncached reference(longer);
+  const std::string expected = ids(reference.greedy({7, 3, 20}, 147)) + "\n";
+  CHECK(generated(longer, "--prompt-tokens 7,3,20 --greedy") == expected);
+  CHECK(generated(longer, "--prompt-tokens 7,3,20 --greedy --set places=150") == expected);
+  for (const Split& split : kSplits)
+    CHECK(generated(longer, "--prompt-tokens 7,3,20 --greedy " + split.options()) == expected);
+  const std::string beams = generated(longer, "--prompt-tokens 7,3,20 --beams 2");
+  CHECK(beams == generated(longer, "--prompt-tokens 7,3,20 --beams 2 --set places=300"));
+  CHECK(beams ==
+        generated(longer, "--prompt-tokens 7,3,20 --beams 2 --mesh a:2,b:2 --layout heads:a,vocab:b"));
 }
 
 TEST_CASE("beam search finds what the uncached search finds, on any mesh") {

@@ -164,7 +164,7 @@ class Pasts {
 GenerationResult generate(Executor& executor, const std::vector<std::vector<int64_t>>& prompts,
                           const GenerationOptions& options, const TokenSink& sink) {
   Processes& processes = executor.comm().processes();
-  Decoder decoder(executor, *executor.program().find("decode"));
+  Decoder decoder(executor);
   std::optional<Chooser> chooser;
   if (processes.speaks()) chooser.emplace(prompts, options, sink);
   const auto count = static_cast<size_t>(decoder.sequences() * decoder.beams());

@@ -330,6 +330,13 @@ LocalPart Executor::variable(size_t index, size_t device) const {
           arenas_[device].at(variable.offset)};
 }
 
+LocalPart Executor::cache(const EntryPoint& entry, size_t index, size_t device) const {
+  const ProgramVariable& cache = entry.caches[index];
+  return {cache.decl.type,
+          local_box(cache.decl.type.dims, cache.sharding, comm_.mesh(), comm_.devices()[device]),
+          arenas_[device].at(cache.offset)};
+}
+
 void Executor::clear_caches(const EntryPoint& entry) {
   for (const ProgramVariable& cache : entry.caches)
     for (const Arena& arena : arenas_)

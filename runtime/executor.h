@@ -58,6 +58,7 @@ class Executor {
   /// runs.
   LocalPart part(const EntryPoint& entry, ValueId value, size_t device) const;
   LocalPart variable(size_t index, size_t device) const;
+  LocalPart cache(const EntryPoint& entry, size_t index, size_t device) const;
   /// Makes the caches of `entry` zero, as before its first run. They hold until another entry point runs.
   void clear_caches(const EntryPoint& entry);
   /// Bytes of the arena of each device.
