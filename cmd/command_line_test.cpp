@@ -119,6 +119,31 @@ TEST_CASE("values of options") {
                 "at most)"));
 }
 
+TEST_CASE("a memory limit refuses before anything runs") {
+  const std::string fits = "mnist.json --mesh a:2 --layout batch:a --memory-limit ";
+  for (const char* command : {"compile ", "run "}) {
+    const std::string text = said(command + fits + "1MiB");
+    CAPTURE(text);
+    CHECK(text.starts_with("exit 2: mtfc: error: the plan needs "));
+    CHECK(text.find(" more than the limit of 1.00 MiB (") != std::string::npos);
+    CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
+    CHECK(printed(command + fits + "1MiB") == "exit 2: ");
+  }
+  CHECK(said("compile " + fits + "1GB") == "exit 0: ");
+  CHECK(said("compile " + fits + "10G") ==
+        refusal("--memory-limit: expected bytes above 0, as in 10GB, 512MiB or 4000000, found '10G' (see "
+                "mtfc compile --help)"));
+}
+
+TEST_CASE("a program is drawn for Graphviz") {
+  const std::string text = printed("compile mnist.json --mesh a:2 --layout batch:a --emit dot");
+  CHECK(text.starts_with("exit 0: digraph \"mnist_mlp\" {"));
+  CHECK(text.find("subgraph \"cluster_train\"") != std::string::npos);
+  CHECK(text.find("label=\"all_reduce over a\\n") != std::string::npos);
+  CHECK(text.find("label=\"input images\\nf32[batch=50, rows=28, cols=28]\"") != std::string::npos);
+  CHECK(text.find("label=\"new w1\"") != std::string::npos);
+}
+
 TEST_CASE("sources are blamed on the option or the place in the model that gives them") {
   const std::string problem = "unknown source 'randm:normal' (did you mean 'random'?)\n";
   CHECK(said("run mnist.json --input images=randm:normal") ==

@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/files.h"
+#include "cmd/memory_limit.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
 #include "formats/program_writer.h"
@@ -21,7 +22,15 @@ struct Options {
   std::vector<std::string> outputs;
   std::string dump_after;
   bool time_passes = false;
+  int64_t memory_limit = 0;  // bytes per device; 0: none
 };
+
+// A file that another tool reads is JSON; what goes to the screen is for people.
+std::string emitted(const Options& options, const Program& program) {
+  const std::string form = !options.emit.empty() ? options.emit : options.file == "-" ? "text" : "json";
+  if (form == "dot") return program_dot(program);
+  return form == "text" ? program_text(program) : program_json(program);
+}
 
 int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
@@ -46,9 +55,8 @@ int run(const Options& options) {
   const Program program = compile(model, layouts.front(), compile_options);
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
-  // A file that another tool reads is JSON; what goes to the screen is for people.
-  const bool text = options.emit.empty() ? options.file == "-" : options.emit == "text";
-  write_text(options.file, text ? program_text(program) : program_json(program));
+  require_fits(program, options.memory_limit);
+  write_text(options.file, emitted(options, program));
   return kExitSuccess;
 }
 
@@ -59,9 +67,11 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("-o", options->file, "where to; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
-  app.add_option("--emit", options->emit,
-                 "text (one step a line; default on standard output) or json (default for a file)")
-      ->check(one_of({"text", "json"}));
+  app.add_option(
+         "--emit", options->emit,
+         "text (one step a line; default on standard output), json (default for a file) or dot (a graph "
+         "for Graphviz)")
+      ->check(one_of({"text", "json", "dot"}));
   app.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
       ->allow_extra_args(false)
       ->type_name("NAME");
@@ -70,6 +80,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(one_of(pass_names()))
       ->type_name("PASS");
   app.add_flag("--time-passes", options->time_passes, "print the time of each pass");
+  add_memory_limit(app, options->memory_limit);
   return [options] { return run(*options); };
 }
 
@@ -81,6 +92,7 @@ const Command kCompileCommand = {
     .examples =
         "  mtfc compile model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc compile model.json --layout layout.json -o program.json\n"
+        "  mtfc compile model.json --layout layout.json --emit dot | dot -Tsvg > program.svg\n"
         "  mtfc compile model.json --layout layout.json --dump-after expand_gradients",
     .setup = setup,
 };

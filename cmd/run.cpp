@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/files.h"
 #include "cmd/input_data.h"
+#include "cmd/memory_limit.h"
 #include "cmd/option_checks.h"
 #include "cmd/run_data.h"
 #include "cmd/run_files.h"
@@ -27,7 +28,9 @@ Program program_of(const Sources& sources, const RunOptions& options, std::vecto
   compile_options.allow_uneven = !options.model.no_uneven;
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
-  return make_program(sources, options.model, compile_options, warnings);
+  Program program = make_program(sources, options.model, compile_options, warnings);
+  require_fits(program, options.memory_limit);
+  return program;
 }
 
 // Takes the folder of checkpoints where the options name one, and says where the run begins: at a checkpoint,
@@ -134,6 +137,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   app.add_flag("--check-finite", options.check_finite,
                "stop at the first NaN or infinity and name the operation");
+  add_memory_limit(app, options.memory_limit);
 }
 
 std::function<int()> setup(CLI::App& app) {

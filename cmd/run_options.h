@@ -33,6 +33,7 @@ struct RunOptions : ExecutionOptions {
   std::string trace;
   int64_t trace_steps = 20;
   bool check_finite = false;
+  int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 
 /// Throws UserError for options that contradict each other, or of which one would be ignored.

@@ -123,7 +123,8 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
       report.other_per_device += counts[s].flops;
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
-                            step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s]});
+                            step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
+                            static_cast<int>(s)});
   }
 }
 
@@ -139,35 +140,17 @@ void add_parameters(const Program& program, CostReport& report) {
 }
 
 // The step at which the buffers that are alive take the most, and what they are.
-void add_memory(const EntryPoint& entry, CostReport& report) {
-  const size_t steps = std::max<size_t>(1, entry.steps.size());
-  std::vector<int64_t> activations(steps + 1), workspace(steps + 1), inputs(steps + 1);
-  for (const Buffer& buffer : entry.buffers) {
-    if (buffer.kind == BufferKind::kVariable) continue;
-    std::vector<int64_t>& alive = buffer.kind == BufferKind::kInput       ? inputs
-                                  : buffer.kind == BufferKind::kWorkspace ? workspace
-                                                                          : activations;
-    alive[static_cast<size_t>(buffer.first_step)] += buffer.bytes;
-    alive[static_cast<size_t>(std::max(buffer.last_step, 0)) + 1] -= buffer.bytes;
+void add_memory(const Program& program, const EntryPoint& entry, CostReport& report) {
+  MemoryUse use = memory_use(entry);
+  for (const Buffer& buffer : entry.buffers)
     if (buffer.kind == BufferKind::kInput) report.memory.inputs += buffer.bytes;
-  }
-  size_t peak = 0;
-  int64_t most = -1;
-  for (size_t s = 0; s < steps; ++s) {
-    if (s > 0) {
-      activations[s] += activations[s - 1];
-      workspace[s] += workspace[s - 1];
-      inputs[s] += inputs[s - 1];
-    }
-    if (activations[s] + workspace[s] + inputs[s] <= most) continue;
-    most = activations[s] + workspace[s] + inputs[s];
-    peak = s;
-  }
   for (const ProgramVariable& cache : entry.caches) report.memory.caches += cache.bytes;
   report.memory.peak = entry.arena_bytes;
-  report.memory.activations_at_peak = activations[peak];
-  report.memory.workspace = workspace[peak];
-  if (peak < entry.steps.size()) report.memory.peak_step = entry.steps[peak].name;
+  report.memory.activations_at_peak = use.activations[use.peak];
+  report.memory.workspace = use.workspace[use.peak];
+  if (use.peak < entry.steps.size()) report.memory.peak_step = entry.steps[use.peak].name;
+  report.alive_at_peak = alive_at(program, entry, use.peak);
+  report.memory_over_steps = std::move(use);
 }
 
 void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) {
@@ -273,9 +256,15 @@ CostReport cost_report(const Program& program, const EntryPoint& entry,
   add_steps(entry, program.mesh(), counts, report);
   if (report.einsum_useful > 0)
     report.duplication = static_cast<double>(report.einsum_total) / static_cast<double>(report.einsum_useful);
-  add_memory(entry, report);
+  add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
   return report;
+}
+
+int64_t bytes_alive(const CostReport& report, const StepCost& step) {
+  const size_t at = static_cast<size_t>(step.index);
+  return report.memory.variables + report.memory.optimizer_state + report.memory.caches +
+         (at < report.memory_over_steps.inputs.size() ? report.memory_over_steps.at(at) : 0);
 }
 
 }  // namespace mtfc

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "core/memory_use.h"
 #include "core/program.h"
 
 namespace mtfc {
@@ -64,6 +65,7 @@ struct StepCost {
   Phase phase = Phase::kForward;
   AxisList axes;
   StepCount count;
+  int index = 0;  // of the step in the program
 };
 
 struct CostReport {
@@ -82,6 +84,8 @@ struct CostReport {
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
   MemoryCost memory;
+  MemoryUse memory_over_steps;
+  std::vector<AliveTensor> alive_at_peak;  // the largest first
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
@@ -95,6 +99,9 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
 
 /// The report for given counts: the predicted ones, or those of a run.
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts);
+
+/// Bytes that a device's memory holds while `step` runs, variables included.
+int64_t bytes_alive(const CostReport& report, const StepCost& step);
 
 /// Elements and bytes that the device at `at` sends or reduces in the collective that `step` starts.
 StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,

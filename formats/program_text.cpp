@@ -9,20 +9,6 @@
 namespace mtfc {
 namespace {
 
-// `f32[batch=50, hidden=4..5]`: local extents, smallest and largest where they differ.
-std::string local_shape(const Value& value, const Mesh& mesh) {
-  const Coordinates first(mesh.axes().size(), 0);
-  const Dims least = local_dims(value.type.dims, value.sharding, mesh, first);
-  const Dims most = largest_dims(value.type.dims, value.sharding, mesh);
-  std::string text;
-  for (size_t i = 0; i < most.size(); ++i) {
-    text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);
-    if (least[i].size != most[i].size) text += fmt::format("{}..", least[i].size);
-    text += fmt::format("{}", most[i].size);
-  }
-  return fmt::format("{}[{}]", to_string(value.type.dtype), text);
-}
-
 // `h`, or for an alias the value that a step made: `h as [tokens, model]`.
 std::string value_text(const EntryPoint& entry, ValueId id) {
   const Value& value = entry.values[static_cast<size_t>(id)];
@@ -131,6 +117,19 @@ std::string variable_line(const ProgramVariable& variable, const Layout& layout)
 }
 
 }  // namespace
+
+std::string local_shape(const Value& value, const Mesh& mesh) {
+  const Coordinates first(mesh.axes().size(), 0);
+  const Dims least = local_dims(value.type.dims, value.sharding, mesh, first);
+  const Dims most = largest_dims(value.type.dims, value.sharding, mesh);
+  std::string text;
+  for (size_t i = 0; i < most.size(); ++i) {
+    text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);
+    if (least[i].size != most[i].size) text += fmt::format("{}..", least[i].size);
+    text += fmt::format("{}", most[i].size);
+  }
+  return fmt::format("{}[{}]", to_string(value.type.dtype), text);
+}
 
 std::string entry_text(const Program& program, const EntryPoint& entry) {
   const std::vector<StepCount> counts = predicted_counts(program, entry);

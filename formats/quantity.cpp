@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
 
 namespace mtfc {
@@ -35,6 +36,26 @@ std::string grouped(int64_t count) {
   const size_t first = count < 0 ? 1 : 0;
   for (size_t at = digits.size(); at > first + 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
+}
+
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  std::string unit;
+  for (const char* at = stop; at != end; ++at)
+    if (*at != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+  double scale = unit.empty() || unit == "b" ? 1 : 0;
+  const std::string_view prefixes = "kmgtpe";
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    const double power = static_cast<double>(i + 1);
+    if (unit == fmt::format("{}b", prefixes[i])) scale = std::pow(1000.0, power);
+    if (unit == fmt::format("{}ib", prefixes[i])) scale = std::pow(1024.0, power);
+  }
+  const double bytes = std::floor(number * scale);
+  if (!(bytes >= 1) || bytes >= 9.2e18) return std::nullopt;
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace mtfc

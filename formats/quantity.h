@@ -2,7 +2,9 @@
 // Quantities as people read them: `1.44 MiB`, `327 MFLOP`, `813,056`.
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace mtfc {
 
@@ -12,5 +14,9 @@ std::string bytes_text(int64_t bytes);
 std::string count_text(int64_t count, const std::string& unit);
 /// All digits, in groups of three.
 std::string grouped(int64_t count);
+
+/// `4096`, `10GB` (powers of 1000), `1.5 GiB` (powers of 1024) in bytes, rounded down; nothing for other
+/// texts, and for less than one byte or more than int64_t holds.
+std::optional<int64_t> parse_bytes(std::string_view text);
 
 }  // namespace mtfc

@@ -1,0 +1,22 @@
+#pragma once
+// `--memory-limit B`: a plan that needs more memory on a device than there may be is refused before anything
+// runs, since the arena is planned when the program is compiled.
+
+#include <cstdint>
+
+#include "core/program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+/// --memory-limit, as in 10GB or 512MiB; 0 where it is not given.
+void add_memory_limit(CLI::App& app, int64_t& limit);
+
+/// Throws UserError where an entry point of `program` needs more than `limit` bytes a device: by how much,
+/// and which tensors take most where it needs most. A limit of 0 allows everything.
+void require_fits(const Program& program, int64_t limit);
+
+}  // namespace mtfc
