@@ -7,9 +7,12 @@
 
 #include "cmd/command.h"
 #include "cmd/files.h"
+#include "cmd/launch.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
+#include "core/comparison.h"
 #include "core/cost.h"
+#include "formats/mesh_choices.h"
 #include "formats/program_reader.h"
 #include "formats/report_writer.h"
 
@@ -23,6 +26,8 @@ struct Options {
   std::string entry;
   std::string format;
   std::string file = "-";
+  std::optional<int64_t> devices;
+  std::optional<int64_t> top;
 };
 
 // Meshes and layouts pair up; a list of one is shared.
@@ -40,26 +45,21 @@ std::vector<LayoutFlags> paired(const Options& options) {
   return flags;
 }
 
-// A saved program, or the model under each layout.
-std::vector<Program> programs(const Options& options) {
-  const std::vector<Sources> sources = read_sources(options.model, paired(options));
-  std::vector<Diagnostic> warnings;
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
-  compile_options.decode = options.entry == "decode";
-  std::vector<Program> made;
-  if (is_program(sources.front().model_text)) {
-    made.push_back(make_program(sources.front(), options.model, compile_options, warnings));
-  } else {
-    const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
-    for (const Layout& layout : layouts) made.push_back(compile(model, layout, compile_options));
+// Every mesh that the flags may mean, in the place of one with sizes left open.
+std::vector<LayoutFlags> swept(const Options& options) {
+  const bool open = options.devices.has_value();
+  if (open && options.meshes.empty())
+    throw UserError("--devices needs a mesh to give them to", "as in --mesh rows:*,cols:*");
+  std::vector<LayoutFlags> all;
+  for (const LayoutFlags& flags : paired(options)) {
+    if (!flags.mesh) {
+      all.push_back(flags);
+      continue;
+    }
+    for (const std::string& mesh : mesh_choices(*flags.mesh, options.devices))
+      all.push_back({mesh, flags.layout});
   }
-  std::set<std::string> said;
-  for (const Program& program : made)
-    for (const std::string& warning : program.warnings)
-      if (said.insert(warning).second) warnings.push_back({{}, warning, "", Severity::kWarning});
-  show(warnings, options.model.quiet);
-  return made;
+  return all;
 }
 
 CostReport report(const Options& options, const Program& program) {
@@ -72,31 +72,110 @@ CostReport report(const Options& options, const Program& program) {
   return cost_report(program, *entry, predicted_counts(program, *entry));
 }
 
+std::string reason_of(const UserError& error) {
+  std::string text;
+  for (const Diagnostic& diagnostic : error.diagnostics())
+    text += (text.empty() ? "" : "; ") + diagnostic.message;
+  return text;
+}
+
+// The model under each layout. Where there are several, one that is not legal is part of the answer, unless
+// none is.
+std::vector<ComparedLayout> compared(const Options& options, const Model& model,
+                                     const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.model.no_uneven;
+  compile_options.decode = options.entry == "decode";
+  for (const Layout& layout : layouts) check_rules(layout, model.dims);
+  std::vector<ComparedLayout> made;
+  std::vector<Diagnostic> errors;
+  for (const Layout& layout : layouts) {
+    made.push_back({model.name, layout, {}, {}});
+    std::optional<Program> program;
+    try {
+      program = compile(model, layout, compile_options);
+    } catch (const UserError& error) {
+      made.back().reason = reason_of(error);
+      for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
+      continue;
+    }
+    made.back().report = report(options, *program);
+    for (const std::string& warning : program->warnings)
+      warnings.push_back({{}, warning, "", Severity::kWarning});
+  }
+  if (possible(made).empty()) throw UserError(std::move(errors));
+  return made;
+}
+
+void drop_repeated(std::vector<Diagnostic>& warnings) {
+  std::set<std::string> said;
+  std::erase_if(warnings, [&](const Diagnostic& warning) { return !said.insert(to_string(warning)).second; });
+}
+
+// A saved program, or the model under each layout.
+std::vector<ComparedLayout> reports(const Options& options) {
+  const std::vector<Sources> sources = read_sources(options.model, swept(options));
+  std::vector<Diagnostic> warnings;
+  std::vector<ComparedLayout> made;
+  if (is_program(sources.front().model_text)) {
+    const Program program = make_program(sources.front(), options.model, {}, warnings);
+    for (const std::string& warning : program.warnings)
+      warnings.push_back({{}, warning, "", Severity::kWarning});
+    made.push_back({program.model, program.layout, report(options, program), {}});
+  } else {
+    const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
+    made = compared(options, model, layouts, warnings);
+  }
+  drop_repeated(warnings);
+  show(warnings, options.model.quiet);
+  return made;
+}
+
 int run(const Options& options) {
-  std::vector<CostReport> reports;
-  for (const Program& program : programs(options)) reports.push_back(report(options, program));
-  const bool table = options.format.empty() ? options.file == "-" : options.format == "table";
-  write_text(options.file, table ? report_table(reports) : report_json(reports));
+  const std::string format = !options.format.empty() ? options.format
+                             : options.file == "-"   ? "table"
+                                                     : "json";
+  if (options.top && format == "json")
+    throw UserError("--top is for tables, and the JSON has every step", "leave out --top, or --format json");
+  const std::vector<ComparedLayout> layouts = reports(options);
+  TableOptions table;
+  if (options.top) table.top = static_cast<size_t>(*options.top);
+  if (options.file == "-" && is_terminal(1))
+    table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+  write_text(options.file, format == "table" ? report_table(layouts, table)
+                           : format == "csv"
+                               ? report_csv(layouts, options.top ? std::optional(table.top) : std::nullopt)
+                               : report_json(layouts));
   return kExitSuccess;
 }
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_model_options(app, options->model, true);
-  app.add_option("--mesh", options->meshes, "the mesh, as in rows:2,cols:4 (repeat to compare)")
+  app.add_option(
+         "--mesh", options->meshes,
+         "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
       ->allow_extra_args(false)
       ->type_name("AXIS:SIZE,...");
   app.add_option("--layout", options->layouts,
                  "rules, as in batch:rows, or a layout file (repeat to compare)")
       ->allow_extra_args(false)
       ->type_name("DIM:AXIS,...|FILE");
+  app.add_option("--devices", options->devices, "how many devices a mesh with sizes left open has")
+      ->check(whole_number(1, 2147483647))
+      ->type_name("N");
+  app.add_option("--top", options->top,
+                 "how many steps, and tensors alive at the peak, the table of one layout names (default 10); "
+                 "for csv: a line per step, the N costliest of each layout")
+      ->check(whole_number(0))
+      ->type_name("N");
   app.add_option("--entry", options->entry,
                  "init, train, evaluate or decode (default: train where the model trains)")
       ->check(one_of({"init", "train", "evaluate", "decode"}))
       ->type_name("NAME");
   app.add_option("--format", options->format,
-                 "table (default on standard output) or json (default for a file)")
-      ->check(one_of({"table", "json"}));
+                 "table (default on standard output), json (default for a file), or csv: a line per layout")
+      ->check(one_of({"table", "json", "csv"}));
   app.add_option("-o", options->file, "where to; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
@@ -112,6 +191,7 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
+        "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
 };

@@ -1,12 +1,8 @@
 #include "formats/report_writer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <functional>
 
 #include "formats/ordered_json.h"
-#include "formats/quantity.h"
 
 namespace mtfc {
 namespace {
@@ -80,90 +76,6 @@ Json report_object(const CostReport& report) {
   for (const StepCost& step : report.steps) json["steps"].push_back(step_json(step, mesh));
   json["warnings"] = report.warnings;
   return json;
-}
-
-// A line of the table: a label and one cell per report.
-struct Row {
-  std::string label;
-  std::function<std::string(const CostReport&)> cell;
-};
-
-CollectiveTotals total_of(const std::map<std::string, CollectiveTotals>& map, const std::string& key) {
-  const auto at = map.find(key);
-  return at == map.end() ? CollectiveTotals{} : at->second;
-}
-
-void add_collective_rows(std::vector<Row>& rows, const std::vector<CostReport>& reports,
-                         std::map<std::string, CollectiveTotals> CostReport::*map, const std::string& label) {
-  std::map<std::string, bool> keys;
-  for (const CostReport& report : reports)
-    for (const auto& [key, totals] : report.*map) keys.emplace(key, true);
-  for (const auto& [key, unused] : keys)
-    rows.push_back({fmt::format("  {}{}", label, key), [key = key, map](const CostReport& report) {
-                      return bytes_text(total_of(report.*map, key).bytes_sent);
-                    }});
-}
-
-std::vector<Row> table_rows(const std::vector<CostReport>& reports) {
-  using Report = const CostReport&;
-  std::vector<Row> rows = {
-      {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
-      {"parameters", [](Report r) { return count_text(r.parameters, ""); }},
-      {"  per device", [](Report r) { return bytes_text(r.parameter_bytes_per_device); }},
-      {"einsum, per device", [](Report r) { return count_text(r.einsum_per_device, "FLOP"); }},
-      {"einsum, all devices", [](Report r) { return count_text(r.einsum_total, "FLOP"); }},
-      {"einsum, useful", [](Report r) { return count_text(r.einsum_useful, "FLOP"); }},
-      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.duplication); }},
-      {"other, per device", [](Report r) { return count_text(r.other_per_device, "FLOP"); }},
-      {"collectives", [](Report r) { return grouped(r.communication.count); }},
-      {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},
-      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.bytes_sent); }},
-  };
-  add_collective_rows(rows, reports, &CostReport::by_kind, "");
-  add_collective_rows(rows, reports, &CostReport::by_axis, "over ");
-  const std::vector<Row> memory = {
-      {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
-      {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
-      {"  optimizer state", [](Report r) { return bytes_text(r.memory.optimizer_state); }},
-      {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
-      {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
-      {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
-  };
-  rows.insert(rows.end(), memory.begin(), memory.end());
-  if (std::any_of(reports.begin(), reports.end(), [](Report r) { return r.memory.caches > 0; }))
-    rows.push_back({"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
-  return rows;
-}
-
-constexpr size_t kWidth = 80;
-
-// Words of a comma-separated list, broken into lines of the table's width.
-std::string wrapped(const std::string& head, const std::string& list) {
-  std::string text, line = head;
-  size_t start = 0;
-  while (start < list.size()) {
-    const size_t end = std::min(list.find(',', start), list.size() - 1) + 1;
-    if (line.size() > head.size() && line.size() + (end - start) > kWidth) {
-      text += line + "\n";
-      line = std::string(head.size(), ' ');
-    }
-    line += list.substr(start, end - start);
-    start = end;
-  }
-  return text + line + "\n";
-}
-
-std::string legend(const std::vector<CostReport>& reports) {
-  std::string text;
-  for (size_t i = 0; i < reports.size(); ++i) {
-    const Layout& layout = reports[i].layout;
-    const std::string number = reports.size() > 1 ? fmt::format("[{}] ", i + 1) : "";
-    const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
-    text += wrapped(number + "mesh   ", mesh);
-    text += wrapped(std::string(number.size(), ' ') + "layout ",
-                    layout.rules.empty() ? "no rules" : to_string(layout));
-  }
-  return text;
 }
 
 // What the steps of one kind, or one step, took.
@@ -245,12 +157,28 @@ Json time_json(const EntryPoint& entry, const RunFacts& facts) {
   return json;
 }
 
+Json impossible_object(const ComparedLayout& layout) {
+  return {{"model", layout.model},
+          {"mesh", json_of(layout.layout.mesh)},
+          {"devices", layout.layout.mesh.devices()},
+          {"layout", json_of(layout.layout)},
+          {"not_possible", layout.reason}};
+}
+
 }  // namespace
 
 std::string report_json(const std::vector<CostReport>& reports) {
   if (reports.size() == 1) return dump_lines(report_object(reports.front()), 2);
   Json list = Json::array();
   for (const CostReport& report : reports) list.push_back(report_object(report));
+  return dump_lines(list, 3);
+}
+
+std::string report_json(const std::vector<ComparedLayout>& layouts) {
+  Json list = Json::array();
+  for (const ComparedLayout& layout : layouts)
+    list.push_back(layout.report ? report_object(*layout.report) : impossible_object(layout));
+  if (list.size() == 1) return dump_lines(list.front(), 2);
   return dump_lines(list, 3);
 }
 
@@ -266,35 +194,6 @@ std::string run_report_json(const EntryPoint& entry, const CostReport& predicted
                  {"threads_per_rank", facts.threads_per_rank},
                  {"time", time_json(entry, facts)}};
   return dump_lines(both, 4);
-}
-
-std::string report_table(const std::vector<CostReport>& reports) {
-  if (reports.empty()) return "";
-  const std::vector<Row> rows = table_rows(reports);
-  size_t label_width = 0, cell_width = 8;
-  for (const Row& row : rows) {
-    label_width = std::max(label_width, row.label.size());
-    for (const CostReport& report : reports) cell_width = std::max(cell_width, row.cell(report).size());
-  }
-  label_width = std::min(label_width, size_t{40});
-  const size_t beside = std::max<size_t>(1, (kWidth - label_width) / (cell_width + 2));
-  std::string text = fmt::format("{}, {}\n{}", reports.front().model, reports.front().entry, legend(reports));
-  for (size_t first = 0; first < reports.size(); first += beside) {
-    const size_t last = std::min(reports.size(), first + beside);
-    text += "\n";
-    if (reports.size() > 1) {
-      std::string line(label_width, ' ');
-      for (size_t i = first; i < last; ++i)
-        line += fmt::format("  {:>{}}", fmt::format("[{}]", i + 1), cell_width);
-      text += line + "\n";
-    }
-    for (const Row& row : rows) {
-      std::string line = fmt::format("{:<{}.{}}", row.label, label_width, label_width);
-      for (size_t i = first; i < last; ++i) line += fmt::format("  {:>{}}", row.cell(reports[i]), cell_width);
-      text += line + "\n";
-    }
-  }
-  return text;
 }
 
 }  // namespace mtfc

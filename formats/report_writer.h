@@ -1,9 +1,10 @@
 #pragma once
-// Cost reports as JSON, and their totals as a table for the terminal.
+// Cost reports as JSON, as a table for the terminal and as CSV.
 
 #include <string>
 #include <vector>
 
+#include "core/comparison.h"
 #include "core/cost.h"
 
 namespace mtfc {
@@ -11,8 +12,21 @@ namespace mtfc {
 /// One report as an object, several as a list. The same reports give the same bytes.
 std::string report_json(const std::vector<CostReport>& reports);
 
-/// The totals of all reports side by side, at most 80 columns wide: what does not fit beside goes below.
-std::string report_table(const std::vector<CostReport>& reports);
+/// The same; a layout that is not possible is an object with its mesh, its rules and the reason,
+/// `not_possible`.
+std::string report_json(const std::vector<ComparedLayout>& layouts);
+
+struct TableOptions {
+  size_t width = 80;  // of a line
+  size_t top = 10;    // operations, and tensors alive at the peak, of a single layout
+};
+/// One layout: totals, then what takes most of it, then the tensors alive at the peak. Several: a line each,
+/// the best first, then the totals of as many as fit beside one another.
+std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
+
+/// A line per layout, in the order given, with all totals. With `top`: a line per step instead, the `top`
+/// costliest of each layout.
+std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional<size_t> top);
 
 /// What a run took, beside what its program counted.
 struct RunFacts {

@@ -58,23 +58,6 @@ TEST_CASE("a report as JSON has the documented keys") {
   CHECK(nlohmann::json::parse(report_json({example(2), example(4)})).size() == 2);
 }
 
-TEST_CASE("the table fits 80 columns") {
-  const std::vector<CostReport> reports(7, example(2));
-  std::istringstream lines(report_table(reports));
-  size_t headings = 0;
-  for (std::string line; std::getline(lines, line);) {
-    CHECK(line.size() <= 80);
-    headings += line.find("[7]") != std::string::npos;
-  }
-  CHECK(headings == 2);
-  const std::string one = report_table({example(2)});
-  CHECK(one.starts_with("two_layer, train\nmesh   rows:2,cols:2\nlayout batch:rows,hidden:cols+rows\n\n"));
-  CHECK(one.find("[1]") == std::string::npos);
-  CHECK(one.find("327 MFLOP") != std::string::npos);
-  CHECK(one.find("5.00 MiB") != std::string::npos);
-  CHECK(one.find("  over rows+cols") != std::string::npos);
-}
-
 TEST_CASE("quantities") {
   CHECK(bytes_text(0) == "0 B");
   CHECK(bytes_text(1023) == "1023 B");
@@ -86,6 +69,17 @@ TEST_CASE("quantities") {
   CHECK(grouped(813056) == "813,056");
   CHECK(grouped(-1000) == "-1,000");
   CHECK(grouped(100) == "100");
+}
+
+TEST_CASE("bytes as people write them") {
+  CHECK(parse_bytes("4096") == 4096);
+  CHECK(parse_bytes("10GB") == 10'000'000'000);
+  CHECK(parse_bytes("512MiB") == 512 << 20);
+  CHECK(parse_bytes("1.5 kib") == 1536);
+  for (const char* text : {"", "0", "-1GB", "10G", "GB", "1e3", "1 GB GB", "100000000EB", "nan", "inf"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_bytes(text).has_value());
+  }
 }
 
 TEST_CASE("a run's report has the time of each kind of step, collectives with their start and wait apart") {
