@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/files.h"
+#include "cmd/hardware_profile.h"
 #include "cmd/launch.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
@@ -25,6 +26,7 @@ struct Options {
   std::vector<std::string> layouts;
   std::string entry;
   std::string format;
+  std::string hardware = "local";
   std::string file = "-";
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
@@ -62,14 +64,14 @@ std::vector<LayoutFlags> swept(const Options& options) {
   return all;
 }
 
-CostReport report(const Options& options, const Program& program) {
+CostReport report(const Options& options, const Program& program, const Hardware& hardware) {
   const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
   if (!entry && options.entry.empty()) entry = program.find("evaluate");
   if (!entry && options.entry == "decode")
     throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
   if (!entry)
     throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
-  return cost_report(program, *entry, predicted_counts(program, *entry));
+  return cost_report(program, *entry, predicted_counts(program, *entry), &hardware);
 }
 
 std::string reason_of(const UserError& error) {
@@ -81,7 +83,7 @@ std::string reason_of(const UserError& error) {
 
 // The model under each layout. Where there are several, one that is not legal is part of the answer, unless
 // none is.
-std::vector<ComparedLayout> compared(const Options& options, const Model& model,
+std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
                                      const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
@@ -99,7 +101,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Model& model,
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
       continue;
     }
-    made.back().report = report(options, *program);
+    made.back().report = report(options, *program, hardware);
     for (const std::string& warning : program->warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
   }
@@ -113,7 +115,7 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
 }
 
 // A saved program, or the model under each layout.
-std::vector<ComparedLayout> reports(const Options& options) {
+std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
   std::vector<Diagnostic> warnings;
   std::vector<ComparedLayout> made;
@@ -121,10 +123,10 @@ std::vector<ComparedLayout> reports(const Options& options) {
     const Program program = make_program(sources.front(), options.model, {}, warnings);
     for (const std::string& warning : program.warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
-    made.push_back({program.model, program.layout, report(options, program), {}});
+    made.push_back({program.model, program.layout, report(options, program, hardware), {}});
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
-    made = compared(options, model, layouts, warnings);
+    made = compared(options, hardware, model, layouts, warnings);
   }
   drop_repeated(warnings);
   show(warnings, options.model.quiet);
@@ -132,12 +134,14 @@ std::vector<ComparedLayout> reports(const Options& options) {
 }
 
 int run(const Options& options) {
+  if (options.hardware == "-" && options.model.model == "-")
+    throw UserError("the model and the hardware profile can't both be read from standard input");
   const std::string format = !options.format.empty() ? options.format
                              : options.file == "-"   ? "table"
                                                      : "json";
   if (options.top && format == "json")
     throw UserError("--top is for tables, and the JSON has every step", "leave out --top, or --format json");
-  const std::vector<ComparedLayout> layouts = reports(options);
+  const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
   TableOptions table;
   if (options.top) table.top = static_cast<size_t>(*options.top);
   if (options.file == "-" && is_terminal(1))
@@ -173,6 +177,7 @@ std::function<int()> setup(CLI::App& app) {
                  "init, train, evaluate or decode (default: train where the model trains)")
       ->check(one_of({"init", "train", "evaluate", "decode"}))
       ->type_name("NAME");
+  add_hardware_option(app, options->hardware);
   app.add_option("--format", options->format,
                  "table (default on standard output), json (default for a file), or csv: a line per layout")
       ->check(one_of({"table", "json", "csv"}));
@@ -186,10 +191,11 @@ std::function<int()> setup(CLI::App& app) {
 
 const Command kCostReportCommand = {
     .name = "cost-report",
-    .summary = "arithmetic, communication and memory per device",
+    .summary = "arithmetic, communication, memory and predicted time per device",
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
+        "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
         "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",

@@ -26,8 +26,8 @@ std::vector<CostReport> possible(const std::vector<ComparedLayout>& layouts);
 /// Indices into `layouts`, the best first.
 std::vector<size_t> best_first(const std::vector<ComparedLayout>& layouts);
 
-/// Indices into `report.steps`, the costliest first: those that take most of the arithmetic, or of the bytes
-/// that are sent, whichever is more.
+/// Indices into `report.steps`, the costliest first: those that take longest, and without a prediction those
+/// that take most of the arithmetic, or of the bytes that are sent, whichever is more.
 std::vector<size_t> costliest_steps(const CostReport& report);
 
 }  // namespace mtfc

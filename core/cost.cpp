@@ -124,7 +124,7 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
                             step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
-                            static_cast<int>(s)});
+                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s)});
   }
 }
 
@@ -244,14 +244,15 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
   return counts;
 }
 
-CostReport cost_report(const Program& program, const EntryPoint& entry,
-                       const std::vector<StepCount>& counts) {
+CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                       const Hardware* hardware) {
   CostReport report;
   report.model = program.model;
   report.entry = entry.name;
   report.layout = program.layout;
   report.warnings = program.warnings;
   report.einsum_useful = entry.useful_einsum_flops;
+  if (hardware) report.time = predicted_time(program, entry, counts, *hardware);
   add_parameters(program, report);
   add_steps(entry, program.mesh(), counts, report);
   if (report.einsum_useful > 0)

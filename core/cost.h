@@ -16,11 +16,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/memory_use.h"
 #include "core/program.h"
+#include "core/time_model.h"
 
 namespace mtfc {
 
@@ -65,7 +67,8 @@ struct StepCost {
   Phase phase = Phase::kForward;
   AxisList axes;
   StepCount count;
-  int index = 0;  // of the step in the program
+  StepTime time = {};  // where the report has a time
+  int index = 0;       // of the step in the program
 };
 
 struct CostReport {
@@ -86,6 +89,7 @@ struct CostReport {
   MemoryCost memory;
   MemoryUse memory_over_steps;
   std::vector<AliveTensor> alive_at_peak;  // the largest first
+  std::optional<TimeCost> time;            // where the report is for some hardware
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
@@ -97,8 +101,9 @@ std::string kind_of(const Step& step);
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 
-/// The report for given counts: the predicted ones, or those of a run.
-CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts);
+/// The report for given counts: the predicted ones, or those of a run. With `hardware` also what they take.
+CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                       const Hardware* hardware = nullptr);
 
 /// Bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);

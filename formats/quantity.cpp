@@ -31,6 +31,15 @@ std::string count_text(int64_t count, const std::string& unit) {
   return scaled(count, 1000, {"", "k", "M", "G", "T", "P", "E"}, unit);
 }
 
+std::string seconds_text(double seconds) {
+  if (seconds <= 0) return "0 s";
+  static constexpr std::array<const char*, 4> kUnits = {"s", "ms", "us", "ns"};
+  size_t unit = 0;
+  for (; seconds < 0.9995 && unit + 1 < kUnits.size(); ++unit) seconds *= 1e3;
+  const int decimals = seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", seconds, decimals, kUnits[unit]);
+}
+
 std::string grouped(int64_t count) {
   std::string digits = fmt::format("{}", count);
   const size_t first = count < 0 ? 1 : 0;

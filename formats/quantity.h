@@ -12,6 +12,8 @@ namespace mtfc {
 std::string bytes_text(int64_t bytes);
 /// In powers of 1000 with `unit` appended: `327 MFLOP`, `1.28 G`.
 std::string count_text(int64_t count, const std::string& unit);
+/// Three significant digits: `1.44 ms`.
+std::string seconds_text(double seconds);
 /// All digits, in groups of three.
 std::string grouped(int64_t count);
 

@@ -31,6 +31,10 @@ std::string number(int64_t value) {
   return fmt::format("{}", value);
 }
 
+std::string seconds(double value) {
+  return fmt::format("{}", value);
+}
+
 Fields which(const ComparedLayout& layout, size_t number_from_zero) {
   return {{"number", number(static_cast<int64_t>(number_from_zero) + 1)},
           {"model", layout.model},
@@ -45,6 +49,12 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
   const CostReport report = layout.report.value_or(CostReport{});
   Fields fields = {{"entry", report.entry},
                    {"rank", number(static_cast<int64_t>(rank) + 1)},
+                   {"hardware", report.time ? report.time->hardware : ""},
+                   {"step_s", seconds(report.time ? report.time->step_s : 0)},
+                   {"compute_s", seconds(report.time ? report.time->compute_s : 0)},
+                   {"communication_s", seconds(report.time ? report.time->communication_s : 0)},
+                   {"roofline_s", seconds(report.time ? report.time->roofline_s : 0)},
+                   {"efficiency", seconds(report.time ? report.time->efficiency : 0)},
                    {"parameters", number(report.parameters)},
                    {"parameter_bytes_per_device", number(report.parameter_bytes_per_device)},
                    {"einsum_flops_per_device", number(report.einsum_per_device)},
@@ -62,8 +72,10 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
                    {"inputs_bytes", number(report.memory.inputs)},
                    {"activations_at_peak_bytes", number(report.memory.activations_at_peak)},
                    {"workspace_bytes", number(report.memory.workspace)}};
-  if (!possible)
-    for (auto& [name, value] : fields) value.clear();
+  for (auto& [name, value] : fields) {
+    const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
+    if (!possible || (of_time && !report.time)) value.clear();
+  }
   fields.emplace_back("not_possible", layout.reason);
   return fields;
 }
@@ -80,7 +92,9 @@ Fields step_fields(const CostReport& report, const StepCost& step) {
           {"flops", number(step.count.flops)},
           {"elements", number(step.count.elements)},
           {"bytes_sent", number(step.count.bytes_sent)},
-          {"bytes_alive", number(bytes_alive(report, step))}};
+          {"bytes_alive", number(bytes_alive(report, step))},
+          {"seconds", report.time ? seconds(step.time.seconds) : ""},
+          {"bound", step.time.bound}};
 }
 
 Fields joined(Fields first, const Fields& second) {

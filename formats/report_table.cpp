@@ -51,6 +51,17 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},
       {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.bytes_sent); }},
   };
+  if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); })) {
+    const std::vector<Row> time = {
+        {"predicted step time", [](Report r) { return seconds_text(r.time->step_s); }},
+        {"  compute", [](Report r) { return seconds_text(r.time->compute_s); }},
+        {"  communication", [](Report r) { return seconds_text(r.time->communication_s); }},
+        {"  roofline", [](Report r) { return seconds_text(r.time->roofline_s); }},
+        {"  efficiency", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
+        {"  hardware", [](Report r) { return r.time->hardware; }},
+    };
+    rows.insert(rows.begin() + 1, time.begin(), time.end());
+  }
   add_collective_rows(rows, reports, &CostReport::by_kind, "");
   add_collective_rows(rows, reports, &CostReport::by_axis, "over ");
   const std::vector<Row> memory = {
@@ -121,12 +132,14 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(options.top, order.size());
   if (count == 0) return "";
-  std::vector<std::vector<std::string>> rows = {{"step", "kind", "phase", "arithmetic", "sent", "over"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"step", "kind", "phase", "time", "arithmetic", "sent", "over"}};
   size_t fixed = 0;
   for (size_t i = 0; i < count; ++i) {
     const StepCost& step = report.steps[order[i]];
     const std::string axes = report.layout.mesh.names(step.axes);
     rows.push_back({step.name, step.kind, to_string(step.phase),
+                    report.time ? seconds_text(step.time.seconds) : "",
                     step.count.flops > 0 ? count_text(step.count.flops, "FLOP") : "",
                     axes.empty() ? "" : bytes_text(step.count.bytes_sent), axes});
   }
@@ -206,6 +219,7 @@ class RankingText {
     };
     same_mesh_ = alike(mesh_text);
     same_rules_ = alike(rules_text);
+    timed_ = layouts_[order_.front()].report->time.has_value();
   }
 
   std::string text() const {
@@ -232,15 +246,22 @@ class RankingText {
     return mesh_text(layout.layout) + " " + rules_text(layout.layout);
   }
 
-  static std::vector<std::string> figures(const CostReport& report) {
-    return {bytes_text(report.communication.bytes_sent), bytes_text(report.memory.peak),
-            count_text(report.einsum_per_device, "FLOP"), fmt::format("{:.3g}", report.duplication)};
+  std::vector<std::string> heads() const {
+    if (timed_) return {"step", "sent", "memory", "einsum"};
+    return {"sent", "memory", "einsum"};
+  }
+
+  std::vector<std::string> figures(const CostReport& report) const {
+    std::vector<std::string> cells = {bytes_text(report.communication.bytes_sent),
+                                      bytes_text(report.memory.peak),
+                                      count_text(report.einsum_per_device, "FLOP")};
+    if (timed_) cells.insert(cells.begin(), seconds_text(report.time->step_s));
+    return cells;
   }
 
   std::string lines() const {
-    const std::vector<std::string> heads = {"bytes sent", "memory", "einsum", "duplication"};
     std::vector<size_t> widths;
-    for (const std::string& head : heads) widths.push_back(head.size());
+    for (const std::string& head : heads()) widths.push_back(head.size());
     size_t name_width = 6;
     for (const ComparedLayout& layout : layouts_) {
       if (!layout.report) continue;
@@ -260,7 +281,7 @@ class RankingText {
       for (size_t c = 0; c < cells.size(); ++c) text += fmt::format("  {:>{}}", cells[c], widths[c]);
       return text + "\n";
     };
-    std::string text = line("", heads);
+    std::string text = line("", heads());
     for (size_t rank = 0; rank < order_.size(); ++rank) {
       const ComparedLayout& layout = layouts_[order_[rank]];
       const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 ? "best" : "",
@@ -280,7 +301,7 @@ class RankingText {
   const std::vector<ComparedLayout>& layouts_;
   const TableOptions& options_;
   std::vector<size_t> order_;
-  bool same_mesh_ = false, same_rules_ = false;
+  bool same_mesh_ = false, same_rules_ = false, timed_ = false;
 };
 
 }  // namespace

@@ -21,15 +21,16 @@ ComparedLayout example(int64_t rows, int64_t bytes, const std::string& dim = "ba
   report.memory.peak = 5 << 20;
   report.memory.peak_step = "block_1/h";
   report.memory_over_steps = {{1}, {2}, {3}};
-  report.steps = {{"block_0/attention/scores", "einsum", "", Phase::kForward, {}, {300, 600, 0, 0}, 0},
+  report.steps = {{"block_0/attention/scores", "einsum", "", Phase::kForward, {}, {300, 600, 0, 0}, {}, 0},
                   {"block_0/a_name_that_is_too_long_for_a_line/h",
                    "all_reduce",
                    "",
                    Phase::kBackward,
                    {0, 1},
                    {0, 0, 30, bytes},
+                   {},
                    0},
-                  {"x", "add", "", Phase::kForward, {}, {10, 0, 0, 0}, 0}};
+                  {"x", "add", "", Phase::kForward, {}, {10, 0, 0, 0}, {}, 0}};
   report.alive_at_peak = {{"w", "variable", 4096, 0, 3}, {"h", "activation", 1024, 1, 2}};
   ComparedLayout made{"two_layer", report.layout, {}, {}};
   made.report = std::move(report);

@@ -27,15 +27,27 @@ Json tensor_json(const TensorCost& tensor, const Mesh& mesh) {
   return json;
 }
 
-Json step_json(const StepCost& step, const Mesh& mesh) {
-  return {{"name", step.name},
-          {"kind", step.kind},
-          {"source", step.source},
-          {"phase", to_string(step.phase)},
-          {"axes", json_of(step.axes, mesh)},
-          {"elements", step.count.elements},
-          {"bytes_sent", step.count.bytes_sent},
-          {"flops", step.count.flops}};
+Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
+  Json json = {{"name", step.name},
+               {"kind", step.kind},
+               {"source", step.source},
+               {"phase", to_string(step.phase)},
+               {"axes", json_of(step.axes, mesh)},
+               {"elements", step.count.elements},
+               {"bytes_sent", step.count.bytes_sent},
+               {"flops", step.count.flops}};
+  if (!timed) return json;
+  json["seconds"] = step.time.seconds;
+  json["begin_s"] = step.time.begin_s;
+  json["end_s"] = step.time.end_s;
+  json["bound"] = step.time.bound;
+  return json;
+}
+
+Json time_json(const TimeCost& time) {
+  return {
+      {"hardware", time.hardware}, {"compute_s", time.compute_s},   {"communication_s", time.communication_s},
+      {"step_s", time.step_s},     {"roofline_s", time.roofline_s}, {"efficiency", time.efficiency}};
 }
 
 Json memory_json(const MemoryCost& memory) {
@@ -70,10 +82,12 @@ Json report_object(const CostReport& report) {
                            {"by_kind", totals_json(report.by_kind)},
                            {"by_axis", totals_json(report.by_axis)}};
   json["memory"] = memory_json(report.memory);
+  if (report.time) json["time"] = time_json(*report.time);
   json["tensors"] = Json::array();
   for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
   json["steps"] = Json::array();
-  for (const StepCost& step : report.steps) json["steps"].push_back(step_json(step, mesh));
+  for (const StepCost& step : report.steps)
+    json["steps"].push_back(step_json(step, mesh, report.time.has_value()));
   json["warnings"] = report.warnings;
   return json;
 }

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "core/hardware.h"
+#include "core/op_registry.h"
 #include "formats/operation_schema.h"
 #include "formats/ordered_json.h"
 #include "formats/schema_parts.h"
@@ -134,6 +136,38 @@ Json above_zero(const std::string& description) {
   return {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", description}};
 }
 
+Json curve_schema(Json value, const std::string& description) {
+  return {{"description", description + "; a list is by size: [[size, value], ...], sizes ascending"},
+          {"anyOf",
+           {value,
+            {{"type", "array"},
+             {"minItems", 1},
+             {"items",
+              {{"type", "array"},
+               {"prefixItems", {above_zero("size"), value}},
+               {"minItems", 2},
+               {"maxItems", 2}}}}}}};
+}
+
+Json rate_properties() {
+  return {{"latency_s", {{"type", "number"}, {"minimum", 0}, {"description", "alpha"}}},
+          {"bytes_per_s", curve_schema(above_zero("bytes per second"),
+                                       "bandwidth of a device along the axis, by bytes sent")}};
+}
+
+Json link_schema() {
+  Json properties = rate_properties();
+  properties["overlaps"] = {{"type", "boolean"},
+                            {"description", "whether kernels run while it moves data: true unless stated"}};
+  Json kinds = Json::object();
+  for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "exchange"})
+    kinds[kind] = object_schema(rate_properties(), {"latency_s", "bytes_per_s"});
+  properties["collectives"] = object_schema(kinds, {});
+  properties["collectives"]["description"] = "those that differ, by kind";
+  properties["doc"] = text_schema();
+  return object_schema(properties, {"latency_s", "bytes_per_s"});
+}
+
 }  // namespace
 
 std::string model_schema() {
@@ -181,13 +215,13 @@ std::string layout_schema() {
 }
 
 std::string hardware_schema() {
-  const Json link =
-      object_schema({{"latency_s", {{"type", "number"}, {"minimum", 0}, {"description", "alpha"}}},
-                     {"bytes_per_s", above_zero("bandwidth of a device along the axis")}},
-                    {"latency_s", "bytes_per_s"});
-  const Json two_level = object_schema(
-      {{"kind", {{"const", "two_level"}}}, {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}}},
-      {"kind", "devices_per_node"});
+  const Json link = link_schema();
+  const Json two_level = object_schema({{"kind", {{"const", "two_level"}}},
+                                        {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}},
+                                        {"inside", link}},
+                                       {"kind", "devices_per_node"});
+  Json kernels = {{"enum", kernel_classes()}};
+  for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
   const Json body = object_schema(
       {{"name", text_schema()},
        {"doc", text_schema()},
@@ -198,11 +232,16 @@ std::string hardware_schema() {
          {"minProperties", 1},
          {"additionalProperties", above_zero("of that dtype")}}},
        {"memory_bytes", above_zero("of one device")},
-       {"memory_bandwidth", above_zero("bytes per second of one device")},
+       {"memory_bandwidth", curve_schema(above_zero("bytes per second"),
+                                         "bytes per second of one device, by the bytes that a step touches")},
+       {"step_overhead_s", {{"type", "number"}, {"minimum", 0}, {"description", "of every kernel"}}},
        {"efficiency",
         {{"type", "object"},
-         {"description", "share of the peak that a class of kernels reaches"},
-         {"additionalProperties", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}}}}},
+         {"description", "share of the peak that an operation, or a class of kernels, reaches"},
+         {"propertyNames", std::move(kernels)},
+         {"additionalProperties",
+          curve_schema({{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
+                       "by the operations that it does, for products by those of one product")}}},
        {"axes",
         {{"type", "object"},
          {"description", "by axis of the mesh, or \"*\" for all others"},

@@ -1,0 +1,21 @@
+#pragma once
+// The profile that --hardware names: a bundled one, or a file.
+
+#include <string>
+
+#include "core/hardware.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+/// --hardware, `local` unless given.
+void add_hardware_option(CLI::App& app, std::string& hardware);
+
+/// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for
+/// standard input. Throws UserError.
+Hardware hardware_profile(const std::string& name);
+
+}  // namespace mtfc
