@@ -2,7 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mtfc {
+
+Mesh::Mesh(std::vector<Axis> axes, std::vector<int64_t> device_order)
+    : axes_(std::move(axes)), ranks_(std::move(device_order)) {
+  if (std::is_sorted(ranks_.begin(), ranks_.end())) ranks_.clear();
+  positions_.resize(ranks_.size());
+  for (size_t position = 0; position < ranks_.size(); ++position)
+    positions_[static_cast<size_t>(ranks_[position])] = static_cast<int64_t>(position);
+}
 
 int64_t Mesh::devices() const {
   int64_t count = 1;
@@ -24,6 +34,7 @@ int64_t Mesh::size(const AxisList& list) const {
 
 Coordinates Mesh::coordinates(int64_t rank) const {
   Coordinates at(axes_.size());
+  if (!positions_.empty()) rank = positions_[static_cast<size_t>(rank)];
   for (size_t i = axes_.size(); i-- > 0;) {
     at[i] = rank % axes_[i].size;
     rank /= axes_[i].size;
@@ -34,7 +45,7 @@ Coordinates Mesh::coordinates(int64_t rank) const {
 int64_t Mesh::rank(const Coordinates& at) const {
   int64_t rank = 0;
   for (size_t i = 0; i < axes_.size(); ++i) rank = rank * axes_[i].size + at[i];
-  return rank;
+  return ranks_.empty() ? rank : ranks_[static_cast<size_t>(rank)];
 }
 
 Coordinates Mesh::last() const {

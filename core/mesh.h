@@ -1,5 +1,11 @@
 #pragma once
-// The processor mesh: named axes, and devices at its positions. A rank is the row-major position.
+// The processor mesh: named axes, and devices at its positions. A rank is the row-major position, unless a
+// device order (GShard's device assignment) says which rank sits where, and so which ranks share an axis:
+//
+//   rows:2,cols:2            ranks 0 1    cols joins 0,1 and 2,3
+//                                  2 3
+//   device order 0,2,1,3     ranks 0 2    cols joins 0,2 and 1,3
+//                                  1 3
 
 #include <cstdint>
 #include <string>
@@ -23,8 +29,12 @@ class Mesh {
  public:
   Mesh() = default;
   explicit Mesh(std::vector<Axis> axes) : axes_(std::move(axes)) {}
+  /// `device_order`: the rank at each position, row-major; every rank once.
+  Mesh(std::vector<Axis> axes, std::vector<int64_t> device_order);
 
   const std::vector<Axis>& axes() const { return axes_; }
+  /// Empty where it is 0, 1, 2, ...
+  const std::vector<int64_t>& device_order() const { return ranks_; }
   int64_t devices() const;
   /// Index of the axis `name`, or -1.
   int find(std::string_view name) const;
@@ -47,6 +57,7 @@ class Mesh {
 
  private:
   std::vector<Axis> axes_;
+  std::vector<int64_t> ranks_, positions_;  // by position, by rank; empty where both are 0, 1, 2, ...
 };
 
 /// `rows:2,cols:4`.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/suggest.h"
+#include "formats/cursor.h"
 #include "formats/expression.h"
 
 namespace mtfc {
@@ -24,6 +25,34 @@ void MeshChecker::add(const std::string& name, int64_t size, const Location& nam
   if (!too_large) return;
   sink_.error(size_at, fmt::format("the mesh has too many devices: at most {} are possible", kMostDevices));
   devices_ = 1;  // said once
+}
+
+Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
+  if (!at.is(JsonKind::kArray)) {
+    at.expected("a list of ranks");
+    return mesh;
+  }
+  const std::vector<Cursor> items = at.items("a list of ranks");
+  const auto devices = mesh.devices();
+  if (static_cast<int64_t>(items.size()) != devices) {
+    at.error(fmt::format("the device order names {} ranks, and the mesh {} has {} devices", items.size(),
+                         mesh.axes().empty() ? "of one device" : to_string(mesh), devices));
+    return mesh;
+  }
+  std::vector<int64_t> order;
+  std::vector<bool> named(items.size());
+  for (const Cursor& item : items) {
+    const std::optional<int64_t> rank = item.integer();
+    if (!rank) continue;
+    if (*rank < 0 || *rank >= devices)
+      item.error(fmt::format("there is no rank {}: ranks are 0 to {}", *rank, devices - 1));
+    else if (named[static_cast<size_t>(*rank)])
+      item.error(fmt::format("rank {} has two places in the device order", *rank));
+    else
+      order.push_back(*rank);
+    if (*rank >= 0 && *rank < devices) named[static_cast<size_t>(*rank)] = true;
+  }
+  return order.size() == items.size() ? Mesh(mesh.axes(), std::move(order)) : mesh;
 }
 
 void RuleChecker::add(const std::string& dim, const Location& at, const std::vector<LocatedName>& axes) {

@@ -26,6 +26,11 @@ class MeshChecker {
   int64_t devices_ = 1;
 };
 
+class Cursor;
+/// `mesh` with the ranks that the list at `at` gives to its positions. Refuses, in its sink, what does not
+/// name every rank once.
+Mesh with_device_order(const Mesh& mesh, const Cursor& at);
+
 struct LocatedName {
   std::string name;
   Location location;

@@ -138,7 +138,7 @@ std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
 }
 
 // Keys of the format whose other values this version can't honour.
-void check_unsupported(const Cursor& root, const Mesh& mesh) {
+void check_unsupported(const Cursor& root) {
   if (const auto shardings = root.find("shardings")) {
     if (!shardings->is(JsonKind::kObject))
       shardings->expected("an object");
@@ -147,15 +147,6 @@ void check_unsupported(const Cursor& root, const Mesh& mesh) {
   }
   if (const auto propagate = root.find("propagate"))
     if (propagate->flag() == true) propagate->error(unsupported_message("'propagate': true"));
-  if (const auto order = root.find("device_order")) {
-    const std::vector<Cursor> items = order->items("a list of ranks");
-    bool identity = static_cast<int64_t>(items.size()) == mesh.devices();
-    for (size_t i = 0; i < items.size(); ++i)
-      identity =
-          identity && items[i].is(JsonKind::kNumber) && items[i].value().integer() == static_cast<int64_t>(i);
-    if (order->is(JsonKind::kArray) && !identity)
-      order->error(unsupported_message("a 'device_order' other than 0, 1, 2, ..."));
-  }
 }
 
 Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root) {
@@ -175,7 +166,9 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     layout.rules = short_rules(*sources.rules, layout.mesh, sink);
   else if (rules)
     layout.rules = file_rules(*rules, layout.mesh);
-  if (root) check_unsupported(*root, layout.mesh);
+  if (!root) return layout;
+  if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
+  check_unsupported(*root);
   return layout;
 }
 

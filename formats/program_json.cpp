@@ -134,11 +134,14 @@ std::string program_json(const Program& program) {
   for (const ProgramVariable& variable : program.variables)
     variables.push_back(variable_json(variable, mesh));
   for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
-  const Json json = {{"mtfc_program", kProgramVersion},   {"model", program.model},
-                     {"mesh", std::move(axes)},           {"rules", std::move(rules)},
-                     {"names", std::move(names)},         {"inputs", std::move(inputs)},
-                     {"variables", std::move(variables)}, {"entry_points", std::move(entries)},
-                     {"warnings", program.warnings}};
+  Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", std::move(axes)}};
+  if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
+  json.update(Json{{"rules", std::move(rules)},
+                   {"names", std::move(names)},
+                   {"inputs", std::move(inputs)},
+                   {"variables", std::move(variables)},
+                   {"entry_points", std::move(entries)},
+                   {"warnings", program.warnings}});
   return dump_lines(json, 4);
 }
 

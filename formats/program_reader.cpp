@@ -30,8 +30,8 @@ class ProgramReader {
   explicit ProgramReader(const Cursor& root) : root_(root) {}
 
   Program read() {
-    root_.check_keys({"mtfc_program", "model", "mesh", "rules", "names", "inputs", "variables",
-                      "entry_points", "warnings"});
+    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "names", "inputs",
+                      "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_rules();
@@ -129,6 +129,8 @@ class ProgramReader {
         if (name && size) checker.add(*name, *size, pair[0].location(), pair[1].location());
       }
     program_.layout.mesh = std::move(checker).mesh();
+    if (const auto order = root_.find("device_order"))
+      program_.layout.mesh = with_device_order(program_.layout.mesh, *order);
   }
 
   void read_rules() {

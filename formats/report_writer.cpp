@@ -68,6 +68,7 @@ Json report_object(const CostReport& report) {
                {"mesh", json_of(mesh)},
                {"devices", mesh.devices()},
                {"layout", json_of(report.layout)}};
+  if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json["parameters"] = {{"count", report.parameters},
                         {"bytes", report.parameter_bytes},
                         {"bytes_per_device", report.parameter_bytes_per_device}};

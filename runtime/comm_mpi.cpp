@@ -132,7 +132,8 @@ class MpiComm::Groups {
   }
 
   MPI_Comm make(const std::vector<int64_t>& ranks) {
-    if (static_cast<int>(ranks.size()) == processes_.size()) return MPI_COMM_WORLD;
+    const bool all = static_cast<int>(ranks.size()) == processes_.size();
+    if (all && std::is_sorted(ranks.begin(), ranks.end())) return MPI_COMM_WORLD;
     const int tag = made_++;
     processes_.barrier();
     if (ranks.size() < 2) return MPI_COMM_NULL;
@@ -192,6 +193,7 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
   NodeGroup* group = nullptr;
   if (!starts.empty()) {
     std::string name = to_string(mesh_);
+    for (const int64_t rank : mesh_.device_order()) name += fmt::format(" {}", rank);
     for (const int axis : plan.axes) name += fmt::format(" {}", axis);
     group = node_.group(name, plan.ranks);
   }
