@@ -20,6 +20,8 @@
 namespace mtfc {
 namespace {
 
+constexpr size_t kStepsOfPage = 300;
+
 struct Options {
   ModelOptions model;
   std::vector<std::string> meshes;
@@ -136,9 +138,11 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
 int run(const Options& options) {
   if (options.hardware == "-" && options.model.model == "-")
     throw UserError("the model and the hardware profile can't both be read from standard input");
-  const std::string format = !options.format.empty() ? options.format
-                             : options.file == "-"   ? "table"
-                                                     : "json";
+  const std::string format = !options.format.empty()           ? options.format
+                             : options.file == "-"             ? "table"
+                             : options.file.ends_with(".html") ? "html"
+                             : options.file.ends_with(".csv")  ? "csv"
+                                                               : "json";
   if (options.top && format == "json")
     throw UserError("--top is for tables, and the JSON has every step", "leave out --top, or --format json");
   const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
@@ -146,10 +150,11 @@ int run(const Options& options) {
   if (options.top) table.top = static_cast<size_t>(*options.top);
   if (options.file == "-" && is_terminal(1))
     table.width = static_cast<size_t>(std::max(terminal_width(), 40));
-  write_text(options.file, format == "table" ? report_table(layouts, table)
-                           : format == "csv"
-                               ? report_csv(layouts, options.top ? std::optional(table.top) : std::nullopt)
-                               : report_json(layouts));
+  const std::optional<size_t> top = options.top ? std::optional(table.top) : std::nullopt;
+  write_text(options.file, format == "table"  ? report_table(layouts, table)
+                           : format == "csv"  ? report_csv(layouts, top)
+                           : format == "html" ? report_html(layouts, top.value_or(kStepsOfPage))
+                                              : report_json(layouts));
   return kExitSuccess;
 }
 
@@ -178,9 +183,11 @@ std::function<int()> setup(CLI::App& app) {
       ->check(one_of({"init", "train", "evaluate", "decode"}))
       ->type_name("NAME");
   add_hardware_option(app, options->hardware);
-  app.add_option("--format", options->format,
-                 "table (default on standard output), json (default for a file), or csv: a line per layout")
-      ->check(one_of({"table", "json", "csv"}));
+  app.add_option(
+         "--format", options->format,
+         "table (default on standard output), json (default for a file), csv (for FILE.csv): a line per "
+         "layout, or html (for FILE.html): a page with pictures")
+      ->check(one_of({"table", "json", "csv", "html"}));
   app.add_option("-o", options->file, "where to; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
@@ -198,6 +205,7 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
         "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
+        "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
 };

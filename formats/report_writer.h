@@ -1,5 +1,5 @@
 #pragma once
-// Cost reports as JSON, as a table for the terminal and as CSV.
+// Cost reports as JSON, as a table for the terminal, as CSV and as an HTML page.
 
 #include <string>
 #include <vector>
@@ -27,6 +27,11 @@ std::string report_table(const std::vector<ComparedLayout>& layouts, const Table
 /// A line per layout, in the order given, with all totals. With `top`: a line per step instead, the `top`
 /// costliest of each layout.
 std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional<size_t> top);
+
+/// One page that needs no network: bars that compare the layouts, and for the best of them the `top`
+/// costliest steps, memory and time over the steps, and the tensors as matrices cut into the shards of the
+/// ranks.
+std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top);
 
 /// What a run took, beside what its program counted.
 struct RunFacts {
