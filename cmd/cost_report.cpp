@@ -66,14 +66,23 @@ std::vector<LayoutFlags> swept(const Options& options) {
   return all;
 }
 
-CostReport report(const Options& options, const Program& program, const Hardware& hardware) {
+const EntryPoint& entry_of(const Options& options, const Program& program) {
   const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
   if (!entry && options.entry.empty()) entry = program.find("evaluate");
   if (!entry && options.entry == "decode")
     throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
   if (!entry)
     throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
-  return cost_report(program, *entry, predicted_counts(program, *entry), &hardware);
+  return *entry;
+}
+
+// The report of `program`, and whether its ranks had better be in another order.
+void report(const Options& options, const Program& program, const Hardware& hardware,
+            ComparedLayout& layout) {
+  const EntryPoint& entry = entry_of(options, program);
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  layout.report = cost_report(program, entry, counts, &hardware);
+  layout.order = propose_device_order(program, entry, counts, hardware);
 }
 
 std::string reason_of(const UserError& error) {
@@ -94,7 +103,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
   std::vector<ComparedLayout> made;
   std::vector<Diagnostic> errors;
   for (const Layout& layout : layouts) {
-    made.push_back({model.name, layout, {}, {}});
+    made.push_back({model.name, layout, {}, {}, {}});
     std::optional<Program> program;
     try {
       program = compile(model, layout, compile_options);
@@ -103,7 +112,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
       continue;
     }
-    made.back().report = report(options, *program, hardware);
+    report(options, *program, hardware, made.back());
     for (const std::string& warning : program->warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
   }
@@ -125,7 +134,8 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
     const Program program = make_program(sources.front(), options.model, {}, warnings);
     for (const std::string& warning : program.warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
-    made.push_back({program.model, program.layout, report(options, program, hardware), {}});
+    made.push_back({program.model, program.layout, {}, {}, {}});
+    report(options, program, hardware, made.back());
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
     made = compared(options, hardware, model, layouts, warnings);

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace mtfc {
 namespace {
 
 // Ranks between neighbours along an axis.
 int64_t stride_of(int axis, const Mesh& mesh) {
-  int64_t stride = 1;
-  for (size_t i = static_cast<size_t>(axis) + 1; i < mesh.axes().size(); ++i) stride *= mesh.axes()[i].size;
-  return stride;
+  if (mesh.size(axis) == 1) return 1;
+  Coordinates at(mesh.axes().size(), 0);
+  const int64_t first = mesh.rank(at);
+  at[static_cast<size_t>(axis)] = 1;
+  return std::abs(mesh.rank(at) - first);
 }
 
 bool is_all_to_all(CollectiveKind kind) {

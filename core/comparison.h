@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/cost.h"
+#include "core/device_order.h"
 
 namespace mtfc {
 
@@ -17,7 +18,8 @@ struct ComparedLayout {
   std::string model;
   Layout layout;
   std::optional<CostReport> report;
-  std::string reason;  // why the model can't be laid out so
+  std::string reason;                  // why the model can't be laid out so
+  std::optional<ProposedOrder> order;  // a device order with which a step is shorter
 };
 
 /// The layouts that are possible, in the order given.

@@ -28,7 +28,7 @@ p{margin:.3em 0}.dim,.scale,.ends,.keys,figure p{color:var(--dim);font-size:.85r
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.6rem;margin:1em 0}
 .figures div{background:var(--soft);padding:.5rem .7rem;border-radius:.4rem}
 .figures b{display:block;font-size:1.1rem}.figures span{color:var(--dim);font-size:.8rem}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem}
+.wide{overflow:auto;max-height:34rem}table{border-collapse:collapse;font-size:.85rem}
 .list{width:100%}.list th,.list td{border-bottom:1px solid var(--line);padding:.25rem .5rem;text-align:right;
 white-space:nowrap}.list th{cursor:pointer;position:sticky;top:0;background:var(--back)}
 .list th:first-child,.list td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9rem}
@@ -44,7 +44,7 @@ summary{cursor:pointer;font-weight:600;margin:1.2em 0 .4em}
 @media print{:root{--text:#000;--dim:#333;--back:#fff;--soft:#fff;--line:#999;color-scheme:light}
 body{max-width:none;font-size:10pt;padding:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .list th{position:static}.chart,.lane,.bar,figure{border:1px solid var(--line)}h2{break-before:page}h3{break-after:avoid}
-.bars+*{break-before:auto}.wide{overflow:visible}}
+.bars+*{break-before:auto}.wide{overflow:visible;max-height:none}}
 )";
 
 inline constexpr std::string_view kHtmlScript = R"(

@@ -42,7 +42,8 @@ class TensorDrawing {
   }
 
   std::string text() const {
-    std::string text = fmt::format("<p class=scale>{} shards", grouped(down_.shards * across_.shards));
+    const int64_t shards = down_.shards * across_.shards;
+    std::string text = "<p class=scale>" + (shards > 1 ? grouped(shards) + " shards" : "not split");
     for (const Side* side : {&down_, &across_})
       for (const size_t d : side->dims)
         text += fmt::format(", <b>{}</b> over {} {}", html_escaped(tensor_.dims[d].name),

@@ -12,9 +12,13 @@ namespace {
 
 constexpr size_t kMostInDetail = 8;  // layouts; of a sweep over hundreds, all have their bars
 
+// May break after a comma.
 std::string place_of(const Layout& layout) {
   const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
-  return html_escaped(mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)));
+  std::string html;
+  for (const char letter : mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)))
+    html += html_escaped({&letter, 1}) + (letter == ',' ? "<wbr>" : "");
+  return html;
 }
 
 // A figure in a table: the text for people, the number for sorting.

@@ -98,7 +98,7 @@ std::string wrapped(const std::string& head, const std::string& text, const char
 // At most `width` characters of `text`: its middle says least about a tensor of a nested block.
 std::string shortened(const std::string& text, size_t width) {
   if (text.size() <= width) return text;
-  const size_t tail = width * 2 / 3;
+  const size_t tail = width / 2;
   return text.substr(0, width - tail - 2) + ".." + text.substr(text.size() - tail);
 }
 
@@ -132,15 +132,14 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(options.top, order.size());
   if (count == 0) return "";
-  std::vector<std::vector<std::string>> rows = {
-      {"step", "kind", "phase", "time", "arithmetic", "sent", "over"}};
+  std::vector<std::vector<std::string>> rows = {{"step", "kind", "phase", "time", "FLOP", "sent", "over"}};
   size_t fixed = 0;
   for (size_t i = 0; i < count; ++i) {
     const StepCost& step = report.steps[order[i]];
     const std::string axes = report.layout.mesh.names(step.axes);
     rows.push_back({step.name, step.kind, to_string(step.phase),
                     report.time ? seconds_text(step.time.seconds) : "",
-                    step.count.flops > 0 ? count_text(step.count.flops, "FLOP") : "",
+                    step.count.flops > 0 ? count_text(step.count.flops, "") : "",
                     axes.empty() ? "" : bytes_text(step.count.bytes_sent), axes});
   }
   for (size_t c = 1; c < rows[0].size(); ++c) {
@@ -199,12 +198,28 @@ std::string totals_text(const Reports& reports, const std::vector<size_t>& numbe
   return text;
 }
 
-std::string single_text(const CostReport& report, const TableOptions& options) {
+// What a layout file would say for a shorter step.
+std::string order_text(const ComparedLayout& layout, const std::string& number, const TableOptions& options) {
+  if (!layout.order) return "";
+  std::string ranks;
+  for (const int64_t rank : layout.order->device_order)
+    if (ranks.size() < 40) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+  if (layout.order->device_order.size() > 12) ranks += ", ...";
+  return "\n" +
+         wrapped("",
+                 fmt::format("{}with axis {} inside the nodes a step takes {}: \"device_order\": [{}]{}",
+                             number, layout.order->axes.back(), seconds_text(layout.order->step_s), ranks,
+                             ranks.ends_with("...") ? ", in full in the JSON" : ""),
+                 " ", options.width);
+}
+
+std::string single_text(const ComparedLayout& layout, const TableOptions& options) {
+  const CostReport& report = *layout.report;
   std::string text = fmt::format("{}, {}\n", report.model, report.entry);
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
-  return text + totals_text({&report}, {0}, options.width) + steps_text(report, options) +
-         alive_text(report, options);
+  return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
+         steps_text(report, options) + alive_text(report, options);
 }
 
 // What tells the layouts apart stands in their lines, what all have in common above them.
@@ -224,11 +239,13 @@ class RankingText {
 
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
-    std::string text = fmt::format("{}, {}: {} layouts, the fewest bytes sent first\n", best.model,
-                                   best.entry, layouts_.size());
+    const std::string by = timed_ ? "the shortest step on " + best.time->hardware : "the fewest bytes sent";
+    std::string text =
+        fmt::format("{}, {}: {} layouts, {} first\n", best.model, best.entry, layouts_.size(), by);
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();
+    text += order_text(layouts_[order_.front()], fmt::format("[{}] ", order_.front() + 1), options_);
     Reports reports;
     for (const size_t number : order_)
       if (layouts_[number].report) reports.push_back(&*layouts_[number].report);
@@ -308,7 +325,7 @@ class RankingText {
 
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options) {
   if (layouts.empty() || possible(layouts).empty()) return "";
-  if (layouts.size() == 1) return single_text(*layouts.front().report, options);
+  if (layouts.size() == 1) return single_text(layouts.front(), options);
   return RankingText(layouts, options).text();
 }
 

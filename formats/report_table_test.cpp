@@ -32,7 +32,7 @@ ComparedLayout example(int64_t rows, int64_t bytes, const std::string& dim = "ba
                    0},
                   {"x", "add", "", Phase::kForward, {}, {10, 0, 0, 0}, {}, 0}};
   report.alive_at_peak = {{"w", "variable", 4096, 0, 3}, {"h", "activation", 1024, 1, 2}};
-  ComparedLayout made{"two_layer", report.layout, {}, {}};
+  ComparedLayout made{"two_layer", report.layout, {}, {}, {}};
   made.report = std::move(report);
   return made;
 }

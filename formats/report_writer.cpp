@@ -191,8 +191,13 @@ std::string report_json(const std::vector<CostReport>& reports) {
 
 std::string report_json(const std::vector<ComparedLayout>& layouts) {
   Json list = Json::array();
-  for (const ComparedLayout& layout : layouts)
+  for (const ComparedLayout& layout : layouts) {
     list.push_back(layout.report ? report_object(*layout.report) : impossible_object(layout));
+    if (layout.order)
+      list.back()["better_device_order"] = {{"axes", layout.order->axes},
+                                            {"device_order", layout.order->device_order},
+                                            {"step_s", layout.order->step_s}};
+  }
   if (list.size() == 1) return dump_lines(list.front(), 2);
   return dump_lines(list, 3);
 }
