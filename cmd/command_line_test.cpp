@@ -137,7 +137,7 @@ TEST_CASE("a memory limit refuses before anything runs") {
 
 TEST_CASE("a program is drawn for Graphviz") {
   const std::string text = printed("compile mnist.json --mesh a:2 --layout batch:a --emit dot");
-  CHECK(text.starts_with("exit 0: digraph \"mnist_mlp\" {"));
+  CHECK(text.starts_with("exit 0: digraph \"mnist\" {"));
   CHECK(text.find("subgraph \"cluster_train\"") != std::string::npos);
   CHECK(text.find("label=\"all_reduce over a\\n") != std::string::npos);
   CHECK(text.find("label=\"input images\\nf32[batch=50, rows=28, cols=28]\"") != std::string::npos);

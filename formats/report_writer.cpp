@@ -50,15 +50,25 @@ Json time_json(const TimeCost& time) {
       {"step_s", time.step_s},     {"roofline_s", time.roofline_s}, {"efficiency", time.efficiency}};
 }
 
-Json memory_json(const MemoryCost& memory) {
-  return {{"peak_bytes_per_device", memory.peak},
-          {"variables", memory.variables},
-          {"optimizer_state", memory.optimizer_state},
-          {"caches", memory.caches},
-          {"inputs", memory.inputs},
-          {"activations_at_peak", memory.activations_at_peak},
-          {"workspace", memory.workspace},
-          {"peak_step", memory.peak_step}};
+constexpr size_t kLargest = 20;
+
+Json memory_json(const CostReport& report) {
+  const MemoryCost& memory = report.memory;
+  Json json = {{"peak_bytes_per_device", memory.peak},
+               {"variables", memory.variables},
+               {"optimizer_state", memory.optimizer_state},
+               {"caches", memory.caches},
+               {"inputs", memory.inputs},
+               {"activations_at_peak", memory.activations_at_peak},
+               {"workspace", memory.workspace},
+               {"peak_step", memory.peak_step}};
+  json["largest_at_peak"] = Json::array();
+  for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
+    const AliveTensor& tensor = report.alive_at_peak[i];
+    json["largest_at_peak"].push_back(
+        {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}});
+  }
+  return json;
 }
 
 Json report_object(const CostReport& report) {
@@ -82,7 +92,7 @@ Json report_object(const CostReport& report) {
                            {"bytes_sent_per_device", report.communication.bytes_sent},
                            {"by_kind", totals_json(report.by_kind)},
                            {"by_axis", totals_json(report.by_axis)}};
-  json["memory"] = memory_json(report.memory);
+  json["memory"] = memory_json(report);
   if (report.time) json["time"] = time_json(*report.time);
   json["tensors"] = Json::array();
   for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
