@@ -128,28 +128,41 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, size_t fl
   return text;
 }
 
+// What the table says of a step: the phase where lines are long enough, the time where there is one.
+std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
+  std::vector<std::string> cells = {step.name, step.kind};
+  if (phase) cells.push_back(to_string(step.phase));
+  if (report.time) cells.push_back(seconds_text(step.time.seconds));
+  const std::string axes = report.layout.mesh.names(step.axes);
+  cells.push_back(step.count.flops > 0 ? count_text(step.count.flops, "") : "");
+  cells.push_back(axes.empty() ? "" : bytes_text(step.count.bytes_sent));
+  cells.push_back(axes);
+  return cells;
+}
+
+constexpr size_t kWideEnough = 76;  // for the phase of a step
+constexpr size_t kLeastName = 12;
+
 std::string steps_text(const CostReport& report, const TableOptions& options) {
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(options.top, order.size());
   if (count == 0) return "";
-  std::vector<std::vector<std::string>> rows = {{"step", "kind", "phase", "time", "FLOP", "sent", "over"}};
-  size_t fixed = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const StepCost& step = report.steps[order[i]];
-    const std::string axes = report.layout.mesh.names(step.axes);
-    rows.push_back({step.name, step.kind, to_string(step.phase),
-                    report.time ? seconds_text(step.time.seconds) : "",
-                    step.count.flops > 0 ? count_text(step.count.flops, "") : "",
-                    axes.empty() ? "" : bytes_text(step.count.bytes_sent), axes});
-  }
+  const bool phase = options.width >= kWideEnough;
+  std::vector<std::vector<std::string>> rows = {{"step", "kind"}};
+  if (phase) rows[0].push_back("phase");
+  if (report.time) rows[0].push_back("time");
+  for (const char* head : {"FLOP", "sent", "over"}) rows[0].push_back(head);
+  for (size_t i = 0; i < count; ++i) rows.push_back(step_cells(report, report.steps[order[i]], phase));
+  size_t fixed = 2;
   for (size_t c = 1; c < rows[0].size(); ++c) {
     size_t most = 0;
     for (const auto& row : rows) most = std::max(most, row[c].size());
     fixed += most + 2;
   }
-  const size_t room = options.width > fixed + 14 ? options.width - fixed - 2 : 12;
+  const size_t room = options.width > fixed + kLeastName ? options.width - fixed : kLeastName;
   for (auto& row : rows) row[0] = shortened(row[0], room);
-  return fmt::format("\nsteps that take most, {} of {}\n", count, report.steps.size()) + columns(rows, 3);
+  return fmt::format("\nsteps that take most, {} of {}\n", count, report.steps.size()) +
+         columns(rows, phase ? 3 : 2);
 }
 
 std::string alive_text(const CostReport& report, const TableOptions& options) {
