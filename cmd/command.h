@@ -18,6 +18,7 @@ struct Command {
   std::function<int()> (*setup)(CLI::App& app);
 };
 
+extern const Command kCalibrateCommand;
 extern const Command kCheckCommand;
 extern const Command kCompileCommand;
 extern const Command kCostReportCommand;

@@ -157,7 +157,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
   return kExitSuccess;
 }
 
-std::vector<std::string> own_arguments() {
+std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
@@ -175,10 +175,16 @@ void offer_standard_input(const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> own_arguments() {
+  std::vector<std::string> arguments = command_line();
+  arguments.erase(arguments.begin());
+  return arguments;
+}
+
 void limit_spinning() {
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
   setenv("GOMP_SPINCOUNT", "20000", 1);
-  std::vector<std::string> arguments = own_arguments();
+  std::vector<std::string> arguments = command_line();
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -204,9 +210,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   }
   if (options.model.model == "-") offer_standard_input(sources.model_text);
   if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
-  std::vector<std::string> arguments = own_arguments();
-  arguments.erase(arguments.begin());
-  return launch_ranks(arguments, devices);
+  return launch_ranks(own_arguments(), devices);
 }
 
 void add_execution_options(CLI::App& app, ExecutionOptions& options) {

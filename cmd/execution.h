@@ -52,6 +52,9 @@ struct Execution {
 /// Executes, and returns the exit code that all ranks agreed on.
 int execute(const ExecutionOptions& options, const Execution& execution);
 
+/// The command line that this process was started with, without its own name.
+std::vector<std::string> own_arguments();
+
 /// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another
 /// process wants the core; so they spin for some 50 microseconds and then sleep. The library reads this
 /// before main(), which is why the program starts itself anew. Where that fails, it only runs slower on a

@@ -16,8 +16,9 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCheckCommand, &kCompileCommand, &kCostReportCommand, &kGenerateCommand,
-                                    &kOpsCommand,   &kRunCommand,     &kSchemaCommand,     &kVerifyCommand};
+const Command* const kCommands[] = {&kCalibrateCommand,  &kCheckCommand,    &kCompileCommand,
+                                    &kCostReportCommand, &kGenerateCommand, &kOpsCommand,
+                                    &kRunCommand,        &kSchemaCommand,   &kVerifyCommand};
 
 bool use_color = false;
 

@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cmd/command.h"
+#include "cmd/execution.h"
+#include "cmd/files.h"
+#include "cmd/interrupt.h"
+#include "cmd/launch.h"
+#include "cmd/option_checks.h"
+#include "core/error.h"
+#include "formats/hardware_reader.h"
+#include "formats/layout_reader.h"
+#include "runtime/calibration.h"
+#include "runtime/threads.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  std::string file = "-";
+  std::optional<std::string> mesh;
+  std::string name = "calibrated";
+  int threads = 0;
+  bool quiet = false;
+};
+
+// The mesh of all ranks; without --mesh one axis.
+Mesh mesh_of(const Options& options, int64_t ranks) {
+  if (!options.mesh) return ranks > 1 ? Mesh({{"all", ranks}}) : Mesh();
+  const Mesh mesh = parse_mesh(*options.mesh);
+  if (ranks > 0 && mesh.devices() != ranks)
+    throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks", to_string(mesh),
+                                mesh.devices(), ranks),
+                    fmt::format("start it with mpiexec -n {}", mesh.devices()));
+  return mesh;
+}
+
+std::string quality_text(const Calibration& made) {
+  std::string text = fmt::format(
+      "measured in {:.0f} s; what was kept out of each fit is predicted so well:\n", made.seconds);
+  text += fmt::format("  {:<32} {:>6} {:>12} {:>13}\n", "", "sizes", "mean error", "worst error");
+  for (const FitQuality& fit : made.fits)
+    text += fmt::format("  {:<32} {:>6} {:>10.1f} % {:>11.1f} %\n", fit.what, fit.measured,
+                        100 * fit.mean_error, 100 * fit.worst_error);
+  return text;
+}
+
+void set_thread_count(const Options& options, const Processes& processes) {
+  int count = options.threads;
+  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
+  set_threads(count > 0 ? count : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
+}
+
+// On one rank of several, or alone.
+int measure(const Options& options, Processes& processes) {
+  set_thread_count(options, processes);
+  const Mesh mesh = mesh_of(options, processes.size());
+  const bool talks = processes.speaks() && !options.quiet;
+  InterruptGuard guard;
+  CalibrationOptions calibration;
+  calibration.name = options.name;
+  calibration.stops = [] { return InterruptGuard::requested(); };
+  const bool shows = talks && is_terminal(2);
+  if (shows)
+    calibration.begins = [](const std::string& what) {
+      std::cerr << "\r\033[Kmeasuring " << what << std::flush;
+    };
+  std::unique_ptr<NodeMemory> node;
+  if (processes.uses_mpi()) node = std::make_unique<NodeMemory>(processes);
+  const Calibration made = calibrate(mesh, processes, node.get(), calibration);
+  if (shows) std::cerr << "\r\033[K";
+  if (talks) std::cerr << quality_text(made);
+  if (processes.speaks()) write_text(options.file, hardware_json(made.hardware));
+  return kExitSuccess;
+}
+
+int run_ranks(const Options& options) {
+  Processes processes = Processes::start();
+  check_launcher(processes.size());
+  std::string problem;
+  try {
+    mesh_of(options, processes.size());
+    if (processes.speaks()) require_writable(options.file);
+  } catch (const UserError&) {
+    // The same on all ranks; one of them says so.
+    processes.finish();
+    if (processes.speaks()) throw;
+    return kExitUserError;
+  } catch (const RunError& error) {
+    problem = error.what();
+  }
+  if (processes.maximum(!problem.empty()) > 0) {
+    processes.finish();
+    if (!problem.empty()) throw RunError(problem);
+    return kExitRunFailed;
+  }
+  try {
+    return measure(options, processes);
+  } catch (const AgreedError& error) {
+    processes.finish();
+    if (processes.speaks()) throw RunError(error.what());
+    return kExitRunFailed;
+  } catch (const std::exception& error) {
+    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), error.what()) << std::flush;
+    processes.abort(dynamic_cast<const RunError*>(&error) ? kExitRunFailed : kExitInternalError);
+  }
+}
+
+int run(const Options& options) {
+  limit_spinning();
+  if (launched_by()) return run_ranks(options);
+  const int64_t devices = options.mesh ? mesh_of(options, 0).devices() : 1;
+  require_writable(options.file);
+  if (devices > 1) return launch_ranks(own_arguments(), devices);
+  Processes processes = Processes::alone();
+  return measure(options, processes);
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("-o", options->file, "where to; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option(
+         "--mesh", options->mesh,
+         "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
+         "all ranks)")
+      ->type_name("AXIS:SIZE,...");
+  app.add_option("--name", options->name, "what the profile is called")->capture_default_str();
+  app.add_option("--threads", options->threads,
+                 "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
+      ->check(whole_number(1, 1024))
+      ->type_name("T");
+  app.add_flag("--quiet,-q", options->quiet, "no word on the quality of the fits, and no progress");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kCalibrateCommand = {
+    .name = "calibrate",
+    .summary = "measure this machine or cluster and write a hardware profile",
+    .examples =
+        "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json\n"
+        "  mtfc calibrate --mesh rows:2,cols:2 -o box4.json\n"
+        "  mpiexec -n 64 mtfc calibrate --mesh rows:8,cols:8 -o cluster.json",
+    .setup = setup,
+};
+
+}  // namespace mtfc

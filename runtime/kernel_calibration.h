@@ -1,0 +1,20 @@
+#pragma once
+// The part of calibration that measures kernels, on one device a rank.
+
+#include <vector>
+
+#include "core/hardware.h"
+#include "runtime/calibration.h"
+#include "runtime/stopwatch.h"
+
+namespace mtfc {
+
+/// Fills in flops, memory_bandwidth, step_overhead_s and efficiency; appends how good the fits are.
+void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, Hardware& hardware,
+                       std::vector<FitQuality>& fits);
+
+/// Errors of predictions by the measured.
+FitQuality fit_quality(const std::string& what, const std::vector<double>& predicted,
+                       const std::vector<double>& measured);
+
+}  // namespace mtfc
