@@ -179,6 +179,8 @@ TEST_CASE("a hardware profile is valid") {
                 "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": 62e9}, "*": {"latency_s": 0, "bytes_per_s": 1}},
                 "topology": "torus"})");
   judge.add(R"({"name": "cluster", "flops": {"f32": 1e11}, "memory_bytes": 1e9, "memory_bandwidth": 1e10,
+                "write_bandwidth": [[1e6, 1e10]], "overlap": 0.5,
+                "efficiency": {"einsum": {"m": [1], "n": [1], "k": [1, 2], "share": [0.1, 1]}},
                 "axes": {}, "topology": {"kind": "two_level", "devices_per_node": 8}})");
   judge.require_valid();
 }
@@ -263,6 +265,8 @@ TEST_CASE("mistakes in layouts and hardware profiles are invalid, at their place
       {"", R"({"name": "a"})"},
       {"/flops/f32",
        R"({"name": "a", "flops": {"f32": 0}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}})"},
+      {"/efficiency/einsum",
+       R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}, "efficiency": {"einsum": {"m": [1]}}})"},
       {"/axes/*",
        R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {"*": {"latency_s": 0}}})"},
       {"/topology",

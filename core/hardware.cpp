@@ -25,6 +25,40 @@ double Curve::most() const {
   return most;
 }
 
+namespace {
+
+// Where `size` lies between ascending `sizes`: after which, and how far, from 0 to 1.
+struct Place {
+  size_t before;
+  double part;
+};
+
+Place place_of(double size, const std::vector<double>& sizes) {
+  if (size <= sizes.front()) return {0, 0};
+  if (size >= sizes.back()) return {sizes.size() - 1, 0};
+  const auto before =
+      static_cast<size_t>(std::upper_bound(sizes.begin(), sizes.end(), size) - sizes.begin()) - 1;
+  return {before, std::log(size / sizes[before]) / std::log(sizes[before + 1] / sizes[before])};
+}
+
+}  // namespace
+
+double ProductTable::at(double rows, double columns, double inner) const {
+  const Place places[] = {place_of(rows, m), place_of(columns, n), place_of(inner, k)};
+  double sum = 0;
+  for (const size_t corner : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    double weight = 1;
+    size_t index = 0;
+    for (const size_t d : {0, 1, 2}) {
+      const bool after = (corner >> d & 1) != 0;
+      weight *= after ? places[d].part : 1 - places[d].part;
+      index = index * (d == 0 ? m : d == 1 ? n : k).size() + places[d].before + (after ? 1 : 0);
+    }
+    if (weight > 0) sum += weight * std::log(shares[index]);
+  }
+  return std::exp(sum);
+}
+
 std::string to_string(Topology topology) {
   switch (topology) {
     case Topology::kFullyConnected:

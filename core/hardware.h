@@ -39,6 +39,16 @@ class Curve {
   std::vector<std::pair<double, double>> points_;
 };
 
+/// Shares of products a[m, k] * b[k, n] by their sizes: logarithms interpolated between logarithms of sizes,
+/// constant beyond the first and last size of each.
+struct ProductTable {
+  std::vector<double> m, n, k;  // ascending
+  std::vector<double> shares;   // [m, n, k], row-major
+
+  double at(double m, double n, double k) const;
+  bool operator==(const ProductTable&) const = default;
+};
+
 struct Rate {
   double latency_s = 0;  // alpha
   Curve bytes_per_s;     // of a device, by the bytes that it sends
@@ -64,11 +74,16 @@ struct Hardware {
   std::string doc;
   std::map<std::string, double> flops;  // per second, by dtype; one that is missing is as slow as the slowest
   double memory_bytes = 0;
-  Curve memory_bandwidth;      // bytes per second, by the bytes that a step touches
+  Curve memory_bandwidth;                // bytes per second read, by distance (core/memory_traffic.h)
+  std::optional<Curve> write_bandwidth;  // absent: as read
+  /// Share of the shorter of a kernel's arithmetic and its memory traffic that the longer hides.
+  double overlap = 1;
   double step_overhead_s = 0;  // of every kernel, whatever its size
   /// Share of `flops` that a kernel reaches, by the operations that it does: by operation, else by class
-  /// (kernel_classes()), else 1. For products the size is that of one product of a batch.
+  /// (kernel_classes()), else 1. For products the size is that of one product of a batch; what computes
+  /// nothing does an operation for each element that it touches, if it or its class is listed.
   std::map<std::string, Curve> efficiency;
+  std::map<std::string, ProductTable> products;  // instead, of einsum and batched_einsum: by shape
   std::map<std::string, Link> axes;  // by axis, `rows+cols` for a group over both, "*" for all others
   Topology topology = Topology::kFullyConnected;
   int64_t devices_per_node = 1;  // of kTwoLevel

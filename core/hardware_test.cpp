@@ -31,3 +31,16 @@ TEST_CASE("what a profile does not list") {
   CHECK(hardware.link("rows").latency_s == 1);
   CHECK(hardware.link("cols").latency_s == 2);
 }
+
+TEST_CASE("a table of products is linear between its sizes, on logarithmic scales") {
+  const ProductTable table{{1, 100}, {10}, {4, 16}, {0.01, 0.04, 0.25, 1}};
+  CHECK(table.at(1, 10, 4) == doctest::Approx(0.01));
+  CHECK(table.at(100, 10, 16) == doctest::Approx(1));
+  CHECK(table.at(10, 10, 4) == doctest::Approx(0.05));
+  CHECK(table.at(1, 10, 8) == doctest::Approx(0.02));
+  CHECK(table.at(10, 10, 8) == doctest::Approx(0.1));
+  SUBCASE("and constant beyond them") {
+    CHECK(table.at(1e6, 1, 1e6) == doctest::Approx(1));
+    CHECK(table.at(0, 1e9, 1) == doctest::Approx(0.01));
+  }
+}

@@ -2,59 +2,20 @@
 
 #include <algorithm>
 
+#include "core/einsum_plan.h"
+
 namespace mtfc {
 namespace {
 
-const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[static_cast<size_t>(id)];
-}
-
-bool is_same_memory(const EntryPoint& entry, ValueId a, ValueId b) {
-  return value_of(entry, a).buffer == value_of(entry, b).buffer && value_of(entry, a).buffer != kNoBuffer;
-}
-
-// Operations that pick elements look at no more of an operand than they take from it.
-bool picks(const Step& step) {
-  return step.kind == StepKind::kSlice ||
-         (step.kind == StepKind::kKernel &&
-          (step.op->family == Family::kIndexing || step.op->family == Family::kMovement));
-}
-
-int64_t bytes_picked(const EntryPoint& entry, const Step& step, const std::vector<TensorType>& operands,
-                     const std::vector<TensorType>& results) {
-  int64_t written = 0, read = 0, in_place = -1;
-  for (size_t r = 0; r < results.size(); ++r) {
-    written += bytes(results[r]);
-    for (size_t o = 0; o < operands.size(); ++o)
-      if (is_same_memory(entry, step.inputs[o], step.outputs[r])) in_place = static_cast<int64_t>(o);
-  }
-  for (size_t o = 0; o < operands.size(); ++o)
-    if (static_cast<int64_t>(o) != in_place) read += std::min(bytes(operands[o]), written);
-  return in_place < 0 ? read + written : 2 * read;
-}
-
-int64_t bytes_touched(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
-                                results = local_types(entry, step.outputs, mesh, mesh.last());
-  if (picks(step)) return bytes_picked(entry, step, operands, results);
-  int64_t sum = 0;
-  for (size_t o = 0; o < operands.size(); ++o)
-    if (std::find(step.inputs.begin(), step.inputs.begin() + static_cast<std::ptrdiff_t>(o),
-                  step.inputs[o]) == step.inputs.begin() + static_cast<std::ptrdiff_t>(o))
-      sum += bytes(operands[o]);
-  for (const TensorType& result : results) sum += bytes(result);
-  return sum;
-}
-
+// A contraction of a single operand adds it up.
 const char* class_of(Family family) {
   switch (family) {
     case Family::kElementwise:
     case Family::kElementwiseChecked:
       return "elementwise";
     case Family::kReduction:
-      return "reduction";
     case Family::kContraction:
-      return "einsum";
+      return "reduction";
     case Family::kIndexing:
       return "indexing";
     case Family::kRelabel:
@@ -66,22 +27,52 @@ const char* class_of(Family family) {
   return "";
 }
 
-// Products of a batched contraction: the dimensions that both operands and the result have.
-int64_t batch_of(const std::vector<TensorType>& operands, const TensorType& result) {
-  if (operands.size() < 2) return 1;
-  int64_t batch = 1;
-  for (const Dim& dim : result.dims)
-    if (std::all_of(operands.begin(), operands.end(),
-                    [&](const TensorType& operand) { return contains(operand.dims, dim.name); }))
-      batch *= std::max<int64_t>(1, dim.size);
-  return batch;
-}
-
 double share(const Hardware& hardware, std::initializer_list<std::string> names, double size) {
   for (const std::string& name : names)
     if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end())
       return at->second.at(size);
   return 1;
+}
+
+double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& plan, double flops,
+                      const Hardware& hardware) {
+  for (const std::string& kind : kinds) {
+    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
+      return table->second.at(static_cast<double>(plan.m), static_cast<double>(plan.n),
+                              static_cast<double>(plan.k));
+    if (const auto curve = hardware.efficiency.find(kind); curve != hardware.efficiency.end())
+      return curve->second.at(flops);
+  }
+  return 1;
+}
+
+// Of the copies that a plan makes of operands and results, each is written and read again.
+int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& result,
+                     const EinsumPlan& plan) {
+  const auto left = static_cast<size_t>(plan.left);
+  int64_t sum = 0;
+  if (plan.a.packed) sum += bytes(operands[left]);
+  if (plan.b.packed) sum += bytes(operands[1 - left]);
+  if (plan.c.packed) sum += bytes(result);
+  return 2 * sum;
+}
+
+// A contraction of two operands, by the plan that the executor goes by.
+void add_products(const std::vector<TensorType>& operands, const TensorType& result, double flops,
+                  const Hardware& hardware, KernelTime& time) {
+  const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
+  const double at_peak = flops / hardware.peak(result.dtype);
+  if (plan.multiplies) {
+    time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
+    return;
+  }
+  double batch = 1;
+  for (const Dim& dim : plan.batch) batch *= static_cast<double>(std::max<int64_t>(1, dim.size));
+  const auto kinds =
+      batch > 1 ? std::vector<std::string>{"batched_einsum", "einsum"} : std::vector<std::string>{"einsum"};
+  time.compute_s += at_peak / table_or_curve(kinds, plan, flops / batch, hardware);
+  if (const auto copied = static_cast<double>(bytes_packed(operands, result, plan)); copied > 0)
+    time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
 // Adds the operations of a kernel step, or of a part of a fused one.
@@ -95,34 +86,50 @@ void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh,
   DType dtype = results[0].dtype;
   if (dtype == DType::kBool && !operands.empty()) dtype = operands.back().dtype;
   const double peak = hardware.peak(dtype);
+  const bool multiplies = step.op->family == Family::kContraction && operands.size() == 2;
   const std::string name(step.op->signature.name), kind = class_of(step.op->family);
   time.peak_s += flops / peak;
-  if (step.op->family != Family::kContraction) {
+  if (multiplies)
+    add_products(operands, results[0], flops, hardware, time);
+  else
     time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
-    return;
-  }
-  const int64_t batch = batch_of(operands, results[0]);
-  const double size = flops / static_cast<double>(batch);
-  time.compute_s += flops / (peak * (batch > 1 ? share(hardware, {"batched_einsum", "einsum"}, size)
-                                               : share(hardware, {"einsum"}, size)));
+}
+
+double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
+  const Curve& bandwidth =
+      access.writes && hardware.write_bandwidth ? *hardware.write_bandwidth : hardware.memory_bandwidth;
+  return static_cast<double>(access.bytes) / bandwidth.at(static_cast<double>(access.distance));
+}
+
+// Of an operation that computes nothing, but picks or moves elements at its own pace.
+double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, const Hardware& hardware) {
+  const DType dtype = entry.values[static_cast<size_t>(step.outputs[0])].type.dtype;
+  const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
+  for (const std::string& name :
+       {std::string(step.op->signature.name), std::string(class_of(step.op->family))})
+    if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end())
+      return touched / (hardware.peak(dtype) * at->second.at(touched));
+  return 0;
 }
 
 }  // namespace
 
-KernelTime kernel_time(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                       const Hardware& hardware) {
+KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
+                       const Mesh& mesh, const Hardware& hardware) {
   KernelTime time;
   // What an operation relabels, and the part that a slice keeps, may stay where it is.
-  const bool moves_nothing =
-      (step.kind == StepKind::kSlice || (step.op && step.op->family == Family::kRelabel)) &&
-      is_same_memory(entry, step.inputs[0], step.outputs[0]);
+  const bool moves_nothing = (step.kind == StepKind::kSlice || step.op) && traffic.empty();
   if (moves_nothing) return time;
   time.overhead_s = hardware.step_overhead_s;
-  time.bytes = bytes_touched(entry, step, mesh);
-  if (time.bytes > 0)
-    time.memory_s =
-        static_cast<double>(time.bytes) / hardware.memory_bandwidth.at(static_cast<double>(time.bytes));
-  if (step.kind == StepKind::kKernel) add_operations(entry, step, mesh, hardware, time);
+  time.overlap = hardware.overlap;
+  for (const MemoryAccess& access : traffic) {
+    time.bytes += access.bytes;
+    time.memory_s += memory_seconds(access, hardware);
+  }
+  if (step.kind == StepKind::kKernel) {
+    add_operations(entry, step, mesh, hardware, time);
+    if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
+  }
   for (const Step& part : step.parts) add_operations(entry, part, mesh, hardware, time);
   return time;
 }

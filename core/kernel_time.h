@@ -1,9 +1,12 @@
 #pragma once
 // What one run of a kernel step takes on the busiest device, and what of it the hardware's peaks explain.
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "core/hardware.h"
+#include "core/memory_traffic.h"
 #include "core/program.h"
 
 namespace mtfc {
@@ -11,14 +14,18 @@ namespace mtfc {
 struct KernelTime {
   double overhead_s = 0;
   double compute_s = 0;  // operations at the rates of their classes
-  double memory_s = 0;   // bytes touched
+  double memory_s = 0;   // bytes touched, by their distance
+  double overlap = 1;    // share of the shorter of both that the longer hides
   double peak_s = 0;     // operations at peak
   int64_t bytes = 0;     // touched
 
-  double seconds() const { return overhead_s + (compute_s > memory_s ? compute_s : memory_s); }
+  double seconds() const {
+    return overhead_s + std::max(compute_s, memory_s) + (1 - overlap) * std::min(compute_s, memory_s);
+  }
 };
 
-/// Of a step of kind kKernel, kFused or kSlice.
-KernelTime kernel_time(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware);
+/// Of a step of kind kKernel, kFused or kSlice that touches `traffic`, its part of memory_traffic.
+KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
+                       const Mesh& mesh, const Hardware& hardware);
 
 }  // namespace mtfc

@@ -42,6 +42,7 @@ class Clocks {
         entry_(entry),
         counts_(counts),
         hardware_(hardware),
+        traffic_(memory_traffic(entry, program.mesh())),
         times_(repetitions(entry)),
         done_(entry.steps.size()),
         pending_(entry.steps.size()) {
@@ -88,7 +89,7 @@ class Clocks {
   }
 
   void run_kernel(size_t s) {
-    const KernelTime time = kernel_time(entry_, entry_.steps[s], mesh_, hardware_);
+    const KernelTime time = kernel_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
     const auto runs = static_cast<double>(times_[s]);
     roofline_.operations += runs * time.peak_s;
     roofline_.memory += runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
@@ -158,6 +159,7 @@ class Clocks {
   const EntryPoint& entry_;
   const std::vector<StepCount>& counts_;
   const Hardware& hardware_;
+  const std::vector<std::vector<MemoryAccess>> traffic_;  // by step
   const std::vector<int64_t> times_;
   std::vector<double> done_;     // when the collective of a start ends
   std::vector<double> pending_;  // what the collective of a start takes in its wait

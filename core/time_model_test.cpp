@@ -4,6 +4,8 @@
 
 #include "core/collective_time.h"
 #include "core/cost.h"
+#include "core/kernel_time.h"
+#include "core/op_registry.h"
 
 using namespace mtfc;
 
@@ -136,6 +138,71 @@ TEST_CASE("kernels run beside a collective, unless its link does not overlap") {
   on.step_overhead_s = 1;
   CHECK(once.time(on).step_s == doctest::Approx(1 + kernel + collective));
   CHECK(once.time(on).steps[2].bound == "overhead");
+}
+
+TEST_CASE("bytes that are written, far away, or beside arithmetic") {
+  const TensorType matrix{DType::kF32, {{"n", 250'000}}};
+  EntryPoint entry;
+  for (int i = 0; i < 2; ++i) {
+    entry.values.push_back({"v", matrix, replicated(1), i});
+    entry.buffers.push_back({BufferKind::kActivation, bytes(matrix), i * bytes(matrix), 0, 0});
+  }
+  Step step;
+  step.op = &op_named("neg");
+  step.inputs = {0};
+  step.outputs = {1};
+  entry.steps = {step};
+  const auto seconds = [&](const Hardware& on) {
+    return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  Hardware on = hardware();
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e9));
+  on.write_bandwidth = 1e8;
+  CHECK(seconds(on) == doctest::Approx(1e6 / 1e9 + 1e6 / 1e8));
+  on.write_bandwidth.reset();
+  on.memory_bandwidth = Curve({{1e6, 1e10}, {2e6, 1e8}});
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8));
+  on.overlap = 0;
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8 + 250'000 / 1e9));
+  on.overlap = 0.5;
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8 + 125'000 / 1e9));
+}
+
+TEST_CASE("products run at the rate of their shape, what only moves at its own pace") {
+  EntryPoint entry;
+  const auto add = [&](const TensorType& type) {
+    const auto at = static_cast<int>(entry.values.size());
+    entry.values.push_back({"v", type, replicated(type.dims.size()), at});
+    entry.buffers.push_back({BufferKind::kActivation, bytes(type), at * 1'000'000, 0, 0});
+  };
+  const Dim b = {"b", 2}, m = {"m", 100}, n = {"n", 10}, k = {"k", 50};
+  add({DType::kF32, {b, m, k}});
+  add({DType::kF32, {b, k, n}});
+  add({DType::kF32, {b, m, n}});
+  add({DType::kF32, {k, b, m}});
+  Step product, transpose;
+  product.op = &op_named("einsum");
+  product.inputs = {0, 1};
+  product.outputs = {2};
+  product.attributes = {{"dims", Dims{b, m, n}}};
+  transpose.op = &op_named("transpose");
+  transpose.inputs = {0};
+  transpose.outputs = {3};
+  transpose.attributes = {{"dims", Dims{k, b, m}}};
+  Hardware on = hardware();
+  on.memory_bandwidth = 1e15;
+  const auto seconds = [&](const Step& step) {
+    entry.steps = {step};
+    return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9));
+  on.products["einsum"] = {{1}, {1}, {1}, {0.5}};
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.5));
+  on.products["batched_einsum"] = {{100, 200}, {10}, {25, 100}, {0.1, 0.4, 1, 1}};
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.2));
+  CHECK(seconds(transpose) < 1e-9);
+  on.efficiency["movement"] = 0.25;
+  CHECK(seconds(transpose) == doctest::Approx(2 * 2 * 100 * 50 / 1e9 / 0.25));
 }
 
 TEST_CASE("a loop takes as long as its rounds") {

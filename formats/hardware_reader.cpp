@@ -94,6 +94,47 @@ void read_flops(const Cursor& at, Hardware& hardware) {
     at.error("no dtype is listed", "f32 is the one that models compute in unless stated");
 }
 
+double share_of(const Cursor& at) {
+  const double value = number_above_zero(at).value_or(1);
+  if (value > 1) at.error(fmt::format("expected at most 1, found {}", at.value().text));
+  return value;
+}
+
+std::vector<double> ascending_sizes(const Cursor& at, const char* key) {
+  std::vector<double> sizes;
+  const auto list = at.require(key);
+  if (!list) return sizes;
+  for (const Cursor& item : list->items("a list of sizes")) {
+    const double size = number_above_zero(item).value_or(1);
+    if (!sizes.empty() && size <= sizes.back())
+      item.error(fmt::format("the sizes must ascend, and {} follows {}", size, sizes.back()));
+    sizes.push_back(size);
+  }
+  if (list->is(JsonKind::kArray) && sizes.empty()) list->error("the list has no sizes");
+  return sizes;
+}
+
+// {"m": [16, 256], "n": [16, 256], "k": [64], "share": [0.1, 0.5, 0.5, 0.9]}
+ProductTable product_table(const Cursor& at) {
+  ProductTable table;
+  if (!at.check_keys({"m", "n", "k", "share"})) return table;
+  table.m = ascending_sizes(at, "m");
+  table.n = ascending_sizes(at, "n");
+  table.k = ascending_sizes(at, "k");
+  const auto shares = at.require("share");
+  if (!shares) return table;
+  for (const Cursor& item : shares->items("a list of shares")) table.shares.push_back(share_of(item));
+  if (const size_t wanted = table.m.size() * table.n.size() * table.k.size(); table.shares.size() != wanted)
+    shares->error(fmt::format("expected a share for each of {} x {} x {} sizes, {} in all, found {}",
+                              table.m.size(), table.n.size(), table.k.size(), wanted, table.shares.size()),
+                  "those of all k for the first m and n come first");
+  return table;
+}
+
+bool has_table(const NamedCursor& kernel) {
+  return kernel.value.is(JsonKind::kObject) && (kernel.key == "einsum" || kernel.key == "batched_einsum");
+}
+
 void read_efficiency(const Cursor& at, Hardware& hardware) {
   std::vector<std::string> known = kernel_classes();
   for (const OpDef* op : all_ops()) known.emplace_back(op->signature.name);
@@ -104,7 +145,10 @@ void read_efficiency(const Cursor& at, Hardware& hardware) {
                       fmt::format("'{}' is neither an operation nor a class of kernels", kernel.key),
                       near.empty() ? fmt::format("classes are {}", fmt::join(kernel_classes(), ", ")) : near);
     }
-    hardware.efficiency[kernel.key] = curve(kernel.value, 1);
+    if (has_table(kernel))
+      hardware.products[kernel.key] = product_table(kernel.value);
+    else
+      hardware.efficiency[kernel.key] = curve(kernel.value, 1);
   }
 }
 
@@ -146,8 +190,8 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
   Hardware hardware;
   if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program")) {
     root.error("this is no hardware profile", "`mtfc schema hardware` describes one");
-  } else if (root.check_keys({"name", "doc", "flops", "memory_bytes", "memory_bandwidth", "step_overhead_s",
-                              "efficiency", "axes", "topology"})) {
+  } else if (root.check_keys({"name", "doc", "flops", "memory_bytes", "memory_bandwidth", "write_bandwidth",
+                              "overlap", "step_overhead_s", "efficiency", "axes", "topology"})) {
     if (const auto name = root.require("name")) hardware.name = name->string().value_or("");
     if (const auto doc = root.find("doc"); doc && doc->is(JsonKind::kString))
       hardware.doc = doc->value().text;
@@ -155,6 +199,12 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
     hardware.memory_bytes = required(root, "memory_bytes");
     if (const auto bandwidth = root.require("memory_bandwidth"))
       hardware.memory_bandwidth = curve(*bandwidth);
+    if (const auto bandwidth = root.find("write_bandwidth")) hardware.write_bandwidth = curve(*bandwidth);
+    if (const auto overlap = root.find("overlap")) {
+      hardware.overlap = not_negative(*overlap);
+      if (hardware.overlap > 1)
+        overlap->error(fmt::format("expected at most 1, found {}", overlap->value().text));
+    }
     if (const auto overhead = root.find("step_overhead_s"))
       hardware.step_overhead_s = not_negative(*overhead);
     if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, hardware);

@@ -34,8 +34,10 @@ std::string profile(const std::string& more, const std::string& axes = "{}") {
 TEST_CASE("a profile with everything comes back from its own JSON") {
   const Hardware hardware = read_hardware(R"({
     "name": "box", "doc": "for a test", "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9,
-    "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "step_overhead_s": 2e-6,
-    "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125},
+    "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "write_bandwidth": 2e10, "overlap": 0.25,
+    "step_overhead_s": 2e-6,
+    "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125,
+                   "batched_einsum": {"m": [1, 64], "n": [8], "k": [1, 2, 4], "share": [0.1, 0.2, 0.3, 0.4, 0.5, 1]}},
     "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": [[1e3, 1e9], [1e6, 6.2e10]], "overlaps": false,
                       "collectives": {"all_reduce": {"latency_s": 0, "bytes_per_s": 5e9}}},
              "*": {"latency_s": 0, "bytes_per_s": 1}},
@@ -44,6 +46,9 @@ TEST_CASE("a profile with everything comes back from its own JSON") {
   CHECK(hardware.name == "box");
   CHECK(hardware.flops.at("bf16") == 4.5e13);
   CHECK(hardware.memory_bandwidth.at(1e7) == doctest::Approx(1.8e11));
+  CHECK(hardware.write_bandwidth->at(1) == 2e10);
+  CHECK(hardware.overlap == 0.25);
+  CHECK(hardware.products.at("batched_einsum").at(64, 8, 2) == doctest::Approx(0.5));
   CHECK(hardware.step_overhead_s == 2e-6);
   CHECK(hardware.efficiency.at("gelu").at(7) == 0.125);
   CHECK_FALSE(hardware.link("rows").overlaps);
@@ -93,6 +98,18 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:3:36: error: /efficiency/einsum/1/0: the sizes must ascend, and 1 follows 2\n"
         "h.json:3:43: error: /efficiency/einsum/2: a point is a list of a size and a value\n"
         "h.json:3:55: error: /efficiency/gelu: the list has no points");
+  CHECK(complaint(profile(R"("overlap": 1.5)")) ==
+        "h.json:3:12: error: /overlap: expected at most 1, found 1.5");
+  CHECK(
+      complaint(profile(R"("efficiency": {"einsum": {"m": [2, 1], "n": [], "k": [1], "share": [2]}})")) ==
+      "h.json:3:36: error: /efficiency/einsum/m/1: the sizes must ascend, and 1 follows 2\n"
+      "h.json:3:45: error: /efficiency/einsum/n: the list has no sizes\n"
+      "h.json:3:68: error: /efficiency/einsum/share: expected a share for each of 2 x 0 x 1 sizes, 0 in all, "
+      "found 1 (those of all k for the first m and n come first)\n"
+      "h.json:3:69: error: /efficiency/einsum/share/0: expected at most 1, found 2");
+  CHECK(complaint(profile(R"("efficiency": {"gelu": {"m": [1]}})")) ==
+        "h.json:3:24: error: /efficiency/gelu: expected a number, or a list of pairs [size, value], found an "
+        "object");
   CHECK(complaint(profile("", R"({"*": {"latency_s": -1, "bytes_per_s": 0, "colour": 1}})")) ==
         "h.json:2:29: error: /axes/*/latency_s: expected a number of at least 0, found -1\n"
         "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"

@@ -19,6 +19,12 @@ Json curve_json(const Curve& curve) {
   return list;
 }
 
+Json table_json(const ProductTable& table) {
+  Json json = {{"m", table.m}, {"n", table.n}, {"k", table.k}, {"share", Json::array()}};
+  for (const double share : table.shares) json["share"].push_back(rounded(share));
+  return json;
+}
+
 Json rate_json(const Rate& rate) {
   return {{"latency_s", rounded(rate.latency_s)}, {"bytes_per_s", curve_json(rate.bytes_per_s)}};
 }
@@ -38,8 +44,11 @@ std::string hardware_json(const Hardware& hardware) {
   for (const auto& [dtype, rate] : hardware.flops) json["flops"][dtype] = rounded(rate);
   json["memory_bytes"] = rounded(hardware.memory_bytes);
   json["memory_bandwidth"] = curve_json(hardware.memory_bandwidth);
+  if (hardware.write_bandwidth) json["write_bandwidth"] = curve_json(*hardware.write_bandwidth);
+  if (hardware.overlap < 1) json["overlap"] = rounded(hardware.overlap);
   if (hardware.step_overhead_s > 0) json["step_overhead_s"] = rounded(hardware.step_overhead_s);
   for (const auto& [kernel, share] : hardware.efficiency) json["efficiency"][kernel] = curve_json(share);
+  for (const auto& [kernel, table] : hardware.products) json["efficiency"][kernel] = table_json(table);
   json["axes"] = Json::object();
   for (const auto& [axis, link] : hardware.axes) json["axes"][axis] = link_json(link);
   if (hardware.topology != Topology::kTwoLevel) {

@@ -149,6 +149,18 @@ Json curve_schema(Json value, const std::string& description) {
                {"maxItems", 2}}}}}}};
 }
 
+Json product_table_schema(const Json& share) {
+  const Json sizes = {{"type", "array"}, {"minItems", 1}, {"items", above_zero("size, ascending")}};
+  return object_schema({{"m", sizes},
+                        {"n", sizes},
+                        {"k", sizes},
+                        {"share",
+                         {{"type", "array"},
+                          {"description", "of a product [m, k] x [k, n], for all m, n and k: k fastest"},
+                          {"items", share}}}},
+                       {"m", "n", "k", "share"});
+}
+
 Json rate_properties() {
   return {{"latency_s", {{"type", "number"}, {"minimum", 0}, {"description", "alpha"}}},
           {"bytes_per_s", curve_schema(above_zero("bytes per second"),
@@ -222,6 +234,9 @@ std::string hardware_schema() {
                                        {"kind", "devices_per_node"});
   Json kernels = {{"enum", kernel_classes()}};
   for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
+  const Json share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
+  const Json products = {
+      {"anyOf", {curve_schema(share, "by the operations of one product"), product_table_schema(share)}}};
   const Json body = object_schema(
       {{"name", text_schema()},
        {"doc", text_schema()},
@@ -233,15 +248,23 @@ std::string hardware_schema() {
          {"additionalProperties", above_zero("of that dtype")}}},
        {"memory_bytes", above_zero("of one device")},
        {"memory_bandwidth", curve_schema(above_zero("bytes per second"),
-                                         "bytes per second of one device, by the bytes that a step touches")},
+                                         "bytes per second that one device reads, by the bytes that were "
+                                         "touched since the same ones were")},
+       {"write_bandwidth",
+        curve_schema(above_zero("bytes per second"), "of what is only written; absent: as for reading")},
+       {"overlap",
+        {{"type", "number"},
+         {"minimum", 0},
+         {"maximum", 1},
+         {"description", "share of the shorter of arithmetic and memory traffic that the longer hides"}}},
        {"step_overhead_s", {{"type", "number"}, {"minimum", 0}, {"description", "of every kernel"}}},
        {"efficiency",
         {{"type", "object"},
          {"description", "share of the peak that an operation, or a class of kernels, reaches"},
          {"propertyNames", std::move(kernels)},
+         {"properties", {{"einsum", products}, {"batched_einsum", products}}},
          {"additionalProperties",
-          curve_schema({{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}},
-                       "by the operations that it does, for products by those of one product")}}},
+          curve_schema(share, "by the operations that it does, for products by those of one product")}}},
        {"axes",
         {{"type", "object"},
          {"description", "by axis of the mesh, or \"*\" for all others"},

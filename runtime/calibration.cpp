@@ -30,7 +30,7 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
   Calibration made;
   Hardware& hardware = made.hardware;
   Stopwatch watch(processes, options.stops);
-  calibrate_kernels(watch, options, hardware, made.fits);
+  calibrate_kernels(watch, options, node, hardware, made.fits);
   if (processes.size() > 1)
     calibrate_collectives(mesh, watch, *node, options, hardware, made.fits);
   else

@@ -1,257 +1,265 @@
 #include "runtime/kernel_calibration.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
-#include "core/kernel_time.h"
-#include "core/pipeline.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/executor.h"
+#include "runtime/product_calibration.h"
+#include "runtime/timed_program.h"
 
 namespace mtfc {
 namespace {
 
-using Build = std::function<TensorId(GraphBuilder&, const std::vector<TensorId>& inputs)>;
+constexpr int64_t kFewElements = 1 << 18;  // of f32: they stay in the caches
+constexpr int64_t kLargestPart = 1 << 18;  // elements of one step's result where memory is measured
+constexpr int64_t kColdBytes = int64_t{200} << 20;
+constexpr int kTerms = 6;
 
-// A program of one device: what `build` makes of inputs of these types.
-class Trial {
- public:
-  Trial(const std::vector<TensorType>& inputs, const Build& build)
-      : program_(compile(model_of(inputs, build), {}, {})),
-        entry_(*program_.find("evaluate")),
-        comm_(program_.mesh(), processes_),
-        executor_(program_, comm_) {
-    executor_.load(entry_);
-    for (const Binding& input : entry_.inputs) fill(executor_.part(entry_, input.value, 0));
-  }
-
-  double seconds(Stopwatch& watch) {
-    return watch.seconds([&] { executor_.run(entry_, run_++); });
-  }
-  size_t kernels() const { return entry_.steps.size(); }
-  /// As the profile so far has it.
-  double predicted(const Hardware& hardware) const {
-    double sum = 0;
-    for (const Step& step : entry_.steps)
-      sum += kernel_time(entry_, step, program_.mesh(), hardware).seconds();
-    return sum;
-  }
-
- private:
-  static Model model_of(const std::vector<TensorType>& types, const Build& build) {
-    GraphBuilder b;
-    Model model;
-    std::vector<TensorId> inputs;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const std::string name = fmt::format("x{}", i);
-      inputs.push_back(b.add_input(name, types[i]));
-      model.inputs.push_back({name, types[i], "", {}});
-      model.dims = unite(model.dims, types[i].dims);
-    }
-    const TensorId result = build(b, inputs);
-    b.name(result, "result");
-    model.name = "calibration";
-    model.outputs = {{"result", result}};
-    model.graph = std::move(b).build();
-    return model;
-  }
-
-  // Numbers that no operation makes slow: of middle size; indices within any table of 64 rows.
-  static void fill(const LocalPart& part) {
-    for (int64_t i = 0; i < part.elements(); ++i) {
-      if (part.type.dtype == DType::kF32)
-        reinterpret_cast<float*>(part.data)[i] = 0.5F + static_cast<float>(i % 97) / 97.0F;
-      else if (part.type.dtype == DType::kF64)
-        reinterpret_cast<double*>(part.data)[i] = 0.5 + static_cast<double>(i % 97) / 97.0;
-      else
-        reinterpret_cast<int32_t*>(part.data)[i] = static_cast<int32_t>(i * 7 % 64);
-    }
-  }
-
-  Program program_;
-  const EntryPoint& entry_;
-  Processes processes_ = Processes::alone();
-  LockstepComm comm_;
-  Executor executor_;
-  int64_t run_ = 0;
-};
-
-struct Product {
-  int64_t batch, m, n, k;
-  double flops() const { return 2.0 * static_cast<double>(m * n * k); }  // of one of the batch
-};
-
-Trial product_trial(const Product& p, DType dtype = DType::kF32) {
-  Dims left = {{"m", p.m}, {"k", p.k}}, right = {{"k", p.k}, {"n", p.n}}, result = {{"m", p.m}, {"n", p.n}};
-  if (p.batch > 1)
-    for (Dims* dims : {&left, &right, &result}) dims->insert(dims->begin(), {"b", p.batch});
-  return Trial({{dtype, left}, {dtype, right}}, [&](GraphBuilder& b, const std::vector<TensorId>& in) {
-    return b.op("einsum", {in[0], in[1]}, {{"dims", result}});
-  });
-}
-
-// Shapes that do as many operations as a cube of edge n, which divides by 4: the cube, long sums, and outer
-// products.
-std::vector<Product> products(int64_t batch, int64_t n) {
-  return {{batch, n, n, n}, {batch, n / 2, n / 2, 4 * n}, {batch, 2 * n, 2 * n, n / 4}};
+// Of so many elements at least, in rows of a length that models have.
+TensorType matrix(int64_t elements) {
+  return {DType::kF32, {{"r", (elements + 255) / 256}, {"c", 256}}};
 }
 
 class KernelCalibration {
  public:
-  KernelCalibration(Stopwatch& watch, const CalibrationOptions& options, Hardware& hardware,
+  KernelCalibration(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node, Hardware& hardware,
                     std::vector<FitQuality>& fits)
-      : watch_(watch), options_(options), hardware_(hardware), fits_(fits) {}
+      : watch_(watch), options_(options), node_(node), hardware_(hardware), fits_(fits) {}
 
   void run() {
     options_.begins("the overhead of a kernel");
     measure_overhead();
-    options_.begins("memory");
-    measure_memory();
-    options_.begins("matrix products");
-    measure_peaks();
-    measure_products("einsum", 1, {16, 32, 64, 128, 256, 512, 1024}, {96, 384});
-    measure_products("batched_einsum", 32, {16, 32, 64, 128, 256}, {96});
+    calibrate_peaks(watch_, options_, node_, hardware_);
     options_.begins("element-wise operations");
     measure_elementwise();
+    measure_rows();
+    measure_generators();
+    options_.begins("memory");
+    hardware_.overlap = 0;
+    measure_memory();
+    measure_picking();
+    calibrate_products(watch_, options_, node_, hardware_, fits_);
+    options_.begins("how memory and arithmetic overlap");
+    measure_overlap();
+    memory_quality();
   }
 
  private:
+  using Inputs = std::vector<TensorId>;
+
+  double seconds_of(const std::vector<TensorType>& inputs, const TimedGraph& build) {
+    return TimedProgram(inputs, build, node_).seconds(watch_);
+  }
+
   // A chain of kernels that can't become one, on a few elements.
   void measure_overhead() {
     const Dim dim = {"a", 4};
-    Trial chain({{DType::kF32, {dim}}}, [&](GraphBuilder& b, const std::vector<TensorId>& in) {
-      TensorId last = in[0];
-      for (int i = 0; i < 200; ++i) last = b.op("cumsum", {last}, {{"dim", dim}});
-      return last;
-    });
-    hardware_.step_overhead_s = chain.seconds(watch_) / static_cast<double>(chain.kernels());
-  }
-
-  // Sums of two arrays.
-  double bandwidth(int64_t bytes, double& seconds) {
-    const TensorType type{DType::kF32, {{"a", bytes / 12}}};
-    seconds = Trial({type, type}, [](GraphBuilder& b, const std::vector<TensorId>& in) {
-                return b.op("add", {in[0], in[1]});
-              }).seconds(watch_);
-    return static_cast<double>(bytes) / net(seconds);
+    TimedProgram chain(
+        {{DType::kF32, {dim}}},
+        [&](GraphBuilder& b, const Inputs& in) {
+          TensorId last = in[0];
+          for (int i = 0; i < 200; ++i) last = b.op("cumsum", {last}, {{"dim", dim}});
+          return std::vector{last};
+        },
+        node_);
+    hardware_.step_overhead_s = chain.seconds(watch_) / static_cast<double>(chain.steps());
   }
 
   // Without the overhead, of which what is measured may have had less.
   double net(double seconds) const { return std::max(seconds - hardware_.step_overhead_s, seconds / 4); }
 
+  // -- arithmetic --
+
+  // y = kind(x + 1) + kind(x + 2) ..., with as many sums for each; fused.
+  double seconds_of_terms(const std::string& kind, int64_t elements) {
+    return seconds_of({matrix(elements)}, [&](GraphBuilder& b, const Inputs& in) {
+      TensorId sum = kNoTensor;
+      for (int i = 1; i <= kTerms; ++i) {
+        TensorId term = b.op("add", {in[0], b.constant(0.01 * i, DType::kF32)});
+        if (kind == "div")
+          term = b.op("div", {in[0], term});
+        else if (kind == "pow")
+          term = b.op("pow", {in[0], term});
+        else if (!kind.empty())
+          term = b.op(kind, {term});
+        sum = sum == kNoTensor ? term : b.op("add", {sum, term});
+      }
+      return std::vector{sum};
+    });
+  }
+
+  // Of a kernel that does as many operations in so many seconds.
+  double share_of(double operations, double seconds) const {
+    return std::clamp(operations / seconds / hardware_.flops.at("f32"), 1e-6, 1.0);
+  }
+
+  void measure_elementwise() {
+    const std::vector<const char*> kinds = {"exp",        "log",  "tanh",     "erf",  "gelu",
+                                            "sigmoid",    "silu", "softplus", "sqrt", "rsqrt",
+                                            "reciprocal", "sin",  "cos",      "div",  "pow"};
+    std::map<std::string, std::vector<std::pair<double, double>>> curves;
+    for (const int64_t elements : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
+      const auto operations = static_cast<double>(kTerms * elements);
+      const double sums = net(seconds_of_terms("", elements));
+      curves["elementwise"].emplace_back(elements, share_of(2 * operations, sums));
+      if (elements != 1 << 12 && elements != 1 << 18) continue;
+      for (const char* kind : kinds) {
+        const double seconds = net(seconds_of_terms(kind, elements)) - sums;
+        curves[kind].emplace_back(elements, share_of(operations, std::max(seconds, sums / (2 * kTerms))));
+      }
+    }
+    for (const auto& [kind, points] : curves) hardware_.efficiency[kind] = Curve(points);
+  }
+
+  void measure_generators() {
+    const Dims dims = matrix(kFewElements).dims;
+    for (const char* kind : {"random_uniform", "random_normal", "random_truncated_normal"}) {
+      const double seconds = net(seconds_of({}, [&](GraphBuilder& b, const Inputs&) {
+        return std::vector{b.op(kind, {}, {{"dims", dims}})};
+      }));
+      hardware_.efficiency[kind] = Curve(share_of(static_cast<double>(kFewElements), seconds));
+    }
+  }
+
+  // Those that go over rows of a matrix.
+  void measure_rows() {
+    const Dim columns = {"c", 256};
+    const TensorType matrix{DType::kF32, {{"r", kFewElements / columns.size}, columns}};
+    const Attributes over = {{"over", Dims{columns}}}, along = {{"dim", columns}};
+    const std::vector<std::pair<std::string, Attributes>> kinds = {
+        {"reduce_sum", over}, {"reduce_max", over}, {"argmax", over}, {"cumsum", along}};
+    for (const auto& [kind, attributes] : kinds) {
+      const double seconds = net(seconds_of({matrix}, [&](GraphBuilder& b, const Inputs& in) {
+        return std::vector{b.op(kind, {in[0]}, attributes)};
+      }));
+      hardware_.efficiency[kind] = Curve(share_of(static_cast<double>(kFewElements), seconds));
+    }
+    hardware_.efficiency["reduction"] = hardware_.efficiency.at("reduce_sum");
+    hardware_.efficiency.erase("reduce_sum");
+  }
+
+  // -- memory --
+
+  // Of steps that touch `bytes` in all, one after the other, again and again: seconds to write a byte and to
+  // read as many `reads` times, beside the arithmetic.
+  double seconds_a_byte(int64_t bytes, int64_t reads, int64_t& touched) {
+    const int64_t streams = reads + 1, all = bytes / 4 / streams;
+    const int64_t steps = std::max<int64_t>(1, all / kLargestPart), part = all / steps;
+    touched = 4 * part * steps * streams;
+    const std::vector<TensorType> inputs(static_cast<size_t>(reads * steps), matrix(part));
+    const double total = seconds_of(inputs, [&](GraphBuilder& b, const Inputs& in) {
+      std::vector<TensorId> results;
+      for (int64_t s = 0; s < steps; ++s) {
+        const auto at = static_cast<size_t>(s * reads);
+        results.push_back(reads == 2 ? b.op("add", {in[at], in[at + 1]}) : b.op("relu", {in[at]}));
+      }
+      return results;
+    });
+    const double operations = static_cast<double>(part),
+                 compute = operations / (hardware_.flops.at("f32") *
+                                         hardware_.efficiency.at("elementwise").at(operations)),
+                 step = total / static_cast<double>(steps) - hardware_.step_overhead_s;
+    return std::max(step - compute, step / 10) / static_cast<double>(4 * part);
+  }
+
   void measure_memory() {
-    std::vector<std::pair<double, double>> points;
-    double seconds = 0;
-    for (int64_t bytes = 48 << 10; bytes <= 200 << 20; bytes *= 4)
-      points.emplace_back(static_cast<double>(bytes), bandwidth(bytes, seconds));
-    hardware_.memory_bandwidth = Curve(points);
+    std::vector<std::pair<double, double>> reads, writes;
+    for (const int64_t bytes : {48 << 10, 192 << 10, 768 << 10, 3 << 20, 6 << 20, 12 << 20, 24 << 20,
+                                48 << 20, 96 << 20, 192 << 20}) {
+      int64_t touched = 0;
+      const double one = seconds_a_byte(bytes, 1, touched), two = seconds_a_byte(bytes, 2, touched);
+      // Where the caches are large enough, more is written than read at a time.
+      const double read = std::clamp(two - one, one / 10, one * 9 / 10), write = one - read;
+      reads.emplace_back(static_cast<double>(touched), 1 / read);
+      writes.emplace_back(static_cast<double>(touched), 1 / write);
+    }
+    hardware_.memory_bandwidth = Curve(reads);
+    hardware_.write_bandwidth = Curve(writes);
+  }
+
+  // From layers whose products and fused steps find little in the caches that the step before has not put
+  // there: between everything overlapped and nothing, the predicted time changes by a straight line.
+  void measure_overlap() {
+    constexpr size_t kLayers = 6;
+    const Dim rows = {"r", 4096}, model = {"m", 64}, hidden = {"h", 512};
+    std::vector<TensorType> inputs = {{DType::kF32, {rows, model}}};
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      inputs.push_back({DType::kF32, {model, hidden}});
+      inputs.push_back({DType::kF32, {hidden, model}});
+    }
+    TimedProgram layers(
+        inputs,
+        [&](GraphBuilder& b, const Inputs& in) {
+          TensorId x = in[0];
+          for (size_t layer = 0; layer < kLayers; ++layer) {
+            TensorId h = b.op("einsum", {x, in[2 * layer + 1]}, {{"dims", Dims{rows, hidden}}});
+            h = b.op("relu", {b.op("sub", {h, b.constant(0.5, DType::kF32)})});
+            const TensorId y = b.op("einsum", {h, in[2 * layer + 2]}, {{"dims", Dims{rows, model}}});
+            x = b.op("add", {x, y});
+            const TensorId size = b.op("reduce_mean", {b.op("square", {x})}, {{"over", Dims{model}}});
+            x = b.op("mul", {x, b.op("rsqrt", {size})});
+          }
+          const TensorId loss = b.op("reduce_mean", {b.op("square", {x})}, {{"over", Dims{rows, model}}});
+          return b.add_gradients(loss, {in.begin() + 1, in.end()});
+        },
+        node_);
+    const double measured = layers.seconds(watch_);
+    hardware_.overlap = 0;
+    const double apart = layers.predicted(hardware_);
+    hardware_.overlap = 1;
+    const double together = layers.predicted(hardware_);
+    hardware_.overlap = std::clamp((apart - measured) / std::max(apart - together, 1e-12), 0.0, 1.0);
+  }
+
+  // Operations that compute nothing: what they take beside the memory traffic.
+  void measure_picking() {
+    const Dim rows = {"r", 64}, columns = {"c", 128}, indices = {"i", 4096};
+    const TensorType table{DType::kF32, {rows, columns}}, picks{DType::kI32, {indices}},
+        updates{DType::kF32, {indices, columns}};
+    const double picked = 2 * static_cast<double>(indices.size * columns.size);
+    set_pace("indexing", picked, {table, picks}, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("gather", {in[0], in[1]}, {{"dim", rows}})};
+    });
+    set_pace("scatter_add", picked, {updates, picks}, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("scatter_add", {in[0], in[1]}, {{"dim", rows}})};
+    });
+    const Dim x = {"x", 512}, y = {"y", 512};
+    set_pace("movement", 2 * static_cast<double>(x.size * y.size), {{DType::kF32, {x, y}}},
+             [&](GraphBuilder& b, const Inputs& in) {
+               return std::vector{b.op("transpose", {in[0]}, {{"dims", Dims{y, x}}})};
+             });
+  }
+
+  void set_pace(const std::string& kernel, double elements, const std::vector<TensorType>& inputs,
+                const TimedGraph& build) {
+    TimedProgram timed(inputs, build, node_);
+    const double seconds = timed.seconds(watch_);
+    hardware_.efficiency[kernel] =
+        Curve(share_of(elements, std::max(net(seconds) - timed.predicted_memory(hardware_), seconds / 20)));
+  }
+
+  void memory_quality() {
     std::vector<double> predicted, measured;
-    for (const int64_t bytes : {96 << 10, 1536 << 10, 24 << 20}) {
-      bandwidth(bytes, seconds);
-      measured.push_back(seconds);
-      predicted.push_back(hardware_.step_overhead_s +
-                          static_cast<double>(bytes) /
-                              hardware_.memory_bandwidth.at(static_cast<double>(bytes)));
+    for (const int64_t bytes : {96 << 10, 1536 << 10, 16 << 20, 160 << 20}) {
+      const std::vector<TensorType> inputs(
+          static_cast<size_t>(std::max<int64_t>(1, bytes / 8 / kLargestPart)),
+          matrix(std::min(bytes / 8, kLargestPart)));
+      TimedProgram timed(
+          inputs,
+          [&](GraphBuilder& b, const Inputs& in) {
+            std::vector<TensorId> results;
+            for (const TensorId x : in) results.push_back(b.op("relu", {x}));
+            return results;
+          },
+          node_);
+      measured.push_back(timed.seconds(watch_));
+      predicted.push_back(timed.predicted(hardware_));
     }
     fits_.push_back(fit_quality("memory", predicted, measured));
   }
 
-  void measure_peaks() {
-    for (const DType dtype : {DType::kF32, DType::kF64}) {
-      double best = 0;
-      for (const int64_t n : {256, 768, 1024}) {
-        const Product cube{1, n, n, n};
-        best = std::max(best, cube.flops() / net(product_trial(cube, dtype).seconds(watch_)));
-      }
-      hardware_.flops[to_string(dtype)] = best;
-    }
-  }
-
-  // The least squares of the logarithms at each size: their mean over shapes.
-  void measure_products(const std::string& kernel, int64_t batch, const std::vector<int64_t>& edges,
-                        const std::vector<int64_t>& kept_out) {
-    const double peak = hardware_.flops.at("f32");
-    std::vector<std::pair<double, double>> points;
-    for (const int64_t n : edges) {
-      double logarithms = 0;
-      const std::vector<Product> shapes = products(batch, n);
-      for (const Product& p : shapes) {
-        const double rate = p.flops() * static_cast<double>(batch) / net(product_trial(p).seconds(watch_));
-        logarithms += std::log(std::min(1.0, rate / peak));
-      }
-      points.emplace_back(shapes[0].flops(), std::exp(logarithms / static_cast<double>(shapes.size())));
-    }
-    hardware_.efficiency[kernel] = Curve(points);
-    std::vector<double> predicted, measured;
-    for (const int64_t n : kept_out)
-      for (const Product& p : products(batch, n)) {
-        Trial trial = product_trial(p);
-        measured.push_back(trial.seconds(watch_));
-        predicted.push_back(trial.predicted(hardware_));
-      }
-    fits_.push_back(fit_quality(kernel, predicted, measured));
-  }
-
-  // y = kind(x + 1) + kind(x + 2) ..., with as many sums for each; fused, in the cache.
-  double seconds_of(const std::string& kind, int64_t elements) {
-    const TensorType type{DType::kF32, {{"a", elements}}};
-    return Trial({type},
-                 [&](GraphBuilder& b, const std::vector<TensorId>& in) {
-                   TensorId sum = kNoTensor;
-                   for (int i = 1; i <= kTerms; ++i) {
-                     TensorId term = b.op("add", {in[0], b.constant(0.01 * i, DType::kF32)});
-                     if (kind == "div")
-                       term = b.op("div", {in[0], term});
-                     else if (kind == "pow")
-                       term = b.op("pow", {in[0], term});
-                     else if (!kind.empty())
-                       term = b.op(kind, {term});
-                     sum = sum == kNoTensor ? term : b.op("add", {sum, term});
-                   }
-                   return sum;
-                 })
-        .seconds(watch_);
-  }
-
-  void set_rate(const std::string& kernel, double operations, double seconds) {
-    const double share = operations / seconds / hardware_.flops.at("f32");
-    hardware_.efficiency[kernel] = Curve(std::clamp(share, 1e-6, 1.0));
-  }
-
-  void measure_elementwise() {
-    const auto per_kind = static_cast<double>(kTerms * kElements);
-    const double sums = net(seconds_of("", kElements));
-    set_rate("elementwise", 2 * per_kind, sums);
-    for (const char* kind : {"exp", "log", "tanh", "erf", "gelu", "sigmoid", "silu", "softplus", "sqrt",
-                             "rsqrt", "sin", "cos", "div", "pow"})
-      set_rate(kind, per_kind, std::max(net(seconds_of(kind, kElements)) - sums, sums / (2 * kTerms)));
-    const Dim rows = {"r", 128}, columns = {"c", kElements / 128};
-    const TensorType matrix{DType::kF32, {rows, columns}};
-    const double elements = static_cast<double>(kElements);
-    set_rate("reduction", elements,
-             net(Trial({matrix}, [&](GraphBuilder& b, const std::vector<TensorId>& in) {
-                   return b.op("reduce_sum", {in[0]}, {{"over", Dims{columns}}});
-                 }).seconds(watch_)));
-    const std::vector<std::pair<std::string, Attributes>> generators = {
-        {"random_uniform", {{"dims", matrix.dims}}}, {"random_normal", {{"dims", matrix.dims}}}};
-    for (const auto& [kind, attributes] : generators) {
-      const double seconds = net(
-          Trial({}, [&, kind = kind, attributes = attributes](GraphBuilder& b, const std::vector<TensorId>&) {
-            return b.op(kind, {}, attributes);
-          }).seconds(watch_));
-      set_rate(kind, elements, seconds);
-      if (kind == "random_uniform") set_rate("generator", elements, seconds);
-    }
-  }
-
-  static constexpr int kTerms = 6;
-  static constexpr int64_t kElements = 1 << 18;
-
   Stopwatch& watch_;
   const CalibrationOptions& options_;
+  NodeMemory* node_;
   Hardware& hardware_;
   std::vector<FitQuality>& fits_;
 };
@@ -269,9 +277,9 @@ FitQuality fit_quality(const std::string& what, const std::vector<double>& predi
   return quality;
 }
 
-void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, Hardware& hardware,
-                       std::vector<FitQuality>& fits) {
-  KernelCalibration(watch, options, hardware, fits).run();
+void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                       Hardware& hardware, std::vector<FitQuality>& fits) {
+  KernelCalibration(watch, options, node, hardware, fits).run();
 }
 
 }  // namespace mtfc

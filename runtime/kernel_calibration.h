@@ -9,9 +9,10 @@
 
 namespace mtfc {
 
-/// Fills in flops, memory_bandwidth, step_overhead_s and efficiency; appends how good the fits are.
-void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, Hardware& hardware,
-                       std::vector<FitQuality>& fits);
+/// Fills in flops, bandwidths, overlap, step_overhead_s, efficiency and products; appends how good the fits
+/// are. `node`: whose memory the ranks share; nullptr where there is one.
+void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                       Hardware& hardware, std::vector<FitQuality>& fits);
 
 /// Errors of predictions by the measured.
 FitQuality fit_quality(const std::string& what, const std::vector<double>& predicted,
