@@ -10,11 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
 #include "formats/safetensors.h"
 
 namespace mtfc {
@@ -52,12 +52,8 @@ const char* const kModel = R"({
 )";
 
 // A folder with the model and its data, to run commands in.
-struct Folder {
-  fs::path path;
+struct Folder : ScratchFolder {
   Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_checkpoint_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
     std::ofstream(path / "model.json") << kModel;
     const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (47, 5), }\n";
     std::string data = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
@@ -67,15 +63,7 @@ struct Folder {
     }
     std::ofstream(path / "x.npy", std::ios::binary) << data;
   }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
 
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
   // `exit N: ` and what the shell's `command` says on standard error; $RUN runs the model quietly.
   std::string said(const std::string& command) const {
     const std::string run = fmt::format("{} run model.json -q --input x=x.npy", MTFC_BINARY);

@@ -8,15 +8,15 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 // What a command prints, standard error too; "exit N: " before it.
@@ -34,18 +34,6 @@ std::string said(const std::string& command) {
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-struct Folder {
-  fs::path path = fs::temp_directory_path() / fmt::format("mtfc_cost_report_test_{}", getpid());
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace
@@ -83,7 +71,7 @@ TEST_CASE("a layout that is not legal has its reason in a comparison, and is an 
 }
 
 TEST_CASE("formats follow the name of the file") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";
   CHECK(said(report + folder / "r.html") == "exit 0: ");
   CHECK(contents(folder / "r.html").starts_with("<!doctype html>"));
@@ -97,7 +85,7 @@ TEST_CASE("formats follow the name of the file") {
 }
 
 TEST_CASE("a device order moves ranks and leaves numbers as they are") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::ofstream(folder / "order.json") << R"({"mesh": {"rows": 2, "cols": 2},
     "rules": [["batch", "rows"], ["hidden", "cols"]], "device_order": [2, 0, 3, 1]})";
   const std::string run = "$MTFC run mnist.json --set hidden=50 --steps 3 -q ";

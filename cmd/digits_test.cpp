@@ -3,13 +3,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "cmd/scratch_folder_trial.h"
 
 namespace mtfc {
 namespace {
@@ -70,8 +71,9 @@ TEST_CASE("digits are learned, and alike under every layout") {
     MESSAGE("SKIPPED: there are no digits in " << data_folder() << "; set MTFC_DATA");
     return;
   }
-  const std::string metrics = (fs::temp_directory_path() / fmt::format("mtfc_digits_{}", getpid())).string();
-  const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json", exact = metrics + ".json";
+  const ScratchFolder folder;
+  const std::string metrics = folder / "log", exact = folder / "exact.json";
+  const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
   write_in_f64(exact);
   const std::vector<Json> expected = run(exact, "", 100, metrics);
   for (const std::string& layout :
@@ -86,8 +88,6 @@ TEST_CASE("digits are learned, and alike under every layout") {
     CHECK(accuracy >= 0.93);
     CHECK(worst < 1e-12);
   }
-  fs::remove(metrics);
-  fs::remove(exact);
 }
 
 }  // namespace mtfc

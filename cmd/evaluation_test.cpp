@@ -6,17 +6,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
-
-namespace fs = std::filesystem;
 
 const char* const kModel = R"({
   "mtfc": 1,
@@ -33,12 +31,8 @@ const char* const kModel = R"({
 }
 )";
 
-struct Folder {
-  fs::path path;
+struct Folder : ScratchFolder {
   Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_evaluation_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
     std::ofstream(path / "model.json") << kModel;
     const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (10,), }";
     std::ofstream file(path / "x.npy", std::ios::binary);
@@ -47,13 +41,6 @@ struct Folder {
       const auto value = static_cast<float>(i * i);
       file.write(reinterpret_cast<const char*>(&value), sizeof value);
     }
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
   }
   // What an evaluation with `arguments` prints; `err` has what it says.
   std::string printed(const std::string& arguments) const {

@@ -9,13 +9,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "cmd/files.h"
 #include "cmd/generation.h"
 #include "cmd/included_files.h"
+#include "cmd/scratch_folder_trial.h"
 #include "cmd/weights.h"
 #include "core/decoding.h"
 #include "core/pipeline.h"
@@ -27,7 +25,6 @@
 namespace mtfc {
 namespace {
 
-namespace fs = std::filesystem;
 using Sets = std::vector<std::string>;
 using Tokens = std::vector<int64_t>;
 
@@ -179,18 +176,11 @@ struct Said {
 };
 
 Said said(const std::string& arguments) {
-  std::string name = (fs::temp_directory_path() / "mtfc_generate_XXXXXX").string();
-  const fs::path folder = mkdtemp(name.data());
+  const ScratchFolder folder;
   const int status = std::system(fmt::format("'{}' generate {} >'{}' 2>'{}' </dev/null", MTFC_BINARY,
-                                             arguments, (folder / "out").string(), (folder / "err").string())
+                                             arguments, folder / "out", folder / "err")
                                      .c_str());
-  const auto contents = [&](const char* file) {
-    std::ifstream text(folder / file, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(text), {});
-  };
-  Said found{WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents("out"), contents("err")};
-  fs::remove_all(folder);
-  return found;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("out"), folder.read("err")};
 }
 
 std::string model_arguments(const Case& model) {
@@ -359,9 +349,8 @@ TEST_CASE("texts are bytes, and end where they are told to") {
 }
 
 TEST_CASE("weights come from checkpoints of other meshes, without the optimizer's state") {
-  std::string name = (fs::temp_directory_path() / "mtfc_generate_XXXXXX").string();
-  const fs::path folder = mkdtemp(name.data());
-  const std::string checkpoint = (folder / "ck").string();
+  const ScratchFolder folder;
+  const std::string checkpoint = folder / "ck";
   const std::string trained = fmt::format(
       "'{}' run {} --steps 3 --quiet --checkpoint '{}' --mesh a:2,b:2 --layout batch:a,heads:b,d_ff:b "
       "--simulate",
@@ -376,7 +365,6 @@ TEST_CASE("weights come from checkpoints of other meshes, without the optimizer'
   CHECK(generated(kChars, arguments + " --mesh a:3 --layout vocab:a") == expected);
   CHECK(generated(kChars, "--prompt-tokens 65,66 --length 12 --greedy") != expected);
   CHECK(said(model_arguments(kChars) + " --prompt a --checkpoint nowhere").code == 1);
-  fs::remove_all(folder);
 }
 
 TEST_CASE("what can't be generated is refused with a reason") {

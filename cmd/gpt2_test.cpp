@@ -3,36 +3,25 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
 #include "formats/npy.h"
 
 namespace mtfc {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 const std::string kReference = std::string(MTFC_SOURCE_DIR) + "/testdata/gpt2/";
 const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
-
-struct Folder {
-  fs::path path = fs::temp_directory_path() / fmt::format("mtfc_gpt2_test_{}", getpid());
-  Folder() { fs::create_directory(path); }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
 
 Json expected() {
   return Json::parse(std::ifstream(kReference + "expected.json"));
@@ -87,7 +76,7 @@ const std::vector<Use> kUses = {
 }  // namespace
 
 TEST_CASE("GPT-2 gives the logits and the losses of PyTorch from weights of the published names") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::vector<double> logits = numbers(kReference + "logits.npy");
   for (const Use& use : kUses) {
     CAPTURE(use.layout);
@@ -104,7 +93,7 @@ TEST_CASE("GPT-2 gives the logits and the losses of PyTorch from weights of the 
 }
 
 TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeliest") {
-  const Folder folder;
+  const ScratchFolder folder;
   const Json reference = expected();
   const Json& sizes = reference["sets"];
   std::string sets, prompt, all;
@@ -130,7 +119,7 @@ TEST_CASE("GPT-2 goes on from a prompt with the tokens that PyTorch finds likeli
 }
 
 TEST_CASE("the published size of GPT-2 has the published number of parameters") {
-  const Folder folder;
+  const ScratchFolder folder;
   REQUIRE(std::system(fmt::format("{} cost-report {}gpt2.json --format json -o {}", MTFC_BINARY, kModels,
                                   folder / "r")
                           .c_str()) == 0);

@@ -7,14 +7,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
 namespace fs = std::filesystem;
 
 TEST_CASE("an installed mtfc finds what it needs") {
-  std::string folder = (fs::temp_directory_path() / "mtfc_install_XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path.string();
   const auto succeeds = [](const std::string& command) {
     return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
   };
@@ -36,7 +38,6 @@ TEST_CASE("an installed mtfc finds what it needs") {
       CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' run -q --mesh a:2 '{0}/share/mtfc/models/{1}'",
                                  folder, model)));
     }
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -7,10 +7,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "cmd/scratch_folder_trial.h"
 #include "core/error.h"
 #include "runtime/processes.h"
 
@@ -38,15 +36,9 @@ struct Outcome {
   std::string out, err;
 };
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Runs the hidden test case `what` of this program as ranks, in a process of its own.
 Outcome launched(const std::string& what, int64_t ranks) {
-  std::string name = (std::filesystem::temp_directory_path() / "mtfc_launch_XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(name.data());
+  const ScratchFolder folder;
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
@@ -58,10 +50,7 @@ Outcome launched(const std::string& what, int64_t ranks) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder / "out"),
-                  contents(folder / "err")};
-  std::filesystem::remove_all(folder);
-  return outcome;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("out"), folder.read("err")};
 }
 
 TEST_CASE("rank: agree on 2" * doctest::skip()) {
@@ -121,9 +110,9 @@ TEST_CASE("a rank that is killed is named with its signal") {
 TEST_CASE("without MPICH's launcher there is advice") {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  CHECK_THROWS_WITH_AS(
-      launch_ranks({}, 2),
-      "can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)", RunError);
+  CHECK_THROWS_WITH_AS(launch_ranks({}, 2),
+                       "can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)",
+                       RunError);
   setenv("PATH", path.c_str(), 1);
 }
 

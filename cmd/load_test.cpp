@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
 #include "formats/safetensors.h"
 
 namespace mtfc {
@@ -74,24 +73,8 @@ Tensor floats(const std::string& name, const std::vector<int64_t>& shape, float 
   return {name, "F32", shape, bytes_of(counted(count, first))};
 }
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_load_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-    write("model.json", kModel);
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  void write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path / name, std::ios::binary) << bytes;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+struct Folder : ScratchFolder {
+  Folder() { write("model.json", kModel); }
   // Exit code and words of a run that takes no step and saves its variables as `ck`.
   std::string loaded(const std::string& arguments) const {
     fs::remove_all(path / "ck");

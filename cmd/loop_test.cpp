@@ -6,43 +6,25 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
 
 const std::string kFeedback = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/feedback.json";
 const std::string kPower = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/power.json";
 const std::string kNested = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/nested.json";
 
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_loop_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // What a command that succeeds prints, its messages included.
 std::string said(const std::string& command) {
-  const Folder folder;
+  const ScratchFolder folder;
   const int status = std::system(
       fmt::format("MTFC='{}'; {} >'{}' 2>&1 </dev/null", MTFC_BINARY, command, folder / "out").c_str());
   const std::string text = contents(folder / "out");
@@ -58,7 +40,7 @@ bool has(const std::string& text, const std::string& part) {
 
 // The lines of --metrics of a run.
 std::vector<Json> metrics(const std::string& command) {
-  const Folder folder;
+  const ScratchFolder folder;
   said(fmt::format("{} --metrics '{}'", command, folder / "log"));
   std::vector<Json> lines;
   std::istringstream text(contents(folder / "log"));
@@ -120,7 +102,7 @@ TEST_CASE("a loop whose condition is a reduced value ends in the same round ever
     CHECK(line["rounds"].get<double>() > 2);
     CHECK(line["change"].get<double>() < 1e-3);
   }
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string program = folder / "program.json";
   said("$MTFC compile " + kPower + " --dtype f64 --mesh p:2 --layout rows:p -o " + program);
   const std::vector<std::string> split = {
@@ -154,7 +136,7 @@ TEST_CASE("loops nest, with gradients and dropout in them") {
 }
 
 TEST_CASE("a report counts one round of a loop whose length is unknown, and says so; a run counts all") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string warning =
       "the loop that makes 'y' runs for as long as its condition holds; one round of it is counted";
   const std::string program = folder / "program.json", report = folder / "report.json";
@@ -174,7 +156,7 @@ TEST_CASE("a report counts one round of a loop whose length is unknown, and says
 }
 
 TEST_CASE("a trace has the last round of a loop, and nothing of a loop without rounds") {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto traced = [&](const std::string& options) {
     said(fmt::format("$MTFC run {} --steps 2 --trace {} {}", kPower, folder / "trace.json", options));
     std::vector<Json> found;

@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
@@ -28,19 +30,8 @@ const char* const kModel = R"({
 )";
 
 // A folder with the model, to run commands in.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_output_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-    std::ofstream(path / "model.json") << kModel;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+struct Folder : ScratchFolder {
+  Folder() { std::ofstream(path / "model.json") << kModel; }
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), {})); }
   // `exit N: ` and what the shell's `command` says on standard error; $MTFC is the program.
   std::string said(const std::string& command) const {

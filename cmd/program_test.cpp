@@ -13,10 +13,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
+
+#include "cmd/scratch_folder_trial.h"
 
 namespace mtfc {
 namespace {
@@ -26,23 +27,6 @@ namespace fs = std::filesystem;
 
 const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
 
-// A folder of its own for every test, removed afterwards.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_program_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 struct Outcome {
   int code = -1;
   std::string out, err;
@@ -50,7 +34,7 @@ struct Outcome {
 
 // `command` in a shell, where $MTFC is the program.
 Outcome shell(const std::string& command) {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string line = fmt::format("MTFC='{}'; ({}) >'{}' 2>'{}' </dev/null", MTFC_BINARY, command,
                                        folder / "out", folder / "err");
   const int status = std::system(line.c_str());
@@ -165,7 +149,7 @@ TEST_CASE("cost-report reads a model from standard input once for all its layout
 }
 
 TEST_CASE("losses and weights are the same however a run is laid out") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string small = kMnist + " --steps 5 --set hidden=50 --set rows=7 --set cols=7 -q";
   const auto run = [&](const std::string& name, const std::string& layout) {
     const Outcome outcome =
@@ -207,7 +191,7 @@ TEST_CASE("losses and weights are the same however a run is laid out") {
 }
 
 TEST_CASE("equal threads give equal bits, and OMP_NUM_THREADS counts unless told") {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto run = [&](const std::string& environment, const std::string& threads, const std::string& name) {
     REQUIRE(shell(fmt::format("{} $MTFC run {} -q --steps 20 {} --output w1={} --report {}", environment,
                               kMnist, threads, folder / (name + ".npy"), folder / name))
@@ -224,7 +208,7 @@ TEST_CASE("equal threads give equal bits, and OMP_NUM_THREADS counts unless told
 }
 
 TEST_CASE("one file of a run may be standard output, and what is for people then goes elsewhere") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string small = "run " + kMnist + " --steps 3 --set hidden=50 --set rows=7 --set cols=7 ";
   for (const char* layout :
        {"", "--mesh a:2 --layout hidden:a --simulate ", "--mesh a:2 --layout hidden:a "}) {
@@ -266,7 +250,7 @@ TEST_CASE("one file of a run may be standard output, and what is for people then
 }
 
 TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string program = folder / "program.json", layout = " --mesh a:2 --layout hidden:a";
   CHECK(mtfc("compile " + kMnist + layout + " -o " + program).code == 0);
   const std::string run = " -q --steps 5 --seed 3 --output w1=";
@@ -301,7 +285,7 @@ TEST_CASE("a saved program runs and is reported as the model it was compiled fro
 }
 
 TEST_CASE("verify counts what it can't judge") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::ofstream(folder / "model.json") << R"({"mtfc": 1, "dims": {"rows": 4},
     "inputs": {"x": {"dims": ["rows"]}},
     "ops": [{"out": "h", "op": "log", "in": "x"}, {"out": "y", "op": "exp", "in": "h"}], "outputs": ["y"],
@@ -328,7 +312,7 @@ TEST_CASE("verify compares every tensor with a run on one device") {
 }
 
 TEST_CASE("weights that are loaded and not trained come out as they went in") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string sizes = " --set hidden=5 --set rows=3 --set cols=2 -q ";
   REQUIRE(mtfc("run " + kMnist + sizes + "--steps 0 --seed 7 --output w1=" + (folder / "w1.npy")).code == 0);
   REQUIRE(mtfc("run " + kMnist + sizes + "--steps 0 --load w1=" + (folder / "w1.npy") +
@@ -416,7 +400,7 @@ Outcome with_a_rank_killed(const std::string& command, size_t ranks, const std::
 }
 
 TEST_CASE("a killed rank ends the run, and is named where run started the ranks") {
-  const Folder folder;
+  const ScratchFolder folder;
   double seconds = 0;
   const std::string arguments = kMnist + " -q --steps 1000000 --mesh a:3 --layout batch:a --metrics ";
   const Outcome own =
@@ -431,7 +415,7 @@ TEST_CASE("a killed rank ends the run, and is named where run started the ranks"
 }
 
 TEST_CASE("an interrupt ends a run after the step, cleanly") {
-  const Folder folder;
+  const ScratchFolder folder;
   for (const std::string& layout : {std::string(""), std::string(" --mesh a:2 --layout batch:a")}) {
     const std::string metrics = folder / ("log" + std::to_string(layout.size()));
     Outcome outcome;

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
@@ -72,8 +74,8 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 TEST_CASE("the README's commands print what it shows") {
   // What the README saves in its build folder.
-  const std::string saved =
-      (std::filesystem::temp_directory_path() / fmt::format("mtfc_readme_test_{}", getpid())).string();
+  const ScratchFolder folder;
+  const std::string saved = folder / "ck";
   const std::vector<Example> all = examples();
   REQUIRE(all.size() >= 4);
   for (const Example& example : all) {
@@ -86,7 +88,6 @@ TEST_CASE("the README's commands print what it shows") {
         output_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", MTFC_SOURCE_DIR, command)), saved, "build/ck");
     CHECK(sorted_lines(without_figures(found)) == sorted_lines(without_figures(example.shown)));
   }
-  std::filesystem::remove_all(saved);
 }
 
 TEST_CASE("every file the README links to is there") {

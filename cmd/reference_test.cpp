@@ -2,23 +2,20 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cmd/scratch_folder_trial.h"
 #include "formats/npy.h"
 
 namespace mtfc {
 namespace {
 
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
 
 double largest_difference(const std::string& expected_file, const std::string& found_file) {
   const StoredArray expected = read_npy(expected_file), found = read_npy(found_file);
@@ -38,20 +35,19 @@ double largest_difference(const std::string& expected_file, const std::string& f
 
 void check_model(const std::string& name, const std::vector<std::string>& layouts) {
   const std::string data = std::string(MTFC_SOURCE_DIR) + "/testdata/reference/" + name;
-  const fs::path folder = fs::temp_directory_path() / fmt::format("mtfc_reference_{}", getpid());
-  fs::create_directory(folder);
+  const ScratchFolder folder;
   std::ifstream file(data + "/expected.json");
   const Json expected = Json::parse(file);
   std::string common =
       fmt::format("'{}' run '{}/models/{}.json' -q --steps {} --metrics '{}/log'", MTFC_BINARY,
-                  MTFC_SOURCE_DIR, name, expected["steps"].size(), folder.string());
+                  MTFC_SOURCE_DIR, name, expected["steps"].size(), folder.path.string());
   for (const auto& [key, value] : expected["sizes"].items())
     common += fmt::format(" --set {}={}", key, value.dump());
   for (const Json& key : expected["inputs"])
     common += fmt::format(" --input {0}='{1}/input_{0}.npy'", key.get<std::string>(), data);
   for (const Json& key : expected["variables"])
     common += fmt::format(" --load {0}='{1}/start_{0}.npy' --output {0}='{2}/{0}.npy'",
-                          key.get<std::string>(), data, folder.string());
+                          key.get<std::string>(), data, folder.path.string());
   for (const std::string& layout : layouts) {
     INFO(layout);
     REQUIRE(std::system((common + " " + layout).c_str()) == 0);
@@ -68,7 +64,6 @@ void check_model(const std::string& name, const std::vector<std::string>& layout
       CHECK(largest_difference(data + "/end_" + variable + ".npy", folder / (variable + ".npy")) < 1e-5);
     }
   }
-  fs::remove_all(folder);
 }
 
 TEST_CASE("mnist equals NumPy") {

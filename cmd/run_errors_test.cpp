@@ -8,33 +8,15 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
+
+#include "cmd/scratch_folder_trial.h"
 
 namespace mtfc {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder to run in, so that messages name files without it.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_run_errors_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  void write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path / name, std::ios::binary) << bytes;
-  }
-  std::string read(const std::string& name) const {
-    std::ifstream file(path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-};
 
 const char* const kModel = R"({
   "mtfc": 1,
@@ -67,7 +49,7 @@ std::string matrix(const char* type, const std::string& elements) {
 }
 
 // What `mtfc run` says in a folder with the model and good data, and `arguments`; "exit N: " before it.
-std::string said(const Folder& folder, const std::string& arguments) {
+std::string said(const ScratchFolder& folder, const std::string& arguments) {
   folder.write("model.json", kModel);
   folder.write("x.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6})));
   folder.write("i.npy", matrix("<i4", bytes_of(std::vector<int32_t>{1, 2, 3, 4, 1, 2})));
@@ -77,7 +59,7 @@ std::string said(const Folder& folder, const std::string& arguments) {
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
 }
 
-std::string with_x(const Folder& folder, const std::string& name, const std::string& bytes,
+std::string with_x(const ScratchFolder& folder, const std::string& name, const std::string& bytes,
                    const std::string& options = "") {
   folder.write(name, bytes);
   const std::string prefix = name.ends_with(".npy") ? "" : "idx:";
@@ -91,12 +73,12 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_CASE("good data are no error") {
-  const Folder folder;
+  const ScratchFolder folder;
   CHECK(said(folder, "--input x=x.npy --input i=i.npy --check-finite") == "exit 0: ");
 }
 
 TEST_CASE("an index out of range names the operation, the step and the place") {
-  const Folder folder;
+  const ScratchFolder folder;
   folder.write("bad.npy", matrix("<i4", bytes_of(std::vector<int32_t>{1, 1, 1, 1, 5, 1})));
   CHECK(said(folder, "--input x=x.npy --input i=bad.npy") ==
         refusal("evaluate, step 1: /ops/0 (gather 'g'): index 5 at [batch=1, length=1] is out of range: "
@@ -112,14 +94,14 @@ TEST_CASE("an index out of range names the operation, the step and the place") {
 }
 
 TEST_CASE("a division by zero names the operation, the step and the place") {
-  const Folder folder;
+  const ScratchFolder folder;
   folder.write("bad.npy", matrix("<i4", bytes_of(std::vector<int32_t>{1, 1, 0, 1, 1, 1})));
   CHECK(said(folder, "--input x=x.npy --input i=bad.npy") ==
         refusal("evaluate, step 1: /ops/2 (mod 'rest'): the divisor is 0 at [batch=0, length=2]"));
 }
 
 TEST_CASE("--check-finite names the operation, the step, the value and the place") {
-  const Folder folder;
+  const ScratchFolder folder;
   folder.write("bad.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, 5, -1})));
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy --check-finite") ==
         refusal("evaluate, step 1: /ops/1/in/0 (log 'y.0'): 'y.0' has the value nan at [batch=1, length=2]"));
@@ -132,7 +114,7 @@ TEST_CASE("--check-finite names the operation, the step, the value and the place
 }
 
 TEST_CASE("--check-finite looks at the inputs first") {
-  const Folder folder;
+  const ScratchFolder folder;
   folder.write("bad.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, NAN, 6})));
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy --check-finite") ==
         refusal("evaluate, step 1: the input 'x' has the value nan at [batch=1, length=1]"));
@@ -142,7 +124,7 @@ TEST_CASE("--check-finite looks at the inputs first") {
 }
 
 TEST_CASE("what an operation is made of is said to be in it") {
-  const Folder folder;
+  const ScratchFolder folder;
   const char* const loss = R"({"mtfc": 1, "dims": {"batch": 2, "classes": 3},
     "inputs": {"x": {"dims": ["batch", "classes"]}, "labels": {"dims": ["batch"], "dtype": "i32"}},
     "ops": [{"out": "loss", "op": "reduce_mean",
@@ -159,7 +141,7 @@ TEST_CASE("what an operation is made of is said to be in it") {
 }
 
 TEST_CASE("files that can't be written are refused before the first step") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string inputs = "--input x=x.npy --input i=i.npy --steps 1000000000 ";
   const std::string reason = "cannot write 'none/y': No such file or directory";
   CHECK(said(folder, inputs + "--output y=none/y") == refusal(reason));
@@ -174,7 +156,7 @@ TEST_CASE("files that can't be written are refused before the first step") {
 }
 
 TEST_CASE("broken .npy files") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string good = matrix("<f4", std::string(24, 'x'));
   CHECK(said(folder, "--input i=i.npy --input x=none.npy") ==
         refusal("cannot read the data of input 'x' from 'none.npy': No such file or directory"));
@@ -224,7 +206,7 @@ TEST_CASE("broken .npy files") {
 }
 
 TEST_CASE("broken IDX files") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string good = std::string("\0\0\x08\x02\0\0\0\x02\0\0\0\x03", 12) + "abcdef";
   CHECK(with_x(folder, "a", good) == "exit 0: ");
   CHECK(said(folder, "--input i=i.npy --input x=idx:none") ==

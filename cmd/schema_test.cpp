@@ -5,12 +5,11 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "cmd/scratch_folder_trial.h"
 #include "core/op_registry.h"
 #include "core/operation_text.h"
 #include "formats/operation_reference.h"
@@ -47,20 +46,12 @@ std::string python() {
 class Judge {
  public:
   explicit Judge(const std::string& what) {
-    std::string name = (fs::temp_directory_path() / "mtfc_schema_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder_ = name;
     CHECK(outcome_of(fmt::format("'{}' schema {} -o '{}'", MTFC_BINARY, what, schema())).code == 0);
   }
-  ~Judge() { fs::remove_all(folder_); }
-  Judge(const Judge&) = delete;
-  Judge& operator=(const Judge&) = delete;
 
   std::string add(const std::string& text) {
-    const std::string path = (folder_ / fmt::format("{}.json", count_++)).string();
-    std::ofstream(path) << text;
-    files_.push_back(path);
-    return path;
+    files_.push_back(folder_.write(fmt::format("{}.json", count_++), text));
+    return files_.back();
   }
   void add_file(const fs::path& path) { files_.push_back(path.string()); }
 
@@ -87,8 +78,8 @@ class Judge {
   }
 
  private:
-  std::string schema() const { return (folder_ / "schema").string(); }
-  fs::path folder_;
+  std::string schema() const { return folder_ / "schema"; }
+  ScratchFolder folder_;
   std::vector<std::string> files_;
   int count_ = 0;
 };

@@ -7,16 +7,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Outcome {
   int code = -1;
@@ -26,18 +24,16 @@ struct Outcome {
 
 // `before` comes before the command, in a shell.
 Outcome run(const std::string& options, const std::string& before = "") {
-  std::string folder = (fs::temp_directory_path() / "mtfc_shared_XXXXXX").string();
-  REQUIRE(mkdtemp(folder.data()) != nullptr);
-  const std::string command = fmt::format(
-      "{} '{}' run '{}/models/mnist.json' --steps 3 --metrics {}/m {} >{}/out 2>{}/err </dev/null", before,
-      MTFC_BINARY, MTFC_SOURCE_DIR, folder, options, folder, folder);
+  const ScratchFolder folder;
+  const std::string command =
+      fmt::format("{} '{}' run '{}/models/mnist.json' --steps 3 --metrics {} {} >{} 2>{} </dev/null", before,
+                  MTFC_BINARY, MTFC_SOURCE_DIR, folder / "m", options, folder / "out", folder / "err");
   Outcome outcome;
   const int status = std::system(command.c_str());
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  std::ifstream err(folder + "/err"), metrics(folder + "/m");
-  outcome.err = {std::istreambuf_iterator<char>(err), {}};
+  outcome.err = folder.read("err");
+  std::ifstream metrics(folder / "m");
   for (std::string line; std::getline(metrics, line);) outcome.loss = nlohmann::json::parse(line)["loss"];
-  fs::remove_all(folder);
   return outcome;
 }
 

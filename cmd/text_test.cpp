@@ -8,34 +8,17 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "cmd/scratch_folder_trial.h"
 
 namespace mtfc {
 namespace {
 
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
-
-class ScratchFolder {
- public:
-  ScratchFolder() : path_(fs::temp_directory_path() / fmt::format("mtfc_text_test_{}", getpid())) {
-    fs::create_directory(path_);
-  }
-  ~ScratchFolder() { fs::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& contents) const {
-    std::ofstream(file(name), std::ios::binary) << contents;
-    return file(name);
-  }
-
- private:
-  fs::path path_;
-};
 
 const std::string kModel = std::string(MTFC_SOURCE_DIR) + "/models/byte_mlp.json";
 
@@ -45,10 +28,10 @@ std::string over(const std::string& option, const std::string& source) {
 }
 
 std::vector<Json> metrics_of(const ScratchFolder& folder, const std::string& arguments) {
-  REQUIRE(std::system(fmt::format("'{}' run '{}' -q --metrics '{}' {}", MTFC_BINARY, kModel,
-                                  folder.file("log"), arguments)
+  REQUIRE(std::system(fmt::format("'{}' run '{}' -q --metrics '{}' {}", MTFC_BINARY, kModel, folder / "log",
+                                  arguments)
                           .c_str()) == 0);
-  std::ifstream log(folder.file("log"));
+  std::ifstream log(folder / "log");
   std::vector<Json> lines;
   for (std::string line; std::getline(log, line);) lines.push_back(Json::parse(line));
   return lines;

@@ -5,38 +5,20 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cmd/scratch_folder_trial.h"
+
 namespace mtfc {
 namespace {
 
 using Json = nlohmann::json;
-namespace fs = std::filesystem;
 
 const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
 constexpr double kRounding = 0.0011;  // microseconds: times are written to the nanosecond
-
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_trace_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 int shell(const std::string& command) {
   const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
@@ -44,7 +26,7 @@ int shell(const std::string& command) {
 }
 
 // The steps of each entry point of the program for `layout`, as a trace names them.
-std::map<std::string, std::vector<std::string>> labels(const Folder& folder, const std::string& model,
+std::map<std::string, std::vector<std::string>> labels(const ScratchFolder& folder, const std::string& model,
                                                        const std::string& layout) {
   REQUIRE(shell(fmt::format("$MTFC compile {} {} --emit json -o {}", model, layout, folder / "program")) ==
           0);
@@ -96,7 +78,7 @@ std::vector<std::string> checked_runs(const std::vector<Json>& events,
 
 // `run`: how it is started. `collectives`: of one training step.
 void check_trace(const std::string& run, const std::string& layout, int ranks, int collectives) {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string model = kMnist + " --set hidden=50";
   INFO(run, layout);
   REQUIRE(shell(fmt::format("{} {} {} -q --steps 7 --trace-steps 3 --trace {}", run, model, layout,
@@ -132,7 +114,7 @@ TEST_CASE("a trace holds every step of the last runs, on one device, in lockstep
 }
 
 TEST_CASE("a trace goes to standard output too, and needs a place to go") {
-  const Folder folder;
+  const ScratchFolder folder;
   REQUIRE(shell(fmt::format("$MTFC run {} -q --steps 2 --trace - >{}", kMnist, folder / "out")) == 0);
   CHECK(Json::parse(contents(folder / "out"))["traceEvents"].size() > 10);
   CHECK(shell(fmt::format("$MTFC run {} -q --trace /nonexistent/t.json 2>{}", kMnist, folder / "err")) == 1);
@@ -141,7 +123,7 @@ TEST_CASE("a trace goes to standard output too, and needs a place to go") {
 }
 
 TEST_CASE("a report tells where the time of a step goes") {
-  const Folder folder;
+  const ScratchFolder folder;
   REQUIRE(shell(fmt::format("$MTFC run {} -q --steps 5 --mesh a:2 --layout batch:a --threads 1 --report {}",
                             kMnist, folder / "report")) == 0);
   const Json run = Json::parse(contents(folder / "report"))["run"];

@@ -8,10 +8,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
+
+#include "cmd/scratch_folder_trial.h"
 
 namespace mtfc {
 namespace {
@@ -19,22 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
-
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "mtfc_watchdog_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 int shell(const std::string& command) {
   const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
@@ -60,7 +44,7 @@ pid_t rank_one(const std::string& word) {
 }
 
 TEST_CASE("a rank that stops is named by those that wait for it, and the run ends") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string metrics = folder / "metrics";
   int code = -1;
   std::thread run([&] {
