@@ -11,7 +11,7 @@ class App;
 
 namespace mtfc {
 
-/// --hardware, `local` unless given.
+/// --hardware, what `hardware` holds unless given.
 void add_hardware_option(CLI::App& app, std::string& hardware);
 
 /// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for

@@ -8,6 +8,7 @@
 #include "cmd/checkpoints.h"
 #include "cmd/command.h"
 #include "cmd/files.h"
+#include "cmd/hardware_profile.h"
 #include "cmd/input_data.h"
 #include "cmd/memory_limit.h"
 #include "cmd/option_checks.h"
@@ -15,6 +16,7 @@
 #include "cmd/run_files.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
+#include "core/cost.h"
 
 namespace mtfc {
 
@@ -47,22 +49,36 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
   return start;
 }
 
+// The profile that predicted times are of, where the options name one. Throws UserError where it lacks what
+// the program needs.
+std::optional<Hardware> hardware_of(const RunOptions& options, const Program& program) {
+  if (options.hardware.empty()) return std::nullopt;
+  Hardware hardware = hardware_profile(options.hardware);
+  const EntryPoint& entry = main_entry(program, options.evaluate);
+  predicted_time(program, entry, predicted_counts(program, entry), hardware);
+  return hardware;
+}
+
 int run(const RunOptions& options) {
   limit_spinning();
   check(options);
   RunData data;
   std::optional<CheckpointFolder> folder;
+  std::optional<Hardware> hardware;
   Execution execution;
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
     return program_of(sources, options, warnings);
   };
-  execution.require_ready = [&](const Program&) { require_writable_files(options); };
+  execution.require_ready = [&](const Program& program) {
+    require_writable_files(options);
+    hardware = hardware_of(options, program);
+  };
   execution.prepare = [&] { return take_folder(options, folder); };
   execution.open = [&](const Program& program, const std::string& start) {
     data = open_data(program, options, start);
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    run_program(program, options, std::move(data), comm);
+    run_program(program, options, std::move(data), comm, hardware ? &*hardware : nullptr);
   };
   return execute(options, execution);
 }
@@ -127,6 +143,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
          "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
          "standard output")
       ->type_name("FILE.json");
+  add_hardware_option(app, options.hardware);
   app.add_option("--trace", options.trace,
                  "timeline of all ranks, for Perfetto or Chrome; - is standard output")
       ->type_name("FILE.json");
@@ -166,6 +183,7 @@ const Command kRunCommand = {
         "      --input labels=idx:t10k-labels-idx1-ubyte.gz,rows=0:9000 --steps 900\n"
         "  mtfc run model.json --steps 1000 --checkpoint ck --every 100 --keep 3 --resume\n"
         "  mtfc run model.json --evaluate --load ck\n"
+        "  mtfc run model.json --steps 20 --report report.json --hardware box.json\n"
         "  mpiexec -n 4 mtfc run model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
     .setup = setup,
 };

@@ -75,6 +75,11 @@ void check(const RunOptions& options) {
     throw UserError(
         fmt::format("{} is for training, and --evaluate goes once over the data of --input", of_training),
         fmt::format("leave out --evaluate or {}", of_training));
+  if (!options.hardware.empty() && options.report.empty())
+    throw UserError("--hardware predicts the times of a report, and there is no --report",
+                    "name its file with --report FILE.json");
+  if (options.hardware == "-" && (options.model.model == "-" || options.layout.layout == "-"))
+    throw UserError("the hardware profile and another file can't both be read from standard input");
   require_one_each(options.inputs, "--input", "feeds");
   require_one_each(options.valid, "--valid", "feeds");
   std::vector<std::string> single;

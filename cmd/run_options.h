@@ -30,6 +30,7 @@ struct RunOptions : ExecutionOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
+  std::string hardware;  // of the report's predicted times; "": none
   std::string trace;
   int64_t trace_steps = 20;
   bool check_finite = false;

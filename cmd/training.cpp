@@ -92,14 +92,16 @@ struct RunTimes {
 
 class TrainingRun {
  public:
-  TrainingRun(const Program& program, const RunOptions& options, RunData data, Comm& comm)
+  TrainingRun(const Program& program, const RunOptions& options, RunData data, Comm& comm,
+              const Hardware* hardware)
       : program_(program),
         options_(options),
+        hardware_(hardware),
         data_(std::move(data)),
         executor_(program, comm, {data_.seed, options.check_finite}),
         train_(program.find("train")),
         evaluate_(*program.find("evaluate")),
-        main_(options.evaluate || !train_ ? evaluate_ : *train_),
+        main_(main_entry(program, options.evaluate)),
         timeline_(program, executor_.devices(), options.trace.empty() ? 0 : options.trace_steps) {
     if (!options.report.empty() || !options.trace.empty()) executor_.record(&timeline_);
   }
@@ -322,9 +324,10 @@ class TrainingRun {
     facts.mean_seconds = std::move(times.mean_seconds);
     facts.max_seconds = std::move(times.max_seconds);
     if (processes().speaks())
-      write_text(options_.report,
-                 run_report_json(main_, cost_report(program_, main_, predicted_counts(program_, main_)),
-                                 cost_report(program_, main_, counted), facts));
+      write_text(
+          options_.report,
+          run_report_json(main_, cost_report(program_, main_, predicted_counts(program_, main_), hardware_),
+                          cost_report(program_, main_, counted), facts));
   }
 
   void write_timeline() {
@@ -352,6 +355,7 @@ class TrainingRun {
 
   const Program& program_;
   const RunOptions& options_;
+  const Hardware* hardware_;
   RunData data_;
   Executor executor_;
   const EntryPoint* train_;
@@ -366,8 +370,14 @@ class TrainingRun {
 
 }  // namespace
 
-void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm) {
-  TrainingRun(program, options, std::move(data), comm).execute();
+const EntryPoint& main_entry(const Program& program, bool evaluate) {
+  const EntryPoint* train = program.find("train");
+  return evaluate || !train ? *program.find("evaluate") : *train;
+}
+
+void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
+                 const Hardware* hardware) {
+  TrainingRun(program, options, std::move(data), comm, hardware).execute();
 }
 
 }  // namespace mtfc

@@ -5,12 +5,19 @@
 
 #include "cmd/run_data.h"
 #include "cmd/run_options.h"
+#include "core/hardware.h"
 #include "core/program.h"
 #include "runtime/comm.h"
 
 namespace mtfc {
 
-/// Runs `program` as `options` say. Throws UserError and RunError.
-void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm);
+/// What a run executes step after step, and reports on: the training of a model that trains, unless
+/// `evaluate`.
+const EntryPoint& main_entry(const Program& program, bool evaluate);
+
+/// Runs `program` as `options` say. Predicted times are of `hardware`, where there is one; the rank that
+/// speaks needs it. Throws UserError and RunError.
+void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
+                 const Hardware* hardware);
 
 }  // namespace mtfc

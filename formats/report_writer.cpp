@@ -109,6 +109,7 @@ struct KindTime {
   bool collective = false;
   double mean = 0, most = 0;   // seconds
   double start = 0, wait = 0;  // of `mean`, where it is a collective
+  double predicted = 0;
 
   void add(const KindTime& other) {
     steps += other.steps;
@@ -116,24 +117,28 @@ struct KindTime {
     most += other.most;
     start += other.start;
     wait += other.wait;
+    predicted += other.predicted;
   }
 };
 
 // One for every step of the program; that of a collective, with its wait, stands at its start.
-std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts) {
+std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts,
+                                 const std::optional<TimeCost>& predicted) {
   std::vector<KindTime> times(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    const bool waits = step.kind == StepKind::kWait;
+    const bool waits = step.kind == StepKind::kWait, starts = step.kind == StepKind::kStart;
     const double mean = facts.mean_seconds[i], most = facts.max_seconds[i];
     KindTime& time = times[waits ? static_cast<size_t>(step.started) : i];
-    time.collective = waits || step.kind == StepKind::kStart;
-    time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0});
+    time.collective = waits || starts;
+    time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0,
+              predicted && !starts ? predicted->steps[i].seconds : 0});
   }
   return times;
 }
 
-void put_time(Json& json, const KindTime& time) {
+void put_time(Json& json, const KindTime& time, bool predicted) {
+  if (predicted) json["predicted_seconds"] = time.predicted;
   json["seconds"] = time.mean;
   json["seconds_max"] = time.most;
   if (!time.collective) return;
@@ -142,7 +147,7 @@ void put_time(Json& json, const KindTime& time) {
 }
 
 // The kind that takes longest comes first.
-Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times) {
+Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times, bool predicted) {
   std::map<std::string, KindTime> kinds;
   for (size_t i = 0; i < times.size(); ++i) {
     if (entry.steps[i].kind == StepKind::kWait) continue;
@@ -156,18 +161,19 @@ Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times) {
   Json json = Json::object();
   for (const auto& [name, time] : ordered) {
     json[name]["steps"] = time.steps;
-    put_time(json[name], time);
+    put_time(json[name], time, predicted);
   }
   return json;
 }
 
-Json time_json(const EntryPoint& entry, const RunFacts& facts) {
+Json time_json(const EntryPoint& entry, const RunFacts& facts, const std::optional<TimeCost>& predicted) {
   Json json = {{"runs", facts.runs},
                {"seconds_per_step", facts.seconds_per_step},
                {"steps_per_second", facts.seconds_per_step > 0 ? 1 / facts.seconds_per_step : 0},
                {"input_seconds", facts.input_seconds}};
-  const std::vector<KindTime> times = step_times(entry, facts);
-  json["by_kind"] = kinds_json(entry, times);
+  if (predicted) json["predicted_seconds_per_step"] = predicted->step_s;
+  const std::vector<KindTime> times = step_times(entry, facts, predicted);
+  json["by_kind"] = kinds_json(entry, times, predicted.has_value());
   json["steps"] = Json::array();
   for (size_t i = 0; i < times.size(); ++i) {
     const Step& step = entry.steps[i];
@@ -176,7 +182,7 @@ Json time_json(const EntryPoint& entry, const RunFacts& facts) {
                  {"kind", kind_of(step)},
                  {"source", step.source},
                  {"phase", to_string(step.phase)}};
-    put_time(line, times[i]);
+    put_time(line, times[i], predicted.has_value());
     json["steps"].push_back(std::move(line));
   }
   return json;
@@ -222,7 +228,7 @@ std::string run_report_json(const EntryPoint& entry, const CostReport& predicted
                  {"ranks", facts.ranks},
                  {"ranks_per_node", facts.ranks_per_node},
                  {"threads_per_rank", facts.threads_per_rank},
-                 {"time", time_json(entry, facts)}};
+                 {"time", time_json(entry, facts, predicted.time)}};
   return dump_lines(both, 4);
 }
 

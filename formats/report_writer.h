@@ -48,7 +48,8 @@ struct RunFacts {
 };
 /// {"predicted": report, "measured": report, "run": facts}: both reports with the keys of report_json. In
 /// `run`, `time` has the times by kind of step and step by step, those of a collective with its start and its
-/// wait apart.
+/// wait apart, and beside them the predicted ones where `predicted` has times: of a collective what the
+/// schedule leaves to wait for it.
 std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
                             const RunFacts& facts);
 
