@@ -75,18 +75,17 @@ TEST_CASE("digits are learned, and alike under every layout") {
   const std::string metrics = folder / "log", exact = folder / "exact.json";
   const std::string model = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
   write_in_f64(exact);
+  const std::string both = "--mesh a:2,b:2 --layout batch:a,hidden:b";
   const std::vector<Json> expected = run(exact, "", 100, metrics);
   for (const std::string& layout :
-       {std::string(""), std::string("--mesh a:2 --layout batch:a"),
-        std::string("--mesh a:2 --layout hidden:a"), std::string("--mesh a:4 --layout batch:a"),
-        std::string("--mesh a:4 --layout hidden:a"),
-        std::string("--mesh a:2,b:2 --layout batch:a,hidden:b")}) {
-    const double worst = layout.empty() ? 0 : difference(expected, run(exact, layout, 100, metrics));
-    const double accuracy = run(model, layout, 900, metrics).back()["valid/accuracy"];
-    MESSAGE(fmt::format("{:<40} held-out accuracy {:.4f}, losses in f64 differ by {:.1e}",
-                        layout.empty() ? "one device" : layout, accuracy, worst));
-    CHECK(accuracy >= 0.93);
-    CHECK(worst < 1e-12);
+       {std::string("--mesh a:2 --layout batch:a"), std::string("--mesh a:2 --layout hidden:a"),
+        std::string("--mesh a:4 --layout batch:a"), std::string("--mesh a:4 --layout hidden:a"), both}) {
+    INFO(layout);
+    CHECK(difference(expected, run(exact, layout, 100, metrics)) < 1e-12);
+  }
+  for (const std::string& layout : {std::string(""), both}) {
+    INFO(layout);
+    CHECK(run(model, layout, 900, metrics).back()["valid/accuracy"].get<double>() >= 0.93);
   }
 }
 

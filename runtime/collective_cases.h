@@ -126,11 +126,12 @@ inline double case_value(const CollectiveCase& c, int64_t index, int64_t rank) {
   return static_cast<double>(mixed) - 5;
 }
 
-inline double expected_value(const CollectiveCase& c, int64_t index, const Coordinates& at) {
+/// `members`: the ranks of the group, in its order.
+inline double expected_value(const CollectiveCase& c, int64_t index, const std::vector<int64_t>& members) {
   if (c.from_sharding.partial.empty()) return case_value(c, index, 0);
   double result = 0;
-  for (int64_t member = 0; member < c.mesh.size(c.axes); ++member) {
-    const double value = case_value(c, index, c.mesh.rank(c.mesh.moved(at, c.axes, member)));
+  for (size_t member = 0; member < members.size(); ++member) {
+    const double value = case_value(c, index, members[member]);
     if (member == 0) {
       result = value;
       continue;
@@ -161,9 +162,9 @@ inline void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Co
                       const Arena& arena) {
   const Place place = place_of(entry, 0, c.mesh, at);
   const std::vector<int64_t> indices = global_indices(c.from.dims, place.box);
+  const int64_t rank = c.mesh.rank(at);
   for (size_t i = 0; i < indices.size(); ++i)
-    store(arena.at(place.offset), c.from.dtype, static_cast<int64_t>(i),
-          case_value(c, indices[i], c.mesh.rank(at)));
+    store(arena.at(place.offset), c.from.dtype, static_cast<int64_t>(i), case_value(c, indices[i], rank));
 }
 
 /// The number of wrong elements on the device at `at`.
@@ -171,10 +172,13 @@ inline int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, 
                               const Arena& arena) {
   const Place place = place_of(entry, 1, c.mesh, at);
   const std::vector<int64_t> indices = global_indices(c.to.dims, place.box);
+  std::vector<int64_t> members;
+  for (int64_t member = 0; member < c.mesh.size(c.axes); ++member)
+    members.push_back(c.mesh.rank(c.mesh.moved(at, c.axes, member)));
   int64_t wrong = 0;
   for (size_t i = 0; i < indices.size(); ++i) {
     const double found = fetch(arena.at(place.offset), c.to.dtype, static_cast<int64_t>(i));
-    const double expected = expected_value(c, indices[i], at);
+    const double expected = expected_value(c, indices[i], members);
     if (!(found == expected || (std::isnan(found) && std::isnan(expected)))) ++wrong;
   }
   return wrong;

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 sanitized=
 if [ "${1:-}" != "--quick" ]; then
   scripts/install_packages.sh
-  cmake -S . -B build-sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+  cmake -S . -B build-sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-Og -g1" \
     -DMTFC_SANITIZE=address,undefined >/dev/null
   cmake --build build-sanitize --target core_tests formats_tests runtime_tests
   sanitized=$PWD/build-sanitize
