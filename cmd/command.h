@@ -26,6 +26,7 @@ extern const Command kGenerateCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;
 extern const Command kSchemaCommand;
+extern const Command kSearchCommand;
 extern const Command kVerifyCommand;
 
 }  // namespace mtfc

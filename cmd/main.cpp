@@ -16,9 +16,9 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCalibrateCommand,  &kCheckCommand,    &kCompileCommand,
-                                    &kCostReportCommand, &kGenerateCommand, &kOpsCommand,
-                                    &kRunCommand,        &kSchemaCommand,   &kVerifyCommand};
+const Command* const kCommands[] = {&kCalibrateCommand, &kCheckCommand, &kCompileCommand, &kCostReportCommand,
+                                    &kGenerateCommand,  &kOpsCommand,   &kRunCommand,     &kSchemaCommand,
+                                    &kSearchCommand,    &kVerifyCommand};
 
 bool use_color = false;
 

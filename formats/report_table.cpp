@@ -7,6 +7,7 @@
 
 #include "formats/quantity.h"
 #include "formats/report_writer.h"
+#include "formats/wrapped_text.h"
 
 namespace mtfc {
 namespace {
@@ -76,23 +77,6 @@ std::vector<Row> total_rows(const Reports& reports) {
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
     rows.push_back({"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
   return rows;
-}
-
-// `text` after `head`, broken into lines of `width` after one of `breaks` where it is too long.
-std::string wrapped(const std::string& head, const std::string& text, const char* breaks, size_t width) {
-  std::string lines, line = head;
-  size_t start = 0;
-  while (start < text.size()) {
-    const size_t end = std::min(text.find_first_of(breaks, start), text.size() - 1) + 1;
-    const size_t length = end - start - (text[end - 1] == ' ' ? 1 : 0);
-    if (line.size() > head.size() && line.size() + length > width) {
-      lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-      line = std::string(head.size(), ' ');
-    }
-    line += text.substr(start, end - start);
-    start = end;
-  }
-  return lines + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
 
 // At most `width` characters of `text`: its middle says least about a tensor of a nested block.

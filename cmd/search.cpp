@@ -1,0 +1,282 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "cmd/command.h"
+#include "cmd/files.h"
+#include "cmd/hardware_profile.h"
+#include "cmd/interrupt.h"
+#include "cmd/launch.h"
+#include "cmd/memory_limit.h"
+#include "cmd/model_options.h"
+#include "cmd/option_checks.h"
+#include "core/entry_points.h"
+#include "core/layout_search.h"
+#include "core/suggest.h"
+#include "formats/layout_reader.h"
+#include "formats/layout_writer.h"
+#include "formats/mesh_choices.h"
+#include "formats/quantity.h"
+#include "formats/search_writer.h"
+
+namespace mtfc {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::optional<int64_t> devices;
+  std::vector<std::string> dims;
+  std::string entry;
+  std::string format = "table";
+  std::string hardware = "local";
+  std::string file;
+  int64_t memory_limit = 0;  // 0: that of the hardware
+  int64_t max_axes_per_dim = 2;
+  int64_t top = 5;
+  int64_t threads = 0;  // 0: one a core
+};
+
+// Meshes of one axis and of two, where only the number of devices is given.
+std::vector<std::string> meshes_of(int64_t devices) {
+  std::vector<std::string> meshes = {fmt::format("all:{}", devices)};
+  for (const std::string& mesh : mesh_choices("rows:*,cols:*", devices)) {
+    const Mesh made = parse_mesh(mesh);
+    if (made.size(0) > 1 && made.size(1) > 1) meshes.push_back(mesh);
+  }
+  return meshes;
+}
+
+// The rules to keep, on every mesh that the flags may mean.
+std::vector<LayoutFlags> meshes_to_search(const Options& options) {
+  const bool is_file = options.layout.layout && is_layout_file(*options.layout.layout);
+  std::vector<std::string> meshes;
+  if (options.layout.mesh)
+    meshes = mesh_choices(*options.layout.mesh, options.devices);
+  else if (options.devices && options.layout.layout)
+    throw UserError("--layout keeps rules for axes that --devices alone does not name",
+                    "name them, as in --mesh rows:*,cols:*");
+  else if (options.devices)
+    meshes = meshes_of(*options.devices);
+  else if (is_file)
+    return {options.layout};
+  else
+    throw UserError("there is no mesh to search", "give --devices N, or --mesh, as in rows:2,cols:4");
+  std::vector<LayoutFlags> flags;
+  for (const std::string& mesh : meshes) flags.push_back({mesh, options.layout.layout});
+  return flags;
+}
+
+void check_options(const Options& options) {
+  if (options.hardware == "-" && options.model.model == "-")
+    throw UserError("the model and the hardware profile can't both be read from standard input");
+  if (options.hardware == "-" && options.layout.layout == "-")
+    throw UserError("the layout and the hardware profile can't both be read from standard input");
+  if (!options.file.empty() && !is_layout_file(options.file))
+    throw UserError(fmt::format("the layout file '{}' must be called NAME.json", options.file),
+                    "other names are rules to --layout");
+}
+
+// Dimensions may be restricted to those that are there and not fixed.
+void check_dims(const Options& options, const Model& model, const Layout& fixed) {
+  std::vector<std::string> names;
+  for (const Dim& dim : model.dims) names.push_back(dim.name);
+  std::vector<Diagnostic> errors;
+  for (const std::string& dim : options.dims)
+    if (!contains(model.dims, dim))
+      errors.push_back({{"--dims", 0, 0, ""},
+                        fmt::format("the model has no dimension '{}'", dim),
+                        did_you_mean(dim, names)});
+    else if (find_rule(fixed, dim))
+      errors.push_back({{"--dims", 0, 0, ""},
+                        fmt::format("the dimension '{}' is to be searched, but --layout fixes it", dim),
+                        "name it in one of them"});
+  if (!errors.empty()) throw UserError(std::move(errors));
+}
+
+std::string entry_of(const Options& options, const Model& model) {
+  if (options.entry == "train" && !has_train_entry(model))
+    throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
+  if (options.entry == "decode" && !model.decode)
+    throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
+  if (!options.entry.empty()) return options.entry;
+  return has_train_entry(model) ? "train" : "evaluate";
+}
+
+int64_t memory_of(const Hardware& hardware) {
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
+  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
+}
+
+void show_progress(const SearchCounts& counts, const FoundLayout* best) {
+  std::cerr << fmt::format("\r\033[Ksearched {} of {} layouts{}", grouped(counts.done()),
+                           grouped(counts.candidates()),
+                           best ? ", best " + seconds_text(best->step_s) : std::string(", none fits yet"))
+            << std::flush;
+}
+
+SearchResult searched(const SearchOptions& search, const Model& model, const std::vector<Layout>& fixed,
+                      const Hardware& hardware, bool shows) {
+  const InterruptGuard guard;
+  SearchOptions options = search;
+  options.stops = InterruptGuard::requested;
+  if (shows) options.progress = show_progress;
+  SearchResult result = search_layouts(model, fixed, hardware, options);
+  if (shows) std::cerr << "\r\033[K" << std::flush;
+  return result;
+}
+
+[[noreturn]] void refuse(const SearchResult& result, int64_t limit) {
+  if (!result.is_proved()) throw RunError("stopped before a layout that fits was found");
+  check_invariant(result.smallest.has_value(), "a search has found nothing at all");
+  const FoundLayout& smallest = *result.smallest;
+  throw UserError(fmt::format("no layout fits into {} a device: the smallest, {}, needs {}, which is {} more",
+                              bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
+                              bytes_text(smallest.memory - limit)),
+                  "more devices, --microbatches, or another --memory-limit");
+}
+
+ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
+                         const Hardware& hardware) {
+  CompileOptions compiling;
+  compiling.allow_uneven = search.limits.allow_uneven;
+  compiling.decode = search.limits.decodes;
+  const Program program = compile(model, found.layout, compiling);
+  const EntryPoint& entry = *program.find(search.entry);
+  return {model.name, found.layout, cost_report(program, entry, predicted_counts(program, entry), &hardware),
+          "", std::nullopt};
+}
+
+std::string doc_of(const SearchReport& report) {
+  const CostReport& best = *report.layouts.front().report;
+  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} a device",
+                     report.result.is_proved() ? "Found" : "Not proved the best, found", best.model,
+                     best.entry, seconds_text(best.time->step_s), best.time->hardware,
+                     bytes_text(report.result.best.front().memory));
+}
+
+void write(const Options& options, const SearchReport& report) {
+  // The layout alone where it goes to standard output.
+  if (options.file != "-") {
+    TableOptions table;
+    table.top = 0;
+    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    write_text("-", options.format == "json"  ? search_json(report)
+                    : options.format == "csv" ? report_csv(report.layouts, std::nullopt)
+                                              : search_table(report, table));
+  }
+  if (!options.file.empty())
+    write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report)));
+}
+
+SearchOptions search_options(const Options& options, const Model& model, const Hardware& hardware) {
+  SearchOptions search;
+  search.entry = entry_of(options, model);
+  search.limits.dims = options.dims;
+  search.limits.most_axes = options.max_axes_per_dim;
+  search.limits.allow_uneven = !options.model.no_uneven;
+  search.limits.decodes = search.entry == "decode";
+  search.memory_limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
+  search.top = static_cast<size_t>(options.top);
+  search.threads = options.threads > 0 ? static_cast<size_t>(options.threads)
+                                       : std::max(1U, std::thread::hardware_concurrency());
+  return search;
+}
+
+int run(const Options& options) {
+  check_options(options);
+  const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
+  std::vector<Diagnostic> warnings;
+  const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
+  check_rules(fixed.front(), model.dims);
+  if (fixed.front().mesh.axes().empty())
+    throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
+  check_dims(options, model, fixed.front());
+  const Hardware hardware = hardware_profile(options.hardware);
+  const SearchOptions search = search_options(options, model, hardware);
+  require_writable(options.file);
+  show(warnings, options.model.quiet);
+
+  const auto start = std::chrono::steady_clock::now();
+  const SearchResult result =
+      searched(search, model, fixed, hardware, is_terminal(2) && !options.model.quiet);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (result.best.empty()) refuse(result, search.memory_limit);
+  SearchReport report{result, {}, search.memory_limit, seconds.count()};
+  for (const FoundLayout& found : result.best)
+    report.layouts.push_back(report_of(found, model, search, hardware));
+  write(options, report);
+  if (!result.is_proved())
+    std::cerr << "mtfc: stopped: the best layout so far is not proved the best of all\n";
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_model_options(app, options->model);
+  app.add_option("--mesh", options->layout.mesh,
+                 "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
+      ->type_name("AXIS:SIZE,...");
+  app.add_option("--devices", options->devices,
+                 "how many devices there are; without --mesh, meshes of one axis and of two are searched")
+      ->check(whole_number(1, 2147483647))
+      ->type_name("N");
+  app.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
+      ->type_name("DIM:AXIS,...|FILE");
+  add_memory_limit(app, options->memory_limit);
+  add_hardware_option(app, options->hardware);
+  app.add_option("--dims", options->dims, "split these dimensions at most, as in batch,d_ff")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("DIM,...");
+  app.add_option("--max-axes-per-dim", options->max_axes_per_dim,
+                 "over how many axes a dimension may be split")
+      ->check(whole_number(1, 64))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option(
+         "--entry", options->entry,
+         "whose step is to be short: train, evaluate or decode (default: train where the model trains)")
+      ->check(one_of({"train", "evaluate", "decode"}))
+      ->type_name("NAME");
+  app.add_option("--top", options->top, "how many layouts to show")
+      ->check(whole_number(1, 1000))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--format", options->format, "table, json, or csv: a line per layout")
+      ->check(one_of({"table", "json", "csv"}))
+      ->capture_default_str();
+  app.add_option("-o", options->file,
+                 "write the best layout to this file, for --layout; - is standard output")
+      ->type_name("FILE.json");
+  app.add_option("--threads", options->threads, "threads that compile layouts (default: one a core)")
+      ->check(whole_number(1, 1024))
+      ->type_name("T");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kSearchCommand = {
+    .name = "search",
+    .summary = "find the layout with the shortest predicted step",
+    .examples =
+        "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
+        "  mtfc search model.json --devices 8\n"
+        "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GB\n"
+        "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows    keeps the rule, searches the "
+        "rest\n"
+        "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "
+        "best.json\n"
+        "  mtfc run model.json --layout best.json",
+    .setup = setup,
+};
+
+}  // namespace mtfc

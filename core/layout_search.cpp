@@ -1,0 +1,346 @@
+#include "core/layout_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <tuple>
+
+#include "core/cost.h"
+#include "core/device_order.h"
+#include "core/layout_bound.h"
+#include "core/pipeline.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostCandidates = 4'000'000;
+constexpr size_t kBatch = 16;       // compiled between two looks at the bound, whatever the threads
+constexpr double kRounding = 1e-9;  // of sums in another order
+constexpr double kSameFigures = 1e-12;
+
+// The rule sets of one mesh, and their bounds.
+struct MeshSpace {
+  SearchSpace space;
+  LayoutBound bound;
+  MeshSpace(const Model& model, const Program& program, const Hardware& hardware,
+            const SearchOptions& options)
+      : space(model, program.layout, hardware, options.limits),
+        bound(space, model, program, *program.find(options.entry), hardware) {}
+};
+
+struct Candidate {
+  double seconds = 0, bytes = 0;  // bounds
+  uint32_t mesh = 0;
+  uint32_t rules = 0;
+  size_t choice = 0;  // where its options begin
+};
+
+// What became of a candidate; nothing where it is not legal.
+using Evaluation = std::optional<FoundLayout>;
+
+CompileOptions compile_options(const SearchOptions& options) {
+  CompileOptions compiling;
+  compiling.allow_uneven = options.limits.allow_uneven;
+  compiling.decode = options.limits.decodes;
+  return compiling;
+}
+
+Evaluation evaluate(const Model& model, Layout layout, const Hardware& hardware,
+                    const SearchOptions& options) {
+  std::optional<Program> program;
+  try {
+    program = compile(model, layout, compile_options(options));
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+  const EntryPoint& entry = *program->find(options.entry);
+  const std::vector<StepCount> counts = predicted_counts(*program, entry);
+  FoundLayout found{std::move(layout), 0, program->arena_bytes()};
+  found.step_s = predicted_time(*program, entry, counts, hardware).step_s;
+  for (const StepCount& count : counts) {
+    found.sent += count.bytes_sent;
+    found.flops += count.flops;
+  }
+  if (const auto order = propose_device_order(*program, entry, counts, hardware)) {
+    found.layout.mesh = Mesh(found.layout.mesh.axes(), order->device_order);
+    found.step_s = order->step_s;
+  }
+  return found;
+}
+
+bool same_figures(const FoundLayout& a, const FoundLayout& b) {
+  return std::abs(a.step_s - b.step_s) <= kSameFigures * b.step_s && a.memory == b.memory &&
+         a.sent == b.sent && a.flops == b.flops;
+}
+
+// By what a person would rather read.
+bool is_simpler(const FoundLayout& a, const FoundLayout& b) {
+  const auto axes = [](const FoundLayout& found) {
+    size_t sum = 0;
+    for (const Rule& rule : found.layout.rules) sum += rule.axes.size();
+    return sum;
+  };
+  const auto key = [&](const FoundLayout& found) {
+    return std::tuple(found.layout.rules.size(), axes(found), to_string(found.layout.mesh),
+                      to_string(found.layout));
+  };
+  return key(a) < key(b);
+}
+
+bool is_better(const FoundLayout& a, const FoundLayout& b) {
+  if (a.step_s != b.step_s) return a.step_s < b.step_s;
+  if (a.memory != b.memory) return a.memory < b.memory;
+  return is_simpler(a, b);
+}
+
+// The best layouts so far.
+class Ranking {
+ public:
+  explicit Ranking(size_t top) : top_(top) {}
+
+  void add(FoundLayout found) {
+    for (FoundLayout& other : best_) {
+      if (!same_figures(found, other)) continue;
+      found.equals = ++other.equals;
+      if (is_simpler(found, other)) other = std::move(found);
+      return;
+    }
+    const auto place = std::find_if(best_.begin(), best_.end(),
+                                    [&](const FoundLayout& other) { return is_better(found, other); });
+    best_.insert(place, std::move(found));
+    if (best_.size() > top_) best_.pop_back();
+  }
+  /// Whether a layout that takes at least so long can't be among them.
+  bool excludes(double seconds) const {
+    return best_.size() == top_ && seconds * (1 - kRounding) > best_.back().step_s;
+  }
+  std::vector<FoundLayout>& best() { return best_; }
+
+ private:
+  size_t top_;
+  std::vector<FoundLayout> best_;
+};
+
+class LayoutSearch {
+ public:
+  LayoutSearch(const Model& model, const Hardware& hardware, const SearchOptions& options)
+      : model_(model), hardware_(hardware), options_(options), ranking_(options.top) {}
+
+  SearchResult run(const std::vector<Layout>& fixed) {
+    gather(fixed);
+    search();
+    if (ranking_.best().empty() && !stopped_) find_smallest();
+    result_.best = std::move(ranking_.best());
+    if (!result_.best.empty()) result_.smallest.reset();
+    if (result_.best.empty() ||
+        (result_.too_large && result_.too_large->step_s >= result_.best.front().step_s))
+      result_.too_large.reset();
+    return std::move(result_);
+  }
+
+ private:
+  // Every mesh on which the fixed rules are legal.
+  void gather(const std::vector<Layout>& fixed) {
+    std::vector<Diagnostic> errors;
+    std::vector<const Layout*> searched;
+    for (const Layout& layout : fixed) {
+      if (std::any_of(searched.begin(), searched.end(),
+                      [&](const Layout* other) { return are_mirrored(layout, *other); }))
+        continue;
+      try {
+        const Program program = compile(model_, layout, compile_options(options_));
+        meshes_.push_back(std::make_unique<MeshSpace>(model_, program, hardware_, options_));
+      } catch (const UserError& error) {
+        for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
+        continue;
+      }
+      searched.push_back(&layout);
+      add_candidates();
+    }
+    if (meshes_.empty()) throw UserError(std::move(errors));
+    counts().meshes = static_cast<int64_t>(meshes_.size());
+    counts().left = static_cast<int64_t>(candidates_.size());
+  }
+
+  // Those of the last mesh.
+  void add_candidates() {
+    const MeshSpace& mesh = *meshes_.back();
+    const size_t before = candidates_.size();
+    const int64_t mirrored = mesh.space.each([&](RuleChoice choice) {
+      if (candidates_.size() == kMostCandidates)
+        throw UserError(fmt::format("there are more than {} rule sets to search", kMostCandidates),
+                        "--dims and --max-axes-per-dim leave fewer, and so do rules that --layout fixes");
+      const auto rules = std::count_if(choice.begin(), choice.end(), [](uint16_t one) { return one > 0; });
+      candidates_.push_back({mesh.bound.seconds(choice), mesh.bound.bytes(choice),
+                             static_cast<uint32_t>(meshes_.size() - 1), static_cast<uint32_t>(rules),
+                             choices_.size()});
+      choices_.insert(choices_.end(), choice.begin(), choice.end());
+      return true;
+    });
+    counts().rule_sets += mesh.space.rule_sets();
+    counts().mirrored += mirrored;
+    counts().legal += static_cast<int64_t>(candidates_.size() - before) + mirrored;
+  }
+
+  // Whether axes that may change places make one mesh of the two.
+  bool are_mirrored(const Layout& a, const Layout& b) const {
+    std::vector<Axis> one = a.mesh.axes(), other = b.mesh.axes();
+    if (one.size() != other.size() || !a.mesh.device_order().empty() || !b.mesh.device_order().empty())
+      return false;
+    for (const AxisList& kind : alike_axes(model_, a, hardware_))
+      for (std::vector<Axis>* axes : {&one, &other}) {
+        std::vector<int64_t> sizes;
+        for (const int axis : kind) sizes.push_back((*axes)[static_cast<size_t>(axis)].size);
+        std::sort(sizes.begin(), sizes.end());
+        for (size_t i = 0; i < kind.size(); ++i) (*axes)[static_cast<size_t>(kind[i])].size = sizes[i];
+      }
+    return one == other;
+  }
+
+  Layout layout_of(const Candidate& candidate) const {
+    const SearchSpace& space = meshes_[candidate.mesh]->space;
+    return space.layout({choices_.data() + candidate.choice, space.dims().size()});
+  }
+
+  bool fits(double bytes) const {
+    return options_.memory_limit == 0 || bytes <= static_cast<double>(options_.memory_limit);
+  }
+
+  void search() {
+    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tuple(a.seconds, a.rules) < std::tuple(b.seconds, b.rules);
+    });
+    size_t next = 0;
+    const auto take = [&]() -> const Candidate* {
+      while (next < candidates_.size()) {
+        const Candidate& candidate = candidates_[next++];
+        if (ranking_.excludes(candidate.seconds)) {
+          counts().no_better += static_cast<int64_t>(candidates_.size() - next + 1);
+          counts().left -= static_cast<int64_t>(candidates_.size() - next + 1);
+          next = candidates_.size();
+        } else if (!fits(candidate.bytes * (1 - kRounding))) {
+          ++counts().too_large;
+          --counts().left;
+        } else {
+          return &candidate;
+        }
+      }
+      return nullptr;
+    };
+    work_off(take);
+  }
+
+  // Nothing fits: among what was compiled and what was not, for its variables, is the one that needs least.
+  void find_smallest() {
+    std::erase_if(candidates_, [&](const Candidate& one) { return fits(one.bytes * (1 - kRounding)); });
+    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+      return std::tuple(a.bytes, a.seconds, a.rules) < std::tuple(b.bytes, b.seconds, b.rules);
+    });
+    counts().too_large -= static_cast<int64_t>(candidates_.size());
+    counts().left += static_cast<int64_t>(candidates_.size());
+    size_t next = 0;
+    const auto take = [&]() -> const Candidate* {
+      if (next == candidates_.size()) return nullptr;
+      const Candidate& candidate = candidates_[next++];
+      const std::optional<FoundLayout>& smallest = result_.smallest;
+      if (!smallest || candidate.bytes * (1 - kRounding) <= static_cast<double>(smallest->memory))
+        return &candidate;
+      counts().too_large += static_cast<int64_t>(candidates_.size() - next + 1);
+      counts().left -= static_cast<int64_t>(candidates_.size() - next + 1);
+      next = candidates_.size();
+      return nullptr;
+    };
+    work_off(take);
+  }
+
+  // Compiles what `take` gives, a batch at a time.
+  template <typename Take>
+  void work_off(Take take) {
+    while (!stopped_) {
+      std::vector<const Candidate*> batch;
+      while (batch.size() < kBatch) {
+        const Candidate* candidate = take();
+        if (!candidate) break;
+        batch.push_back(candidate);
+      }
+      if (batch.empty()) return;
+      std::vector<std::optional<Evaluation>> evaluations = evaluated(batch);
+      for (std::optional<Evaluation>& evaluation : evaluations)
+        if (evaluation) add(std::move(*evaluation));
+      options_.progress(counts(), ranking_.best().empty() ? nullptr : &ranking_.best().front());
+    }
+  }
+
+  // Nothing for those that were not looked at, where the search was stopped.
+  std::vector<std::optional<Evaluation>> evaluated(const std::vector<const Candidate*>& batch) {
+    std::vector<std::optional<Evaluation>> evaluations(batch.size());
+    std::vector<std::exception_ptr> errors(batch.size());
+    std::atomic<size_t> next = 0;
+    std::atomic<bool> stopped = false;
+    const auto work = [&] {
+      for (size_t i = next++; i < batch.size(); i = next++) {
+        if (stopped || options_.stops()) {
+          stopped = true;
+          return;
+        }
+        try {
+          evaluations[i] = evaluate(model_, layout_of(*batch[i]), hardware_, options_);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      }
+    };
+    {
+      std::vector<std::jthread> threads;
+      for (size_t t = 1; t < std::min(options_.threads, batch.size()); ++t) threads.emplace_back(work);
+      work();
+    }
+    for (const std::exception_ptr& error : errors)
+      if (error) std::rethrow_exception(error);
+    stopped_ = stopped;
+    return evaluations;
+  }
+
+  void add(Evaluation evaluation) {
+    --counts().left;
+    ++counts().compiled;
+    if (!evaluation) {
+      ++counts().refused;
+    } else if (fits(static_cast<double>(evaluation->memory))) {
+      ranking_.add(std::move(*evaluation));
+    } else {
+      ++counts().too_large;
+      std::optional<FoundLayout>&fastest = result_.too_large, &smallest = result_.smallest;
+      const auto key = [](const FoundLayout& found) { return std::tuple(found.memory, found.step_s); };
+      if (!smallest || key(*evaluation) < key(*smallest)) smallest = *evaluation;
+      if (!fastest || is_better(*evaluation, *fastest)) fastest = std::move(*evaluation);
+    }
+  }
+
+  SearchCounts& counts() { return result_.counts; }
+
+  const Model& model_;
+  const Hardware& hardware_;
+  const SearchOptions& options_;
+  std::vector<std::unique_ptr<MeshSpace>> meshes_;
+  std::vector<Candidate> candidates_;
+  std::vector<uint16_t> choices_;  // of all candidates, one behind the other
+  Ranking ranking_;
+  SearchResult result_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+SearchResult search_layouts(const Model& model, const std::vector<Layout>& fixed, const Hardware& hardware,
+                            const SearchOptions& options) {
+  return LayoutSearch(model, hardware, options).run(fixed);
+}
+
+}  // namespace mtfc
