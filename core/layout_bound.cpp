@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "core/kept_values.h"
 #include "core/state_split.h"
 
 namespace mtfc {
 namespace {
 
 double largest_part(int64_t size, int64_t parts) {
+  if (size == 0) return 0;
   return static_cast<double>((size + parts - 1) / parts) / static_cast<double>(size);
 }
 
@@ -34,19 +36,39 @@ double seconds_at_peak(const EntryPoint& entry, const Step& step, const Hardware
 LayoutBound::LayoutBound(const SearchSpace& space, const Model& model, const Program& program,
                          const EntryPoint& entry, const Hardware& hardware)
     : space_(space) {
+  add_products(entry, hardware);
+  add_variables(model, program);
+  add_kept_values(entry);
+}
+
+void LayoutBound::add_products(const EntryPoint& entry, const Hardware& hardware) {
   const std::vector<int64_t> runs = repetitions(entry);
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     if (step.kind != StepKind::kKernel || step.op->family != Family::kContraction) continue;
-    add(seconds_, static_cast<double>(runs[s]) * seconds_at_peak(entry, step, hardware),
-        dims_of(entry, step));
+    seconds_[{view_of(dims_of(entry, step))}] +=
+        static_cast<double>(runs[s]) * seconds_at_peak(entry, step, hardware);
   }
-  const Mesh& mesh = space.fixed().mesh;
-  const StateSplit split = state_split(model, space.fixed(), true);
+}
+
+void LayoutBound::add_variables(const Model& model, const Program& program) {
+  const StateSplit split = state_split(model, space_.fixed(), true);
+  const auto state_parts = static_cast<double>(space_.fixed().mesh.size(split.axes));
   for (const ProgramVariable& variable : program.variables) {
-    const auto whole = static_cast<double>(mtfc::bytes(variable.decl.type));
-    const int64_t parts = variable.decl.optimizer_state ? mesh.size(split.axes) : 1;
-    add(bytes_, whole / static_cast<double>(parts), variable.decl.type.dims);
+    const TensorType& type = variable.decl.type;
+    const double parts = variable.decl.optimizer_state ? state_parts : 1;
+    bytes_[{view_of(type.dims)}] += static_cast<double>(mtfc::bytes(type)) / parts;
+  }
+}
+
+void LayoutBound::add_kept_values(const EntryPoint& entry) {
+  for (const ValueViews& views : kept_values(entry)) {
+    const TensorType& type = entry.values[static_cast<size_t>(views.front())].type;
+    std::vector<View> forms;
+    for (const ValueId id : views) forms.push_back(view_of(entry.values[static_cast<size_t>(id)].type.dims));
+    std::sort(forms.begin(), forms.end());
+    forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+    bytes_[forms] += static_cast<double>(mtfc::bytes(type));
   }
 }
 
@@ -60,31 +82,28 @@ size_t LayoutBound::factor_of(size_t dim, int64_t size) {
   return factors_.size() - 1;
 }
 
-// Terms of the same dimensions are one.
-void LayoutBound::add(std::vector<Term>& terms, double amount, const Dims& dims) {
-  Term term{amount, {}};
+LayoutBound::View LayoutBound::view_of(const Dims& dims) {
+  View view;
   for (const Dim& dim : dims) {
-    if (dim.size == 0) return;
     if (const Rule* rule = find_rule(space_.fixed(), dim.name))
-      term.amount *= largest_part(dim.size, space_.fixed().mesh.size(rule->axes));
+      view.part *= largest_part(dim.size, space_.fixed().mesh.size(rule->axes));
     for (size_t d = 0; d < space_.dims().size(); ++d)
-      if (space_.dims()[d].dim.name == dim.name) term.factors.push_back(factor_of(d, dim.size));
+      if (space_.dims()[d].dim.name == dim.name) view.factors.push_back(factor_of(d, dim.size));
   }
-  std::sort(term.factors.begin(), term.factors.end());
-  const auto same = std::find_if(terms.begin(), terms.end(),
-                                 [&](const Term& other) { return other.factors == term.factors; });
-  if (same == terms.end())
-    terms.push_back(std::move(term));
-  else
-    same->amount += term.amount;
+  std::sort(view.factors.begin(), view.factors.end());
+  return view;
 }
 
-double LayoutBound::sum(const std::vector<Term>& terms, RuleChoice choice) const {
+double LayoutBound::sum(const Terms& terms, RuleChoice choice) const {
   double sum = 0;
-  for (const Term& term : terms) {
-    double amount = term.amount;
-    for (const size_t f : term.factors) amount *= factors_[f].parts[choice[factors_[f].dim]];
-    sum += amount;
+  for (const auto& [views, amount] : terms) {
+    double least = 1;
+    for (const View& view : views) {
+      double part = view.part;
+      for (const size_t f : view.factors) part *= factors_[f].parts[choice[factors_[f].dim]];
+      least = std::min(least, part);
+    }
+    sum += amount * least;
   }
   return sum;
 }

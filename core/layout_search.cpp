@@ -28,9 +28,10 @@ constexpr double kSameFigures = 1e-12;
 struct MeshSpace {
   SearchSpace space;
   LayoutBound bound;
-  MeshSpace(const Model& model, const Program& program, const Hardware& hardware,
+  /// `program` is the model compiled for one device.
+  MeshSpace(const Model& model, const Layout& fixed, const Program& program, const Hardware& hardware,
             const SearchOptions& options)
-      : space(model, program.layout, hardware, options.limits),
+      : space(model, fixed, hardware, options.limits),
         bound(space, model, program, *program.find(options.entry), hardware) {}
 };
 
@@ -147,6 +148,7 @@ class LayoutSearch {
  private:
   // Every mesh on which the fixed rules are legal.
   void gather(const std::vector<Layout>& fixed) {
+    const Program alone = compile(model_, {}, compile_options(options_));
     std::vector<Diagnostic> errors;
     std::vector<const Layout*> searched;
     for (const Layout& layout : fixed) {
@@ -154,8 +156,8 @@ class LayoutSearch {
                       [&](const Layout* other) { return are_mirrored(layout, *other); }))
         continue;
       try {
-        const Program program = compile(model_, layout, compile_options(options_));
-        meshes_.push_back(std::make_unique<MeshSpace>(model_, program, hardware_, options_));
+        compile(model_, layout, compile_options(options_));
+        meshes_.push_back(std::make_unique<MeshSpace>(model_, layout, alone, hardware_, options_));
       } catch (const UserError& error) {
         for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
         continue;
