@@ -17,7 +17,7 @@ std::map<std::string, double> times_of(const CostReport& report) {
                                   : "other kernels"] += step.time.seconds;
     sum += step.time.seconds;
   }
-  times["waiting"] = report.time->step_s - sum;
+  times["overlap"] = report.time->step_s - sum;
   return times;
 }
 

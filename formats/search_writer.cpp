@@ -47,17 +47,20 @@ std::string too_large_text(const SearchReport& report, const TableOptions& optio
 
 std::string counts_text(const SearchReport& report, const TableOptions& options) {
   const SearchCounts& counts = report.result.counts;
-  std::string text = fmt::format(
-      "{} rule sets on {} mesh{}: {} legal, {} of them mirror images; of {} layouts {} compiled, {} no "
-      "better "
-      "by their products alone",
-      counts.rule_sets < 1e15 ? grouped(static_cast<int64_t>(counts.rule_sets))
-                              : fmt::format("{:.3g}", counts.rule_sets),
-      counts.meshes, counts.meshes == 1 ? "" : "es", grouped(counts.legal), grouped(counts.mirrored),
-      grouped(counts.candidates()), grouped(counts.compiled), grouped(counts.no_better));
-  if (counts.too_large > 0) text += fmt::format(", {} over the memory limit", grouped(counts.too_large));
-  if (counts.left > 0) text += fmt::format(", {} not looked at", grouped(counts.left));
-  text += fmt::format("; {}", seconds_text(report.seconds));
+  const std::string rule_sets = counts.rule_sets < 1e15 ? grouped(static_cast<int64_t>(counts.rule_sets))
+                                                        : fmt::format("{:.3g}", counts.rule_sets);
+  std::string text =
+      fmt::format("searched {} rule sets on {} mesh{} in {}: {} legal", rule_sets, counts.meshes,
+                  counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
+  const auto say = [&](int64_t count, const char* what) {
+    if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
+  };
+  say(counts.mirrored, "mirror images of others");
+  say(counts.too_large, "over the memory limit");
+  say(counts.no_better, "that can't be better");
+  say(counts.refused, "refused by the compiler");
+  say(counts.compiled, "compiled");
+  say(counts.left, "not looked at");
   if (!report.result.is_proved()) text += "; stopped, so [1] is the best so far, and not proved the best";
   return wrapped("", text, " ", options.width);
 }
@@ -106,8 +109,10 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
   for (const auto& [what, seconds] : differences) {
     if (seconds == 0 || std::abs(seconds) < kWorthSaying * std::abs(differences.front().seconds)) continue;
     if (said++ == kMostItems) break;
+    // More of what is hidden behind kernels makes a step shorter.
+    const bool more = (seconds > 0) != (what == "overlap");
     text += fmt::format("{}{} {} {}", said == 1 ? ": " : ", ", seconds_text(std::abs(seconds)),
-                        seconds > 0 ? "more" : "less", what);
+                        more ? "more" : "less", what);
     if (what == "products" && other.duplication > best.duplication * 1.005)
       text += fmt::format(" ({:.3g} times the useful ones)", other.duplication);
   }
