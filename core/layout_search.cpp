@@ -42,8 +42,10 @@ struct Candidate {
   size_t choice = 0;  // where its options begin
 };
 
-// What became of a candidate; nothing where it is not legal.
-using Evaluation = std::optional<FoundLayout>;
+struct Evaluation {
+  bool is_legal = false;
+  std::optional<FoundLayout> found;  // where it may be one of the best
+};
 
 CompileOptions compile_options(const SearchOptions& options) {
   CompileOptions compiling;
@@ -52,27 +54,10 @@ CompileOptions compile_options(const SearchOptions& options) {
   return compiling;
 }
 
-Evaluation evaluate(const Model& model, Layout layout, const Hardware& hardware,
-                    const SearchOptions& options) {
-  std::optional<Program> program;
-  try {
-    program = compile(model, layout, compile_options(options));
-  } catch (const UserError&) {
-    return std::nullopt;
-  }
-  const EntryPoint& entry = *program->find(options.entry);
-  const std::vector<StepCount> counts = predicted_counts(*program, entry);
-  FoundLayout found{std::move(layout), 0, program->arena_bytes()};
-  found.step_s = predicted_time(*program, entry, counts, hardware).step_s;
-  for (const StepCount& count : counts) {
-    found.sent += count.bytes_sent;
-    found.flops += count.flops;
-  }
-  if (const auto order = propose_device_order(*program, entry, counts, hardware)) {
-    found.layout.mesh = Mesh(found.layout.mesh.axes(), order->device_order);
-    found.step_s = order->step_s;
-  }
-  return found;
+// The largest arena of all entry points, of which `program` has the one that is timed.
+int64_t memory_of(const PreparedModel& model, const Program& program,
+                  const std::vector<std::string>& others) {
+  return std::max(program.arena_bytes(), model.compile(program.layout, others).arena_bytes());
 }
 
 bool same_figures(const FoundLayout& a, const FoundLayout& b) {
@@ -131,7 +116,14 @@ class Ranking {
 class LayoutSearch {
  public:
   LayoutSearch(const Model& model, const Hardware& hardware, const SearchOptions& options)
-      : model_(model), hardware_(hardware), options_(options), ranking_(options.top) {}
+      : model_(model),
+        hardware_(hardware),
+        options_(options),
+        prepared_(model, compile_options(options)),
+        ranking_(options.top) {
+    for (const char* name : {"init", "train", "evaluate", "decode"})
+      if (name != options.entry) others_.emplace_back(name);
+  }
 
   SearchResult run(const std::vector<Layout>& fixed) {
     gather(fixed);
@@ -148,7 +140,7 @@ class LayoutSearch {
  private:
   // Every mesh on which the fixed rules are legal.
   void gather(const std::vector<Layout>& fixed) {
-    const Program alone = compile(model_, {}, compile_options(options_));
+    const Program alone = prepared_.compile({});
     std::vector<Diagnostic> errors;
     std::vector<const Layout*> searched;
     for (const Layout& layout : fixed) {
@@ -156,7 +148,7 @@ class LayoutSearch {
                       [&](const Layout* other) { return are_mirrored(layout, *other); }))
         continue;
       try {
-        compile(model_, layout, compile_options(options_));
+        prepared_.compile(layout);
         meshes_.push_back(std::make_unique<MeshSpace>(model_, layout, alone, hardware_, options_));
       } catch (const UserError& error) {
         for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
@@ -279,6 +271,31 @@ class LayoutSearch {
     }
   }
 
+  // The other entry points, of which only the memory counts, are compiled where the step is short enough.
+  Evaluation evaluate(Layout layout) const {
+    std::optional<Program> program;
+    try {
+      program = prepared_.compile(layout, {options_.entry});
+    } catch (const UserError&) {
+      return {};
+    }
+    const EntryPoint& entry = *program->find(options_.entry);
+    const std::vector<StepCount> counts = predicted_counts(*program, entry);
+    FoundLayout found{std::move(layout)};
+    found.step_s = predicted_time(*program, entry, counts, hardware_).step_s;
+    if (const auto order = propose_device_order(*program, entry, counts, hardware_)) {
+      found.layout.mesh = Mesh(found.layout.mesh.axes(), order->device_order);
+      found.step_s = order->step_s;
+    }
+    if (ranking_.excludes(found.step_s)) return {true, std::nullopt};
+    for (const StepCount& count : counts) {
+      found.sent += count.bytes_sent;
+      found.flops += count.flops;
+    }
+    found.memory = memory_of(prepared_, *program, others_);
+    return {true, std::move(found)};
+  }
+
   // Nothing for those that were not looked at, where the search was stopped.
   std::vector<std::optional<Evaluation>> evaluated(const std::vector<const Candidate*>& batch) {
     std::vector<std::optional<Evaluation>> evaluations(batch.size());
@@ -292,7 +309,7 @@ class LayoutSearch {
           return;
         }
         try {
-          evaluations[i] = evaluate(model_, layout_of(*batch[i]), hardware_, options_);
+          evaluations[i] = evaluate(layout_of(*batch[i]));
         } catch (...) {
           errors[i] = std::current_exception();
         }
@@ -312,17 +329,15 @@ class LayoutSearch {
   void add(Evaluation evaluation) {
     --counts().left;
     ++counts().compiled;
-    if (!evaluation) {
-      ++counts().refused;
-    } else if (fits(static_cast<double>(evaluation->memory))) {
-      ranking_.add(std::move(*evaluation));
-    } else {
-      ++counts().too_large;
-      std::optional<FoundLayout>&fastest = result_.too_large, &smallest = result_.smallest;
-      const auto key = [](const FoundLayout& found) { return std::tuple(found.memory, found.step_s); };
-      if (!smallest || key(*evaluation) < key(*smallest)) smallest = *evaluation;
-      if (!fastest || is_better(*evaluation, *fastest)) fastest = std::move(*evaluation);
-    }
+    if (!evaluation.is_legal) ++counts().refused;
+    if (!evaluation.found) return;
+    FoundLayout& found = *evaluation.found;
+    if (fits(static_cast<double>(found.memory))) return ranking_.add(std::move(found));
+    ++counts().too_large;
+    std::optional<FoundLayout>&fastest = result_.too_large, &smallest = result_.smallest;
+    const auto key = [](const FoundLayout& found) { return std::tuple(found.memory, found.step_s); };
+    if (!smallest || key(found) < key(*smallest)) smallest = found;
+    if (!fastest || is_better(found, *fastest)) fastest = std::move(found);
   }
 
   SearchCounts& counts() { return result_.counts; }
@@ -330,6 +345,8 @@ class LayoutSearch {
   const Model& model_;
   const Hardware& hardware_;
   const SearchOptions& options_;
+  const PreparedModel prepared_;
+  std::vector<std::string> others_;  // entry points
   std::vector<std::unique_ptr<MeshSpace>> meshes_;
   std::vector<Candidate> candidates_;
   std::vector<uint16_t> choices_;  // of all candidates, one behind the other

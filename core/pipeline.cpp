@@ -73,13 +73,30 @@ class Pipeline {
     return result;
   }
 
-  /// `caches` follow the variables, which end at `bytes`.
-  EntryPoint run(const EntryGraph& entry, int64_t bytes, std::vector<VariableDecl> caches = {}) {
+  /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
+  /// but for what is in loops.
+  EntryGraph arithmetic(EntryGraph entry, int64_t& useful) {
+    name_ = entry.name;
+    entry = pass("expand_composites", [&] { return expand_composites(entry); });
+    // From here on every node is an operation, a leaf, a loop or `gradients`.
+    entry = pass("expand_gradients", [&] { return expand_gradients(entry); });
+    entry = pass("remove_dead", [&] { return remove_dead(entry); });
+    entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
+    entry = pass("order_contractions", [&] { return order_contractions(entry); });
+    require_countable(entry);
+    // The arithmetic is fixed: this is what an unpartitioned run would do.
+    useful += einsum_flops(entry.graph);
+    return entry;
+  }
+
+  /// All other passes, of an entry point as arithmetic() gives it. `caches` follow the variables, which end
+  /// at `bytes`.
+  EntryPoint run(const EntryGraph& entry, int64_t useful, int64_t bytes,
+                 std::vector<VariableDecl> caches = {}) {
     name_ = entry.name;
     std::vector<ProgramVariable> placed = placed_variables(std::move(caches), layout_, split_, bytes);
     variables_ = program_.variables;
     variables_.insert(variables_.end(), placed.begin(), placed.end());
-    int64_t useful = 0;
     PartitionedEntry scheduled = steps_of(entry, useful);
     EntryPoint result = timed("assign_buffers", [&] {
       return assign_buffers(std::move(scheduled), variables_, bytes, layout_.mesh);
@@ -91,21 +108,11 @@ class Pipeline {
   }
 
  private:
-  // All passes but the last, which sees the whole of an entry point, with the steps of its loops. Adds to
-  // `useful` what an unpartitioned run would multiply.
-  PartitionedEntry steps_of(EntryGraph entry, int64_t& useful) {
-    entry = pass("expand_composites", [&] { return expand_composites(entry); });
-    // From here on every node is an operation, a leaf, a loop or `gradients`.
-    entry = pass("expand_gradients", [&] { return expand_gradients(entry); });
-    entry = pass("remove_dead", [&] { return remove_dead(entry); });
-    entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
-    entry = pass("order_contractions", [&] { return order_contractions(entry); });
-    require_countable(entry);
-    // The arithmetic is fixed: this is what an unpartitioned run would do.
-    useful += einsum_flops(entry.graph);
-
-    entry = pass("apply_split_rules", [&] {
-      return remove_dead(apply_split_rules(entry, resolve_shardings(entry, layout_, split_), layout_.mesh));
+  // The passes up to the last one, which sees the whole of an entry point, with the steps of its loops. Adds
+  // the arithmetic of these to `useful`.
+  PartitionedEntry steps_of(const EntryGraph& whole, int64_t& useful) {
+    const EntryGraph entry = pass("apply_split_rules", [&] {
+      return remove_dead(apply_split_rules(whole, resolve_shardings(whole, layout_, split_), layout_.mesh));
     });
     const std::vector<Sharding> shardings = resolve_shardings(entry, layout_, split_);
     std::vector<Strategy> strategies =
@@ -138,7 +145,8 @@ class Pipeline {
         EntryGraph inner{entry.name, part.graph, {}, {}, sums};
         for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
         int64_t flops = 0;
-        PartitionedEntry steps = steps_of(std::move(inner), flops);
+        const EntryGraph fixed = arithmetic(std::move(inner), flops);
+        PartitionedEntry steps = steps_of(fixed, flops);
         useful += flops * std::max<int64_t>(times, 1);
         return steps;
       };
@@ -216,33 +224,87 @@ const std::vector<std::string>& pass_names() {
   return kNames;
 }
 
-Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
-  const bool decodes = options.decode && model.decode;
-  check_layout(model, layout, options.allow_uneven, decodes);
-  const StateSplit split = state_split(model, layout, options.allow_uneven);
+namespace {
+
+// Without entry points. The variables end at `bytes`.
+Program frame_of(const Model& model, const Layout& layout, const StateSplit& split, int64_t& bytes) {
   Program program;
   program.model = model.name;
   program.layout = layout;
   program.names = model.params;
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
-  int64_t variables_bytes = 0;
-  program.variables = placed_variables(all_variables(model), layout, split, variables_bytes);
+  program.variables = placed_variables(all_variables(model), layout, split, bytes);
+  return program;
+}
 
-  std::vector<VariableDecl> declared;
-  for (const ProgramVariable& variable : program.variables) declared.push_back(variable.decl);
+bool decodes(const Model& model, const CompileOptions& options) {
+  return options.decode && model.decode;
+}
+
+std::vector<EntryGraph> entries_of(const Model& model, const CompileOptions& options) {
   std::vector<EntryGraph> entries;
-  entries.push_back(init_entry(declared));
+  entries.push_back(init_entry(all_variables(model)));
   if (has_train_entry(model)) entries.push_back(train_entry(model, options.keep));
   entries.push_back(evaluate_entry(model, options.keep));
-  if (decodes) entries.push_back(decode_entry(model, options.keep));
-  check_kept(options, entries);
+  if (decodes(model, options)) entries.push_back(decode_entry(model, options.keep));
+  return entries;
+}
 
+std::vector<VariableDecl> caches_of(const Model& model, const EntryGraph& entry) {
+  return entry.name == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
+}
+
+}  // namespace
+
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
+  check_layout(model, layout, options.allow_uneven, decodes(model, options));
+  const StateSplit split = state_split(model, layout, options.allow_uneven);
+  int64_t bytes = 0;
+  Program program = frame_of(model, layout, split, bytes);
+  const std::vector<EntryGraph> entries = entries_of(model, options);
+  check_kept(options, entries);
   Pipeline pipeline(program, split, options);
-  for (const EntryGraph& entry : entries)
-    program.entry_points.push_back(entry.name == "decode"
-                                       ? pipeline.run(entry, variables_bytes, model.decode->caches)
-                                       : pipeline.run(entry, variables_bytes));
+  for (const EntryGraph& entry : entries) {
+    int64_t useful = 0;
+    const EntryGraph arithmetic = pipeline.arithmetic(entry, useful);
+    program.entry_points.push_back(pipeline.run(arithmetic, useful, bytes, caches_of(model, entry)));
+  }
+  warn_of_open_loops(program);
+  return program;
+}
+
+struct PreparedModel::Entry {
+  EntryGraph graph;
+  int64_t useful = 0;
+};
+
+PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
+    : model_(model), options_(options) {
+  const Program nothing;
+  const StateSplit whole;
+  Pipeline pipeline(nothing, whole, options_);
+  for (EntryGraph& entry : entries_of(model, options_)) {
+    int64_t useful = 0;
+    EntryGraph arithmetic = pipeline.arithmetic(std::move(entry), useful);
+    entries_.push_back({std::move(arithmetic), useful});
+  }
+}
+
+PreparedModel::~PreparedModel() = default;
+
+Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
+  check_layout(model_, layout, options_.allow_uneven, decodes(model_, options_));
+  const StateSplit split = state_split(model_, layout, options_.allow_uneven);
+  int64_t bytes = 0;
+  Program program = frame_of(model_, layout, split, bytes);
+  Pipeline pipeline(program, split, options_);
+  for (const Entry& entry : entries_) {
+    const std::string& name = entry.graph.name;
+    if (names.empty() || std::find(names.begin(), names.end(), name) != names.end())
+      program.entry_points.push_back(
+          pipeline.run(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph)));
+  }
   warn_of_open_loops(program);
   return program;
 }

@@ -26,6 +26,23 @@ struct CompileOptions {
 /// point has. The work does not depend on the number of devices.
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
 
+/// A model with all that compiling does before it looks at the layout, to be compiled for many of them. May
+/// be used by several threads.
+class PreparedModel {
+ public:
+  /// The model is only referred to. `options.keep` is of no use here.
+  PreparedModel(const Model& model, const CompileOptions& options);
+  ~PreparedModel();
+  /// As compile(), but of the entry points only those of `names`; all where it is empty.
+  Program compile(const Layout& layout, const std::vector<std::string>& names = {}) const;
+
+ private:
+  struct Entry;
+  const Model& model_;
+  CompileOptions options_;
+  std::vector<Entry> entries_;
+};
+
 /// Names of the passes that can be dumped, in order.
 const std::vector<std::string>& pass_names();
 
