@@ -49,9 +49,9 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   const SearchCounts& counts = report.result.counts;
   const std::string rule_sets = counts.rule_sets < 1e15 ? grouped(static_cast<int64_t>(counts.rule_sets))
                                                         : fmt::format("{:.3g}", counts.rule_sets);
-  std::string text =
-      fmt::format("searched {} rule sets on {} mesh{} in {}: {} legal", rule_sets, counts.meshes,
-                  counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
+  std::string text = fmt::format(
+      "searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets, counts.rule_sets == 1 ? "" : "s",
+      counts.meshes, counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
   const auto say = [&](int64_t count, const char* what) {
     if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
   };
