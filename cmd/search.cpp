@@ -134,7 +134,7 @@ SearchResult searched(const SearchOptions& search, const Model& model, const std
 }
 
 [[noreturn]] void refuse(const SearchResult& result, int64_t limit) {
-  if (!result.is_proved()) throw RunError("stopped before a layout that fits was found");
+  if (!result.is_proved) throw RunError("stopped before a layout that fits was found");
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   throw UserError(fmt::format("no layout fits into {} a device: the smallest, {}, needs {}, which is {} more",
@@ -157,8 +157,8 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
 std::string doc_of(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
   return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} a device",
-                     report.result.is_proved() ? "Found" : "Not proved the best, found", best.model,
-                     best.entry, seconds_text(best.time->step_s), best.time->hardware,
+                     report.result.is_proved ? "Found" : "Not proved the best, found", best.model, best.entry,
+                     seconds_text(best.time->step_s), best.time->hardware,
                      bytes_text(report.result.best.front().memory));
 }
 
@@ -213,8 +213,7 @@ int run(const Options& options) {
   for (const FoundLayout& found : result.best)
     report.layouts.push_back(report_of(found, model, search, hardware));
   write(options, report);
-  if (!result.is_proved())
-    std::cerr << "mtfc: stopped: the best layout so far is not proved the best of all\n";
+  if (!result.is_proved) std::cerr << "mtfc: stopped: the best layout so far is not proved the best of all\n";
   return kExitSuccess;
 }
 

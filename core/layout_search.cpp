@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <exception>
 #include <memory>
 #include <numeric>
@@ -19,10 +18,10 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kMostCandidates = 4'000'000;
-constexpr size_t kBatch = 16;       // compiled between two looks at the bound, whatever the threads
-constexpr double kRounding = 1e-9;  // of sums in another order
-constexpr double kSameFigures = 1e-12;
+constexpr size_t kMostCandidates = 4'000'000;  // each takes some 50 bytes
+constexpr int64_t kMostLegal = 100'000'000;    // some half a minute to go through
+constexpr int64_t kPatience = 1 << 16;         // rule sets between two looks at whether to stop
+constexpr size_t kBatch = 16;  // compiled between two looks at the bound, whatever the threads
 
 // The rule sets of one mesh, and their bounds.
 struct MeshSpace {
@@ -60,59 +59,6 @@ int64_t memory_of(const PreparedModel& model, const Program& program,
   return std::max(program.arena_bytes(), model.compile(program.layout, others).arena_bytes());
 }
 
-bool same_figures(const FoundLayout& a, const FoundLayout& b) {
-  return std::abs(a.step_s - b.step_s) <= kSameFigures * b.step_s && a.memory == b.memory &&
-         a.sent == b.sent && a.flops == b.flops;
-}
-
-// By what a person would rather read.
-bool is_simpler(const FoundLayout& a, const FoundLayout& b) {
-  const auto axes = [](const FoundLayout& found) {
-    size_t sum = 0;
-    for (const Rule& rule : found.layout.rules) sum += rule.axes.size();
-    return sum;
-  };
-  const auto key = [&](const FoundLayout& found) {
-    return std::tuple(found.layout.rules.size(), axes(found), to_string(found.layout.mesh),
-                      to_string(found.layout));
-  };
-  return key(a) < key(b);
-}
-
-bool is_better(const FoundLayout& a, const FoundLayout& b) {
-  if (a.step_s != b.step_s) return a.step_s < b.step_s;
-  if (a.memory != b.memory) return a.memory < b.memory;
-  return is_simpler(a, b);
-}
-
-// The best layouts so far.
-class Ranking {
- public:
-  explicit Ranking(size_t top) : top_(top) {}
-
-  void add(FoundLayout found) {
-    for (FoundLayout& other : best_) {
-      if (!same_figures(found, other)) continue;
-      found.equals = ++other.equals;
-      if (is_simpler(found, other)) other = std::move(found);
-      return;
-    }
-    const auto place = std::find_if(best_.begin(), best_.end(),
-                                    [&](const FoundLayout& other) { return is_better(found, other); });
-    best_.insert(place, std::move(found));
-    if (best_.size() > top_) best_.pop_back();
-  }
-  /// Whether a layout that takes at least so long can't be among them.
-  bool excludes(double seconds) const {
-    return best_.size() == top_ && seconds * (1 - kRounding) > best_.back().step_s;
-  }
-  std::vector<FoundLayout>& best() { return best_; }
-
- private:
-  size_t top_;
-  std::vector<FoundLayout> best_;
-};
-
 class LayoutSearch {
  public:
   LayoutSearch(const Model& model, const Hardware& hardware, const SearchOptions& options)
@@ -128,8 +74,9 @@ class LayoutSearch {
   SearchResult run(const std::vector<Layout>& fixed) {
     gather(fixed);
     search();
-    if (ranking_.best().empty() && !stopped_) find_smallest();
-    result_.best = std::move(ranking_.best());
+    if (ranking_.layouts().empty() && !stopped_) find_smallest();
+    result_.is_proved = !stopped_;
+    result_.best = std::move(ranking_).layouts();
     if (!result_.best.empty()) result_.smallest.reset();
     if (result_.best.empty() ||
         (result_.too_large && result_.too_large->step_s >= result_.best.front().step_s))
@@ -144,6 +91,7 @@ class LayoutSearch {
     std::vector<Diagnostic> errors;
     std::vector<const Layout*> searched;
     for (const Layout& layout : fixed) {
+      if (stopped_) break;
       if (std::any_of(searched.begin(), searched.end(),
                       [&](const Layout* other) { return are_mirrored(layout, *other); }))
         continue;
@@ -165,21 +113,26 @@ class LayoutSearch {
   // Those of the last mesh.
   void add_candidates() {
     const MeshSpace& mesh = *meshes_.back();
-    const size_t before = candidates_.size();
-    const int64_t mirrored = mesh.space.each([&](RuleChoice choice) {
-      if (candidates_.size() == kMostCandidates)
-        throw UserError(fmt::format("there are more than {} rule sets to search", kMostCandidates),
-                        "--dims and --max-axes-per-dim leave fewer, and so do rules that --layout fixes");
-      const auto rules = std::count_if(choice.begin(), choice.end(), [](uint16_t one) { return one > 0; });
-      candidates_.push_back({mesh.bound.seconds(choice), mesh.bound.bytes(choice),
-                             static_cast<uint32_t>(meshes_.size() - 1), static_cast<uint32_t>(rules),
-                             choices_.size()});
-      choices_.insert(choices_.end(), choice.begin(), choice.end());
-      return true;
-    });
     counts().rule_sets += mesh.space.rule_sets();
-    counts().mirrored += mirrored;
-    counts().legal += static_cast<int64_t>(candidates_.size() - before) + mirrored;
+    mesh.space.each([&](RuleChoice choice, bool is_mirrored) {
+      if (++counts().legal > kMostLegal || candidates_.size() == kMostCandidates)
+        throw UserError("there are too many rule sets to search",
+                        "--dims and --max-axes-per-dim leave fewer, and so do rules that --layout fixes");
+      if (counts().legal % kPatience == 0) stopped_ = options_.stops();
+      if (is_mirrored)
+        ++counts().mirrored;
+      else
+        add_candidate(mesh, choice);
+      return !stopped_;
+    });
+  }
+
+  void add_candidate(const MeshSpace& mesh, RuleChoice choice) {
+    const auto rules = std::count_if(choice.begin(), choice.end(), [](uint16_t one) { return one > 0; });
+    candidates_.push_back({mesh.bound.seconds(choice), mesh.bound.bytes(choice),
+                           static_cast<uint32_t>(meshes_.size() - 1), static_cast<uint32_t>(rules),
+                           choices_.size()});
+    choices_.insert(choices_.end(), choice.begin(), choice.end());
   }
 
   // Whether axes that may change places make one mesh of the two.
@@ -218,7 +171,7 @@ class LayoutSearch {
           counts().no_better += static_cast<int64_t>(candidates_.size() - next + 1);
           counts().left -= static_cast<int64_t>(candidates_.size() - next + 1);
           next = candidates_.size();
-        } else if (!fits(candidate.bytes * (1 - kRounding))) {
+        } else if (!fits(candidate.bytes * (1 - kLayoutRounding))) {
           ++counts().too_large;
           --counts().left;
         } else {
@@ -232,7 +185,7 @@ class LayoutSearch {
 
   // Nothing fits: among what was compiled and what was not, for its variables, is the one that needs least.
   void find_smallest() {
-    std::erase_if(candidates_, [&](const Candidate& one) { return fits(one.bytes * (1 - kRounding)); });
+    std::erase_if(candidates_, [&](const Candidate& one) { return fits(one.bytes * (1 - kLayoutRounding)); });
     std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return std::tuple(a.bytes, a.seconds, a.rules) < std::tuple(b.bytes, b.seconds, b.rules);
     });
@@ -243,7 +196,7 @@ class LayoutSearch {
       if (next == candidates_.size()) return nullptr;
       const Candidate& candidate = candidates_[next++];
       const std::optional<FoundLayout>& smallest = result_.smallest;
-      if (!smallest || candidate.bytes * (1 - kRounding) <= static_cast<double>(smallest->memory))
+      if (!smallest || candidate.bytes * (1 - kLayoutRounding) <= static_cast<double>(smallest->memory))
         return &candidate;
       counts().too_large += static_cast<int64_t>(candidates_.size() - next + 1);
       counts().left -= static_cast<int64_t>(candidates_.size() - next + 1);
@@ -267,7 +220,7 @@ class LayoutSearch {
       std::vector<std::optional<Evaluation>> evaluations = evaluated(batch);
       for (std::optional<Evaluation>& evaluation : evaluations)
         if (evaluation) add(std::move(*evaluation));
-      options_.progress(counts(), ranking_.best().empty() ? nullptr : &ranking_.best().front());
+      options_.progress(counts(), ranking_.layouts().empty() ? nullptr : &ranking_.layouts().front());
     }
   }
 
@@ -350,7 +303,7 @@ class LayoutSearch {
   std::vector<std::unique_ptr<MeshSpace>> meshes_;
   std::vector<Candidate> candidates_;
   std::vector<uint16_t> choices_;  // of all candidates, one behind the other
-  Ranking ranking_;
+  LayoutRanking ranking_;
   SearchResult result_;
   bool stopped_ = false;
 };

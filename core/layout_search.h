@@ -16,6 +16,7 @@
 
 #include "core/hardware.h"
 #include "core/layout.h"
+#include "core/layout_ranking.h"
 #include "core/model.h"
 #include "core/search_space.h"
 
@@ -37,14 +38,6 @@ struct SearchCounts {
   int64_t done() const { return candidates() - left; }
 };
 
-struct FoundLayout {
-  Layout layout;  // with a device order where the hardware is better off with one
-  double step_s = 0;
-  int64_t memory = 0;  // bytes a device, of the largest arena of all entry points
-  int64_t sent = 0, flops = 0;
-  int64_t equals = 0;  // other layouts that were compiled and have the same figures
-};
-
 struct SearchOptions {
   SpaceLimits limits;
   std::string entry;         // one that the model has
@@ -61,7 +54,7 @@ struct SearchResult {
   std::optional<FoundLayout> too_large;  // the fastest seen that does not fit, where it beats the best
   std::optional<FoundLayout> smallest;   // what needs least, where nothing fits
   SearchCounts counts;
-  bool is_proved() const { return counts.left == 0; }
+  bool is_proved = false;  // not where the search was stopped
 };
 
 /// Searches the meshes of `fixed`, whose rules stay; one that is the mirror image of another is left out.

@@ -180,7 +180,7 @@ void check_same(const Model& model, const Mesh& mesh, const Hardware& hardware) 
   for (const int64_t limit : {int64_t{0}, most - 1, (least + most) / 2, least + (most - least) / 8, least}) {
     CAPTURE(limit);
     const SearchResult result = search_layouts(model, {{mesh, {}}}, hardware, options_of(limit));
-    REQUIRE(result.is_proved());
+    REQUIRE(result.is_proved);
     REQUIRE(!result.best.empty());
     // Layouts of one time and different memory are several of the search's, and one here.
     std::vector<double> steps;
@@ -223,7 +223,7 @@ TEST_CASE("no step and no arena is below its bound") {
     const SearchSpace space(model, fixed, hardware, {});
     const LayoutBound bound(space, model, alone, *alone.find("train"), hardware);
     double nearest_step = 0, nearest_arena = 0;
-    space.each([&](RuleChoice choice) {
+    space.each([&](RuleChoice choice, bool) {
       const Program program = compile(model, space.layout(choice), {});
       const EntryPoint& entry = *program.find("train");
       const double step_s = predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
@@ -329,7 +329,7 @@ TEST_CASE("a search that is stopped says so, and has the best so far") {
   int asked = 0;
   options.stops = [&] { return ++asked > 20; };
   const SearchResult result = search_layouts(model, {{kOblong, {}}}, hardware, options);
-  CHECK(!result.is_proved());
+  CHECK(!result.is_proved);
   CHECK(result.counts.compiled == 20);
   CHECK(result.best.size() == options.top);
 }

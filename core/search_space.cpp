@@ -126,15 +126,11 @@ bool SearchSpace::has_earlier_mirror(RuleChoice choice) const {
 
 class SearchSpace::Walk {
  public:
-  Walk(const SearchSpace& space, const std::function<bool(RuleChoice)>& visit)
+  Walk(const SearchSpace& space, const Visit& visit)
       : space_(space), visit_(visit), choice_(space.dims_.size()) {}
 
   bool from(size_t dim) {
-    if (dim == choice_.size()) {
-      if (!space_.has_earlier_mirror(choice_)) return visit_(choice_);
-      ++mirrored_;
-      return true;
-    }
+    if (dim == choice_.size()) return visit_(choice_, space_.has_earlier_mirror(choice_));
     uint64_t taken = space_.taken_[dim];
     for (const size_t neighbour : space_.neighbours_[dim])
       taken |= space_.masks_[neighbour][choice_[neighbour]];
@@ -145,13 +141,11 @@ class SearchSpace::Walk {
     }
     return true;
   }
-  int64_t mirrored() const { return mirrored_; }
 
  private:
   const SearchSpace& space_;
-  const std::function<bool(RuleChoice)>& visit_;
+  const Visit& visit_;
   std::vector<uint16_t> choice_;
-  int64_t mirrored_ = 0;
 };
 
 double SearchSpace::rule_sets() const {
@@ -160,10 +154,8 @@ double SearchSpace::rule_sets() const {
   return count;
 }
 
-int64_t SearchSpace::each(const std::function<bool(RuleChoice)>& visit) const {
-  Walk walk(*this, visit);
-  walk.from(0);
-  return walk.mirrored();
+void SearchSpace::each(const Visit& visit) const {
+  Walk(*this, visit).from(0);
 }
 
 Layout SearchSpace::layout(RuleChoice choice) const {

@@ -47,9 +47,10 @@ class SearchSpace {
   const std::vector<SearchedDim>& dims() const { return dims_; }
   /// How many there are, legal or not.
   double rule_sets() const;
-  /// Visits every legal choice in lexicographic order, until `visit` returns false, but leaves out those with
-  /// a mirror image that comes earlier. Returns how many it left out.
-  int64_t each(const std::function<bool(RuleChoice)>& visit) const;
+  /// Visits every legal choice in lexicographic order until `visit` returns false. It is told whether the
+  /// choice has a mirror image that came before it.
+  using Visit = std::function<bool(RuleChoice, bool is_mirrored)>;
+  void each(const Visit& visit) const;
   /// The fixed rules, and those of a choice.
   Layout layout(RuleChoice choice) const;
 

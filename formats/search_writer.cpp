@@ -61,7 +61,7 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.refused, "refused by the compiler");
   say(counts.compiled, "compiled");
   say(counts.left, "not looked at");
-  if (!report.result.is_proved()) text += "; stopped, so [1] is the best so far, and not proved the best";
+  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, and not proved the best";
   return wrapped("", text, " ", options.width);
 }
 
@@ -129,7 +129,7 @@ std::string search_json(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
   Json json = {{"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
   json["memory_limit"] = report.memory_limit > 0 ? Json(report.memory_limit) : Json();
-  json["proved"] = report.result.is_proved();
+  json["proved"] = report.result.is_proved;
   json["seconds"] = report.seconds;
   json["counts"] = {{"rule_sets", counts.rule_sets},
                     {"meshes", counts.meshes},

@@ -32,6 +32,7 @@ SearchResult found(int64_t left) {
   result.best = {{kBest.layout, kBest.time->step_s, 100, 0, 0, 3}, {kBest.layout, 9e-3, 90}};
   result.too_large = FoundLayout{kBest.layout, 1e-3, 3 << 20};
   result.counts = {1e6, 50, 20, 1, 10, 0, 4, 16 - left, left};
+  result.is_proved = left == 0;
   return result;
 }
 

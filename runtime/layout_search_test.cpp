@@ -43,7 +43,7 @@ std::vector<Tried> tried_all(const SearchSpace& space, const Model& model, const
   const Program alone = compile(model, {}, {});
   const LayoutBound bound(space, model, alone, *alone.find(entry_name), hardware);
   std::vector<Tried> tried;
-  space.each([&](RuleChoice choice) {
+  space.each([&](RuleChoice choice, bool) {
     const Program program = compile(model, space.layout(choice), {});
     const EntryPoint& entry = *program.find(entry_name);
     const double step_s = predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
@@ -74,7 +74,7 @@ TEST_CASE("random models: the bounds of all rule sets hold, and the best is foun
     options.limits.most_axes = 2;
     const SearchSpace space(model, fixed, ring, options.limits);
     size_t choices = 0;
-    space.each([&](RuleChoice) { return ++choices <= kMostChoices; });
+    space.each([&](RuleChoice, bool) { return ++choices <= kMostChoices; });
     if (choices < 2 || choices > kMostChoices) continue;
     ++searched;
     std::vector<Tried> tried = tried_all(space, model, options.entry, torus);
