@@ -217,7 +217,10 @@ TEST_CASE("the same where dimensions are renamed, and one has fewer elements tha
 
 TEST_CASE("no step and no arena is below its bound") {
   const Hardware hardware = hardware_of(Topology::kTorus);
-  for (const Model& model : {two_layers(61, 31, 128), attention(13)}) {
+  Model in_parts = two_layers(64, 31, 128), split_state = two_layers(61, 32, 17);
+  in_parts.train->microbatches = 4;
+  split_state.train->shard_state_over = {"r"};
+  for (const Model& model : {two_layers(61, 31, 128), attention(13), in_parts, split_state}) {
     const Program alone = compile(model, {}, {});
     const Layout fixed{kOblong, {}};
     const SearchSpace space(model, fixed, hardware, {});
@@ -238,6 +241,14 @@ TEST_CASE("no step and no arena is below its bound") {
     CHECK(nearest_step > 0.2);
     CHECK(nearest_arena > 0.6);
   }
+}
+
+TEST_CASE("the best is found of a model with microbatches, and of one that splits its optimizer's state") {
+  Model in_parts = two_layers(64, 31, 128), split_state = two_layers(61, 32, 17);
+  in_parts.train->microbatches = 4;
+  split_state.train->shard_state_over = {"r"};
+  for (const Model& model : {in_parts, split_state})
+    for (const Mesh& mesh : {kSquare, kOblong}) check_same(model, mesh, hardware_of(Topology::kTorus));
 }
 
 TEST_CASE("where nothing fits, the smallest is found") {
