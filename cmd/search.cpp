@@ -202,16 +202,21 @@ int run(const Options& options) {
   const Hardware hardware = hardware_profile(options.hardware);
   const SearchOptions search = search_options(options, model, hardware);
   require_writable(options.file);
-  show(warnings, options.model.quiet);
 
   const auto start = std::chrono::steady_clock::now();
   const SearchResult result =
       searched(search, model, fixed, hardware, is_terminal(2) && !options.model.quiet);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  if (result.best.empty()) refuse(result, search.memory_limit);
+  if (result.best.empty()) {
+    show(warnings, options.model.quiet);
+    refuse(result, search.memory_limit);
+  }
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
   for (const FoundLayout& found : result.best)
     report.layouts.push_back(report_of(found, model, search, hardware));
+  for (const std::string& warning : report.layouts.front().report->warnings)
+    warnings.push_back({{}, warning, "", Severity::kWarning});
+  show(warnings, options.model.quiet);
   write(options, report);
   if (!result.is_proved) std::cerr << "mtfc: stopped: the best layout so far is not proved the best of all\n";
   return kExitSuccess;
@@ -230,6 +235,9 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
       ->type_name("DIM:AXIS,...|FILE");
   add_memory_limit(app, options->memory_limit);
+  app.get_option("--memory-limit")
+      ->description(
+          "leave out layouts that need more bytes on a device, as in 10GB (default: the hardware's)");
   add_hardware_option(app, options->hardware);
   app.add_option("--dims", options->dims, "split these dimensions at most, as in batch,d_ff")
       ->delimiter(',')
