@@ -7,17 +7,21 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cmd/scratch_folder_trial.h"
+#include "core/error.h"
 #include "core/op_registry.h"
 #include "core/operation_text.h"
+#include "formats/hardware_reader.h"
 #include "formats/operation_reference.h"
 
 namespace mtfc {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
 struct Outcome {
   int code = -1;
@@ -76,6 +80,16 @@ class Judge {
       CHECK(line.ends_with(": valid"));
     }
   }
+  // The first mistake of each file is at its place.
+  void require_invalid_at(const std::vector<std::pair<std::string, std::string>>& mistakes) const {
+    const std::vector<std::string> lines = judged();
+    REQUIRE(lines.size() == mistakes.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      CAPTURE(mistakes[i].second);
+      CAPTURE(lines[i]);
+      CHECK(lines[i].find(".json: " + mistakes[i].first + ": ") != std::string::npos);
+    }
+  }
 
  private:
   std::string schema() const { return folder_ / "schema"; }
@@ -117,6 +131,10 @@ std::vector<std::string> reference_examples() {
   return examples;
 }
 
+bool is_profile(const std::string& example) {
+  return example.find("\"flops\"") != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("bundled models, their library, the models of tests and the reference's are valid") {
@@ -137,7 +155,7 @@ TEST_CASE("bundled layouts are valid") {
   Judge judge("layout");
   for (const fs::path& file : files_in(kSource / "models" / "layouts")) judge.add_file(file);
   for (const std::string& example : reference_examples())
-    if (example.find("mtfc") == std::string::npos) judge.add(example);
+    if (example.find("mtfc") == std::string::npos && !is_profile(example)) judge.add(example);
   judge.require_valid();
 }
 
@@ -162,17 +180,25 @@ TEST_CASE("every example of every operation is valid, and statements of other ki
   judge.require_valid();
 }
 
-TEST_CASE("a hardware profile is valid") {
+TEST_CASE(
+    "bundled hardware profiles, the reference's and those that are written are valid, and mtfc reads them") {
   if (!can_judge()) return;
   Judge judge("hardware");
-  judge.add(R"({"name": "tpu-v2", "flops": {"f32": 22.5e12, "bf16": 23e12}, "memory_bytes": 8e9,
-                "memory_bandwidth": 350e9, "efficiency": {"einsum": 0.8},
-                "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": 62e9}, "*": {"latency_s": 0, "bytes_per_s": 1}},
-                "topology": "torus"})");
-  judge.add(R"({"name": "cluster", "flops": {"f32": 1e11}, "memory_bytes": 1e9, "memory_bandwidth": 1e10,
-                "write_bandwidth": [[1e6, 1e10]], "overlap": 0.5,
-                "efficiency": {"einsum": {"m": [1], "n": [1], "k": [1, 2], "share": [0.1, 1]}},
-                "axes": {}, "topology": {"kind": "two_level", "devices_per_node": 8}})");
+  std::vector<std::string> texts = {
+      R"({"name": "", "flops": {"bf16": 23e12}, "memory_bytes": 0.5, "memory_bandwidth": 350e9, "axes": {},
+          "topology": "torus"})",
+      R"({"name": "cluster", "doc": "", "flops": {"f32": 1e11}, "memory_bytes": 1e9, "memory_bandwidth": 1e10,
+          "efficiency": {"gelu": 1}, "axes": {"a+b": {"latency_s": 0, "bytes_per_s": 1, "doc": "a link"}},
+          "topology": {"kind": "two_level", "devices_per_node": 8}})"};
+  for (const fs::path& file : files_in(kSource / "models" / "hardware")) texts.push_back(contents(file));
+  for (const std::string& example : reference_examples())
+    if (is_profile(example)) texts.push_back(example);
+  REQUIRE(texts.size() == 7);
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    judge.add(text);
+    judge.add(hardware_json(read_hardware(text, "profile")));
+  }
   judge.require_valid();
 }
 
@@ -236,15 +262,10 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
     CAPTURE(text);
     CHECK(outcome_of(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
   }
-  const std::vector<std::string> lines = judge.judged();
-  for (size_t i = 0; i < mistakes.size() && i < lines.size(); ++i) {
-    CAPTURE(mistakes[i].second);
-    CAPTURE(lines[i]);
-    CHECK(lines[i].find(".json: " + mistakes[i].first + ": ") != std::string::npos);
-  }
+  judge.require_invalid_at(mistakes);
 }
 
-TEST_CASE("mistakes in layouts and hardware profiles are invalid, at their place") {
+TEST_CASE("mistakes in layouts are invalid, at their place") {
   if (!can_judge()) return;
   const std::vector<std::pair<std::string, std::string>> layouts = {
       {"/mesh/rows", R"({"mesh": {"rows": 0}})"},
@@ -252,25 +273,65 @@ TEST_CASE("mistakes in layouts and hardware profiles are invalid, at their place
       {"/rules/0/1", R"({"mesh": {"rows": 2}, "rules": [["batch", []]]})"},
       {"/rules/0/1", R"({"mesh": {"rows": 2}, "rules": [["batch", 2]]})"},
       {"", R"({"mehs": {"rows": 2}})"}};
-  const std::vector<std::pair<std::string, std::string>> profiles = {
+  Judge judge("layout");
+  for (const auto& [place, text] : layouts) judge.add(text);
+  judge.require_invalid_at(layouts);
+}
+
+TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc refuses them too") {
+  if (!can_judge()) return;
+  // A profile, and `more` of it, which replaces what stands before.
+  const auto with = [](const std::string& more) {
+    Json profile = Json::parse(
+        R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}})");
+    profile.update(Json::parse("{" + more + "}"));
+    return profile.dump();
+  };
+  const auto link = [&](const std::string& text) { return with("\"axes\": {\"*\": " + text + "}"); };
+  const std::string rate = R"("latency_s": 0, "bytes_per_s": 1)";
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
       {"", R"({"name": "a"})"},
-      {"/flops/f32",
-       R"({"name": "a", "flops": {"f32": 0}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}})"},
-      {"/efficiency/einsum",
-       R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}, "efficiency": {"einsum": {"m": [1]}}})"},
-      {"/axes/*",
-       R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {"*": {"latency_s": 0}}})"},
-      {"/topology",
-       R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}, "topology": "star"})"}};
-  for (const auto& [what, mistakes] : {std::pair("layout", layouts), std::pair("hardware", profiles)}) {
-    Judge judge(what);
-    for (const auto& [place, text] : mistakes) judge.add(text);
-    const std::vector<std::string> lines = judge.judged();
-    for (size_t i = 0; i < mistakes.size() && i < lines.size(); ++i) {
-      CAPTURE(lines[i]);
-      CHECK(lines[i].find(".json: " + mistakes[i].first + ": ") != std::string::npos);
-    }
+      {"", with(R"("colour": "red")")},
+      {"/name", with(R"("name": 1)")},
+      {"/overlap", with(R"("overlap": 1.5)")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": {"m": [1]}})")},
+      {"/doc", with(R"("doc": 1)")},
+      {"/flops", with(R"("flops": {})")},
+      {"/flops", with(R"("flops": {"f16": 1})")},
+      {"/flops/f32", with(R"("flops": {"f32": 0})")},
+      {"/flops/f32", with(R"("flops": {"f32": [[1, 1]]})")},
+      {"/memory_bytes", with(R"("memory_bytes": "1e9")")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": -1)")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [])")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [[1, 2, 3]])")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [[0, 1]])")},
+      {"/step_overhead_s", with(R"("step_overhead_s": -1)")},
+      {"/efficiency", with(R"("efficiency": {"enisum": 1})")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": 1.5})")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": [[1, 1.5]]})")},
+      {"/axes", with(R"("axes": [])")},
+      {"/axes/*", link(R"({"latency_s": 0})")},
+      {"/axes/*", link("{" + rate + R"(, "colour": 1})")},
+      {"/axes/*/latency_s", link(R"({"latency_s": -1, "bytes_per_s": 1})")},
+      {"/axes/*/bytes_per_s", link(R"({"latency_s": 0, "bytes_per_s": 0})")},
+      {"/axes/*/overlaps", link("{" + rate + R"(, "overlaps": "no"})")},
+      {"/axes/*/doc", link("{" + rate + R"(, "doc": 1})")},
+      {"/axes/*/collectives", link("{" + rate + R"(, "collectives": {"gather": {}}})")},
+      {"/axes/*/collectives/exchange",
+       link("{" + rate + R"(, "collectives": {"exchange": {"latency_s": 0}}})")},
+      {"/topology", with(R"("topology": "star")")},
+      {"/topology", with(R"("topology": "two_level")")},
+      {"/topology", with(R"("topology": {"kind": "two_level"})")},
+      {"/topology", with(R"("topology": {"kind": "ring", "devices_per_node": 2})")},
+      {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 0})")},
+      {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 1.5})")}};
+  Judge judge("hardware");
+  for (const auto& [place, text] : mistakes) {
+    CAPTURE(text);
+    judge.add(text);
+    CHECK_THROWS_AS(read_hardware(text, "profile"), UserError);
   }
+  judge.require_invalid_at(mistakes);
 }
 
 }  // namespace mtfc

@@ -78,6 +78,7 @@ Link read_link(const Cursor& at) {
   Link link;
   if (!at.check_keys({"latency_s", "bytes_per_s", "overlaps", "collectives", "doc"})) return link;
   read_rate(at, link);
+  if (const auto doc = at.find("doc")) doc->string();
   if (const auto overlaps = at.find("overlaps")) link.overlaps = overlaps->flag().value_or(true);
   if (const auto collectives = at.find("collectives"); collectives && collectives->check_keys(kinds))
     for (const NamedCursor& kind : collectives->members())
@@ -193,8 +194,7 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
   } else if (root.check_keys({"name", "doc", "flops", "memory_bytes", "memory_bandwidth", "write_bandwidth",
                               "overlap", "step_overhead_s", "efficiency", "axes", "topology"})) {
     if (const auto name = root.require("name")) hardware.name = name->string().value_or("");
-    if (const auto doc = root.find("doc"); doc && doc->is(JsonKind::kString))
-      hardware.doc = doc->value().text;
+    if (const auto doc = root.find("doc")) hardware.doc = doc->string().value_or("");
     if (const auto flops = root.require("flops")) read_flops(*flops, hardware);
     hardware.memory_bytes = required(root, "memory_bytes");
     if (const auto bandwidth = root.require("memory_bandwidth"))

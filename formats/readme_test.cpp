@@ -11,6 +11,7 @@
 #include "core/op_registry.h"
 #include "core/optimizer.h"
 #include "core/pipeline.h"
+#include "formats/hardware_reader.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/program_reader.h"
@@ -68,6 +69,7 @@ std::set<std::string> names_in_table(const std::string& head, size_t first_colum
 
 TEST_CASE("the examples of the reference are read without an error or a warning") {
   std::vector<std::string> models, layouts, programs;
+  size_t profiles = 0;
   for (const std::string& example : json_examples()) {
     CAPTURE(example);
     std::vector<Diagnostic> warnings;
@@ -76,6 +78,10 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     } else if (example.find("\"mtfc\"") != std::string::npos) {
       models.push_back(example);
       CHECK(!read_model(example, "model.json", {}, warnings).outputs.empty());
+    } else if (example.find("\"flops\"") != std::string::npos) {
+      ++profiles;
+      const Hardware hardware = read_hardware(example, "hardware.json");
+      CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
     } else {
       layouts.push_back(example);
       LayoutSources sources;
@@ -88,6 +94,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
   REQUIRE(models.size() == 7);
   REQUIRE(layouts.size() == 1);
   REQUIRE(programs.size() == 1);
+  CHECK(profiles == 1);
   std::vector<Diagnostic> warnings;
   LayoutSources sources;
   sources.mesh = "all:2";
