@@ -35,9 +35,9 @@ TEST_CASE("an installed mtfc finds what it needs") {
       const std::string model = entry.path().filename().string();
       CAPTURE(model);
       CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' check '{0}/share/mtfc/models/{1}'", folder, model)));
-      CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' run -q --mesh a:2 '{0}/share/mtfc/models/{1}'",
-                                 folder, model)));
     }
+  CHECK(succeeds(
+      fmt::format("cd / && '{0}/bin/mtfc' run -q --mesh a:2 '{0}/share/mtfc/models/mnist.json'", folder)));
 }
 
 }  // namespace
