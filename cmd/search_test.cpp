@@ -116,8 +116,7 @@ TEST_CASE("the paper's Transformer gets a layout as good as the paper's, of all 
 TEST_CASE("a limit of memory changes the answer, and is the hardware's unless given") {
   const Json free = json_of(kSearch + "--mesh a:2,b:2 --hardware local");
   const int64_t memory = free["layouts"][0]["memory_bytes_per_device"];
-  const Json tight =
-      json_of(kSearch + fmt::format("--mesh a:2,b:2 --memory-limit {}", memory - 1));
+  const Json tight = json_of(kSearch + fmt::format("--mesh a:2,b:2 --memory-limit {}", memory - 1));
   CHECK(tight["layouts"][0]["layout"] != free["layouts"][0]["layout"]);
   CHECK(tight["layouts"][0]["memory_bytes_per_device"] < memory);
   CHECK(tight["faster_but_too_large"]["layout"] == free["layouts"][0]["layout"]);
