@@ -27,7 +27,7 @@ struct Options {
   std::optional<std::string> mesh;
   std::string name = "calibrated";
   int threads = 0;
-  bool quiet = false;
+  bool quick = false, quiet = false;
 };
 
 // The mesh of all ranks; without --mesh one axis.
@@ -65,6 +65,7 @@ int measure(const Options& options, Processes& processes) {
   InterruptGuard guard;
   CalibrationOptions calibration;
   calibration.name = options.name;
+  calibration.quick = options.quick;
   calibration.stops = [] { return InterruptGuard::requested(); };
   const bool shows = talks && is_terminal(2);
   if (shows)
@@ -137,6 +138,7 @@ std::function<int()> setup(CLI::App& app) {
                  "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       ->check(whole_number(1, 1024))
       ->type_name("T");
+  app.add_flag("--quick", options->quick, "in a few seconds, and less exact");
   app.add_flag("--quiet,-q", options->quiet, "no word on the quality of the fits, and no progress");
   return [options] { return run(*options); };
 }

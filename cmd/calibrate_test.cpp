@@ -34,10 +34,10 @@ void check_rates(const Link& link) {
 
 TEST_CASE("calibration writes a profile that cost-report takes, of one rank and of two") {
   const ScratchFolder folder;
-  REQUIRE(said(folder, "$MTFC calibrate -q -o one.json --name box") == "exit 0: ");
+  REQUIRE(said(folder, "$MTFC calibrate --quick -q -o one.json --name box") == "exit 0: ");
   // The axis of size 1 has no collectives to measure, and still has a name that layouts may use.
   REQUIRE(
-      said(folder, "$MTFC calibrate --mesh rows:2,cols:1 -o two.json").starts_with("exit 0: measured in "));
+      said(folder, "$MTFC calibrate --quick --mesh rows:2,cols:1 -o two.json").starts_with("exit 0: measured in "));
   CHECK(read_hardware(folder.read("one.json"), "one.json").name == "box");
   const Hardware two = read_hardware(folder.read("two.json"), "two.json");
   CHECK(two.flops.at("f32") > 1e8);

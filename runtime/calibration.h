@@ -33,6 +33,7 @@ struct Calibration {
 
 struct CalibrationOptions {
   std::string name;
+  bool quick = false;           // fewer sizes, each measured for a shorter time
   std::function<bool()> stops;  // asked between measurements; that of any rank counts
   std::function<void(const std::string& what)> begins = [](const std::string&) {};
 };

@@ -10,8 +10,9 @@ namespace mtfc {
 
 class Stopwatch {
  public:
-  Stopwatch(Processes& processes, std::function<bool()> stops)
-      : processes_(processes), stops_(std::move(stops)) {}
+  /// `budget`: seconds for all samples of one thing, as far as the fewest that a median needs allow.
+  Stopwatch(Processes& processes, std::function<bool()> stops, double budget)
+      : processes_(processes), stops_(std::move(stops)), budget_(budget) {}
 
   /// Median seconds of a run of `work`, of the slowest rank each time. All ranks run it equally often,
   /// several times in a row where one is too short to be timed. Throws RunError where any rank is to stop.
@@ -23,6 +24,7 @@ class Stopwatch {
 
   Processes& processes_;
   std::function<bool()> stops_;
+  double budget_;
 };
 
 }  // namespace mtfc
