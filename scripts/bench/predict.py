@@ -11,11 +11,11 @@ Give the machine no other work meanwhile.
 """
 import argparse
 import itertools
-import json
 import pathlib
 import statistics
-import subprocess
 import tempfile
+
+from step_time import call, measured_seconds, predicted_seconds, steps_for
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
 # Model: sources of data, and the layouts that split the batch and the model.
@@ -27,27 +27,9 @@ CASES = {
 }
 
 
-def call(*words):
-    subprocess.run([str(word) for word in words], check=True, stdout=subprocess.DEVNULL)
-
-
 def arguments(model, layout):
     mesh = ["--mesh", "all:2", "--layout", layout] if layout else []
-    return [MODELS / f"{model}.json", *mesh, "-q"]
-
-
-def predicted(mtfc, folder, model, layout, profile):
-    report = folder / "predicted.json"
-    call(mtfc, "cost-report", *arguments(model, layout), "--hardware", profile, "--format", "json", "-o", report)
-    return json.loads(report.read_text())["time"]["step_s"]
-
-
-def measured(mtfc, folder, model, layout, steps):
-    report, lines = folder / "measured.json", folder / "lines.jsonl"
-    data = [word for source in CASES[model][0] for word in ("--input", source)]
-    call(mtfc, "run", *arguments(model, layout), *data, "--steps", steps, "--report", report, "--metrics", lines)
-    times = [json.loads(line)["step_time"] for line in lines.read_text().splitlines()][2:]
-    return statistics.median(times) - json.loads(report.read_text())["run"]["time"]["input_seconds"]
+    return [MODELS / f"{model}.json", *mesh]
 
 
 def order(times):
@@ -68,12 +50,13 @@ def main():
         call(options.mtfc, "calibrate", "-o", one)
         call(options.mtfc, "calibrate", "--mesh", "all:2", "-o", two)
         cases = [(model, layout) for model, (_, batch, split) in CASES.items() for layout in (None, batch, split)]
-        expected = {case: predicted(options.mtfc, folder, *case, two if case[1] else one) for case in cases}
+        expected = {case: predicted_seconds(options.mtfc, folder, arguments(*case), two if case[1] else one)
+                    for case in cases}
         found = {case: [] for case in cases}
         for _ in range(options.rounds):
             for case in cases:
-                steps = max(10, int(options.seconds / expected[case]))
-                found[case].append(measured(options.mtfc, folder, *case, steps))
+                steps = steps_for(options.seconds, expected[case])
+                found[case].append(measured_seconds(options.mtfc, folder, arguments(*case), CASES[case[0]][0], steps))
     print(f"{'model':<16} {'layout':<30} {'predicted':>11} {'measured':>11} {'error':>8}")
     errors, differing, ordered = [], 0, 0
     for model in CASES:
