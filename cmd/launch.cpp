@@ -191,6 +191,9 @@ class RankProcesses {
           if (entry.rfind("PMI_RANK=", 0) == 0) watch(static_cast<pid_t>(pid), std::atoi(entry.c_str() + 9));
       }
   }
+  void interrupt() const {
+    for (const auto& [rank, file] : files_) syscall(SYS_pidfd_send_signal, file, SIGINT, nullptr, 0);
+  }
   void note_ended() {
     epoll_event event;
     while (epoll_wait(queue_, &event, 1, 0) == 1) {
@@ -244,9 +247,12 @@ int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcess
     signalfd_siginfo got;
     if (ready <= 0 || waits[2].revents == 0 || read(signals, &got, sizeof got) != sizeof got) continue;
     if (got.ssi_signo != SIGCHLD) {
-      // The launcher passes SIGINT on to the ranks and then still reports their exit codes; SIGTERM it does
-      // not.
-      kill(launcher, SIGINT);
+      // The launcher passes SIGINT on, too, and SIGTERM it does not; but now and then it then loses a rank's
+      // exit code.
+      if (processes.complete())
+        processes.interrupt();
+      else
+        kill(launcher, SIGINT);
     } else if (waitpid(launcher, &status, WNOHANG) == launcher) {
       return status;
     }
