@@ -110,6 +110,14 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
     CHECK(elements("all:4", "") == 0);
     CHECK(elements("all:4", "batch:all") == io * h * 2 + h);
     CHECK(elements("all:4", "hidden:all") == 2 * b * io);
+    const auto imbalance = [&](const std::string& rules) {
+      return tried(model, "all:4", rules, sets).predicted.imbalance;
+    };
+    CHECK(imbalance("") == doctest::Approx(1));
+    CHECK(imbalance("batch:all") ==
+          doctest::Approx(4 * static_cast<double>(up(b, 4)) / static_cast<double>(b)));
+    CHECK(imbalance("hidden:all") ==
+          doctest::Approx(4 * static_cast<double>(up(h, 4)) / static_cast<double>(h)));
     const int64_t br = up(b, 2), hc = up(h, 3), ip = up(io, 2);
     CHECK(elements("rows:2,cols:3", "batch:rows,hidden:cols") == 2 * br * io + 2 * io * hc + hc);
     CHECK(elements("rows:2,cols:3,planes:2", "batch:rows,hidden:cols,io:planes") ==

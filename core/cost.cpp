@@ -257,6 +257,10 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   add_steps(entry, program.mesh(), counts, report);
   if (report.einsum_useful > 0)
     report.duplication = static_cast<double>(report.einsum_total) / static_cast<double>(report.einsum_useful);
+  if (report.einsum_total > 0)
+    report.imbalance = static_cast<double>(report.einsum_per_device) /
+                       static_cast<double>(report.einsum_total) *
+                       static_cast<double>(program.mesh().devices());
   add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
   return report;

@@ -83,6 +83,7 @@ struct CostReport {
   int64_t einsum_useful = 0;
   int64_t other_per_device = 0;
   double duplication = 1.0;  // einsum_total / einsum_useful; 1 where nothing is multiplied
+  double imbalance = 1.0;    // einsum_per_device, of the busiest, over the mean of all devices; or 1
   CollectiveTotals communication;
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several

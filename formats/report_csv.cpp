@@ -61,6 +61,7 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
                    {"einsum_flops_total", number(report.einsum_total)},
                    {"einsum_flops_useful", number(report.einsum_useful)},
                    {"duplication", fmt::format("{}", report.duplication)},
+                   {"imbalance", fmt::format("{}", report.imbalance)},
                    {"other_flops_per_device", number(report.other_per_device)},
                    {"collectives", number(report.communication.count)},
                    {"elements_per_device", number(report.communication.elements)},

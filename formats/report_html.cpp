@@ -107,6 +107,7 @@ std::string figures(const CostReport& report) {
   add("parameters", count_text(report.parameters, ""));
   add("einsum per device", count_text(report.einsum_per_device, "FLOP"));
   add("duplication", fmt::format("{:.3g}", report.duplication));
+  add("imbalance", fmt::format("{:.3g}", report.imbalance));
   add("sent per device", bytes_text(report.communication.bytes_sent));
   add("collectives", grouped(report.communication.count));
   add("memory at the peak, per device", bytes_text(report.memory.peak));

@@ -47,6 +47,7 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"einsum, all devices", [](Report r) { return count_text(r.einsum_total, "FLOP"); }},
       {"einsum, useful", [](Report r) { return count_text(r.einsum_useful, "FLOP"); }},
       {"duplication", [](Report r) { return fmt::format("{:.3g}", r.duplication); }},
+      {"imbalance", [](Report r) { return fmt::format("{:.3g}", r.imbalance); }},
       {"other, per device", [](Report r) { return count_text(r.other_per_device, "FLOP"); }},
       {"collectives", [](Report r) { return grouped(r.communication.count); }},
       {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},

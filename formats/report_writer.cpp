@@ -86,7 +86,8 @@ Json report_object(const CostReport& report) {
                    {"einsum_total", report.einsum_total},
                    {"einsum_useful", report.einsum_useful},
                    {"other_per_device", report.other_per_device},
-                   {"duplication", report.duplication}};
+                   {"duplication", report.duplication},
+                   {"imbalance", report.imbalance}};
   json["communication"] = {{"count", report.communication.count},
                            {"elements_per_device", report.communication.elements},
                            {"bytes_sent_per_device", report.communication.bytes_sent},
