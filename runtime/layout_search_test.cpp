@@ -16,7 +16,7 @@
 namespace mtfc {
 namespace {
 
-constexpr uint64_t kCases = 60;
+constexpr uint64_t kCases = 20;
 constexpr size_t kMostChoices = 400;  // of a case
 
 Hardware hardware_of(Topology topology) {
