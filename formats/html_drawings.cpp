@@ -149,11 +149,16 @@ std::string memory_drawing(const CostReport& report) {
 std::string timeline_drawing(const CostReport& report) {
   if (!report.time || report.time->step_s <= 0) return "";
   const double total = report.time->step_s;
+  // What is started early may be done late: a lane takes its steps in the order of time.
+  std::vector<const StepCost*> steps;
+  for (const StepCost& step : report.steps)
+    if (step.time.end_s > step.time.begin_s) steps.push_back(&step);
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepCost* a, const StepCost* b) { return a->time.begin_s < b->time.begin_s; });
   std::map<std::string, Lane> lanes;
-  for (const StepCost& step : report.steps) {
-    if (step.time.end_s <= step.time.begin_s) continue;
-    const std::string axes = report.layout.mesh.names(step.axes);
-    lanes.try_emplace(axes.empty() ? "" : "communication over " + axes, total).first->second.add(step);
+  for (const StepCost* step : steps) {
+    const std::string axes = report.layout.mesh.names(step->axes);
+    lanes.try_emplace(axes.empty() ? "" : "communication over " + axes, total).first->second.add(*step);
   }
   std::string text = "<p class=keys>" + key("var(--forward)", "forward") +
                      key("var(--backward)", "backward") + key("var(--update)", "update") + "</p>";

@@ -96,4 +96,11 @@ TEST_CASE("the timeline has a lane for kernels and one for each group of axes") 
   CHECK(has(drawn, "kernels, busy for 1.00 s (25 %)"));
   CHECK(has(drawn, "communication over rows, busy for 3.00 s (75 %)"));
   CHECK(has(drawn, "<rect x=\"250.00\" width=\"750.00\""));
+  // What is started first may be done last.
+  StepCost first = report.steps[1], last = report.steps[1];
+  first.time = {0.5, 1, 1.5, "network"};
+  last.time = {1, 3, 4, "network"};
+  report.steps = {last, first};
+  CHECK(has(timeline_drawing(report), "<rect x=\"250.00\" width=\"125.00\""));
+  CHECK(has(timeline_drawing(report), "<rect x=\"750.00\" width=\"250.00\""));
 }
