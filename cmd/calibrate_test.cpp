@@ -64,9 +64,10 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   const ScratchFolder folder;
   // As soon as the program, no longer the shell that starts it, catches the signal.
   CHECK(said(folder,
-             "$MTFC calibrate -q -o box.json & run=$!; until grep -q mtfc /proc/$run/comm && "
-             "grep -q 'SigCgt.*[2367abef]$' /proc/$run/status; do sleep 0.05; done; kill -INT $run; wait "
-             "$run") == "exit 1: mtfc: error: calibration was interrupted\n");
+             "$MTFC calibrate -q -o box.json & run=$!; for i in $(seq 400); do readlink /proc/$run/exe | "
+             "grep -q "
+             "'mtfc$' && grep -q 'SigCgt.*[2367abef]$' /proc/$run/status && break; sleep 0.05; done; "
+             "kill -INT $run; wait $run") == "exit 1: mtfc: error: calibration was interrupted\n");
   // Ranks that have not begun to measure yet end by the signal.
   const std::string ranks =
       said(folder, "$MTFC calibrate -q --mesh a:2 -o box.json & run=$!; sleep 2; kill -INT $run; wait $run");
