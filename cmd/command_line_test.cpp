@@ -2,27 +2,21 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <string>
+
+#include "cmd/shell_trial.h"
 
 namespace mtfc {
 namespace {
 
 // What `mtfc` writes in the folder of the bundled models; "exit N: " before it.
 std::string outcome(const std::string& arguments, const char* streams) {
-  const std::string command = fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
-                                          MTFC_BINARY, arguments, streams);
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), count);
-  const int status = pclose(pipe);
-  return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, text);
+  const auto [code, text] = outcome_of(fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
+                                                   MTFC_BINARY, arguments, streams));
+  return fmt::format("exit {}: {}", code, text);
 }
 
 std::string said(const std::string& arguments) {

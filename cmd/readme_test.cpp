@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "cmd/scratch_folder_trial.h"
+#include "cmd/shell_trial.h"
 
 namespace mtfc {
 namespace {
@@ -38,16 +38,6 @@ std::vector<Example> examples() {
       found.back().shown += line + "\n";
   }
   return found;
-}
-
-std::string output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  char bytes[4096];
-  for (size_t got; (got = fread(bytes, 1, sizeof bytes, pipe)) > 0;) text.append(bytes, got);
-  pclose(pipe);
-  return text;
 }
 
 // Standard output and standard error reach us in either order.
@@ -84,8 +74,9 @@ TEST_CASE("the README's commands print what it shows") {
     REQUIRE(command.rfind("build/mtfc ", 0) == 0);
     command.replace(0, 10, fmt::format("'{}'", MTFC_BINARY));
     command = with(command, "build/ck", saved);
-    const std::string found = with(
-        output_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", MTFC_SOURCE_DIR, command)), saved, "build/ck");
+    const std::string found =
+        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", MTFC_SOURCE_DIR, command)).text, saved,
+             "build/ck");
     CHECK(sorted_lines(without_figures(found)) == sorted_lines(without_figures(example.shown)));
   }
 }

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <sstream>
 
 #include "cmd/scratch_folder_trial.h"
+#include "cmd/shell_trial.h"
 #include "core/error.h"
 #include "core/op_registry.h"
 #include "core/operation_text.h"
@@ -23,26 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string text;
-};
-
-Outcome outcome_of(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Outcome found;
-  char bytes[4096];
-  for (size_t got; (got = fread(bytes, 1, sizeof bytes, pipe)) > 0;) found.text.append(bytes, got);
-  const int status = pclose(pipe);
-  found.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return found;
+Outcome said_by(const std::string& command) {
+  return outcome_of(command + " 2>&1 </dev/null");
 }
 
 // A Python that has the validator, or "".
 std::string python() {
   for (const char* name : {"python3", "/usr/bin/python3"})
-    if (outcome_of(fmt::format("{} -W ignore -c 'import jsonschema'", name)).code == 0) return name;
+    if (said_by(fmt::format("{} -W ignore -c 'import jsonschema'", name)).code == 0) return name;
   return "";
 }
 
@@ -50,7 +38,7 @@ std::string python() {
 class Judge {
  public:
   explicit Judge(const std::string& what) {
-    CHECK(outcome_of(fmt::format("'{}' schema {} -o '{}'", MTFC_BINARY, what, schema())).code == 0);
+    CHECK(said_by(fmt::format("'{}' schema {} -o '{}'", MTFC_BINARY, what, schema())).code == 0);
   }
 
   std::string add(const std::string& text) {
@@ -64,7 +52,7 @@ class Judge {
     std::string command =
         fmt::format("{} -W ignore '{}/scripts/validate_schema.py' '{}'", python(), MTFC_SOURCE_DIR, schema());
     for (const std::string& file : files_) command += " '" + file + "'";
-    const Outcome outcome = outcome_of(command);
+    const Outcome outcome = said_by(command);
     INFO(outcome.text);
     CHECK(outcome.code < 2);
     std::istringstream lines(outcome.text);
@@ -260,7 +248,7 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
   for (const auto& [place, text] : mistakes) {
     const std::string file = judge.add(text);
     CAPTURE(text);
-    CHECK(outcome_of(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
+    CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
   }
   judge.require_invalid_at(mistakes);
 }

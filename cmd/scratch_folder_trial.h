@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <string>
 
-#include "cmd/scratch_folder_trial.h"
-
 namespace mtfc {
 
 /// A folder that no other test or process uses, removed with all that is in it.

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "cmd/scratch_folder_trial.h"
+#include "cmd/shell_trial.h"
 
 namespace mtfc {
 namespace {
@@ -39,12 +39,8 @@ std::vector<Json> metrics_of(const ScratchFolder& folder, const std::string& arg
 
 // Exit code, then everything printed.
 std::pair<int, std::string> outcome(const std::string& arguments) {
-  FILE* pipe = popen(fmt::format("'{}' run '{}' {} 2>&1", MTFC_BINARY, kModel, arguments).c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> bytes;
-  for (size_t got; (got = fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) text.append(bytes.data(), got);
-  return {WEXITSTATUS(pclose(pipe)), text};
+  const Outcome found = outcome_of(fmt::format("'{}' run '{}' {} 2>&1", MTFC_BINARY, kModel, arguments));
+  return {found.code, found.text};
 }
 
 // Pangrams in an order that never repeats, so that the held-out tenth is of the same kind and not the same.

@@ -3,12 +3,9 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -17,6 +14,7 @@
 
 #include "cmd/files.h"
 #include "cmd/included_files.h"
+#include "cmd/shell_trial.h"
 #include "core/cost.h"
 #include "core/pipeline.h"
 #include "formats/layout_reader.h"
@@ -53,18 +51,11 @@ CostReport report_of(const Program& program) {
 
 // What `mtfc` prints, which must succeed.
 std::string printed(const std::string& arguments) {
-  FILE* pipe =
-      popen(fmt::format("cd '{}' && '{}' </dev/null {} 2>/dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, arguments)
-                .c_str(),
-            "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  std::array<char, 4096> bytes;
-  for (size_t got; (got = fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) text.append(bytes.data(), got);
-  INFO(arguments << "\n" << text);
-  const int status = pclose(pipe);
-  CHECK(status == 0);
-  return text;
+  const Outcome found = outcome_of(
+      fmt::format("cd '{}' && '{}' </dev/null {} 2>/dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, arguments));
+  INFO(arguments << "\n" << found.text);
+  CHECK(found.code == 0);
+  return found.text;
 }
 
 std::string options(const Sets& sets) {
@@ -242,17 +233,11 @@ TEST_CASE("every block of the standard library is among them, and has a doc") {
 
 TEST_CASE("a library that is not there, and one that is meant") {
   const auto said = [](const std::string& include) {
-    FILE* pipe =
-        popen(fmt::format("echo '{{\"mtfc\": 1, \"include\": [\"{}\"], \"ops\": []}}' | '{}' check - 2>&1",
-                          include, MTFC_BINARY)
-                  .c_str(),
-              "r");
-    REQUIRE(pipe != nullptr);
-    std::string text;
-    std::array<char, 4096> bytes;
-    for (size_t got; (got = fread(bytes.data(), 1, bytes.size(), pipe)) > 0;) text.append(bytes.data(), got);
-    CHECK(WEXITSTATUS(pclose(pipe)) == 2);
-    return text;
+    const Outcome found = outcome_of(
+        fmt::format("echo '{{\"mtfc\": 1, \"include\": [\"{}\"], \"ops\": []}}' | '{}' check - 2>&1", include,
+                    MTFC_BINARY));
+    CHECK(found.code == 2);
+    return found.text;
   };
   CHECK(said("std/atention.json") ==
         "<stdin>:1:25: error: /include/0: the library has no 'std/atention.json' (did you mean "
