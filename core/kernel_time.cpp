@@ -27,11 +27,16 @@ const char* class_of(Family family) {
   return "";
 }
 
-double share(const Hardware& hardware, std::initializer_list<std::string> names, double size) {
+// That of the first name that the profile lists; nullptr where it lists none.
+const Curve* listed(const Hardware& hardware, std::initializer_list<std::string> names) {
   for (const std::string& name : names)
-    if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end())
-      return at->second.at(size);
-  return 1;
+    if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end()) return &at->second;
+  return nullptr;
+}
+
+double share(const Hardware& hardware, std::initializer_list<std::string> names, double size) {
+  const Curve* curve = listed(hardware, names);
+  return curve ? curve->at(size) : 1;
 }
 
 double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& plan, double flops,
@@ -103,13 +108,11 @@ double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
 
 // Of an operation that computes nothing, but picks or moves elements at its own pace.
 double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, const Hardware& hardware) {
+  const Curve* pace = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  if (!pace) return 0;
   const DType dtype = entry.values[static_cast<size_t>(step.outputs[0])].type.dtype;
   const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
-  for (const std::string& name :
-       {std::string(step.op->signature.name), std::string(class_of(step.op->family))})
-    if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end())
-      return touched / (hardware.peak(dtype) * at->second.at(touched));
-  return 0;
+  return touched / (hardware.peak(dtype) * pace->at(touched));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "runtime/product_calibration.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/kernel_calibration.h"
 #include "runtime/timed_program.h"
@@ -63,7 +64,7 @@ class ProductCalibration {
   ProductCalibration(Stopwatch& watch, NodeMemory* node, const Grid& grid, Hardware& hardware)
       : watch_(watch), node_(node), grid_(grid), hardware_(hardware) {}
 
-  // Products that would take too long run at the rate of those with half of their longest size.
+  // Products that would take too long run at the rate of those with the next smaller of their longest size.
   ProductTable table() {
     ProductTable table;
     for (const int64_t size : grid_.sizes)
@@ -76,14 +77,11 @@ class ProductCalibration {
       for (size_t n = 0; n < count; ++n)
         for (size_t k = 0; k < count; ++k) {
           const Product p = product_of(grid_, grid_.sizes[m], grid_.sizes[n], grid_.sizes[k]);
-          if (p.flops() <= grid_.most_flops && p.elements() <= kMostElements) {
-            table.shares[index(m, n, k)] = share(p);
-          } else {
-            const size_t longest = std::max({m, n, k});
-            table.shares[index(m, n, k)] =
-                table.shares[index(m - (m == longest ? 1 : 0), n - (n == longest && m < n ? 1 : 0),
-                                   k - (k == longest && m < k && n < k ? 1 : 0))];
-          }
+          std::array<size_t, 3> smaller = {m, n, k};
+          --*std::max_element(smaller.begin(), smaller.end());
+          const bool fits = p.flops() <= grid_.most_flops && p.elements() <= kMostElements;
+          table.shares[index(m, n, k)] =
+              fits ? share(p) : table.shares[index(smaller[0], smaller[1], smaller[2])];
         }
     return table;
   }
