@@ -70,6 +70,7 @@ inline std::vector<int64_t> global_indices(const Dims& dims, const Box& box) {
   std::vector<int64_t> indices{0};
   for (size_t i = 0; i < dims.size(); ++i) {
     std::vector<int64_t> finer;
+    finer.reserve(indices.size() * static_cast<size_t>(box[i].end - box[i].begin));
     for (const int64_t outer : indices)
       for (int64_t k = box[i].begin; k < box[i].end; ++k) finer.push_back(outer * dims[i].size + k);
     indices = std::move(finer);
