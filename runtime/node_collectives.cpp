@@ -65,7 +65,8 @@ class NodeCollective : public PreparedCollective {
 //   after    A: s s s   B: s s s   C: s s s
 // An element is read and written by one member alone, so the result may take the operand's place, and all
 // copies are the same to the last bit. Operands that fit a mailbox are read there by all, without any
-// further wait; all reduce in the same order.
+// further wait; all reduce in the same order. Where ranks share cores, a share goes to whoever comes first:
+// the last to arrive, which has a core, reduces what the others have none for.
 class NodeAllReduce : public NodeCollective {
  public:
   NodeAllReduce(const CollectivePlan& plan, NodeSite site, OtherNodes others)
@@ -74,7 +75,6 @@ class NodeAllReduce : public NodeCollective {
         others_(std::move(others)),
         whole_(plan.input.elements()),
         small_(plan.ranks.size() == members() && whole_ * size() <= kMailboxBytes) {
-    if (self() < others_.carriers) share_ = share_of(whole_, size(), self(), others_.carriers);
     inputs_.resize(members());
     outputs_.resize(members());
   }
@@ -92,7 +92,14 @@ class NodeAllReduce : public NodeCollective {
       reduce_mail();
       return;
     }
-    if (share_.count() > 0) reduce_share();
+    const auto reduce_part = [&](size_t part) {
+      reduce_share(share_of(whole_, size(), part, others_.carriers));
+    };
+    if (group_.barrier().is_crowded() && !others_.across) {
+      group_.barrier().do_together(others_.carriers, reduce_part, site_.idle);
+      return;
+    }
+    if (self() < others_.carriers) reduce_part(self());
     meet();
   }
 
@@ -105,28 +112,28 @@ class NodeAllReduce : public NodeCollective {
     mailbox_.reset();
   }
 
-  void reduce_share() {
-    const int64_t offset = share_.begin * size();
+  void reduce_share(const Share& share) {
+    if (share.count() == 0) return;
+    const int64_t offset = share.begin * size();
     for (size_t m = 0; m < members(); ++m) {
       inputs_[m] = input(m) + offset;
       outputs_[m] = output(m) + offset;
     }
     if (!others_.across) {
-      reduce_(inputs_, outputs_, share_.count());
+      reduce_(inputs_, outputs_, share.count());
       return;
     }
     std::byte* own = output(self()) + offset;
-    reduce_(inputs_, std::span<std::byte* const>(&own, 1), share_.count());
-    others_.across(own, share_.count());
+    reduce_(inputs_, std::span<std::byte* const>(&own, 1), share.count());
+    others_.across(own, share.count());
     for (size_t turn = 1; turn < members(); ++turn)
-      std::memcpy(outputs_[other(turn)], own, static_cast<size_t>(share_.count() * size()));
+      std::memcpy(outputs_[other(turn)], own, static_cast<size_t>(share.count() * size()));
   }
 
   const ReduceAcross reduce_;
   const OtherNodes others_;
   const int64_t whole_;
   const bool small_;
-  Share share_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
   std::optional<int> mailbox_;
