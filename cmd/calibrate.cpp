@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -17,7 +16,6 @@
 #include "formats/hardware_reader.h"
 #include "formats/layout_reader.h"
 #include "runtime/calibration.h"
-#include "runtime/threads.h"
 
 namespace mtfc {
 namespace {
@@ -51,15 +49,9 @@ std::string quality_text(const Calibration& made) {
   return text;
 }
 
-void set_thread_count(const Options& options, const Processes& processes) {
-  int count = options.threads;
-  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
-  set_threads(count > 0 ? count : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
-}
-
 // On one rank of several, or alone.
 int measure(const Options& options, Processes& processes) {
-  set_thread_count(options, processes);
+  use_cores(options.threads, processes);
   const Mesh mesh = mesh_of(options, processes.size());
   const bool talks = processes.speaks() && !options.quiet;
   InterruptGuard guard;

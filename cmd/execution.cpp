@@ -27,17 +27,10 @@ constexpr int64_t kMostSimulated = 65536;
 constexpr int64_t kMostThreads = 1024;           // more than any node has cores for
 constexpr int64_t kLongestWait = 1'000'000'000;  // seconds: some 30 years
 
-// --threads, else what OMP_NUM_THREADS has set, else the node's cores divided by its ranks.
-void use_threads(const ExecutionOptions& options, const Processes& processes) {
-  int count = options.threads;
-  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
-  set_threads(count > 0 ? count : default_threads(processes.cores_on_node(), processes.ranks_on_node()));
-}
-
 // All devices of the mesh in this process.
 int run_here(const Program& program, const ExecutionOptions& options, const Execution& execution) {
   Processes processes = Processes::alone();
-  use_threads(options, processes);
+  use_cores(options.threads, processes);
   const std::string prepared = execution.prepare();
   LockstepComm comm(program.mesh(), processes);
   execution.open(program, prepared);
@@ -132,7 +125,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
   unpack(bytes, sources);
   if (!processes.speaks()) program = execution.compile(sources, warnings);
   processes.require_equal("program", program_json(program));
-  use_threads(options, processes);
+  use_cores(options.threads, processes);
   code = agreed(processes, [&] { execution.open(program, prepared); });
   if (code != kExitSuccess) return code;
   try {
@@ -189,6 +182,14 @@ void limit_spinning() {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   execv("/proc/self/exe", pointers.data());
+}
+
+void use_cores(int wanted, const Processes& processes) {
+  int count = wanted;
+  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
+  if (count == 0) count = default_threads(processes.cores_on_node(), processes.ranks_on_node());
+  set_threads(count);
+  if (count == 1) processes.bind_to_core();
 }
 
 int execute(const ExecutionOptions& options, const Execution& execution) {

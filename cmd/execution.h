@@ -52,6 +52,10 @@ struct Execution {
 /// Executes, and returns the exit code that all ranks agreed on.
 int execute(const ExecutionOptions& options, const Execution& execution);
 
+/// How many threads the process computes with: `wanted`, else what OMP_NUM_THREADS has set, else the node's
+/// cores divided by its ranks; and where several ranks share one core, that they stay there.
+void use_cores(int wanted, const Processes& processes);
+
 /// The command line that this process was started with, without its own name.
 std::vector<std::string> own_arguments();
 

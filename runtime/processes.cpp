@@ -121,11 +121,24 @@ void Processes::find_neighbours() {
   for (const Spot& spot : spots) {
     pages.push_back(spot.node == own.node ? spot.page : ProgressPage{});
     if (spot.node != own.node) continue;
+    if (pages.size() <= static_cast<size_t>(rank_)) ++index_on_node_;
     ++ranks_on_node_;
+    if (!CPU_EQUAL(&own.cores, &spot.cores)) bound_by_launcher_ = true;
     CPU_OR(&cores, &cores, &spot.cores);
   }
   Watchdog::of_process().set_ranks(rank_, std::move(pages));
   cores_ = std::max(1, CPU_COUNT(&cores));
+}
+
+void Processes::bind_to_core() const {
+  if (bound_by_launcher_ || !oversubscribed() || ranks_on_node_ % cores_ != 0) return;
+  const int turn = index_on_node_ / (ranks_on_node_ / cores_);
+  const cpu_set_t cores = own_spot().cores;
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cores) && seen++ == turn) CPU_SET(core, &own);
+  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);  // else it stays where it was
 }
 
 Processes::~Processes() {

@@ -44,6 +44,11 @@ class Processes {
   int cores_on_node() const { return cores_; }  // that this process may use
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
 
+  /// Where several ranks share each core, the same number on all, and the launcher has left it open which:
+  /// stays on one core with its neighbours in rank from now on, as do threads that start later. The system
+  /// would move ranks about, and what a step takes would depend on which of them came to share a core.
+  void bind_to_core() const;
+
   void barrier();
   /// Rank 0's bytes, on every rank.
   void broadcast(std::string& bytes);
@@ -75,6 +80,8 @@ class Processes {
   int size_ = 1;
   int ranks_on_node_ = 1;
   int cores_ = 1;
+  int index_on_node_ = 0;
+  bool bound_by_launcher_ = false;  // the ranks of the node may use different cores
 };
 
 /// FNV-1a.

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -49,6 +51,28 @@ TEST_CASE("ranks that differ or fail are named on every rank") {
                        RunError);
 }
 
+TEST_CASE("ranks that share cores evenly stay on one, the same number on each, neighbours together") {
+  Processes& processes = test_processes();
+  cpu_set_t before, after;
+  REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+  processes.bind_to_core();
+  REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0);
+  sched_setaffinity(0, sizeof before, &before);
+  const int size = processes.size(), cores = processes.cores_on_node();
+  if (!processes.oversubscribed() || size % cores != 0) {
+    CHECK(CPU_EQUAL(&before, &after));
+    return;
+  }
+  REQUIRE(CPU_COUNT(&after) == 1);
+  int core = 0;
+  while (!CPU_ISSET(core, &after)) ++core;
+  std::vector<int64_t> core_of(static_cast<size_t>(size), 0);
+  core_of[static_cast<size_t>(processes.rank())] = core;
+  processes.sum(core_of);
+  CHECK(std::is_sorted(core_of.begin(), core_of.end()));
+  CHECK(std::count(core_of.begin(), core_of.end(), core) == size / cores);
+}
+
 TEST_CASE("ranks write one file together") {
   Processes& processes = test_processes();
   MpiComm comm(Mesh({{"p", processes.size()}}), processes, test_node());
@@ -60,7 +84,8 @@ TEST_CASE("ranks write one file together") {
   const Box box = local_box(type.dims, sharding, comm.mesh(), comm.devices()[0]);
   std::vector<double> data;
   for (const int64_t index : global_indices(type.dims, box)) data.push_back(static_cast<double>(index));
-  write_array(comm, path + "/t", "header", sharding, {{type, box, reinterpret_cast<std::byte*>(data.data())}});
+  write_array(comm, path + "/t", "header", sharding,
+              {{type, box, reinterpret_cast<std::byte*>(data.data())}});
   std::ifstream file(path + "/t", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   std::string expected = "header";
