@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <bit>
+
 #include "runtime/watchdog.h"
 
 namespace mtfc {
@@ -45,8 +47,8 @@ class Wait {
 
 }  // namespace
 
-NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, CommonWork& work, size_t self, bool spin)
-    : members_(std::move(members)), work_(work), self_(self), spins_(spin ? kSpins : 0) {}
+NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin)
+    : members_(std::move(members)), self_(self), spins_(spin ? kSpins : 0) {}
 
 uint64_t NodeBarrier::arrive() {
   members_[self_]->arrived.store(++arrived_, std::memory_order_release);
@@ -63,18 +65,24 @@ void NodeBarrier::wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t leas
   for (const RankEpochs* member : members_) waiting.until(member->*counter, least);
 }
 
-// Whoever comes here has seen the works before this one done, so that no part of them is left to take; who is
-// late finds none of this one, and leaves.
-void NodeBarrier::do_together(uint64_t parts, const std::function<void(uint64_t)>& part, const Idle& idle) {
-  const uint64_t first = parts_;
-  parts_ += parts;
-  for (uint64_t next = work_.taken.load(std::memory_order_relaxed); next < parts_;) {
-    if (!work_.taken.compare_exchange_weak(next, next + 1, std::memory_order_relaxed)) continue;
-    part(next - first);
-    work_.done.fetch_add(1, std::memory_order_release);
-    next = work_.taken.load(std::memory_order_relaxed);
+bool NodeBarrier::takes(size_t member) {
+  uint64_t before = works_ - 1;
+  return members_[member]->taken.compare_exchange_strong(before, works_, std::memory_order_relaxed);
+}
+
+// Whoever comes here has seen all parts of the works before done. A member does its own part first; after a
+// turn for the ranks of its core, which do best by themselves what their cache holds, it takes those of
+// members that are late, beginning with its neighbours.
+void NodeBarrier::do_together(const std::function<void(size_t)>& part, const Idle& idle) {
+  ++works_;
+  for (size_t turn = 0; turn < std::bit_ceil(size()); ++turn) {
+    const size_t member = self_ ^ turn;
+    if (turn == 1) sched_yield();
+    if (member >= size() || !takes(member)) continue;
+    part(member);
+    members_[member]->done.store(works_, std::memory_order_release);
   }
-  Wait(spins_, idle).until(work_.done, parts_);
+  wait(&RankEpochs::done, works_, idle);
 }
 
 }  // namespace mtfc

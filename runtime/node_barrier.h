@@ -18,15 +18,12 @@
 
 namespace mtfc {
 
-/// What a rank tells the others of one group. Alone in its cache lines (of which processors fetch pairs).
-/// All-zero bytes are a valid start.
+/// What a rank tells the others of one group, and how many of its parts of common works have been taken and
+/// done, by itself or others. Alone in its cache lines (of which processors fetch pairs). All-zero bytes are
+/// a valid start.
 struct alignas(128) RankEpochs {
   std::atomic<uint64_t> arrived;
   std::atomic<uint64_t> finished;
-};
-
-/// Parts of a group's common work, counted from the first on. All-zero bytes are a valid start.
-struct alignas(128) CommonWork {
   std::atomic<uint64_t> taken;
   std::atomic<uint64_t> done;
 };
@@ -37,9 +34,8 @@ using Idle = std::function<void()>;
 
 class NodeBarrier {
  public:
-  /// `members` by index, and `work`, in memory that all of them see. `spin`: every rank has a core of its
-  /// own.
-  NodeBarrier(std::vector<RankEpochs*> members, CommonWork& work, size_t self, bool spin);
+  /// `members` by index, in memory that all of them see. `spin`: every rank has a core of its own.
+  NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin);
 
   size_t size() const { return members_.size(); }
   size_t self() const { return self_; }
@@ -56,19 +52,20 @@ class NodeBarrier {
   void await_finished(uint64_t phase, const Idle& idle) { wait(&RankEpochs::finished, phase, idle); }
   void meet(const Idle& idle) { await_finished(finish(), idle); }
 
-  /// Does `part` for each of 0 to parts-1, each on one of the members, and waits for all to be done. All call
-  /// it with the same work, in the same order of works; each must have awaited what the parts need.
-  void do_together(uint64_t parts, const std::function<void(uint64_t)>& part, const Idle& idle);
+  /// Does a common work of a part for each member, `part(i)` once, on any of them, and waits for all parts to
+  /// be done. All members call it, with the same works in the same order, and must have awaited before what
+  /// the parts need.
+  void do_together(const std::function<void(size_t)>& part, const Idle& idle);
 
  private:
+  bool takes(size_t member);
   void wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t least, const Idle& idle);
 
   std::vector<RankEpochs*> members_;
-  CommonWork& work_;
   size_t self_;
   int spins_;
   uint64_t arrived_ = 0, finished_ = 0;
-  uint64_t parts_ = 0;  // of all common work so far
+  uint64_t works_ = 0;
 };
 
 }  // namespace mtfc

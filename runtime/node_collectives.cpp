@@ -66,7 +66,7 @@ class NodeCollective : public PreparedCollective {
 // An element is read and written by one member alone, so the result may take the operand's place, and all
 // copies are the same to the last bit. Operands that fit a mailbox are read there by all, without any
 // further wait; all reduce in the same order. Where ranks share cores, a share goes to whoever comes first:
-// the last to arrive, which has a core, reduces what the others have none for.
+// the last to arrive, which has a core, reduces those of members that have none.
 class NodeAllReduce : public NodeCollective {
  public:
   NodeAllReduce(const CollectivePlan& plan, NodeSite site, OtherNodes others)
@@ -96,7 +96,7 @@ class NodeAllReduce : public NodeCollective {
       reduce_share(share_of(whole_, size(), part, others_.carriers));
     };
     if (group_.barrier().is_crowded() && !others_.across) {
-      group_.barrier().do_together(others_.carriers, reduce_part, site_.idle);
+      group_.barrier().do_together(reduce_part, site_.idle);
       return;
     }
     if (self() < others_.carriers) reduce_part(self());

@@ -12,7 +12,7 @@ std::vector<RankEpochs*> epochs_of(const std::vector<GroupPage*>& pages) {
 }  // namespace
 
 NodeGroup::NodeGroup(std::vector<GroupPage*> pages, size_t self, bool spin)
-    : pages_(std::move(pages)), barrier_(epochs_of(pages_), pages_.at(0)->work, self, spin) {}
+    : pages_(std::move(pages)), barrier_(epochs_of(pages_), self, spin) {}
 
 std::optional<int> NodeGroup::take_mailbox(const Idle& idle) {
   const int mailbox = next_;

@@ -22,7 +22,6 @@ inline constexpr int64_t kMailboxBytes = 8192;
 /// What one rank shares with one group.
 struct GroupPage {
   RankEpochs epochs;
-  CommonWork work;  // the first member's is the group's
   alignas(128) std::byte mail[kMailboxes][kMailboxBytes];
 };
 
