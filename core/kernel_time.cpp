@@ -80,6 +80,28 @@ void add_products(const std::vector<TensorType>& operands, const TensorType& res
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
+// What an operation computes in. Comparisons give bool, and compute in what they compare.
+DType computed_dtype(const std::vector<TensorType>& operands, const TensorType& result) {
+  return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
+}
+
+// Whether there are products to add up.
+bool is_product(const OpDef& op, size_t operands) {
+  return op.family == Family::kContraction && operands == 2;
+}
+
+// The best of any product's shapes, and of those that are computed by multiplying elements.
+double best_share_of_products(const Hardware& hardware) {
+  const auto best_of = [&](const std::string& kind, double otherwise) {
+    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
+      return *std::max_element(table->second.shares.begin(), table->second.shares.end());
+    const Curve* curve = listed(hardware, {kind});
+    return curve ? curve->most() : otherwise;
+  };
+  const Curve* multiplied = listed(hardware, {"mul", "elementwise"});
+  return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), multiplied ? multiplied->most() : 1});
+}
+
 // Adds the operations of a kernel step, or of a part of a fused one.
 void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
                     KernelTime& time) {
@@ -87,14 +109,10 @@ void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                 results = local_types(entry, step.outputs, mesh, mesh.last());
   const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
   if (flops <= 0) return;
-  // Comparisons give bool, and compute in what they compare.
-  DType dtype = results[0].dtype;
-  if (dtype == DType::kBool && !operands.empty()) dtype = operands.back().dtype;
-  const double peak = hardware.peak(dtype);
-  const bool multiplies = step.op->family == Family::kContraction && operands.size() == 2;
+  const double peak = hardware.peak(computed_dtype(operands, results[0]));
   const std::string name(step.op->signature.name), kind = class_of(step.op->family);
   time.peak_s += flops / peak;
-  if (multiplies)
+  if (is_product(*step.op, operands.size()))
     add_products(operands, results[0], flops, hardware, time);
   else
     time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
@@ -135,6 +153,21 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
   }
   for (const Step& part : step.parts) add_operations(entry, part, mesh, hardware, time);
   return time;
+}
+
+double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
+  const auto types = [&](const std::vector<ValueId>& ids) {
+    std::vector<TensorType> types;
+    for (const ValueId id : ids) types.push_back(entry.values[static_cast<size_t>(id)].type);
+    return types;
+  };
+  const std::vector<TensorType> operands = types(step.inputs), results = types(step.outputs);
+  const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
+  if (flops <= 0) return 0;
+  const double peak = hardware.peak(computed_dtype(operands, results[0]));
+  if (is_product(*step.op, operands.size())) return flops / (peak * best_share_of_products(hardware));
+  const Curve* curve = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  return flops / (peak * (curve ? curve->most() : 1));
 }
 
 }  // namespace mtfc

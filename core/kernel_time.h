@@ -28,4 +28,8 @@ struct KernelTime {
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 
+/// What the operations of a step of kind kKernel take at the least: at the best rate of their class, whatever
+/// the size. All of its operands and results whole.
+double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware);
+
 }  // namespace mtfc

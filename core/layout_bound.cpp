@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/kept_values.h"
+#include "core/kernel_time.h"
 #include "core/state_split.h"
 
 namespace mtfc {
@@ -20,43 +21,41 @@ Dims dims_of(const EntryPoint& entry, const Step& step) {
   return dims;
 }
 
-double seconds_at_peak(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
-  const auto types = [&](const std::vector<ValueId>& ids) {
-    std::vector<TensorType> types;
-    for (const ValueId id : ids) types.push_back(entry.values[static_cast<size_t>(id)].type);
-    return types;
-  };
-  const std::vector<TensorType> operands = types(step.inputs), results = types(step.outputs);
-  return static_cast<double>(step.op->flops({step.attributes, operands}, results)) /
-         hardware.peak(results[0].dtype);
-}
-
 }  // namespace
 
 LayoutBound::LayoutBound(const SearchSpace& space, const Model& model, const Program& program,
                          const EntryPoint& entry, const Hardware& hardware)
     : space_(space) {
-  add_products(entry, hardware);
+  add_operations(model, entry, hardware);
   add_variables(model, program);
   add_kept_values(entry);
 }
 
-void LayoutBound::add_products(const EntryPoint& entry, const Hardware& hardware) {
+void LayoutBound::add_operations(const Model& model, const EntryPoint& entry, const Hardware& hardware) {
+  const double update_parts = static_cast<double>(state_parts(model));
   const std::vector<int64_t> runs = repetitions(entry);
+  const auto add = [&](const Step& step, int64_t times) {
+    const bool is_product = step.op->family == Family::kContraction;
+    seconds_[{view_of(dims_of(entry, step))}] +=
+        static_cast<double>(times) * least_seconds(entry, step, hardware) / (is_product ? 1 : update_parts);
+  };
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind != StepKind::kKernel || step.op->family != Family::kContraction) continue;
-    seconds_[{view_of(dims_of(entry, step))}] +=
-        static_cast<double>(runs[s]) * seconds_at_peak(entry, step, hardware);
+    if (step.kind == StepKind::kKernel) add(step, runs[s]);
+    for (const Step& part : step.parts) add(part, runs[s]);
   }
 }
 
+// In how many parts the optimizer's state, and what an update makes of it, is split beyond the rules.
+int64_t LayoutBound::state_parts(const Model& model) const {
+  return space_.fixed().mesh.size(state_split(model, space_.fixed(), true).axes);
+}
+
 void LayoutBound::add_variables(const Model& model, const Program& program) {
-  const StateSplit split = state_split(model, space_.fixed(), true);
-  const auto state_parts = static_cast<double>(space_.fixed().mesh.size(split.axes));
+  const auto parts_of_state = static_cast<double>(state_parts(model));
   for (const ProgramVariable& variable : program.variables) {
     const TensorType& type = variable.decl.type;
-    const double parts = variable.decl.optimizer_state ? state_parts : 1;
+    const double parts = variable.decl.optimizer_state ? parts_of_state : 1;
     bytes_[{view_of(type.dims)}] += static_cast<double>(mtfc::bytes(type)) / parts;
   }
 }

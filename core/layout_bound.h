@@ -1,7 +1,8 @@
 #pragma once
-// What a layout costs at the least, without compiling it. No step is shorter than its products at peak with
-// the busiest device's share of each dimension. No arena is smaller than the variables, the optimizer's state
-// and what must be kept while a certain product runs: what was made for it and is used after it.
+// What a layout costs at the least, without compiling it. No step is shorter than its operations at their
+// best rates with the busiest device's share of each dimension. No arena is smaller than the variables, the
+// optimizer's state and what must be kept while a certain product runs: what was made for it and is used
+// after it.
 //
 //   x[batch=8, io=4] . w[io=4, hidden=6] with hidden over 4 devices   ->   2*8*4*2 flops / peak
 
@@ -42,7 +43,8 @@ class LayoutBound {
   double sum(const Terms& terms, RuleChoice choice) const;
   View view_of(const Dims& dims);
   size_t factor_of(size_t dim, int64_t size);
-  void add_products(const EntryPoint& entry, const Hardware& hardware);
+  int64_t state_parts(const Model& model) const;
+  void add_operations(const Model& model, const EntryPoint& entry, const Hardware& hardware);
   void add_variables(const Model& model, const Program& program);
   void add_kept_values(const EntryPoint& entry);
 

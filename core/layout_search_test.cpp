@@ -91,6 +91,7 @@ Hardware hardware_of(Topology topology) {
   hardware.memory_bandwidth = 1e11;
   hardware.step_overhead_s = 1e-7;
   hardware.efficiency["einsum"] = 0.8;
+  hardware.efficiency["elementwise"] = 0.1;
   Link link;
   link.latency_s = 1e-8;
   link.bytes_per_s = 1e10;
