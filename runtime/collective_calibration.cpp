@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
+#include <span>
 
 #include "core/collective_time.h"
 #include "core/cost.h"
@@ -58,6 +61,14 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
   return entry;
 }
 
+// What this rank has of a value.
+std::span<uint32_t> local_bits(const EntryPoint& entry, const Mesh& mesh, ValueId id, const Arena& arena) {
+  const Value& value = entry.values[static_cast<size_t>(id)];
+  const int64_t offset = entry.buffers[static_cast<size_t>(value.buffer)].offset;
+  const Dims dims = local_types(entry, {id}, mesh, mesh.last())[0].dims;
+  return {reinterpret_cast<uint32_t*>(arena.at(offset)), static_cast<size_t>(elements(dims))};
+}
+
 class CollectiveCalibration {
  public:
   CollectiveCalibration(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
@@ -82,24 +93,30 @@ class CollectiveCalibration {
   }
 
  private:
-  // Of operands that each rank has just written: where ranks share memory, those of the others are in other
-  // caches, and what comes back has to be fetched from there. The same operands again and again would stay
-  // where they are reduced.
+  // Of operands that each rank has just written, and of results that it reads: where ranks share memory, both
+  // lie in other ranks' caches. The same operands again and again would stay where they are reduced.
   LinkSample measure(CollectiveKind kind, const AxisList& axes, int64_t bytes) {
     const EntryPoint entry = entry_of(kind, axes, mesh_, bytes);
     MpiComm comm(mesh_, watch_.processes(), node_);
     const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
     std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
     const auto collectives = comm.prepare(entry, arenas);
-    auto* operand = reinterpret_cast<float*>(arenas[0].at(0));
-    const int64_t written = elements(local_types(entry, {0}, mesh_, mesh_.last())[0].dims);
-    const auto produce = [&] { std::fill_n(operand, written, 1.0F); };
-    const double alone = watch_.seconds(produce), both = watch_.seconds([&] {
-      produce();
+    const std::span<uint32_t> operand = local_bits(entry, mesh_, 0, arenas[0]),
+                              result = local_bits(entry, mesh_, 1, arenas[0]);
+    uint32_t bits = 0;
+    const auto write = [&] { std::fill(operand.begin(), operand.end(), bits); };
+    const auto read = [&] { bits = std::reduce(result.begin(), result.end(), bits, std::bit_or()) & 1; };
+    const double alone = watch_.seconds([&] {
+      write();
+      read();
+    });
+    const double all = watch_.seconds([&] {
+      write();
       collectives->start(0);
       collectives->wait(0);
+      read();
     });
-    const double seconds = std::max(both - alone, both / 20);
+    const double seconds = std::max(all - alone, all / 20);
     const StepCount count = collective_count(entry, entry.steps[0], mesh_, mesh_.last());
     const auto members = static_cast<double>(mesh_.size(axes));
     return {(kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1),
