@@ -11,7 +11,8 @@ namespace {
 
 double largest_part(int64_t size, int64_t parts) {
   if (size == 0) return 0;
-  return static_cast<double>((size + parts - 1) / parts) / static_cast<double>(size);
+  const int64_t largest = (size + parts - 1) / parts;
+  return static_cast<double>(largest) / static_cast<double>(size);
 }
 
 Dims dims_of(const EntryPoint& entry, const Step& step) {
