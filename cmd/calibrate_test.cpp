@@ -43,9 +43,9 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
   CHECK(two.flops.at("f32") > 1e8);
   CHECK(two.memory_bytes > 1e6);
   CHECK(two.memory_bandwidth.most() > 1e6);
-  for (const auto& [axis, link] : two.axes) {
-    CAPTURE(axis);
-    check_rates(link);
+  for (const auto& axis : two.axes) {
+    CAPTURE(axis.first);
+    check_rates(axis.second);
   }
   const std::string report =
       fmt::format("$MTFC cost-report '{}/models/mnist.json' --format json -o report ", MTFC_SOURCE_DIR);

@@ -245,8 +245,8 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
                                          "outputs": {"logits": "y"}})")},
   };
   Judge judge("model");
-  for (const auto& [place, text] : mistakes) {
-    const std::string file = judge.add(text);
+  for (const auto& mistake : mistakes) {
+    const std::string &text = mistake.second, file = judge.add(text);
     CAPTURE(text);
     CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
   }
@@ -314,7 +314,8 @@ TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc r
       {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 0})")},
       {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 1.5})")}};
   Judge judge("hardware");
-  for (const auto& [place, text] : mistakes) {
+  for (const auto& mistake : mistakes) {
+    const std::string& text = mistake.second;
     CAPTURE(text);
     judge.add(text);
     CHECK_THROWS_AS(read_hardware(text, "profile"), UserError);

@@ -88,9 +88,9 @@ const Link& Hardware::link(const std::string& axis) const {
 }
 
 const std::vector<std::string>& kernel_classes() {
-  static const std::vector<std::string> classes = {"einsum",   "batched_einsum", "elementwise", "reduction",
-                                                   "indexing", "movement",       "generator"};
-  return classes;
+  static const std::vector<std::string> kClasses = {"einsum",   "batched_einsum", "elementwise", "reduction",
+                                                    "indexing", "movement",       "generator"};
+  return kClasses;
 }
 
 }  // namespace mtfc

@@ -366,7 +366,7 @@ class Splitter {
   }
 
   Attributes of_part(const Attributes& attributes) const {
-    const auto resized = [&](Dim dim) { return dim.name == batch_.name ? part_ : dim; };
+    const auto resized = [&](const Dim& dim) { return dim.name == batch_.name ? part_ : dim; };
     Attributes made;
     for (const auto& [name, value] : attributes.entries()) {
       AttributeValue copied = value;

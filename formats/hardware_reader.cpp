@@ -73,14 +73,14 @@ void read_rate(const Cursor& at, Rate& rate) {
 }
 
 Link read_link(const Cursor& at) {
-  static const std::vector<std::string> kinds = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                                 "exchange"};
+  static const std::vector<std::string> kKinds = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                                  "exchange"};
   Link link;
   if (!at.check_keys({"latency_s", "bytes_per_s", "overlaps", "collectives", "doc"})) return link;
   read_rate(at, link);
   if (const auto doc = at.find("doc")) doc->string();
   if (const auto overlaps = at.find("overlaps")) link.overlaps = overlaps->flag().value_or(true);
-  if (const auto collectives = at.find("collectives"); collectives && collectives->check_keys(kinds))
+  if (const auto collectives = at.find("collectives"); collectives && collectives->check_keys(kKinds))
     for (const NamedCursor& kind : collectives->members())
       if (kind.value.check_keys({"latency_s", "bytes_per_s"}))
         read_rate(kind.value, link.collectives[kind.key]);

@@ -19,7 +19,7 @@ std::vector<double> after(const std::vector<int64_t>& tokens) {
 }
 
 // Runs a search over the tokens that the beams have had.
-std::vector<Hypothesis> searched(BeamOptions options) {
+std::vector<Hypothesis> searched(const BeamOptions& options) {
   BeamSearch search(options);
   std::vector<std::vector<int64_t>> beams(static_cast<size_t>(options.beams));
   while (!search.is_done()) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kFewElements = 1 << 18;  // of f32: they stay in the caches
 constexpr int64_t kLargestPart = 1 << 18;  // elements of one step's result where memory is measured
-constexpr int64_t kColdBytes = int64_t{200} << 20;
 constexpr int kTerms = 6;
 
 // Of so many elements at least, in rows of a length that models have.
@@ -140,11 +139,11 @@ class KernelCalibration {
     }
     const std::vector<std::pair<std::string, Attributes>> kinds = {{"argmax", {{"over", Dims{columns}}}},
                                                                    {"cumsum", {{"dim", columns}}}};
-    for (const auto& [kind, attributes] : kinds) {
+    for (const auto& kind : kinds) {
       const double seconds = net(seconds_of({rows}, [&](GraphBuilder& b, const Inputs& in) {
-        return std::vector{b.op(kind, {in[0]}, attributes)};
+        return std::vector{b.op(kind.first, {in[0]}, kind.second)};
       }));
-      hardware_.efficiency[kind] = Curve(share_of(elements, seconds));
+      hardware_.efficiency[kind.first] = Curve(share_of(elements, seconds));
     }
   }
 
