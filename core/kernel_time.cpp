@@ -156,12 +156,8 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 }
 
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
-  const auto types = [&](const std::vector<ValueId>& ids) {
-    std::vector<TensorType> types;
-    for (const ValueId id : ids) types.push_back(entry.values[static_cast<size_t>(id)].type);
-    return types;
-  };
-  const std::vector<TensorType> operands = types(step.inputs), results = types(step.outputs);
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, {}, {}),
+                                results = local_types(entry, step.outputs, {}, {});
   const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));

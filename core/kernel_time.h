@@ -28,8 +28,8 @@ struct KernelTime {
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 
-/// What the operations of a step of kind kKernel take at the least: at the best rate of their class, whatever
-/// the size. All of its operands and results whole.
+/// The least seconds that the operations of a step of kind kKernel take, of a program for one device: at the
+/// best rate of their class, whatever the size.
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware);
 
 }  // namespace mtfc

@@ -103,7 +103,7 @@ class CollectiveCalibration {
     const auto collectives = comm.prepare(entry, arenas);
     const std::span<uint32_t> operand = local_bits(entry, mesh_, 0, arenas[0]),
                               result = local_bits(entry, mesh_, 1, arenas[0]);
-    uint32_t bits = 0;
+    uint32_t bits = 0;  // and zero they stay; but the compiler can't know, and has to read
     const auto write = [&] { std::fill(operand.begin(), operand.end(), bits); };
     const auto read = [&] { bits = std::reduce(result.begin(), result.end(), bits, std::bit_or()) & 1; };
     const double alone = watch_.seconds([&] {

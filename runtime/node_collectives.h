@@ -5,8 +5,9 @@
 // The protocol is the same for all: start publishes that the operand is ready; wait awaits the operands of
 // all, does this member's part of the work, publishes that it is done, and awaits that all are, because until
 // then a neighbour may still read the operand or write the result. All arithmetic therefore happens in wait.
-// Which elements to move is what the plan says (runtime/transfer.h); how each kind goes about it, and why a
-// result may take the operand's place, is drawn beside it in the .cpp file.
+// Where ranks share cores, an all_reduce's parts are not each member's own: who has a core takes the next
+// one. Which elements to move is what the plan says (runtime/transfer.h); how each kind goes about it, and
+// why a result may take the operand's place, is drawn beside it in the .cpp file.
 
 #include <functional>
 #include <memory>
