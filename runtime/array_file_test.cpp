@@ -72,7 +72,8 @@ TEST_CASE("a file that can't be written leaves nothing behind") {
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   const Slices slices(kType, replicated(2), comm);
-  CHECK_THROWS_AS(write_array(comm, folder.path / "missing" / "t.npy", "", replicated(2), slices.parts), RunError);
+  CHECK_THROWS_AS(write_array(comm, folder.path / "missing" / "t.npy", "", replicated(2), slices.parts),
+                  RunError);
   // A folder of the final name can't be replaced.
   std::filesystem::create_directory(folder.path / "t.npy");
   CHECK_THROWS_AS(write_array(comm, folder.path / "t.npy", "", replicated(2), slices.parts), RunError);

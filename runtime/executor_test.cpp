@@ -108,7 +108,8 @@ TEST_CASE("the first value that is not finite stops the run and is named") {
   Executor executor(program, comm, {0, true});
   fill(executor, entry, -1);
   CHECK_THROWS_WITH_AS(executor.run(entry, 7),
-                       "evaluate, step 8: /ops/0 (log 'y'): 'y' has the value nan at [a=0] (on device p=0)", RunError);
+                       "evaluate, step 8: /ops/0 (log 'y'): 'y' has the value nan at [a=0] (on device p=0)",
+                       RunError);
   fill(executor, entry, 1);
   CHECK_NOTHROW(executor.run(entry, 8));
 }

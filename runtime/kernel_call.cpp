@@ -73,8 +73,7 @@ KernelAnswer call_kernel(const KernelCall& call) {
   for (const HostTensor& part : parts) operands.push_back(part.data.data());
   std::vector<std::byte*> results;
   for (HostTensor& result : held) results.push_back(result.data.data());
-  answer.flops =
-      prepare_kernel(call.op, site)({operands, results, workspace.data(), call.seed, call.step});
+  answer.flops = prepare_kernel(call.op, site)({operands, results, workspace.data(), call.seed, call.step});
   answer.result = std::move(held.front());
   answer.others.assign(std::make_move_iterator(held.begin() + 1), std::make_move_iterator(held.end()));
   return answer;

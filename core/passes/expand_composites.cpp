@@ -6,9 +6,9 @@ namespace mtfc {
 
 EntryGraph expand_composites(const EntryGraph& entry, bool differentiated) {
   const std::vector<Node>& nodes = entry.graph.nodes();
-  const bool has_gradients =
-      differentiated || std::any_of(nodes.begin(), nodes.end(),
-                                    [](const Node& node) { return node.kind == NodeKind::kGradients; });
+  const bool has_gradients = differentiated || std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+                               return node.kind == NodeKind::kGradients;
+                             });
   return rewritten(entry,
                    [&](GraphBuilder& builder, const Node& node,
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {

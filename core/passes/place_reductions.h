@@ -20,7 +20,8 @@ struct Carry {
 /// it may pass any number of linear operations, merging with others. Per axis the all_reduces are placed at the
 /// minimum cut between where partial sums arise and where whole values are needed, weighted by bytes and then by
 /// number. Example: add(a, b), both partial, gets one all_reduce after the add; reduce_sum(a) one after the sum.
-std::vector<std::vector<Carry>> place_reductions(const EntryGraph& entry, const std::vector<Strategy>& strategies,
+std::vector<std::vector<Carry>> place_reductions(const EntryGraph& entry,
+                                                 const std::vector<Strategy>& strategies,
                                                  const std::vector<Sharding>& targets, const Mesh& mesh);
 
 }  // namespace mtfc
