@@ -12,7 +12,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/hardware_reader.h"
 #include "formats/layout_reader.h"
 #include "runtime/calibration.h"

@@ -15,7 +15,7 @@
 #include <map>
 #include <thread>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
 #include "runtime/array_file.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/data.h"
-#include "core/program.h"
+#include "core/program/program.h"
+#include "core/tensors/data.h"
 #include "formats/checkpoint_notes.h"
 #include "runtime/executor.h"
 

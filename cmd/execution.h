@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cmd/model_options.h"
-#include "core/error.h"
-#include "core/program.h"
+#include "core/diagnostics/error.h"
+#include "core/program/program.h"
 #include "runtime/comm.h"
 
 namespace CLI {

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "cmd/standard_output.h"
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "runtime/file_target.h"
 
 namespace mtfc {

@@ -11,8 +11,8 @@
 #include "cmd/launch.h"
 #include "cmd/run_data.h"
 #include "cmd/standard_output.h"
-#include "core/decoding.h"
-#include "core/pipeline.h"
+#include "core/model/decoding.h"
+#include "core/passes/pipeline.h"
 
 namespace mtfc {
 namespace {

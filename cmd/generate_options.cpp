@@ -9,7 +9,7 @@
 #include "cmd/files.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "cmd/files.h"
 #include "cmd/included_files.h"
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/hardware_reader.h"
 
 namespace mtfc {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/hardware.h"
+#include "core/cost/hardware.h"
 
 namespace CLI {
 class App;

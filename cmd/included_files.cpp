@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cmd/files.h"
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/data_spec.h"
 
 namespace mtfc {

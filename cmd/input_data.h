@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/data.h"
-#include "core/program.h"
+#include "core/program/program.h"
+#include "core/tensors/data.h"
 
 namespace mtfc {
 

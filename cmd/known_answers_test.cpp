@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "cmd/files.h"
-#include "core/cost.h"
-#include "core/pipeline.h"
-#include "core/relayout.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
+#include "core/tensors/relayout.h"
 #include "formats/data_spec.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"

@@ -27,7 +27,7 @@
 #include <sstream>
 
 #include "cmd/launcher_output.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

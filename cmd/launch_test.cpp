@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "cmd/scratch_folder_trial.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/processes.h"
 
 namespace mtfc {

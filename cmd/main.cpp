@@ -11,7 +11,7 @@
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
 #include "cmd/standard_output.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

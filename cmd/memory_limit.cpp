@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "core/error.h"
-#include "core/memory_use.h"
+#include "core/diagnostics/error.h"
+#include "core/program/memory_use.h"
 #include "formats/quantity.h"
 
 namespace mtfc {

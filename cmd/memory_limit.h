@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 namespace CLI {
 class App;

@@ -9,9 +9,9 @@
 #include <set>
 
 #include "cmd/files.h"
-#include "core/cost.h"
-#include "core/pipeline.h"
-#include "core/program_check.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "runtime/comm_lockstep.h"

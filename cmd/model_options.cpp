@@ -9,7 +9,7 @@
 
 #include "cmd/files.h"
 #include "cmd/option_checks.h"
-#include "core/optimizer.h"
+#include "core/model/optimizer.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/program_reader.h"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cmd/included_files.h"
-#include "core/layout.h"
-#include "core/model.h"
-#include "core/pipeline.h"
-#include "core/program.h"
+#include "core/model/model.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program.h"
+#include "core/tensors/layout.h"
 
 namespace CLI {
 class App;

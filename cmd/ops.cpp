@@ -6,7 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/launch.h"
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "formats/operation_reference.h"
 
 namespace mtfc {

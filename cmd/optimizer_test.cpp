@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/files.h"
-#include "core/cost.h"
-#include "core/pipeline.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/npy.h"

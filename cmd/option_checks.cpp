@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {

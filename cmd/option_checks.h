@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 

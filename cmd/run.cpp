@@ -16,7 +16,7 @@
 #include "cmd/run_files.h"
 #include "cmd/run_options.h"
 #include "cmd/training.h"
-#include "core/cost.h"
+#include "core/cost/cost.h"
 
 namespace mtfc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"
 

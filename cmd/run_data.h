@@ -8,8 +8,8 @@
 #include "cmd/checkpoints.h"
 #include "cmd/run_options.h"
 #include "cmd/weights.h"
-#include "core/data.h"
-#include "core/program.h"
+#include "core/program/program.h"
+#include "core/tensors/data.h"
 
 namespace mtfc {
 

@@ -10,7 +10,7 @@
 
 #include "cmd/files.h"
 #include "cmd/input_data.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/metrics_writer.h"
 
 namespace mtfc {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "cmd/launch.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

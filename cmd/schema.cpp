@@ -5,7 +5,7 @@
 #include "cmd/command.h"
 #include "cmd/files.h"
 #include "cmd/option_checks.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/schema_writer.h"
 
 namespace mtfc {

@@ -11,9 +11,9 @@
 
 #include "cmd/scratch_folder_trial.h"
 #include "cmd/shell_trial.h"
-#include "core/error.h"
-#include "core/op_registry.h"
-#include "core/operation_text.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
 #include "formats/hardware_reader.h"
 #include "formats/operation_reference.h"
 

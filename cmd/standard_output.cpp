@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cmd/run_data.h"
 #include "cmd/run_options.h"
-#include "core/hardware.h"
-#include "core/program.h"
+#include "core/cost/hardware.h"
+#include "core/program/program.h"
 #include "runtime/comm.h"
 
 namespace mtfc {

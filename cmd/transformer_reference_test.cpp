@@ -12,7 +12,7 @@
 
 #include "cmd/files.h"
 #include "cmd/included_files.h"
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/npy.h"

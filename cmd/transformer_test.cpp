@@ -15,8 +15,8 @@
 #include "cmd/files.h"
 #include "cmd/included_files.h"
 #include "cmd/shell_trial.h"
-#include "core/cost.h"
-#include "core/pipeline.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 

@@ -8,7 +8,7 @@
 #include "cmd/input_data.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
 #include "runtime/feed.h"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "cmd/checkpoints.h"
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/checkpoint_notes.h"
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/attributes.h"
-#include "core/op_def.h"
+#include "core/graph/attributes.h"
+#include "core/graph/op_def.h"
 #include "formats/cursor.h"
 #include "formats/model_scope.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/number_reader.h"
 #include "formats/operation_reader.h"
 #include "formats/type_reader.h"

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/json_value.h"
 #include "formats/mapped_file.h"
 #include "formats/ordered_json.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 

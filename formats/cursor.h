@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/diagnostics.h"
 #include "formats/json_value.h"
 

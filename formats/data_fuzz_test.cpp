@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/data.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/data.h"
 #include "formats/data_spec.h"
 #include "formats/fuzz_guard_trial.h"
 #include "formats/mutation_trial.h"

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/error.h"
-#include "core/suggest.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/idx.h"
 #include "formats/mapped_file.h"
 #include "formats/npy.h"

@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
-#include "core/data.h"
-#include "core/error.h"
-#include "core/shape.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 #include "formats/expression.h"
 
 namespace mtfc {

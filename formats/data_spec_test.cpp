@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/idx.h"
 
 using namespace mtfc;

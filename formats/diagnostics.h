@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 

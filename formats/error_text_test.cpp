@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/shape.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/op_registry.h"
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
 #include "formats/cursor.h"
 
 namespace mtfc {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/hardware.h"
+#include "core/cost/hardware.h"
 
 namespace mtfc {
 

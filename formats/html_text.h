@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 
 namespace mtfc {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {

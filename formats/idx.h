@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/data.h"
+#include "core/tensors/data.h"
 
 namespace mtfc {
 

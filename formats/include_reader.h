@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/cursor.h"
 #include "formats/json_value.h"
 

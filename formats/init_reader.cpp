@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/literal.h"
 #include "formats/number_reader.h"
 #include "formats/type_reader.h"

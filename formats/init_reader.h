@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/model.h"
+#include "core/model/model.h"
 #include "formats/cursor.h"
 #include "formats/model_scope.h"
 

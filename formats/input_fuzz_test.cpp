@@ -15,7 +15,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "formats/fuzz_guard_trial.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"

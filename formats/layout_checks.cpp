@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/cursor.h"
 #include "formats/expression.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/layout.h"
-#include "core/mesh.h"
+#include "core/tensors/layout.h"
+#include "core/tensors/mesh.h"
 #include "formats/diagnostics.h"
 
 namespace mtfc {

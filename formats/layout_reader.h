@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/layout.h"
-#include "core/mesh.h"
+#include "core/tensors/layout.h"
+#include "core/tensors/mesh.h"
 
 namespace mtfc {
 

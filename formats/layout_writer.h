@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/layout.h"
+#include "core/tensors/layout.h"
 
 namespace mtfc {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 
 namespace mtfc {
 

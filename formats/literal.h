@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/op_def.h"
-#include "core/shape.h"
+#include "core/graph/op_def.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

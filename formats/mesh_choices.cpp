@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
-#include "core/mesh.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/mesh.h"
 #include "formats/layout_reader.h"
 
 namespace mtfc {

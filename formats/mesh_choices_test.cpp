@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 using namespace mtfc;
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/model.h"
+#include "core/graph/graph.h"
+#include "core/model/model.h"
 #include "formats/block_table.h"
 #include "formats/diagnostics.h"
 #include "formats/model_scope.h"

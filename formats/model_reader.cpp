@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "core/suggest.h"
-#include "core/training.h"
+#include "core/diagnostics/suggest.h"
+#include "core/model/training.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
 #include "formats/decode_reader.h"

@@ -1,5 +1,5 @@
 #pragma once
-// A model file into core/model.h: names resolved, sizes computed, types inferred, every mistake located.
+// A model file into core/model/model.h: names resolved, sizes computed, types inferred, every mistake located.
 //
 //   text -> JSON with places -> included files -> params and dims, blocks -> inputs, variables -> operations
 //        -> train, outputs -> Model
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
-#include "core/model.h"
+#include "core/diagnostics/error.h"
+#include "core/model/model.h"
 #include "formats/include_reader.h"
 
 namespace mtfc {

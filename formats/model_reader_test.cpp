@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "core/op_registry.h"
-#include "core/optimizer.h"
+#include "core/graph/op_registry.h"
+#include "core/model/optimizer.h"
 
 using namespace mtfc;
 

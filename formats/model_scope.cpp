@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/number_reader.h"
 #include "formats/symbol_table.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/shape.h"
+#include "core/tensors/shape.h"
 #include "formats/cursor.h"
 #include "formats/expression.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {

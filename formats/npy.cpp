@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {

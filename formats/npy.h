@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/data.h"
-#include "core/shape.h"
+#include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 using namespace mtfc;
 

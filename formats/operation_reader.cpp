@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/op_registry.h"
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
 #include "formats/attribute_reader.h"
 #include "formats/block_reader.h"
 #include "formats/literal.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "core/op_registry.h"
-#include "core/operation_text.h"
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
 
 namespace mtfc {
 namespace {

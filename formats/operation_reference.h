@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/op_def.h"
+#include "core/graph/op_def.h"
 
 namespace mtfc {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
-#include "core/op_registry.h"
-#include "core/operation_text.h"
+#include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
 #include "formats/model_reader.h"
 
 namespace mtfc {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "core/op_registry.h"
-#include "core/optimizer.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
+#include "core/model/optimizer.h"
 #include "formats/operation_reference.h"
 #include "formats/schema_parts.h"
 

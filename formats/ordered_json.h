@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/layout.h"
-#include "core/mesh.h"
-#include "core/shape.h"
-#include "core/sharding.h"
+#include "core/tensors/layout.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/cost.h"
-#include "core/pipeline.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
 #include "formats/fuzz_guard_trial.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"

@@ -24,7 +24,7 @@ Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
   return json;
 }
 
-// {"type": "dims", "value": …}: the types of core/attributes.h.
+// {"type": "dims", "value": …}: the types of core/graph/attributes.h.
 struct AttributeWriter {
   static Json typed(const char* type, Json value) { return {{"type", type}, {"value", std::move(value)}}; }
   Json operator()(bool flag) const { return typed("flag", flag); }

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/op_registry.h"
-#include "core/program_check.h"
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "core/program/program_check.h"
 #include "formats/cursor.h"
 #include "formats/data_spec.h"
 #include "formats/layout_checks.h"

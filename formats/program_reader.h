@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 namespace mtfc {
 
@@ -13,7 +13,7 @@ namespace mtfc {
 bool is_program(std::string_view text);
 
 /// Throws UserError, located in `file`, for text that is no program of this version, and for a program that
-/// could not be executed safely (core/program_check.h). program_json of the result gives `text` again.
+/// could not be executed safely (core/program/program_check.h). program_json of the result gives `text` again.
 Program read_program(std::string_view text, const std::string& file);
 
 }  // namespace mtfc

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/program_writer.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 #include "formats/program_writer.h"
 #include "formats/quantity.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 namespace mtfc {
 

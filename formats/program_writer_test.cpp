@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 
 using namespace mtfc;
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/op_registry.h"
-#include "core/optimizer.h"
-#include "core/pipeline.h"
+#include "core/graph/op_registry.h"
+#include "core/model/optimizer.h"
+#include "core/passes/pipeline.h"
 #include "formats/hardware_reader.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/comparison.h"
-#include "core/cost.h"
+#include "core/cost/comparison.h"
+#include "core/cost/cost.h"
 
 namespace mtfc {
 

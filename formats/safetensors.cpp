@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/data.h"
-#include "core/shape.h"
+#include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/literal.h"
 #include "formats/number_reader.h"
 

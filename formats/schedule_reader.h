@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/learning_rate.h"
+#include "core/model/learning_rate.h"
 #include "formats/cursor.h"
 #include "formats/expression.h"
 

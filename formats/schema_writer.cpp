@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/hardware.h"
-#include "core/op_registry.h"
+#include "core/cost/hardware.h"
+#include "core/graph/op_registry.h"
 #include "formats/operation_schema.h"
 #include "formats/ordered_json.h"
 #include "formats/schema_parts.h"

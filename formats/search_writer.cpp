@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/layout_difference.h"
+#include "core/cost/layout_difference.h"
 #include "formats/ordered_json.h"
 #include "formats/quantity.h"
 #include "formats/wrapped_text.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/comparison.h"
-#include "core/layout_search.h"
+#include "core/cost/comparison.h"
+#include "core/search/layout_search.h"
 #include "formats/report_writer.h"
 
 namespace mtfc {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <map>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 
 namespace mtfc {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 
 namespace mtfc {
 namespace {

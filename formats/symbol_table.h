@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
-#include "core/op_def.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_def.h"
 #include "formats/diagnostics.h"
 
 namespace mtfc {

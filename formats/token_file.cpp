@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 
 namespace mtfc {

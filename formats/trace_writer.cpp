@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/cost.h"
+#include "core/cost/cost.h"
 #include "formats/ordered_json.h"
 
 namespace mtfc {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/program.h"
-#include "core/timeline.h"
+#include "core/program/program.h"
+#include "core/program/timeline.h"
 
 namespace mtfc {
 

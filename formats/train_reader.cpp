@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "core/optimizer.h"
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
+#include "core/model/optimizer.h"
 #include "formats/literal.h"
 #include "formats/model_reader.h"
 #include "formats/number_reader.h"

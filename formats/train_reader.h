@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/model.h"
+#include "core/model/model.h"
 #include "formats/cursor.h"
 #include "formats/model_draft.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/shape.h"
+#include "core/tensors/shape.h"
 #include "formats/cursor.h"
 #include "formats/model_scope.h"
 

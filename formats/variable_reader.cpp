@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/suggest.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/init_reader.h"
 #include "formats/type_reader.h"
 

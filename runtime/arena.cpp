@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

@@ -11,8 +11,8 @@
 #include <functional>
 #include <memory>
 
-#include "core/error.h"
-#include "core/relayout.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/relayout.h"
 #include "runtime/file_target.h"
 #include "runtime/output_file.h"
 #include "runtime/stored_values.h"

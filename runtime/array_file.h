@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/data.h"
-#include "core/sharding.h"
+#include "core/tensors/data.h"
+#include "core/tensors/sharding.h"
 #include "runtime/comm.h"
 #include "runtime/executor.h"
 #include "runtime/output_file.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/collective_cases.h"
 #include "runtime/comm_lockstep.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/sampling.h"
 
 namespace mtfc {

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/pipeline.h"
-#include "core/program.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/hardware.h"
-#include "core/mesh.h"
+#include "core/cost/hardware.h"
+#include "core/tensors/mesh.h"
 #include "runtime/node_memory.h"
 #include "runtime/processes.h"
 

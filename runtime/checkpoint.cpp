@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/array_file.h"
 #include "runtime/output_file.h"
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <span>
 
-#include "core/collective_time.h"
-#include "core/cost.h"
+#include "core/cost/collective_time.h"
+#include "core/cost/cost.h"
 #include "runtime/comm_mpi.h"
 #include "runtime/kernel_calibration.h"
 

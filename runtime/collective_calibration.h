@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hardware.h"
+#include "core/cost/hardware.h"
 #include "runtime/calibration.h"
 #include "runtime/stopwatch.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "core/program.h"
+#include "core/diagnostics/error.h"
+#include "core/program/program.h"
 #include "runtime/arena.h"
 #include "runtime/transfer.h"
 

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "core/cost.h"
-#include "core/mesh.h"
-#include "core/program.h"
+#include "core/cost/cost.h"
+#include "core/program/program.h"
+#include "core/tensors/mesh.h"
 #include "runtime/arena.h"
 #include "runtime/processes.h"
 

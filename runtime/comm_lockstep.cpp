@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/move_pieces.h"
 #include "runtime/reduce.h"
 #include "runtime/transfer.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/mpi_batches.h"
 #include "runtime/mpi_calls.h"
 #include "runtime/mpi_exchange.h"

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/collective_cases.h"
 #include "scripts/mpi_test_main.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/example.h"
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "runtime/interpreter.h"
 #include "runtime/kernel_call.h"
 

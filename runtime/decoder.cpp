@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/entry_points.h"
-#include "core/error.h"
+#include "core/diagnostics/error.h"
+#include "core/model/entry_points.h"
 
 namespace mtfc {
 namespace {

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cost.h"
-#include "core/entry_points.h"
-#include "core/passes/expand_composites.h"
-#include "core/passes/expand_gradients.h"
-#include "core/passes/remove_dead.h"
-#include "core/pipeline.h"
-#include "core/program_check.h"
+#include "core/cost/cost.h"
+#include "core/model/entry_points.h"
+#include "core/passes/graph/expand_composites.h"
+#include "core/passes/graph/expand_gradients.h"
+#include "core/passes/graph/remove_dead.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/example_data.h"
 #include "runtime/executor.h"

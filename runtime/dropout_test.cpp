@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "core/op_registry.h"
-#include "core/pipeline.h"
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/example_data.h"
 #include "runtime/layout_trial.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/error.h"
-#include "core/shape.h"
+#include "core/diagnostics/error.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

@@ -14,9 +14,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/einsum_plan.h"
-#include "core/example.h"
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
+#include "core/op_rules/einsum_plan.h"
+#include "core/op_rules/example.h"
 #include "runtime/arena.h"
 #include "runtime/kernel.h"
 #include "runtime/kernel_call.h"

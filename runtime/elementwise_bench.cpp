@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/bench_runs.h"
 #include "runtime/dtypes.h"
 #include "runtime/parallel.h"

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/op_registry.h"
-#include "core/pipeline.h"
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
 #include "runtime/comm_mpi.h"
 #include "runtime/layout_trial.h"
 #include "scripts/mpi_test_main.h"

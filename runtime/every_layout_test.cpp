@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/op_registry.h"
-#include "core/pipeline.h"
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
 #include "runtime/layout_trial.h"
 
 namespace mtfc {

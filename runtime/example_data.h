@@ -1,7 +1,7 @@
 #pragma once
 // Data for the examples of operations, the same in every run.
 
-#include "core/op_def.h"
+#include "core/graph/op_def.h"
 #include "runtime/interpreter.h"
 
 namespace mtfc {

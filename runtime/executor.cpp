@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/fused.h"
 #include "runtime/index_check.h"
 #include "runtime/kernel.h"

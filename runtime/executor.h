@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cost.h"
-#include "core/program.h"
-#include "core/timeline.h"
+#include "core/cost/cost.h"
+#include "core/program/program.h"
+#include "core/program/timeline.h"
 #include "runtime/arena.h"
 #include "runtime/comm.h"
 #include "runtime/fused_plan.h"

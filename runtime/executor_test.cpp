@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "core/error.h"
-#include "core/op_registry.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
 #include "runtime/collective_cases.h"
 #include "runtime/comm_lockstep.h"
 

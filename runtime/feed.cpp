@@ -7,7 +7,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/stored_values.h"
 
 namespace mtfc {

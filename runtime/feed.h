@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "core/data.h"
-#include "core/program.h"
-#include "core/relayout.h"
+#include "core/program/program.h"
+#include "core/tensors/data.h"
+#include "core/tensors/relayout.h"
 #include "runtime/executor.h"
 #include "runtime/row_order.h"
 

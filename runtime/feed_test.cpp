@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/collective_cases.h"
 #include "runtime/comm_lockstep.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // Fused steps as kernels: one pass over memory for a chain of element-wise operations and reductions.
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/fused_plan.h"
 
 namespace mtfc {

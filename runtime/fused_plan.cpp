@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/elementwise.h"
 
 namespace mtfc {

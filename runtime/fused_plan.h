@@ -1,5 +1,5 @@
 #pragma once
-// How one device works through a fused step (core/fused_grid.h): the blocks it cuts the grid into, and per
+// How one device works through a fused step (core/program/fused_grid.h): the blocks it cuts the grid into, and per
 // block the instructions, on tiles small enough to stay in the cache.
 //
 // A block is some rows, and all columns of them or one tile of columns:
@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/fused_grid.h"
+#include "core/program/fused_grid.h"
 #include "runtime/kernel.h"
 #include "runtime/loop_nest.h"
 #include "runtime/tile_reduction.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
 #include "runtime/threads.h"

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
-#include "core/entry_points.h"
-#include "core/passes/expand_composites.h"
-#include "core/passes/expand_gradients.h"
-#include "core/passes/remove_dead.h"
+#include "core/model/entry_points.h"
+#include "core/passes/graph/expand_composites.h"
+#include "core/passes/graph/expand_gradients.h"
+#include "core/passes/graph/remove_dead.h"
 #include "runtime/example_data.h"
 #include "runtime/interpreter.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/shape.h"
+#include "core/tensors/shape.h"
 #include "runtime/kernel.h"
 
 namespace mtfc {

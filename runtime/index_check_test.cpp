@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/example.h"
+#include "core/op_rules/example.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "core/graph.h"
+#include "core/graph/graph.h"
 
 namespace mtfc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

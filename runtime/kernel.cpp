@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/elementwise.h"
 #include "runtime/reduction.h"
 

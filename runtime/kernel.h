@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/attributes.h"
-#include "core/shape.h"
-#include "core/sharding.h"
+#include "core/graph/attributes.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 
@@ -46,7 +46,7 @@ struct KernelRun {
   bool check_finite = false;  // of what never leaves the kernel; results are checked by the executor
 };
 
-/// Executes the step and returns the flops it did, counted by the definitions of core/cost.h on the extents
+/// Executes the step and returns the flops it did, counted by the definitions of core/cost/cost.h on the extents
 /// it worked on. Throws RunError for data it can't work with (an index out of range).
 using Kernel = std::function<int64_t(const KernelRun&)>;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/example_data.h"
 #include "runtime/loop_nest.h"
 

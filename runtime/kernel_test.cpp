@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

@@ -1,16 +1,16 @@
 // The search over layouts on random models: its bounds hold, and what it finds is the best of all rule sets.
 
-#include "core/layout_search.h"
+#include "core/search/layout_search.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/cost.h"
-#include "core/entry_points.h"
-#include "core/layout_bound.h"
-#include "core/pipeline.h"
+#include "core/cost/cost.h"
+#include "core/model/entry_points.h"
+#include "core/passes/pipeline.h"
+#include "core/search/layout_bound.h"
 #include "runtime/random_graph_trial.h"
 
 namespace mtfc {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <random>
 
-#include "core/error.h"
-#include "core/op_registry.h"
-#include "core/relayout.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
+#include "core/tensors/relayout.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/layout.h"
-#include "core/model.h"
-#include "core/op_def.h"
-#include "core/program.h"
+#include "core/graph/op_def.h"
+#include "core/model/model.h"
+#include "core/program/program.h"
+#include "core/tensors/layout.h"
 #include "runtime/comm.h"
 #include "runtime/executor.h"
 

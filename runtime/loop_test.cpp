@@ -5,13 +5,13 @@
 
 #include <functional>
 
-#include "core/cost.h"
-#include "core/entry_points.h"
-#include "core/error.h"
-#include "core/op_registry.h"
-#include "core/passes/expand_composites.h"
-#include "core/pipeline.h"
-#include "core/program_check.h"
+#include "core/cost/cost.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
+#include "core/model/entry_points.h"
+#include "core/passes/graph/expand_composites.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/interpreter.h"
 #include "runtime/layout_trial.h"

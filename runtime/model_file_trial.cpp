@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "core/operation_text.h"
+#include "core/graph/operation_text.h"
 
 namespace mtfc {
 namespace {

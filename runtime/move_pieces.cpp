@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/error.h"
-#include "core/pieces.h"
+#include "core/diagnostics/error.h"
+#include "core/op_rules/pieces.h"
 #include "runtime/dtypes.h"
 #include "runtime/transfer.h"
 

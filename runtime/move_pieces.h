@@ -1,8 +1,8 @@
 #pragma once
-// The kernel of operations that put a dimension together from pieces (core/pieces.h), where a device has all
+// The kernel of operations that put a dimension together from pieces (core/op_rules/pieces.h), where a device has all
 // that its part of the result takes.
 
-#include "core/op_def.h"
+#include "core/graph/op_def.h"
 #include "runtime/kernel.h"
 
 namespace mtfc {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/mpi_exchange.h"
 
 namespace mtfc {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/move_pieces.h"
 
 namespace mtfc {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/bulk_copy.h"
 #include "runtime/move_pieces.h"
 #include "runtime/reduce_across.h"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <exception>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/mpi_calls.h"
 
 #ifndef MADV_POPULATE_WRITE  // of Linux 5.14

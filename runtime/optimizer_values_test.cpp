@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/optimizer.h"
+#include "core/model/optimizer.h"
 #include "runtime/interpreter.h"
 #include "runtime/kernel_call.h"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/bench_runs.h"
 #include "runtime/threads.h"
 

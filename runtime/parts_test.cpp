@@ -1,15 +1,15 @@
 // Operations along a split dimension: their split rules give what they give on the whole, also for values
 // that are no numbers, and their kernels take the parts of one device.
 
-#include "core/parts.h"
+#include "core/op_rules/parts.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "core/example.h"
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

@@ -12,7 +12,7 @@
 #include <exception>
 #include <thread>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/mpi_calls.h"
 #include "runtime/watchdog.h"
 

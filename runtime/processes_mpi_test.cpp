@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/array_file.h"
 #include "runtime/collective_cases.h"
 #include "runtime/comm_mpi.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/hardware.h"
+#include "core/cost/hardware.h"
 #include "runtime/calibration.h"
 #include "runtime/stopwatch.h"
 

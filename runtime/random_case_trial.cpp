@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 
 namespace mtfc {
 namespace {

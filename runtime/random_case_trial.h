@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/layout.h"
-#include "core/model.h"
+#include "core/model/model.h"
+#include "core/tensors/layout.h"
 #include "runtime/layout_trial.h"
 
 namespace mtfc {

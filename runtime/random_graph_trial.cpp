@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/pieces_draft_trial.h"
 
 namespace mtfc {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-#include "core/relayout.h"
+#include "core/tensors/relayout.h"
 #include "runtime/dtypes.h"
 
 namespace mtfc {

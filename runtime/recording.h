@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/program.h"
+#include "core/program/program.h"
 #include "runtime/executor.h"
 
 namespace mtfc {

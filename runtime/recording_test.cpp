@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "runtime/comm_lockstep.h"
 
 namespace mtfc {

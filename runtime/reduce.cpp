@@ -1,6 +1,6 @@
 #include "runtime/reduce.h"
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/wrapping.h"
 
 namespace mtfc {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/shape.h"
-#include "core/sharding.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/dtypes.h"
 #include "runtime/tile.h"
 #include "runtime/vector_targets.h"

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/shape.h"
-#include "core/sharding.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 

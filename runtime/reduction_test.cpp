@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/example.h"
+#include "core/op_rules/example.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

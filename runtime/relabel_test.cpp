@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/example.h"
+#include "core/op_rules/example.h"
 #include "runtime/example_data.h"
 #include "runtime/kernel_call.h"
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "core/pipeline.h"
+#include "core/passes/pipeline.h"
 #include "runtime/layout_trial.h"
 
 namespace mtfc {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/program.h"
+#include "core/program/program.h"
 #include "runtime/watchdog.h"
 
 namespace mtfc {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// From stored arrays (core/data.h), whose bytes may be in either order and at any alignment, to elements as
+// From stored arrays (core/tensors/data.h), whose bytes may be in either order and at any alignment, to elements as
 // programs hold them.
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/data.h"
-#include "core/shape.h"
+#include "core/tensors/data.h"
+#include "core/tensors/shape.h"
 
 namespace mtfc {
 

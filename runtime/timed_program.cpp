@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/kernel_time.h"
-#include "core/pipeline.h"
+#include "core/cost/kernel_time.h"
+#include "core/passes/pipeline.h"
 
 namespace mtfc {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "core/graph.h"
-#include "core/hardware.h"
-#include "core/memory_traffic.h"
-#include "core/program.h"
+#include "core/cost/hardware.h"
+#include "core/cost/memory_traffic.h"
+#include "core/graph/graph.h"
+#include "core/program/program.h"
 #include "runtime/comm_lockstep.h"
 #include "runtime/executor.h"
 #include "runtime/node_memory.h"

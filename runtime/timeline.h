@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "core/program.h"
-#include "core/timeline.h"
+#include "core/program/program.h"
+#include "core/program/timeline.h"
 #include "runtime/processes.h"
 
 namespace mtfc {

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/cost.h"
-#include "core/mesh.h"
-#include "core/program.h"
-#include "core/relayout.h"
+#include "core/cost/cost.h"
+#include "core/program/program.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/relayout.h"
 
 namespace mtfc {
 
@@ -47,7 +47,7 @@ struct CollectivePlan {
   bool replicated = false;
   /// An element that the output is filled with before anything arrives; empty where all of it arrives.
   std::vector<std::byte> fill;
-  /// By the definitions of core/cost.h.
+  /// By the definitions of core/cost/cost.h.
   StepCount count;
 
   bool in_place() const { return input.offset == output.offset; }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/error.h"
+#include "core/diagnostics/error.h"
 #include "runtime/collective_cases.h"
 
 namespace mtfc {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <string>
 
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/step_text.h"
 
 namespace mtfc {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/program.h"
+#include "core/program/program.h"
 
 namespace mtfc {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "core/example.h"
-#include "core/operation_rules.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 namespace {

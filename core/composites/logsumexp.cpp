@@ -1,7 +1,7 @@
 #include <limits>
 
-#include "core/example.h"
-#include "core/reduction.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/reduction.h"
 
 namespace mtfc {
 namespace {

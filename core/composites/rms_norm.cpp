@@ -1,4 +1,4 @@
-#include "core/normalization_rules.h"
+#include "core/op_rules/normalization_rules.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,5 @@
-#include "core/example.h"
-#include "core/operation_rules.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 namespace {

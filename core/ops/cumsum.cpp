@@ -1,6 +1,6 @@
-#include "core/example.h"
-#include "core/operation_rules.h"
-#include "core/parts.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/parts.h"
 
 namespace mtfc {
 namespace {

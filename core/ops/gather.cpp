@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/example.h"
-#include "core/indexing.h"
-#include "core/operation_rules.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/indexing.h"
+#include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 namespace {

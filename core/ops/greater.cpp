@@ -1,6 +1,6 @@
-#include "core/elementwise.h"
-#include "core/example.h"
-#include "core/operation_rules.h"
+#include "core/op_rules/elementwise.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
 
 namespace mtfc {
 extern const OpDef k_greater_op = {

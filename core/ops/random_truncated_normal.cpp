@@ -1,6 +1,6 @@
-#include "core/example.h"
-#include "core/operation_rules.h"
-#include "core/random_rules.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/random_rules.h"
 
 namespace mtfc {
 extern const OpDef k_random_truncated_normal_op = {

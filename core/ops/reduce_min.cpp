@@ -1,6 +1,6 @@
-#include "core/example.h"
-#include "core/operation_rules.h"
-#include "core/reduction.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/reduction.h"
 
 namespace mtfc {
 extern const OpDef k_reduce_min_op =

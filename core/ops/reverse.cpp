@@ -1,6 +1,6 @@
-#include "core/example.h"
-#include "core/operation_rules.h"
-#include "core/pieces.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/pieces.h"
 
 namespace mtfc {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "core/example.h"
-#include "core/operation_rules.h"
-#include "core/pieces.h"
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+#include "core/op_rules/pieces.h"
 
 namespace mtfc {
 namespace {

@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/optimizer.h"
+#include "core/model/optimizer.h"
 
 namespace mtfc {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/adam_moments.h"
+#include "core/model/adam_moments.h"
 
 namespace mtfc {
 namespace {

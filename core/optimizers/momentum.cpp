@@ -1,4 +1,4 @@
-#include "core/optimizer.h"
+#include "core/model/optimizer.h"
 
 namespace mtfc {
 namespace {

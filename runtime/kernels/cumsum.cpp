@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/parts.h"
+#include "core/op_rules/parts.h"
 #include "runtime/dtypes.h"
 #include "runtime/loop_nest.h"
 #include "runtime/parallel.h"

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/einsum_plan.h"
+#include "core/op_rules/einsum_plan.h"
 #include "runtime/blas.h"
 #include "runtime/elementwise.h"
 #include "runtime/loop_nest.h"

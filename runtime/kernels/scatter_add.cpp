@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "core/indexing.h"
+#include "core/op_rules/indexing.h"
 #include "runtime/dtypes.h"
 #include "runtime/index_check.h"
 #include "runtime/loop_nest.h"

@@ -1,4 +1,4 @@
-#include "core/op_registry.h"
+#include "core/graph/op_registry.h"
 #include "runtime/move_pieces.h"
 
 namespace mtfc {

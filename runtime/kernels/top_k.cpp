@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/parts.h"
+#include "core/op_rules/parts.h"
 #include "runtime/dtypes.h"
 #include "runtime/loop_nest.h"
 #include "runtime/parallel.h"

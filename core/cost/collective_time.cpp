@@ -1,0 +1,107 @@
+#include "core/cost/collective_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace mtfc {
+namespace {
+
+// Ranks between neighbours along an axis.
+int64_t stride_of(int axis, const Mesh& mesh) {
+  if (mesh.size(axis) == 1) return 1;
+  Coordinates at(mesh.axes().size(), 0);
+  const int64_t first = mesh.rank(at);
+  at[static_cast<size_t>(axis)] = 1;
+  return std::abs(mesh.rank(at) - first);
+}
+
+bool is_all_to_all(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kExchange;
+}
+
+// How many times as long bytes take as between neighbours that have a link to themselves. On a ring of g
+// devices a message to any other travels g/4 links on average; groups of devices that are not neighbours on
+// the one ring of all share its links.
+double distance(CollectiveKind kind, int axis, const Mesh& mesh, Topology topology) {
+  if (topology != Topology::kRing && topology != Topology::kTorus) return 1;
+  const double stride = topology == Topology::kRing ? static_cast<double>(stride_of(axis, mesh)) : 1;
+  const double hops = is_all_to_all(kind) ? static_cast<double>(mesh.size(axis)) / 4 : 1;
+  return std::max(1.0, hops * stride);
+}
+
+const Rate& rate_of(const Link& link, CollectiveKind kind) {
+  const auto at = link.collectives.find(to_string(kind));
+  return at == link.collectives.end() ? link : at->second;
+}
+
+// Adds what a group of `members` on one link takes.
+void add_link(CollectiveKind kind, double members, double bytes, double factor, const Link& link,
+              CollectiveTime& time) {
+  const Rate& rate = rate_of(link, kind);
+  const double messages = (kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1);
+  time.latency_s += messages * rate.latency_s;
+  if (bytes > 0) {
+    time.transfer_s = std::max(time.transfer_s, bytes * factor / rate.bytes_per_s.at(bytes));
+    time.ideal_s = std::max(time.ideal_s, bytes / rate.bytes_per_s.most());
+  }
+  time.overlaps = time.overlaps && link.overlaps;
+}
+
+// Members of a group that one node holds: of the axes from the minor end, as much as fits into a node.
+int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
+  int64_t members = 1;
+  for (const int axis : axes) {
+    const int64_t room = devices_per_node / stride_of(axis, mesh);
+    members *= std::clamp<int64_t>(room, 1, mesh.size(axis));
+  }
+  return members;
+}
+
+CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
+                          const Hardware& hardware) {
+  const auto group = static_cast<double>(mesh.size(axes));
+  const auto inner = static_cast<double>(members_in_a_node(axes, mesh, hardware.devices_per_node));
+  const Link& across = hardware.link(mesh.names(axes));
+  const Link& inside = hardware.inside ? *hardware.inside : across;
+  CollectiveTime time;
+  if (inner >= group) {
+    add_link(kind, group, bytes, 1, inside, time);
+  } else if (kind == CollectiveKind::kAllReduce && inner > 1) {
+    // Of n bytes an all_reduce over g sends 2n(g-1)/g: inside with inner members, across with a part each.
+    const double size = bytes * group / (2 * (group - 1)), nodes = group / inner;
+    CollectiveTime within;
+    add_link(kind, inner, 2 * size * (inner - 1) / inner, 1, inside, within);
+    add_link(kind, nodes, 2 * size / inner * (nodes - 1) / nodes, 1, across, time);
+    time.latency_s += within.latency_s;
+    time.transfer_s += within.transfer_s;
+    time.ideal_s += within.ideal_s;
+  } else {
+    add_link(kind, group, bytes, 1, across, time);
+  }
+  return time;
+}
+
+}  // namespace
+
+bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
+  return members_in_a_node(axes, mesh, devices_per_node) >= mesh.size(axes);
+}
+
+CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
+                               const Hardware& hardware) {
+  if (hardware.topology == Topology::kTwoLevel) return two_levels(kind, axes, mesh, bytes, hardware);
+  CollectiveTime time;
+  // A profile may list the group of several axes as one.
+  const auto group = hardware.axes.find(mesh.names(axes));
+  if (axes.size() > 1 && group != hardware.axes.end()) {
+    add_link(kind, static_cast<double>(mesh.size(axes)), bytes, 1, group->second, time);
+    return time;
+  }
+  for (const int axis : axes)
+    add_link(kind, static_cast<double>(mesh.size(axis)), bytes, distance(kind, axis, mesh, hardware.topology),
+             hardware.link(mesh.names({axis})), time);
+  return time;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,31 @@
+#pragma once
+// What one run of a collective takes: latency for each message of its algorithm, bytes at the bandwidth of
+// its link, as the topology has it.
+//
+//   over one axis of g devices   all_reduce      2*(g-1)*alpha + bytes/bandwidth
+//                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
+//   over several axes            one after the other: each its own latency, the bytes at the slowest
+//   two_level                    within a node its own link; an all_reduce across nodes reduces inside first
+
+#include "core/cost/hardware.h"
+#include "core/program/program.h"
+
+namespace mtfc {
+
+struct CollectiveTime {
+  double latency_s = 0;
+  double transfer_s = 0;
+  double ideal_s = 0;  // the bytes at the best bandwidth of the link
+  bool overlaps = true;
+
+  double seconds() const { return latency_s + transfer_s; }
+};
+
+/// `bytes`: sent by a device. Throws UserError where the profile has no link for an axis.
+CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
+                               const Hardware& hardware);
+
+/// Whether the devices of a group over `axes` all have ranks of one node.
+bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node);
+
+}  // namespace mtfc

@@ -1,0 +1,275 @@
+#include "core/cost/cost.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/op_rules/pieces.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+const Value& value_of(const EntryPoint& entry, ValueId id) {
+  return entry.values[static_cast<size_t>(id)];
+}
+
+int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
+  return elements(local_box(value.type.dims, value.sharding, mesh, at));
+}
+
+// The smallest region of `value` that a member of the group around `at` holds.
+int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
+  int64_t smallest = INT64_MAX;
+  for (int64_t member = 0; member < mesh.size(axes); ++member)
+    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
+  return smallest;
+}
+
+// Elements that the device at `at` sends to the other members of its group.
+int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
+  const std::optional<PieceMap> pieces =
+      step.op ? std::optional<PieceMap>(std::in_place, entry, step) : std::nullopt;
+  const Value& to = value_of(entry, step.outputs[0]);
+  const int64_t own = mesh.index(at, step.axes);
+  int64_t sent = 0;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const Value& from = value_of(entry, step.inputs[k]);
+    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
+    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
+      if (member == own) continue;
+      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
+      sent += pieces ? pieces->common_elements(k, mine, theirs)
+                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
+    }
+  }
+  return sent;
+}
+
+// Axes along which devices hold different parts of the step's values.
+AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
+  AxisList axes = step.axes;
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values)
+      for (const int axis : split_axes(value_of(entry, id).sharding))
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+  return axes;
+}
+
+// What the count of an exchange depends on.
+std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::string text = mesh.names(step.axes);
+  if (step.op) text += "|" + std::string(step.op->signature.name);
+  for (const auto& [name, attribute] : step.attributes.entries())
+    text += "|" + name + "=" + to_string(attribute);
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values) {
+      const Value& value = value_of(entry, id);
+      text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
+    }
+  return text;
+}
+
+// The most that any device sends: which one that is depends on how the regions overlap.
+StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  StepCount most;
+  const AxisList axes = distinguishing_axes(entry, step);
+  for (int64_t device = 0; device < mesh.size(axes); ++device) {
+    const StepCount count = collective_count(entry, step, mesh, mesh.moved(mesh.last(), axes, device));
+    most.elements = std::max(most.elements, count.elements);
+    most.bytes_sent = std::max(most.bytes_sent, count.bytes_sent);
+  }
+  return most;
+}
+
+StepCount operator*(const StepCount& count, int64_t times) {
+  return {count.flops * times, count.flops_total * times, count.elements * times, count.bytes_sent * times,
+          count.runs * times};
+}
+
+StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  StepCount count;
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
+  count.flops =
+      step.op->flops({step.attributes, operands}, local_types(entry, step.outputs, mesh, mesh.last()));
+  if (step.op->family != Family::kContraction) return count;
+  // Shards of a dimension add up to it, so the sum over devices follows from the global sizes.
+  std::vector<TensorType> global_operands, global_results;
+  for (const ValueId id : step.inputs) global_operands.push_back(value_of(entry, id).type);
+  for (const ValueId id : step.outputs) global_results.push_back(value_of(entry, id).type);
+  count.flops_total = step.op->flops({step.attributes, global_operands}, global_results) *
+                      (mesh.devices() / mesh.size(distinguishing_axes(entry, step)));
+  return count;
+}
+
+void add(CollectiveTotals& totals, const StepCount& count) {
+  totals.count += count.runs;
+  totals.elements += count.elements;
+  totals.bytes_sent += count.bytes_sent;
+}
+
+void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<StepCount>& counts,
+               CostReport& report) {
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
+    if (step.kind == StepKind::kStart) {
+      add(report.communication, counts[s]);
+      add(report.by_kind[to_string(step.collective)], counts[s]);
+      add(report.by_axis[mesh.names(step.axes)], counts[s]);
+    } else if (step.kind == StepKind::kKernel && step.op->family == Family::kContraction) {
+      report.einsum_per_device += counts[s].flops;
+      report.einsum_total += counts[s].flops_total;
+    } else {
+      report.other_per_device += counts[s].flops;
+    }
+    report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
+                            step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
+                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s)});
+  }
+}
+
+void add_parameters(const Program& program, CostReport& report) {
+  for (const ProgramVariable& variable : program.variables) {
+    (variable.decl.optimizer_state ? report.memory.optimizer_state : report.memory.variables) +=
+        variable.bytes;
+    if (!variable.decl.trainable) continue;
+    report.parameters += elements(variable.decl.type.dims);
+    report.parameter_bytes += bytes(variable.decl.type);
+    report.parameter_bytes_per_device += variable.bytes;
+  }
+}
+
+// The step at which the buffers that are alive take the most, and what they are.
+void add_memory(const Program& program, const EntryPoint& entry, CostReport& report) {
+  MemoryUse use = memory_use(entry);
+  for (const Buffer& buffer : entry.buffers)
+    if (buffer.kind == BufferKind::kInput) report.memory.inputs += buffer.bytes;
+  for (const ProgramVariable& cache : entry.caches) report.memory.caches += cache.bytes;
+  report.memory.peak = entry.arena_bytes;
+  report.memory.activations_at_peak = use.activations[use.peak];
+  report.memory.workspace = use.workspace[use.peak];
+  if (use.peak < entry.steps.size()) report.memory.peak_step = entry.steps[use.peak].name;
+  report.alive_at_peak = alive_at(program, entry, use.peak);
+  report.memory_over_steps = std::move(use);
+}
+
+void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) {
+  const Coordinates first(mesh.axes().size(), 0), last = mesh.last();
+  for (const Value& value : entry.values) {
+    if (!value.from_model) continue;
+    TensorCost tensor{value.name, value.type.dims, value.sharding, {}, {}};
+    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, last))
+      tensor.local_shape.push_back(dim.size);
+    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, first))
+      tensor.local_shape_min.push_back(dim.size);
+    report.tensors.push_back(std::move(tensor));
+  }
+}
+
+}  // namespace
+
+std::string kind_of(const Step& step) {
+  switch (step.kind) {
+    case StepKind::kFused:
+      return "fused";
+    case StepKind::kKernel:
+      return std::string(step.op->signature.name);
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+    case StepKind::kWait:
+      return to_string(step.collective);
+    case StepKind::kLoop:
+    case StepKind::kLeave:
+    case StepKind::kRepeat:
+      return to_string(step.kind);
+  }
+  return "";
+}
+
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                           const Coordinates& at) {
+  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
+  const int64_t in = local_elements(from, mesh, at), out = local_elements(to, mesh, at);
+  StepCount count;
+  int64_t sent = 0;  // elements
+  switch (step.collective) {
+    case CollectiveKind::kAllReduce:
+      count.elements = in;
+      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g parts of n elements has floor(n/g)
+      break;
+    case CollectiveKind::kReduceScatter:
+      count.elements = in;
+      sent = in - smallest_share(to, step.axes, mesh, at);
+      break;
+    case CollectiveKind::kAllGather:
+      count.elements = out;
+      sent = out - smallest_share(from, step.axes, mesh, at);
+      break;
+    case CollectiveKind::kAllToAll:
+      count.elements = in;
+      sent = exchanged(entry, step, mesh, at);
+      break;
+    case CollectiveKind::kExchange:
+      sent = exchanged(entry, step, mesh, at);
+      count.elements = sent;
+      break;
+  }
+  count.bytes_sent = sent * size_of(from.type.dtype);
+  return count;
+}
+
+std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
+  const Mesh& mesh = program.mesh();
+  std::vector<StepCount> counts;
+  // Layers of a model exchange alike, and exchanges are the steps whose count looks at many devices.
+  std::map<std::string, StepCount> exchanges;
+  const std::vector<int64_t> times = repetitions(entry);
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    StepCount count;
+    if (step.kind == StepKind::kKernel)
+      count = kernel_count(entry, step, mesh);
+    else if (step.kind == StepKind::kFused)
+      for (const Step& part : step.parts) count.flops += kernel_count(entry, part, mesh).flops;
+    else if (step.kind == StepKind::kStart &&
+             (step.collective == CollectiveKind::kExchange || step.collective == CollectiveKind::kAllToAll)) {
+      const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
+      if (is_new) known->second = busiest_exchange(entry, step, mesh);
+      count = known->second;
+    } else if (step.kind == StepKind::kStart)
+      count = collective_count(entry, step, mesh, mesh.last());
+    counts.push_back(count * times[s]);
+  }
+  return counts;
+}
+
+CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                       const Hardware* hardware) {
+  CostReport report;
+  report.model = program.model;
+  report.entry = entry.name;
+  report.layout = program.layout;
+  report.warnings = program.warnings;
+  report.einsum_useful = entry.useful_einsum_flops;
+  if (hardware) report.time = predicted_time(program, entry, counts, *hardware);
+  add_parameters(program, report);
+  add_steps(entry, program.mesh(), counts, report);
+  if (report.einsum_useful > 0)
+    report.duplication = static_cast<double>(report.einsum_total) / static_cast<double>(report.einsum_useful);
+  if (report.einsum_total > 0)
+    report.imbalance = static_cast<double>(report.einsum_per_device) /
+                       static_cast<double>(report.einsum_total) *
+                       static_cast<double>(program.mesh().devices());
+  add_memory(program, entry, report);
+  add_tensors(entry, program.mesh(), report);
+  return report;
+}
+
+int64_t bytes_alive(const CostReport& report, const StepCost& step) {
+  const size_t at = static_cast<size_t>(step.index);
+  return report.memory.variables + report.memory.optimizer_state + report.memory.caches +
+         (at < report.memory_over_steps.inputs.size() ? report.memory_over_steps.at(at) : 0);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,46 @@
+#include "core/cost/device_order.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostAxes = 5;
+constexpr int64_t kMostDevices = 65536;  // an order lists them all
+constexpr double kWorthwhile = 0.99;
+
+// The ranks of a mesh that counts them along `axes`, major first, at its own row-major positions.
+std::vector<int64_t> order_along(const Mesh& mesh, const AxisList& axes) {
+  std::vector<int64_t> order(static_cast<size_t>(mesh.devices()));
+  for (int64_t position = 0; position < mesh.devices(); ++position)
+    order[static_cast<size_t>(position)] = mesh.index(mesh.coordinates(position), axes);
+  return order;
+}
+
+}  // namespace
+
+std::optional<ProposedOrder> propose_device_order(const Program& program, const EntryPoint& entry,
+                                                  const std::vector<StepCount>& counts,
+                                                  const Hardware& hardware) {
+  const Mesh& mesh = program.mesh();
+  if (hardware.topology != Topology::kTwoLevel || mesh.axes().size() < 2 || mesh.axes().size() > kMostAxes ||
+      mesh.devices() > kMostDevices || !mesh.device_order().empty())
+    return std::nullopt;
+  double best = kWorthwhile * predicted_time(program, entry, counts, hardware).step_s;
+  std::optional<ProposedOrder> proposed;
+  Program reordered = program;
+  AxisList axes(mesh.axes().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  while (std::next_permutation(axes.begin(), axes.end())) {
+    reordered.layout.mesh = Mesh(mesh.axes(), order_along(mesh, axes));
+    const double step_s = predicted_time(reordered, entry, counts, hardware).step_s;
+    if (step_s >= best) continue;
+    best = step_s;
+    proposed = ProposedOrder{{}, reordered.mesh().device_order(), step_s};
+    for (const int axis : axes) proposed->axes.push_back(mesh.axes()[static_cast<size_t>(axis)].name);
+  }
+  return proposed;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,96 @@
+#include "core/cost/hardware.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+
+double Curve::at(double size) const {
+  const auto after =
+      std::find_if(points_.begin(), points_.end(), [&](const auto& point) { return point.first >= size; });
+  if (after == points_.begin()) return after->second;
+  if (after == points_.end()) return points_.back().second;
+  const auto before = after - 1;
+  const double part = std::log(size / before->first) / std::log(after->first / before->first);
+  return before->second + part * (after->second - before->second);
+}
+
+double Curve::most() const {
+  double most = points_.front().second;
+  for (const auto& [size, value] : points_) most = std::max(most, value);
+  return most;
+}
+
+namespace {
+
+// Where `size` lies between ascending `sizes`: after which, and how far, from 0 to 1.
+struct Place {
+  size_t before;
+  double part;
+};
+
+Place place_of(double size, const std::vector<double>& sizes) {
+  if (size <= sizes.front()) return {0, 0};
+  if (size >= sizes.back()) return {sizes.size() - 1, 0};
+  const auto before =
+      static_cast<size_t>(std::upper_bound(sizes.begin(), sizes.end(), size) - sizes.begin()) - 1;
+  return {before, std::log(size / sizes[before]) / std::log(sizes[before + 1] / sizes[before])};
+}
+
+}  // namespace
+
+double ProductTable::at(double rows, double columns, double inner) const {
+  const Place places[] = {place_of(rows, m), place_of(columns, n), place_of(inner, k)};
+  double sum = 0;
+  for (const size_t corner : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    double weight = 1;
+    size_t index = 0;
+    for (const size_t d : {0, 1, 2}) {
+      const bool after = (corner >> d & 1) != 0;
+      weight *= after ? places[d].part : 1 - places[d].part;
+      index = index * (d == 0 ? m : d == 1 ? n : k).size() + places[d].before + (after ? 1 : 0);
+    }
+    if (weight > 0) sum += weight * std::log(shares[index]);
+  }
+  return std::exp(sum);
+}
+
+std::string to_string(Topology topology) {
+  switch (topology) {
+    case Topology::kFullyConnected:
+      return "fully_connected";
+    case Topology::kRing:
+      return "ring";
+    case Topology::kTorus:
+      return "torus";
+    case Topology::kTwoLevel:
+      return "two_level";
+  }
+  return "";
+}
+
+double Hardware::peak(DType dtype) const {
+  if (const auto at = flops.find(to_string(dtype)); at != flops.end()) return at->second;
+  double slowest = flops.begin()->second;
+  for (const auto& [unused, rate] : flops) slowest = std::min(slowest, rate);
+  return slowest;
+}
+
+const Link& Hardware::link(const std::string& axis) const {
+  for (const std::string& key : {axis, std::string("*")})
+    if (const auto at = axes.find(key); at != axes.end()) return at->second;
+  throw UserError(fmt::format("the hardware profile '{}' has no link for the axis '{}'", name, axis),
+                  "add it to its \"axes\", or \"*\" for all axes");
+}
+
+const std::vector<std::string>& kernel_classes() {
+  static const std::vector<std::string> kClasses = {"einsum",   "batched_einsum", "elementwise", "reduction",
+                                                    "indexing", "movement",       "generator"};
+  return kClasses;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,169 @@
+#include "core/cost/kernel_time.h"
+
+#include <algorithm>
+
+#include "core/op_rules/einsum_plan.h"
+
+namespace mtfc {
+namespace {
+
+// A contraction of a single operand adds it up.
+const char* class_of(Family family) {
+  switch (family) {
+    case Family::kElementwise:
+    case Family::kElementwiseChecked:
+      return "elementwise";
+    case Family::kReduction:
+    case Family::kContraction:
+      return "reduction";
+    case Family::kIndexing:
+      return "indexing";
+    case Family::kRelabel:
+    case Family::kMovement:
+      return "movement";
+    case Family::kGenerator:
+      return "generator";
+  }
+  return "";
+}
+
+// That of the first name that the profile lists; nullptr where it lists none.
+const Curve* listed(const Hardware& hardware, std::initializer_list<std::string> names) {
+  for (const std::string& name : names)
+    if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end()) return &at->second;
+  return nullptr;
+}
+
+double share(const Hardware& hardware, std::initializer_list<std::string> names, double size) {
+  const Curve* curve = listed(hardware, names);
+  return curve ? curve->at(size) : 1;
+}
+
+double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& plan, double flops,
+                      const Hardware& hardware) {
+  for (const std::string& kind : kinds) {
+    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
+      return table->second.at(static_cast<double>(plan.m), static_cast<double>(plan.n),
+                              static_cast<double>(plan.k));
+    if (const auto curve = hardware.efficiency.find(kind); curve != hardware.efficiency.end())
+      return curve->second.at(flops);
+  }
+  return 1;
+}
+
+// Of the copies that a plan makes of operands and results, each is written and read again.
+int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& result,
+                     const EinsumPlan& plan) {
+  const auto left = static_cast<size_t>(plan.left);
+  int64_t sum = 0;
+  if (plan.a.packed) sum += bytes(operands[left]);
+  if (plan.b.packed) sum += bytes(operands[1 - left]);
+  if (plan.c.packed) sum += bytes(result);
+  return 2 * sum;
+}
+
+// A contraction of two operands, by the plan that the executor goes by.
+void add_products(const std::vector<TensorType>& operands, const TensorType& result, double flops,
+                  const Hardware& hardware, KernelTime& time) {
+  const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
+  const double at_peak = flops / hardware.peak(result.dtype);
+  if (plan.multiplies) {
+    time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
+    return;
+  }
+  double batch = 1;
+  for (const Dim& dim : plan.batch) batch *= static_cast<double>(std::max<int64_t>(1, dim.size));
+  const auto kinds =
+      batch > 1 ? std::vector<std::string>{"batched_einsum", "einsum"} : std::vector<std::string>{"einsum"};
+  time.compute_s += at_peak / table_or_curve(kinds, plan, flops / batch, hardware);
+  if (const auto copied = static_cast<double>(bytes_packed(operands, result, plan)); copied > 0)
+    time.memory_s += copied / hardware.memory_bandwidth.at(copied);
+}
+
+// What an operation computes in. Comparisons give bool, and compute in what they compare.
+DType computed_dtype(const std::vector<TensorType>& operands, const TensorType& result) {
+  return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
+}
+
+// Whether there are products to add up.
+bool is_product(const OpDef& op, size_t operands) {
+  return op.family == Family::kContraction && operands == 2;
+}
+
+// The best of any product's shapes, and of those that are computed by multiplying elements.
+double best_share_of_products(const Hardware& hardware) {
+  const auto best_of = [&](const std::string& kind, double otherwise) {
+    if (const auto table = hardware.products.find(kind); table != hardware.products.end())
+      return *std::max_element(table->second.shares.begin(), table->second.shares.end());
+    const Curve* curve = listed(hardware, {kind});
+    return curve ? curve->most() : otherwise;
+  };
+  const Curve* multiplied = listed(hardware, {"mul", "elementwise"});
+  return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), multiplied ? multiplied->most() : 1});
+}
+
+// Adds the operations of a kernel step, or of a part of a fused one.
+void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
+                    KernelTime& time) {
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
+                                results = local_types(entry, step.outputs, mesh, mesh.last());
+  const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
+  if (flops <= 0) return;
+  const double peak = hardware.peak(computed_dtype(operands, results[0]));
+  const std::string name(step.op->signature.name), kind = class_of(step.op->family);
+  time.peak_s += flops / peak;
+  if (is_product(*step.op, operands.size()))
+    add_products(operands, results[0], flops, hardware, time);
+  else
+    time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
+}
+
+double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
+  const Curve& bandwidth =
+      access.writes && hardware.write_bandwidth ? *hardware.write_bandwidth : hardware.memory_bandwidth;
+  return static_cast<double>(access.bytes) / bandwidth.at(static_cast<double>(access.distance));
+}
+
+// Of an operation that computes nothing, but picks or moves elements at its own pace.
+double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, const Hardware& hardware) {
+  const Curve* pace = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  if (!pace) return 0;
+  const DType dtype = entry.values[static_cast<size_t>(step.outputs[0])].type.dtype;
+  const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
+  return touched / (hardware.peak(dtype) * pace->at(touched));
+}
+
+}  // namespace
+
+KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
+                       const Mesh& mesh, const Hardware& hardware) {
+  KernelTime time;
+  // What an operation relabels, and the part that a slice keeps, may stay where it is.
+  const bool moves_nothing = (step.kind == StepKind::kSlice || step.op) && traffic.empty();
+  if (moves_nothing) return time;
+  time.overhead_s = hardware.step_overhead_s;
+  time.overlap = hardware.overlap;
+  for (const MemoryAccess& access : traffic) {
+    time.bytes += access.bytes;
+    time.memory_s += memory_seconds(access, hardware);
+  }
+  if (step.kind == StepKind::kKernel) {
+    add_operations(entry, step, mesh, hardware, time);
+    if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
+  }
+  for (const Step& part : step.parts) add_operations(entry, part, mesh, hardware, time);
+  return time;
+}
+
+double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, {}, {}),
+                                results = local_types(entry, step.outputs, {}, {});
+  const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
+  if (flops <= 0) return 0;
+  const double peak = hardware.peak(computed_dtype(operands, results[0]));
+  if (is_product(*step.op, operands.size())) return flops / (peak * best_share_of_products(hardware));
+  const Curve* curve = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  return flops / (peak * (curve ? curve->most() : 1));
+}
+
+}  // namespace mtfc

@@ -1,0 +1,177 @@
+#include "core/cost/memory_traffic.h"
+
+#include <algorithm>
+#include <map>
+
+namespace mtfc {
+namespace {
+
+struct Access {
+  ValueId value;
+  int64_t bytes;
+  bool writes;  // what was not read first
+};
+
+const Value& value_of(const EntryPoint& entry, ValueId id) {
+  return entry.values[static_cast<size_t>(id)];
+}
+
+bool is_same_memory(const EntryPoint& entry, ValueId a, ValueId b) {
+  return value_of(entry, a).buffer == value_of(entry, b).buffer && value_of(entry, a).buffer != kNoBuffer;
+}
+
+bool leaves_in_place(const EntryPoint& entry, const Step& step) {
+  return (step.kind == StepKind::kSlice || (step.op && step.op->family == Family::kRelabel)) &&
+         is_same_memory(entry, step.inputs[0], step.outputs[0]);
+}
+
+// Operations that pick elements look at no more of an operand than they take from it.
+bool picks(const Step& step) {
+  return step.kind == StepKind::kSlice ||
+         (step.kind == StepKind::kKernel &&
+          (step.op->family == Family::kIndexing || step.op->family == Family::kMovement));
+}
+
+// Where the result lies in the memory of an operand, only what changes is read and written.
+std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std::vector<TensorType>& operands,
+                           const std::vector<TensorType>& results) {
+  int64_t written = 0, read = 0;
+  size_t in_place = operands.size();
+  for (size_t r = 0; r < results.size(); ++r) {
+    written += bytes(results[r]);
+    for (size_t o = 0; o < operands.size(); ++o)
+      if (is_same_memory(entry, step.inputs[o], step.outputs[r])) in_place = o;
+  }
+  std::vector<Access> all;
+  for (size_t o = 0; o < operands.size(); ++o) {
+    if (o == in_place) continue;
+    all.push_back({step.inputs[o], std::min(bytes(operands[o]), written), false});
+    read += all.back().bytes;
+  }
+  for (size_t r = 0; r < results.size(); ++r)
+    all.push_back({step.outputs[r], in_place < operands.size() ? read : bytes(results[r]),
+                   in_place == operands.size()});
+  return all;
+}
+
+std::vector<Access> accesses(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (is_control(step.kind) || step.kind == StepKind::kWait || leaves_in_place(entry, step)) return {};
+  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
+                                results = local_types(entry, step.outputs, mesh, mesh.last());
+  if (picks(step)) return picked(entry, step, operands, results);
+  std::vector<Access> all;
+  for (size_t o = 0; o < operands.size(); ++o)
+    if (std::none_of(all.begin(), all.end(), [&](const Access& a) { return a.value == step.inputs[o]; }))
+      all.push_back({step.inputs[o], bytes(operands[o]), false});
+  for (size_t r = 0; r < results.size(); ++r) {
+    const bool in_place = std::any_of(step.inputs.begin(), step.inputs.end(), [&](ValueId input) {
+      return is_same_memory(entry, input, step.outputs[r]);
+    });
+    all.push_back({step.outputs[r], bytes(results[r]), !in_place});
+  }
+  return all;
+}
+
+// When each part of the arena was last touched: after how many bytes.
+class TouchedMemory {
+ public:
+  int64_t now() const { return now_; }
+  void advance(int64_t bytes) { now_ += bytes; }
+
+  // Appends the parts of [begin, end) by how long ago they were touched.
+  void look(int64_t begin, int64_t end, bool writes, int64_t time, std::vector<MemoryAccess>& found) {
+    if (begin >= end) return;
+    split(begin);
+    split(end);
+    int64_t at = begin;
+    for (auto part = touched_.lower_bound(begin); part != touched_.end() && part->first < end; ++part) {
+      if (part->first > at) found.push_back({part->first - at, time, writes});  // never before
+      found.push_back({part->second.end - part->first, time - part->second.time, writes});
+      at = part->second.end;
+    }
+    if (at < end) found.push_back({end - at, time, writes});
+  }
+
+  void touch(int64_t begin, int64_t end, int64_t time) {
+    if (begin >= end) return;
+    split(begin);
+    split(end);
+    touched_.erase(touched_.lower_bound(begin), touched_.lower_bound(end));
+    touched_[begin] = {end, time};
+  }
+
+ private:
+  struct Touch {
+    int64_t end, time;
+  };
+
+  void split(int64_t at) {
+    auto after = touched_.upper_bound(at);
+    if (after == touched_.begin()) return;
+    Touch& before = std::prev(after)->second;
+    if (std::prev(after)->first == at || before.end <= at) return;
+    touched_[at] = before;
+    before.end = at;
+  }
+
+  std::map<int64_t, Touch> touched_;  // by their begin; they don't overlap
+  int64_t now_ = 0;
+};
+
+class Walk {
+ public:
+  Walk(const EntryPoint& entry, const Mesh& mesh) : entry_(entry), traffic_(entry.steps.size()) {
+    for (const Step& step : entry.steps) {
+      accesses_.push_back(accesses(entry, step, mesh));
+      std::erase_if(accesses_.back(),
+                    [&](const Access& a) { return value_of(entry, a.value).buffer == kNoBuffer; });
+    }
+  }
+
+  // Twice, as is each loop: the second time things lie where the time before has left them.
+  std::vector<std::vector<MemoryAccess>> run() {
+    for (int time = 0; time < 2; ++time) steps(0, entry_.steps.size());
+    return traffic_;
+  }
+
+ private:
+  void steps(size_t from, size_t end) {
+    for (size_t s = from; s < end; ++s) {
+      if (entry_.steps[s].kind == StepKind::kLoop) {
+        const auto last = static_cast<size_t>(entry_.steps[s].partner);
+        for (int round = 0; round < 2; ++round) steps(s + 1, last);
+        s = last;
+      } else {
+        visit(s);
+      }
+    }
+  }
+
+  int64_t offset(const Access& access) const {
+    return entry_.buffers[static_cast<size_t>(value_of(entry_, access.value).buffer)].offset;
+  }
+
+  void visit(size_t s) {
+    traffic_[s].clear();
+    const int64_t begin = memory_.now();
+    for (const Access& access : accesses_[s]) {
+      memory_.look(offset(access), offset(access) + access.bytes, access.writes, begin, traffic_[s]);
+      memory_.advance(access.bytes);
+    }
+    for (const Access& access : accesses_[s])
+      memory_.touch(offset(access), offset(access) + access.bytes, begin);
+  }
+
+  const EntryPoint& entry_;
+  std::vector<std::vector<Access>> accesses_;
+  std::vector<std::vector<MemoryAccess>> traffic_;
+  TouchedMemory memory_;
+};
+
+}  // namespace
+
+std::vector<std::vector<MemoryAccess>> memory_traffic(const EntryPoint& entry, const Mesh& mesh) {
+  return Walk(entry, mesh).run();
+}
+
+}  // namespace mtfc

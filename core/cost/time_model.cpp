@@ -1,0 +1,179 @@
+#include "core/cost/time_model.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/cost/collective_time.h"
+#include "core/cost/cost.h"
+#include "core/cost/kernel_time.h"
+
+namespace mtfc {
+namespace {
+
+// Sums of what each resource would take at its best.
+struct Roofline {
+  double operations = 0, memory = 0;
+  std::map<std::string, double> network;  // by link
+
+  double seconds() const {
+    double most = std::max(operations, memory);
+    for (const auto& [unused, seconds] : network) most = std::max(most, seconds);
+    return most;
+  }
+};
+
+const char* bound_of(const KernelTime& time) {
+  if (time.seconds() <= 0) return "";
+  if (time.overhead_s > std::max(time.compute_s, time.memory_s)) return "overhead";
+  return time.compute_s > time.memory_s ? "compute" : "memory";
+}
+
+const char* bound_of(const CollectiveTime& time) {
+  if (time.seconds() <= 0) return "";
+  return time.latency_s > time.transfer_s ? "latency" : "network";
+}
+
+// Walks the steps with two clocks: the device's, and that of the network.
+class Clocks {
+ public:
+  Clocks(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+         const Hardware& hardware)
+      : mesh_(program.mesh()),
+        entry_(entry),
+        counts_(counts),
+        hardware_(hardware),
+        traffic_(memory_traffic(entry, program.mesh())),
+        times_(repetitions(entry)),
+        done_(entry.steps.size()),
+        pending_(entry.steps.size()) {
+    cost_.hardware = hardware.name;
+    cost_.steps.resize(entry.steps.size());
+  }
+
+  TimeCost run() {
+    for (size_t s = 0; s < entry_.steps.size(); ++s) {
+      cost_.steps[s].begin_s = now_;
+      visit(s);
+      cost_.steps[s].end_s = std::max(cost_.steps[s].end_s, now_);
+    }
+    cost_.step_s = std::max(now_, network_);
+    cost_.roofline_s = roofline_.seconds();
+    add_efficiency();
+    return cost_;
+  }
+
+ private:
+  struct Round {
+    double begin, network;
+  };
+
+  void visit(size_t s) {
+    const Step& step = entry_.steps[s];
+    switch (step.kind) {
+      case StepKind::kKernel:
+      case StepKind::kFused:
+      case StepKind::kSlice:
+        return run_kernel(s);
+      case StepKind::kStart:
+        return start(s);
+      case StepKind::kWait:
+        return wait(s);
+      case StepKind::kLoop:
+        rounds_.push_back({now_, network_});
+        return;
+      case StepKind::kRepeat:
+        return repeat(step);
+      case StepKind::kLeave:
+        return;
+    }
+  }
+
+  void run_kernel(size_t s) {
+    const KernelTime time = kernel_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
+    const auto runs = static_cast<double>(times_[s]);
+    roofline_.operations += runs * time.peak_s;
+    roofline_.memory += runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
+    cost_.steps[s].seconds = runs * time.seconds();
+    cost_.steps[s].bound = bound_of(time);
+    cost_.compute_s += runs * time.seconds();
+    now_ += time.seconds();
+  }
+
+  void start(size_t s) {
+    const Step& step = entry_.steps[s];
+    const auto runs = static_cast<double>(times_[s]);
+    const double bytes = runs > 0 ? static_cast<double>(counts_[s].bytes_sent) / runs : 0;
+    const CollectiveTime time = collective_time(step.collective, step.axes, mesh_, bytes, hardware_);
+    roofline_.network[mesh_.names(step.axes)] += runs * time.ideal_s;
+    cost_.steps[s].seconds = runs * time.seconds();
+    cost_.steps[s].bound = bound_of(time);
+    cost_.communication_s += runs * time.seconds();
+    if (time.overlaps) {
+      cost_.steps[s].begin_s = std::max(now_, network_);
+      cost_.steps[s].end_s = network_ = done_[s] = cost_.steps[s].begin_s + time.seconds();
+    } else {
+      pending_[s] = time.seconds();
+    }
+  }
+
+  void wait(size_t s) {
+    const auto started = static_cast<size_t>(entry_.steps[s].started);
+    const double before = now_;
+    if (pending_[started] > 0) {
+      // Its work is done here, by this device.
+      cost_.steps[started].begin_s = now_;
+      now_ += pending_[started];
+      cost_.steps[started].end_s = now_;
+    } else {
+      now_ = std::max(now_, done_[started]);
+    }
+    cost_.steps[s].seconds = (now_ - before) * static_cast<double>(times_[s]);
+  }
+
+  // All rounds take as long as the first.
+  void repeat(const Step& step) {
+    const Round round = rounds_.back();
+    rounds_.pop_back();
+    const int64_t times = entry_.steps[static_cast<size_t>(step.partner)].times;
+    const auto more = static_cast<double>(std::max<int64_t>(times, 1) - 1);
+    const double length = std::max(now_, network_) - std::max(round.begin, round.network);
+    now_ += more * std::max(length, now_ - round.begin);
+    if (network_ > round.network) network_ = std::max(network_, now_);
+  }
+
+  void add_efficiency() {
+    double at_peak = 0, all = 0;
+    for (size_t s = 0; s < entry_.steps.size(); ++s) {
+      if (counts_[s].flops_total == 0) continue;
+      const Step& step = entry_.steps[s];
+      const DType dtype = entry_.values[static_cast<size_t>(step.outputs[0])].type.dtype;
+      const auto flops = static_cast<double>(counts_[s].flops_total);
+      all += flops;
+      at_peak += flops / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);
+    }
+    if (all > 0 && cost_.step_s > 0)
+      cost_.efficiency = at_peak * static_cast<double>(entry_.useful_einsum_flops) / all / cost_.step_s;
+  }
+
+  const Mesh& mesh_;
+  const EntryPoint& entry_;
+  const std::vector<StepCount>& counts_;
+  const Hardware& hardware_;
+  const std::vector<std::vector<MemoryAccess>> traffic_;  // by step
+  const std::vector<int64_t> times_;
+  std::vector<double> done_;     // when the collective of a start ends
+  std::vector<double> pending_;  // what the collective of a start takes in its wait
+  std::vector<Round> rounds_;    // of the loops around the step that runs
+  double now_ = 0, network_ = 0;
+  Roofline roofline_;
+  TimeCost cost_;
+};
+
+}  // namespace
+
+TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
+                        const Hardware& hardware) {
+  return Clocks(program, entry, counts, hardware).run();
+}
+
+}  // namespace mtfc

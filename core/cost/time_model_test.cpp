@@ -1,0 +1,219 @@
+#include "core/cost/time_model.h"
+
+#include <doctest/doctest.h>
+
+#include "core/cost/collective_time.h"
+#include "core/cost/cost.h"
+#include "core/cost/kernel_time.h"
+#include "core/graph/op_registry.h"
+
+using namespace mtfc;
+
+namespace {
+
+constexpr double kAlpha = 1e-3, kBandwidth = 1e6;
+
+Hardware hardware(Topology topology = Topology::kFullyConnected) {
+  Hardware made;
+  made.name = "toy";
+  made.flops = {{"f32", 1e9}};
+  made.memory_bandwidth = 1e9;
+  made.memory_bytes = 1e9;
+  made.axes["*"].latency_s = kAlpha;
+  made.axes["*"].bytes_per_s = kBandwidth;
+  made.topology = topology;
+  return made;
+}
+
+// What a group over `axes` of the mesh 2x4 takes to move `bytes`.
+double seconds(CollectiveKind kind, const AxisList& axes, double bytes, const Hardware& on) {
+  return collective_time(kind, axes, Mesh({{"rows", 2}, {"cols", 4}}), bytes, on).seconds();
+}
+
+// A program by hand: 250,000 sums on a device of two, beside the all_reduce of a matrix that another step
+// made, and a loop of `rounds` over both.
+struct ByHand {
+  Program program;
+  EntryPoint entry;
+
+  explicit ByHand(int64_t rounds) {
+    program.layout.mesh = Mesh({{"p", 2}});
+    const TensorType matrix{DType::kF32, {{"n", 250'000}}};
+    for (int i = 0; i < 3; ++i) {
+      entry.values.push_back({"v", matrix, replicated(1), i});
+      entry.buffers.push_back({BufferKind::kActivation, bytes(matrix), 0, 0, 0});
+    }
+    Step loop, kernel, start, wait, repeat;
+    loop.kind = StepKind::kLoop;
+    loop.times = rounds;
+    loop.partner = 4;
+    start.kind = StepKind::kStart;
+    start.inputs = {0};
+    start.outputs = {1};
+    start.axes = {0};
+    kernel.kind = StepKind::kSlice;
+    kernel.inputs = {0};
+    kernel.outputs = {2};
+    wait.kind = StepKind::kWait;
+    wait.started = 1;
+    repeat.kind = StepKind::kRepeat;
+    repeat.partner = 0;
+    entry.steps = {loop, start, kernel, wait, repeat};
+  }
+  TimeCost time(const Hardware& on) const {
+    std::vector<StepCount> counts(entry.steps.size());
+    counts[1].bytes_sent = 1'000'000 * entry.steps[0].times;
+    return predicted_time(program, entry, counts, on);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("collectives over one axis: alpha by messages, bytes by bandwidth") {
+  const Hardware flat = hardware();
+  CHECK(seconds(CollectiveKind::kAllReduce, {1}, 1e6, flat) == doctest::Approx(2 * 3 * kAlpha + 1));
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, flat) == doctest::Approx(3 * kAlpha + 1));
+  CHECK(seconds(CollectiveKind::kReduceScatter, {0}, 2e6, flat) == doctest::Approx(kAlpha + 2));
+  CHECK(seconds(CollectiveKind::kAllToAll, {1}, 1e6, flat) == doctest::Approx(3 * kAlpha + 1));
+  CHECK(seconds(CollectiveKind::kAllReduce, {0, 1}, 1e6, flat) == doctest::Approx(2 * 4 * kAlpha + 1));
+}
+
+TEST_CASE("topologies lengthen what does not go to neighbours") {
+  const Mesh mesh({{"rows", 2}, {"cols", 32}});
+  const auto on = [&](CollectiveKind kind, const AxisList& axes, Topology topology) {
+    return collective_time(kind, axes, mesh, 1e6, hardware(topology)).transfer_s;
+  };
+  CHECK(on(CollectiveKind::kAllReduce, {1}, Topology::kTorus) == doctest::Approx(1));
+  CHECK(on(CollectiveKind::kAllToAll, {1}, Topology::kTorus) == doctest::Approx(8));
+  CHECK(on(CollectiveKind::kAllToAll, {0}, Topology::kTorus) == doctest::Approx(1));
+  CHECK(on(CollectiveKind::kAllReduce, {0}, Topology::kTorus) == doctest::Approx(1));
+  CHECK(on(CollectiveKind::kAllReduce, {0}, Topology::kRing) == doctest::Approx(32));
+  CHECK(on(CollectiveKind::kAllReduce, {1}, Topology::kRing) == doctest::Approx(1));
+}
+
+TEST_CASE("a group within a node uses its link, an all_reduce across nodes both") {
+  Hardware nodes = hardware(Topology::kTwoLevel);
+  nodes.devices_per_node = 4;
+  nodes.inside = nodes.axes["*"];
+  nodes.inside->latency_s = 0;
+  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  const Mesh mesh({{"rows", 2}, {"cols", 4}});
+  CHECK(lies_in_a_node({1}, mesh, 4));
+  CHECK_FALSE(lies_in_a_node({0}, mesh, 4));
+  CHECK_FALSE(lies_in_a_node({0, 1}, mesh, 4));
+  CHECK(lies_in_a_node({0, 1}, mesh, 8));
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, nodes) == doctest::Approx(0.01));
+  CHECK(seconds(CollectiveKind::kAllGather, {0}, 1e6, nodes) == doctest::Approx(kAlpha + 1));
+  // A megabyte over eight: 1.75 MB sent on one level, 1.5 MB inside and 0.25 MB across on two.
+  CHECK(seconds(CollectiveKind::kAllReduce, {0, 1}, 1.75e6, nodes) ==
+        doctest::Approx(0.015 + 2 * kAlpha + 0.25));
+}
+
+TEST_CASE("kinds of collectives, and groups, that a profile lists apart") {
+  Hardware apart = hardware();
+  apart.axes["*"].collectives["all_to_all"] = {0, 2 * kBandwidth};
+  apart.axes["rows+cols"].latency_s = 0;
+  apart.axes["rows+cols"].bytes_per_s = 4 * kBandwidth;
+  CHECK(seconds(CollectiveKind::kAllToAll, {1}, 1e6, apart) == doctest::Approx(0.5));
+  CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, apart) == doctest::Approx(3 * kAlpha + 1));
+  CHECK(seconds(CollectiveKind::kAllGather, {0, 1}, 1e6, apart) == doctest::Approx(0.25));
+}
+
+TEST_CASE("kernels run beside a collective, unless its link does not overlap") {
+  const ByHand once(1);
+  Hardware on = hardware();
+  const double kernel = 2e6 / 1e9, collective = 2 * kAlpha + 1;
+  TimeCost time = once.time(on);
+  CHECK(time.compute_s == doctest::Approx(kernel));
+  CHECK(time.communication_s == doctest::Approx(collective));
+  CHECK(time.step_s == doctest::Approx(collective));
+  CHECK(time.roofline_s == doctest::Approx(1));
+  CHECK(time.steps[1].bound == "network");
+  CHECK(time.steps[2].bound == "memory");
+  CHECK(time.steps[3].seconds == doctest::Approx(collective - kernel));
+  on.axes["*"].overlaps = false;
+  time = once.time(on);
+  CHECK(time.step_s == doctest::Approx(kernel + collective));
+  CHECK(time.steps[1].begin_s == doctest::Approx(kernel));
+  on.step_overhead_s = 1;
+  CHECK(once.time(on).step_s == doctest::Approx(1 + kernel + collective));
+  CHECK(once.time(on).steps[2].bound == "overhead");
+}
+
+TEST_CASE("bytes that are written, far away, or beside arithmetic") {
+  const TensorType matrix{DType::kF32, {{"n", 250'000}}};
+  EntryPoint entry;
+  for (int i = 0; i < 2; ++i) {
+    entry.values.push_back({"v", matrix, replicated(1), i});
+    entry.buffers.push_back({BufferKind::kActivation, bytes(matrix), i * bytes(matrix), 0, 0});
+  }
+  Step step;
+  step.op = &op_named("neg");
+  step.inputs = {0};
+  step.outputs = {1};
+  entry.steps = {step};
+  const auto seconds = [&](const Hardware& on) {
+    return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  Hardware on = hardware();
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e9));
+  on.write_bandwidth = 1e8;
+  CHECK(seconds(on) == doctest::Approx(1e6 / 1e9 + 1e6 / 1e8));
+  on.write_bandwidth.reset();
+  on.memory_bandwidth = Curve({{1e6, 1e10}, {2e6, 1e8}});
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8));
+  on.overlap = 0;
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8 + 250'000 / 1e9));
+  on.overlap = 0.5;
+  CHECK(seconds(on) == doctest::Approx(2e6 / 1e8 + 125'000 / 1e9));
+}
+
+TEST_CASE("products run at the rate of their shape, what only moves at its own pace") {
+  EntryPoint entry;
+  const auto add = [&](const TensorType& type) {
+    const auto at = static_cast<int>(entry.values.size());
+    entry.values.push_back({"v", type, replicated(type.dims.size()), at});
+    entry.buffers.push_back({BufferKind::kActivation, bytes(type), at * 1'000'000, 0, 0});
+  };
+  const Dim b = {"b", 2}, m = {"m", 100}, n = {"n", 10}, k = {"k", 50};
+  add({DType::kF32, {b, m, k}});
+  add({DType::kF32, {b, k, n}});
+  add({DType::kF32, {b, m, n}});
+  add({DType::kF32, {k, b, m}});
+  Step product, transpose;
+  product.op = &op_named("einsum");
+  product.inputs = {0, 1};
+  product.outputs = {2};
+  product.attributes = {{"dims", Dims{b, m, n}}};
+  transpose.op = &op_named("transpose");
+  transpose.inputs = {0};
+  transpose.outputs = {3};
+  transpose.attributes = {{"dims", Dims{k, b, m}}};
+  Hardware on = hardware();
+  on.memory_bandwidth = 1e15;
+  const auto seconds = [&](const Step& step) {
+    entry.steps = {step};
+    return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9));
+  on.products["einsum"] = {{1}, {1}, {1}, {0.5}};
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.5));
+  on.products["batched_einsum"] = {{100, 200}, {10}, {25, 100}, {0.1, 0.4, 1, 1}};
+  CHECK(seconds(product) == doctest::Approx(2 * 2 * 100 * 10 * 50 / 1e9 / 0.2));
+  CHECK(seconds(transpose) < 1e-9);
+  on.efficiency["movement"] = 0.25;
+  CHECK(seconds(transpose) == doctest::Approx(2 * 2 * 100 * 50 / 1e9 / 0.25));
+}
+
+TEST_CASE("a loop takes as long as its rounds") {
+  for (const bool overlaps : {true, false}) {
+    Hardware on = hardware();
+    on.axes["*"].overlaps = overlaps;
+    const TimeCost one = ByHand(1).time(on), seven = ByHand(7).time(on);
+    CHECK(seven.step_s == doctest::Approx(7 * one.step_s));
+    CHECK(seven.compute_s == doctest::Approx(7 * one.compute_s));
+    CHECK(seven.communication_s == doctest::Approx(7 * one.communication_s));
+    CHECK(seven.roofline_s == doctest::Approx(7 * one.roofline_s));
+    CHECK(seven.steps[3].seconds == doctest::Approx(7 * one.steps[3].seconds));
+  }
+}

@@ -1,0 +1,95 @@
+#include "core/diagnostics/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kLongestWord = 120;  // of a file's own words: longer ones would bury the message
+
+bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+// The middle of a long word gives way to three dots; characters stay whole.
+std::string shortened(std::string_view word) {
+  constexpr size_t kKept = kLongestWord / 2;
+  if (word.size() <= kLongestWord) return std::string(word);
+  size_t head = kKept, tail = word.size() - kKept;
+  while (head > 0 && continues_character(word[head])) --head;
+  while (tail < word.size() && continues_character(word[tail])) ++tail;
+  return std::string(word.substr(0, head)) + "..." + std::string(word.substr(tail));
+}
+
+// A message names its subject first and says the rest at its end.
+std::string without_middle(const std::string& message) {
+  constexpr size_t kLongest = 600, kHead = 400, kTail = 150;
+  if (message.size() <= kLongest) return message;
+  size_t head = kHead, tail = message.size() - kTail;
+  while (head > 0 && continues_character(message[head])) --head;
+  while (tail < message.size() && continues_character(message[tail])) ++tail;
+  return message.substr(0, head) + " ... " + message.substr(tail);
+}
+
+// What comes from a file may hold line ends and the control sequences of terminals.
+std::string escaped(std::string_view text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n')
+      shown += "\\n";
+    else if (code < 0x20 || code == 0x7F)
+      shown += fmt::format("\\x{:02x}", code);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(' ', start), text.size());
+    if (start > 0) shown += ' ';
+    shown += escaped(shortened(text.substr(start, end - start)));
+    start = end + 1;
+  }
+  return shown;
+}
+
+std::string joined(const std::vector<Diagnostic>& diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics) text += (text.empty() ? "" : "\n") + to_string(diagnostic);
+  return text;
+}
+
+}  // namespace
+
+std::string to_string(const Diagnostic& diagnostic) {
+  const Location& at = diagnostic.location;
+  std::string text;
+  if (!at.file.empty()) {
+    text += at.file + ":";
+    if (at.line > 0) text += fmt::format("{}:{}:", at.line, at.column);
+    text += " ";
+  }
+  text += diagnostic.severity == Severity::kError ? "error: " : "warning: ";
+  if (!at.pointer.empty()) text += printable(at.pointer) + ": ";
+  text += without_middle(printable(diagnostic.message));
+  if (!diagnostic.hint.empty()) text += " (" + printable(diagnostic.hint) + ")";
+  return text;
+}
+
+RunError::RunError(const std::string& message) : std::runtime_error(escaped(message)) {}
+
+UserError::UserError(std::vector<Diagnostic> diagnostics)
+    : std::runtime_error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}
+
+UserError::UserError(const std::string& message, const std::string& hint, Location location)
+    : UserError(std::vector<Diagnostic>{{std::move(location), message, hint}}) {}
+
+}  // namespace mtfc

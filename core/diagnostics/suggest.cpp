@@ -1,0 +1,57 @@
+#include "core/diagnostics/suggest.h"
+
+#include <algorithm>
+
+namespace mtfc {
+namespace {
+
+std::string lowered(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+// How far a name may be from what was meant. Of a name of one letter nothing would be left.
+size_t most_edits(size_t length) {
+  return length < 2 ? 0 : std::max<size_t>(1, length / 3);
+}
+
+// Damerau's distance in its "optimal string alignment" form.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitution = above[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, substitution});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr size_t kLongest = 100;  // longer names are no slips of the finger, and the distance is quadratic
+  if (name.size() > kLongest) return "";
+  const std::string* nearest = nullptr;
+  const std::string wanted = lowered(name);
+  size_t best = most_edits(name.size()) + 1;
+  for (const std::string& candidate : candidates) {
+    if (candidate.empty() || candidate.size() > kLongest || candidate == name) continue;
+    const size_t distance = edit_distance(wanted, lowered(candidate));
+    if (distance < best) {
+      best = distance;
+      nearest = &candidate;
+    }
+  }
+  return nearest ? "did you mean '" + *nearest + "'?" : "";
+}
+
+}  // namespace mtfc

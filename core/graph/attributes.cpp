@@ -1,0 +1,71 @@
+#include "core/graph/attributes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mtfc {
+
+void Attributes::set(std::string_view name, AttributeValue value) {
+  const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+                                   [](const auto& entry, std::string_view key) { return entry.first < key; });
+  if (at != entries_.end() && at->first == name)
+    at->second = std::move(value);
+  else
+    entries_.emplace(at, std::string(name), std::move(value));
+}
+
+const AttributeValue* Attributes::find(std::string_view name) const {
+  for (const auto& [key, value] : entries_)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+bool holds(const AttributeValue& value, AttributeType type) {
+  switch (type) {
+    case AttributeType::kFlag:
+      return std::holds_alternative<bool>(value);
+    case AttributeType::kInteger:
+      return std::holds_alternative<int64_t>(value);
+    case AttributeType::kNumber:
+      return std::holds_alternative<double>(value);
+    case AttributeType::kText:
+      return std::holds_alternative<std::string>(value);
+    case AttributeType::kDType:
+      return std::holds_alternative<DType>(value);
+    case AttributeType::kDim:
+      return std::holds_alternative<Dim>(value);
+    case AttributeType::kDims:
+    case AttributeType::kOver:
+    case AttributeType::kParts:
+      return std::holds_alternative<Dims>(value);
+    case AttributeType::kRenaming:
+      return std::holds_alternative<std::vector<Renaming>>(value);
+  }
+  return false;
+}
+
+std::string to_string(const AttributeValue& value) {
+  struct Printer {
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(int64_t number) const { return fmt::format("{}", number); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(DType dtype) const { return mtfc::to_string(dtype); }
+    std::string operator()(const Dim& dim) const { return dim.name; }
+    std::string operator()(const Dims& dims) const {
+      std::string text;
+      for (const Dim& dim : dims) text += (text.empty() ? "" : ", ") + dim.name;
+      return "[" + text + "]";
+    }
+    std::string operator()(const std::vector<Renaming>& map) const {
+      std::string text;
+      for (const Renaming& entry : map)
+        text += (text.empty() ? "" : ", ") + entry.from + ": " + entry.to.name;
+      return "{" + text + "}";
+    }
+  };
+  return std::visit(Printer{}, value);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,86 @@
+#pragma once
+// The attributes of one operation, typed and resolved: names of dimensions carry their sizes.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/tensors/shape.h"
+
+namespace mtfc {
+
+/// One entry of a `rename` map.
+struct Renaming {
+  std::string from;
+  Dim to;
+  bool operator==(const Renaming&) const = default;
+};
+
+using AttributeValue =
+    std::variant<bool, int64_t, double, std::string, DType, Dim, Dims, std::vector<Renaming>>;
+
+/// What an operation accepts under a key. The model reader converts and checks by it.
+enum class AttributeType {
+  kFlag,      // bool
+  kInteger,   // int64_t; a number or an expression
+  kNumber,    // double; a number or an expression
+  kText,      // std::string
+  kDType,     // DType
+  kDim,       // Dim; the name of a declared dimension
+  kDims,      // Dims; a list of names of declared dimensions
+  kOver,      // Dims; one name or a list
+  kParts,     // Dims; one name or a list, in which a name may stand several times
+  kRenaming,  // std::vector<Renaming>; an object {old: new}
+};
+
+struct AttributeSpec {
+  std::string_view name;
+  AttributeType type;
+  bool required;
+  std::string_view doc;
+  bool by_compiler = false;  // a pass sets it, and a model may not
+};
+
+/// A small map, kept in ascending order of names so that it prints the same every time.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {
+    for (const auto& [name, value] : entries) set(name, value);
+  }
+
+  void set(std::string_view name, AttributeValue value);
+  const AttributeValue* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  /// The value under `name`; an InternalError when it is absent or of another type.
+  template <typename T>
+  const T& get(std::string_view name) const {
+    const AttributeValue* value = find(name);
+    const T* typed = value ? std::get_if<T>(value) : nullptr;
+    if (!typed) throw InternalError("attribute '" + std::string(name) + "' is missing or of another type");
+    return *typed;
+  }
+  template <typename T>
+  T get_or(std::string_view name, T fallback) const {
+    return has(name) ? get<T>(name) : fallback;
+  }
+
+  const std::vector<std::pair<std::string, AttributeValue>>& entries() const { return entries_; }
+  bool operator==(const Attributes&) const = default;
+
+ private:
+  std::vector<std::pair<std::string, AttributeValue>> entries_;
+};
+
+/// Whether a value of this kind is one of the type.
+bool holds(const AttributeValue& value, AttributeType type);
+
+/// `dims=[batch, hidden]`, `value=0.5`, … for listings.
+std::string to_string(const AttributeValue& value);
+
+}  // namespace mtfc

@@ -1,0 +1,36 @@
+#include "core/graph/entry_graph.h"
+
+#include <doctest/doctest.h>
+
+#include "core/graph/op_registry.h"
+
+namespace mtfc {
+namespace {
+
+// y = neg(x) without the neg.
+EntryGraph without_neg(const GraphBuilder& builder, TensorId y) {
+  return rewritten({"train", builder.graph(), {{"y", y}}, {}},
+                   [](GraphBuilder&, const Node& node,
+                      const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                     if (node.kind != NodeKind::kOp) return std::nullopt;
+                     return {{operands[0]}};
+                   });
+}
+
+TEST_CASE(
+    "what stands in for a tensor takes its name, but for inputs and variables, to which data are bound") {
+  for (const bool named : {false, true}) {
+    CAPTURE(named);
+    GraphBuilder b;
+    const TensorId x = b.add_variable("x", {DType::kF32, {{"rows", 3}}});
+    const TensorId y = b.add(op_named("neg"), {x}, {}, {"y"})[0];
+    b.mark_from_model(y, named);
+    const Graph graph = without_neg(b, y).graph;
+    REQUIRE(graph.find("x") != kNoTensor);
+    CHECK(graph.producer(graph.find("x")).kind == NodeKind::kVariable);
+    CHECK((graph.find("y") != kNoTensor) == named);
+  }
+}
+
+}  // namespace
+}  // namespace mtfc

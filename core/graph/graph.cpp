@@ -1,0 +1,248 @@
+#include "core/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/op_registry.h"
+
+namespace mtfc {
+namespace {
+
+std::string_view kind_name(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::kInput:
+      return "input";
+    case NodeKind::kVariable:
+      return "variable";
+    case NodeKind::kGradients:
+      return "gradients";
+    case NodeKind::kOp:
+      return node.op->signature.name;
+    case NodeKind::kComposite:
+      return node.composite->signature.name;
+    case NodeKind::kLoop:
+      return "loop";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_string(Phase phase) {
+  switch (phase) {
+    case Phase::kForward:
+      return "forward";
+    case Phase::kBackward:
+      return "backward";
+    case Phase::kUpdate:
+      return "update";
+  }
+  return "";
+}
+
+TensorId Graph::find(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? kNoTensor : at->second;
+}
+
+std::vector<TensorType> Graph::operand_types(const Node& node) const {
+  std::vector<TensorType> types;
+  for (const TensorId id : node.operands) types.push_back(type(id));
+  return types;
+}
+
+std::vector<TensorType> Graph::result_types(const Node& node) const {
+  std::vector<TensorType> types;
+  for (const TensorId id : node.results) types.push_back(type(id));
+  return types;
+}
+
+std::optional<double> Graph::constant_value(TensorId id) const {
+  const Node& node = producer(id);
+  if (node.kind != NodeKind::kOp || node.op->signature.name != "constant") return std::nullopt;
+  return node.attributes.get<double>("value");
+}
+
+std::string leaf_name(size_t operand) {
+  return fmt::format("operand {}", operand);
+}
+
+namespace {
+
+std::string indented(const std::string& text) {
+  std::string result;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin) + 1;
+    result += "  " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  return result;
+}
+
+std::string to_string(const LoopPart& part, std::string_view what) {
+  std::string results;
+  for (const TensorId id : part.results)
+    results += (results.empty() ? "" : ", ") + part.graph.tensor(id).name;
+  return fmt::format("  {}:\n{}    -> {}\n", what, indented(indented(mtfc::to_string(part.graph))), results);
+}
+
+}  // namespace
+
+std::string to_string(const Graph& graph) {
+  std::string text;
+  for (const Node& node : graph.nodes()) {
+    std::string results, operands;
+    for (const TensorId id : node.results)
+      results += fmt::format("{}{}: {}", results.empty() ? "" : ", ", graph.tensor(id).name,
+                             to_string(graph.type(id)));
+    for (const TensorId id : node.operands)
+      operands += (operands.empty() ? "" : ", ") + graph.tensor(id).name;
+    text += fmt::format("{} = {}({})", results, kind_name(node), operands);
+    for (const auto& [name, value] : node.attributes.entries())
+      text += fmt::format(" {}={}", name, to_string(value));
+    text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
+                        node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
+    if (!node.loop) continue;
+    if (node.loop->is_counted())
+      text += fmt::format("  {} times\n", node.loop->times);
+    else
+      text += to_string(node.loop->condition, "while");
+    if (node.loop->sums > 0) text += fmt::format("  the last {} added up\n", node.loop->sums);
+    text += to_string(node.loop->body, "body");
+  }
+  return text;
+}
+
+std::string GraphBuilder::unique(const std::string& name) {
+  if (is_free(name)) return name;
+  for (int& count = used_[name];;) {
+    std::string numbered = fmt::format("{}_{}", name, ++count);
+    if (is_free(numbered)) return numbered;
+  }
+}
+
+std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorType>& types,
+                                           const std::vector<std::string>& names, std::string_view kind) {
+  const int id = static_cast<int>(graph_.nodes_.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool named = i < names.size() && !names[i].empty();
+    const std::string stem =
+        origin_.name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_.name, kind);
+    Tensor tensor{unique(named ? names[i] : stem), types[i], id, static_cast<int>(i), false};
+    const auto tensor_id = static_cast<TensorId>(graph_.tensors_.size());
+    graph_.by_name_.emplace(tensor.name, tensor_id);
+    graph_.tensors_.push_back(std::move(tensor));
+    node.results.push_back(tensor_id);
+  }
+  graph_.nodes_.push_back(std::move(node));
+  return graph_.nodes_.back().results;
+}
+
+// The types of the node's results. Where floats are widened no operand is f32, so that a result which is can
+// only be what an attribute says, or what stands for one that is absent.
+std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) const {
+  const std::vector<TensorType> operands = graph_.operand_types(node);
+  const std::vector<TensorType> results = signature.infer({node.attributes, operands});
+  if (!widens_ || std::none_of(results.begin(), results.end(),
+                               [](const TensorType& type) { return type.dtype == DType::kF32; }))
+    return results;
+  for (const AttributeSpec& spec : signature.attributes)
+    if (spec.type == AttributeType::kDType) node.attributes.set(std::string(spec.name), DType::kF64);
+  return signature.infer({node.attributes, operands});
+}
+
+TensorId GraphBuilder::add_input(const std::string& name, const TensorType& type) {
+  Node node{.kind = NodeKind::kInput, .origin = origin_};
+  return append(std::move(node), {{widened(type.dtype), type.dims}}, {name}, "input")[0];
+}
+
+TensorId GraphBuilder::add_variable(const std::string& name, const TensorType& type) {
+  Node node{.kind = NodeKind::kVariable, .origin = origin_};
+  return append(std::move(node), {{widened(type.dtype), type.dims}}, {name}, "variable")[0];
+}
+
+TensorId GraphBuilder::constant(double value, DType dtype) {
+  return op("constant", {}, {{"value", value}, {"dtype", dtype}});
+}
+
+std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> operands,
+                                        Attributes attributes, const std::vector<std::string>& names) {
+  Node node{.kind = NodeKind::kOp,
+            .op = &op,
+            .operands = std::move(operands),
+            .attributes = std::move(attributes),
+            .origin = origin_};
+  const std::vector<TensorType> results = inferred(op.signature, node);
+  return append(std::move(node), results, names, op.signature.name);
+}
+
+std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vector<TensorId> operands,
+                                        Attributes attributes, const std::vector<std::string>& names) {
+  Node node{.kind = NodeKind::kComposite,
+            .composite = &composite,
+            .operands = std::move(operands),
+            .attributes = std::move(attributes),
+            .origin = origin_};
+  const std::vector<TensorType> results = inferred(composite.signature, node);
+  return append(std::move(node), results, names, composite.signature.name);
+}
+
+std::vector<TensorId> GraphBuilder::add_gradients(TensorId of, const std::vector<TensorId>& in,
+                                                  const std::vector<std::string>& names) {
+  Node node{.kind = NodeKind::kGradients, .operands = {of}, .origin = origin_};
+  node.operands.insert(node.operands.end(), in.begin(), in.end());
+  std::vector<TensorType> types;
+  for (const TensorId id : in) types.push_back(type(id));
+  return append(std::move(node), types, names, "gradients");
+}
+
+std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> loop,
+                                             std::vector<TensorId> operands,
+                                             const std::vector<std::string>& names) {
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < loop->body.results.size(); ++i) {
+    types.push_back(loop->body.graph.type(loop->body.results[i]));
+    check_invariant(i >= loop->carried() || (i < operands.size() && types[i] == type(operands[i])),
+                    "a loop gives a carried tensor back in another type");
+  }
+  Node node{
+      .kind = NodeKind::kLoop, .operands = std::move(operands), .origin = origin_, .loop = std::move(loop)};
+  return append(std::move(node), types, names, "loop");
+}
+
+TensorId GraphBuilder::op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes) {
+  return add(op_named(kind), std::move(operands), std::move(attributes)).at(0);
+}
+
+std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
+                                         std::vector<TensorId> operands) {
+  Node copied = node;
+  copied.operands = std::move(operands);
+  copied.results.clear();
+  std::vector<std::string> names;
+  for (const TensorId id : node.results) names.push_back(from.tensor(id).name);
+  const std::vector<TensorId> results =
+      append(std::move(copied), from.result_types(node), names, kind_name(node));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (from.tensor(node.results[i]).from_model) mark_from_model(results[i]);
+  return results;
+}
+
+void GraphBuilder::alias(TensorId id, const std::string& name) {
+  check_invariant(is_free(name), "a tensor is given an alias that another one has as its name");
+  graph_.by_name_.emplace(name, id);
+  graph_.aliases_.emplace_back(name, id);
+}
+
+void GraphBuilder::name(TensorId id, const std::string& name) {
+  Tensor& tensor = graph_.tensors_[static_cast<size_t>(id)];
+  tensor.from_model = true;
+  if (tensor.name == name) return;
+  check_invariant(is_free(name), "a tensor is given a name that another one has");
+  graph_.by_name_.erase(tensor.name);
+  tensor.name = name;
+  graph_.by_name_.emplace(name, id);
+}
+
+}  // namespace mtfc

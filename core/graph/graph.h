@@ -1,0 +1,174 @@
+#pragma once
+// A graph of operations over global tensors: no devices. A value, append-only while a GraphBuilder builds it.
+//
+// Nodes are in order: operands come before their users. Leaves are inputs and variables; a variable's leaf is
+// its value at the start of the step. Passes read one graph and build another.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/graph/attributes.h"
+#include "core/graph/op_def.h"
+#include "core/tensors/shape.h"
+
+namespace mtfc {
+
+enum class Phase { kForward, kBackward, kUpdate };
+std::string to_string(Phase phase);
+
+/// Where a node comes from, and what its unnamed results are called.
+struct Origin {
+  std::string name;  // prefix of generated names
+  Location location;
+  Phase phase = Phase::kForward;
+};
+
+struct Tensor {
+  std::string name;  // unique in the graph
+  TensorType type;
+  int node = 0;
+  int result = 0;           // which result of the node
+  bool from_model = false;  // named (or addressed by path) in the model file
+};
+
+enum class NodeKind {
+  kInput,
+  kVariable,
+  kOp,         // node.op is set
+  kComposite,  // node.composite is set; gone after expand_composites
+  kGradients,  // operands: a scalar, then tensors; results: its gradients; gone after expand_gradients
+  kLoop,       // node.loop is set
+};
+
+struct GraphLoop;
+
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  const OpDef* op = nullptr;
+  const CompositeDef* composite = nullptr;
+  std::vector<TensorId> operands = {};
+  std::vector<TensorId> results = {};
+  Attributes attributes = {};
+  Origin origin = {};
+  std::shared_ptr<const GraphLoop> loop = nullptr;
+};
+
+class Graph {
+ public:
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const Node& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
+  const TensorType& type(TensorId id) const { return tensor(id).type; }
+  const Node& producer(TensorId id) const { return node(tensor(id).node); }
+  /// The tensor of this name or alias, or kNoTensor.
+  TensorId find(std::string_view name) const;
+  std::vector<TensorType> operand_types(const Node& node) const;
+  std::vector<TensorType> result_types(const Node& node) const;
+  /// The number a tensor always is, where its node is a `constant`.
+  std::optional<double> constant_value(TensorId id) const;
+  /// Further names of tensors: what the result of a block is called where the block is used.
+  const std::vector<std::pair<std::string, TensorId>>& aliases() const { return aliases_; }
+
+ private:
+  friend class GraphBuilder;
+  std::vector<Node> nodes_;
+  std::vector<Tensor> tensors_;
+  std::map<std::string, TensorId, std::less<>> by_name_;
+  std::vector<std::pair<std::string, TensorId>> aliases_;
+};
+
+/// A graph of its own inside a loop. Its leaves are inputs called by leaf_name.
+struct LoopPart {
+  Graph graph;
+  std::vector<TensorId> results;
+};
+
+/// What a node repeats. Its operands are first the carried tensors, then those that are the same in every
+/// round; operand i is the leaf leaf_name(i) of both parts. Each round the results of `body` become the
+/// carried tensors of the next, of which the last are the results of the node. The last `sums` results of the
+/// body are not carried but added up, from zero: what the node gives after the carried ones is the sum over
+/// all rounds. A sum that is partial over devices is reduced once, after the loop.
+///
+///   [s, x] -> loop { condition: s < 10; body: s + sum(x) } -> [s']
+///   [i, x] -> loop { 4 times; body: i + 1, x[i]; 1 sum } -> [i', x[0] + x[1] + x[2] + x[3]]
+struct GraphLoop {
+  LoopPart condition;  // one bool scalar, asked for before each round; empty where `times` says how often
+  LoopPart body;
+  int64_t times = 0;
+  size_t sums = 0;
+  size_t carried() const { return body.results.size() - sums; }
+  bool is_counted() const { return condition.results.empty(); }
+};
+std::string leaf_name(size_t operand);
+
+/// `name: f32[batch=4] = add(x, y)`, a line a node; for --dump-after.
+std::string to_string(const Graph& graph);
+
+class GraphBuilder {
+ public:
+  const Graph& graph() const { return graph_; }
+  const TensorType& type(TensorId id) const { return graph_.type(id); }
+  const Dims& dims(TensorId id) const { return graph_.type(id).dims; }
+
+  /// Origin of the nodes added from here on.
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  const Origin& origin() const { return origin_; }
+
+  /// From here on f64 stands wherever f32 is asked for.
+  void widen_floats() { widens_ = true; }
+  DType widened(DType dtype) const { return widens_ && dtype == DType::kF32 ? DType::kF64 : dtype; }
+
+  TensorId add_input(const std::string& name, const TensorType& type);
+  TensorId add_variable(const std::string& name, const TensorType& type);
+  /// A scalar constant.
+  TensorId constant(double value, DType dtype);
+  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names`: of the results; where
+  /// missing they are made from the origin's name and the kind, and made unique.
+  std::vector<TensorId> add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes = {},
+                            const std::vector<std::string>& names = {});
+  std::vector<TensorId> add(const CompositeDef& composite, std::vector<TensorId> operands,
+                            Attributes attributes = {}, const std::vector<std::string>& names = {});
+  /// A gradients node: operands are a scalar and tensors, results one gradient per tensor.
+  std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
+                                      const std::vector<std::string>& names = {});
+  /// A loop over `operands`, the carried ones first. Its body gives them back in their types.
+  std::vector<TensorId> add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
+                                 const std::vector<std::string>& names = {});
+  /// The single result of the operation `kind`.
+  TensorId op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes = {});
+
+  /// Adds a copy of `node` of another graph with new operands, keeping its names and origin.
+  std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
+  /// Renames a tensor to a name of the model, which must be free or the tensor's own.
+  void name(TensorId id, const std::string& name);
+  /// Gives a tensor one more name, which must be free.
+  void alias(TensorId id, const std::string& name);
+  /// Says whether a tensor is one that the model file names.
+  void mark_from_model(TensorId id, bool is = true) {
+    graph_.tensors_[static_cast<size_t>(id)].from_model = is;
+  }
+  bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
+
+  Graph build() && { return std::move(graph_); }
+
+ private:
+  std::vector<TensorId> append(Node node, const std::vector<TensorType>& types,
+                               const std::vector<std::string>& names, std::string_view kind);
+  std::vector<TensorType> inferred(const Signature& signature, Node& node) const;
+  std::string unique(const std::string& name);
+
+  Graph graph_;
+  Origin origin_;
+  bool widens_ = false;
+  std::map<std::string, int> used_;  // how often a generated name was asked for
+};
+
+}  // namespace mtfc

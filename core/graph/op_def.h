@@ -1,0 +1,178 @@
+#pragma once
+// What an operation is: one constant per file of core/ops/, with every field stated.
+//
+// An operation is written once. From its Signature come the reader's checks, `mtfc ops` and the schema; from
+// `roles` the partitioner and propagation; `gradient` is written in other operations; `examples` feed the
+// tests over the registry. Its kernel has the same stem in runtime/kernels/. Composites (core/composites/)
+// have a Signature and expand into operations; they have no kernel.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/attributes.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+class GraphBuilder;
+struct Node;
+using TensorId = int;
+inline constexpr TensorId kNoTensor = -1;
+
+/// One use of an operation: its attributes and the types of its operands. Types are global, or local to one
+/// device (same dimensions, smaller sizes) where a comment says so.
+struct OpCall {
+  const Attributes& attributes;
+  std::span<const TensorType> operands;
+};
+
+/// Thrown by `infer`: what is wrong with a use of an operation. The caller adds the location.
+struct OpError {
+  std::string message;
+  std::string hint;
+  int operand = -1;            // the operand to blame, or -1
+  std::string attribute = "";  // the attribute to blame, or ""
+};
+
+/// How test data for an operand is drawn.
+enum class Fill {
+  kNormal,    // standard normal
+  kPositive,  // uniform in [0.5, 2]; integers are 1 or 2
+  kSteps,     // small integers, so that values tie
+  kIndex,     // integers in [0, limit)
+  kBool,
+};
+
+struct ExampleOperand {
+  TensorType type;
+  Fill fill = Fill::kNormal;
+  int64_t limit = 0;  // for Fill::kIndex
+};
+
+/// A small use of an operation for the tests over the registry and for `mtfc ops`.
+struct Example {
+  std::vector<ExampleOperand> operands;
+  Attributes attributes;
+};
+
+/// An operand that has a dtype of its own, whatever the others are: indices, a position, a condition. A
+/// literal there is `literal`, and the operand says nothing about literals elsewhere.
+struct OwnDType {
+  int operand = 0;
+  DType literal = DType::kI32;
+};
+
+struct Signature {
+  std::string_view name;
+  std::string_view doc;  // one sentence
+  int min_operands;
+  int max_operands;  // -1: any number
+  std::vector<AttributeSpec> attributes;
+  std::vector<OwnDType> own_dtypes = {};
+  /// Result types. Throws OpError. Operand counts and attribute types have been checked before.
+  std::vector<TensorType> (*infer)(const OpCall&);
+  std::vector<Example> examples;
+};
+
+enum class Family {
+  kElementwise,         // result[i] from operand[i], aligned by name; may be computed in place
+  kElementwiseChecked,  // the same, with operands looked at before, which may be refused: never part of a
+                        // fused step
+  kReduction,
+  kContraction,  // einsum: its flops are "einsum" flops
+  kRelabel,      // the same elements in the same row-major order under other dimensions: never computes
+  kIndexing,
+  kMovement,   // elements move, values do not change
+  kGenerator,  // no operands
+};
+
+/// A part of a dimension that an operand gives and the result takes: for i in [0, count), element
+/// from + i*from_step of the operand's becomes element to + i*to_step of the result's. to_step > 0.
+struct Piece {
+  int operand = 0;
+  int64_t from = 0;
+  int64_t from_step = 1;
+  int64_t to = 0;
+  int64_t to_step = 1;
+  int64_t count = 0;
+};
+
+/// One dimension of the computation and where it appears. A dimension of one name is one factor.
+struct Factor {
+  enum class Kind {
+    kPass,    // split it, and each device computes its part alone
+    kReduce,  // split it, and each device holds a partial result of kind `reduce`
+    kWhole,   // every device needs all of it
+    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices
+              // exchange what moves (core/op_rules/pieces.h)
+  };
+  Kind kind = Kind::kPass;
+  std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent
+  std::vector<int> results;   // likewise in each result
+  ReduceKind reduce = ReduceKind::kSum;
+  std::vector<Piece> pieces = {};  // of a kMoved factor
+  double fill = 0;                 // what elements of the result hold that no piece gives
+};
+
+struct OpDef {
+  Signature signature;
+  Family family;
+
+  /// The factors of a call (global types). Empty for Family::kRelabel, whose dimensions the partitioner
+  /// matches by element order.
+  std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
+
+  /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
+  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. Empty: needs
+  /// whole operands. A kMoved factor with a `fill` other than 0 needs them whole all the same.
+  std::vector<std::vector<int>> linear_in;
+
+  /// Adds operations that compute the gradient of each operand (kNoTensor: none) from those of the results
+  /// (kNoTensor: zero). nullptr, spelled kNoGradient: not differentiable.
+  std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> result_gradients);
+
+  /// Arithmetic of one device, from local types.
+  int64_t (*flops)(const OpCall& local, std::span<const TensorType> results);
+
+  /// Scratch bytes that the kernel needs, from local types. nullptr, spelled kNoWorkspace: none.
+  int64_t (*workspace)(const OpCall& local, std::span<const TensorType> results);
+
+  /// Where a kWhole factor is split: the same results in other operations that can run split (argmax becomes
+  /// a reduction of (value, index) pairs). `parts`: how many parts the dimension is split into. nullptr,
+  /// spelled kNoSplitRule: operands are gathered instead.
+  std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
+
+  /// Whether the kernel may write its result over an operand that has the result's type and sharding, and
+  /// then leaves alone what it does not change. What is element-wise may without saying so.
+  bool overwrites = false;
+};
+
+inline bool is_elementwise(const OpDef& op) {
+  return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
+}
+inline bool may_overwrite_operand(const OpDef& op) {
+  return is_elementwise(op) || op.overwrites;
+}
+
+inline constexpr int kEveryOperand = -1;
+inline constexpr std::nullptr_t kNoGradient = nullptr;
+inline constexpr std::nullptr_t kNoWorkspace = nullptr;
+inline constexpr std::nullptr_t kNoSplitRule = nullptr;
+
+struct CompositeDef {
+  Signature signature;
+  /// The results in terms of operations.
+  std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
+  /// As OpDef::gradient, in terms of the composite's own operands and results, where that keeps less for the
+  /// backward pass; otherwise kGradientOfParts.
+  std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> gradients);
+  /// Off in evaluation, where the first operand stands for the only result.
+  bool training_only;
+};
+inline constexpr std::nullptr_t kGradientOfParts = nullptr;
+
+}  // namespace mtfc

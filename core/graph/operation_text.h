@@ -1,0 +1,17 @@
+#pragma once
+// An operation as it stands in a model file.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/attributes.h"
+
+namespace mtfc {
+
+/// `{"out": "y", "op": "gather", "in": ["table", "rows"], "dim": "vocab"}`. Names must need no escapes in
+/// JSON.
+std::string operation_text(std::string_view kind, const std::vector<std::string>& results,
+                           const std::vector<std::string>& operands, const Attributes& attributes);
+
+}  // namespace mtfc

@@ -1,0 +1,36 @@
+#pragma once
+// How the tensors of a graph depend on the rows of a batch: what can be computed from a part of it alone.
+
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace mtfc {
+
+enum class BatchUse {
+  kNone,   // the same whatever the batch holds
+  kRows,   // has the batch dimension, and each row comes from the same row of the inputs
+  kMean,   // over the batch it is the mean of what equal parts of it give; see `adds` of BatchUses
+  kSum,    // whole numbers: it is the sum of what parts of the batch give
+  kWhole,  // it takes all rows at once
+};
+
+/// By tensor of the graph.
+struct BatchUses {
+  std::vector<BatchUse> use;
+  /// For kMean and kSum: rows are reduced here, rather than something linear computed from what has been.
+  std::vector<bool> reduced;
+  /// Where means are reduced: by adding rows up, so that only so many times as much as there are parts has
+  /// the mean of the whole. reduce_mean(x) is a mean of parts as it is, reduce_sum(x) must be scaled.
+  std::vector<bool> adds;
+  /// Depends on a variable that is trained or on random numbers, not on data alone.
+  std::vector<bool> learned;
+};
+
+/// `batch`: the first dimension of the inputs. For what is learned, data are at hand as a whole: total /
+/// count is a mean where count depends on data alone. Composites are looked at as what they expand into.
+/// Example: loss = reduce_mean(softmax_cross_entropy(x·w, labels)) has x·w and the cross-entropy as kRows,
+/// the loss as kMean, w as kNone; exp(loss) is kWhole, and so is a softmax over the batch.
+BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained);
+
+}  // namespace mtfc

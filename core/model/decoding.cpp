@@ -1,0 +1,42 @@
+#include "core/model/decoding.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace mtfc {
+namespace {
+
+// The places that the caches of a sequence have for each position.
+int64_t places_per_position(const DecodeSpec& decode) {
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kTokenInput && input.type.dims.size() > 1) return input.type.dims[1].size;
+  return 1;
+}
+
+}  // namespace
+
+int64_t decode_positions(const DecodeSpec& decode) {
+  int64_t positions = std::numeric_limits<int64_t>::max();
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kSeenInput) positions = input.type.dims.back().size / places_per_position(decode);
+  const TensorId position = decode.graph.find(kPositionInput);
+  for (const Node& node : decode.graph.nodes()) {
+    if (node.kind != NodeKind::kOp || !node.attributes.has("dim") || node.operands.size() < 2) continue;
+    const std::string_view kind = node.op->signature.name;
+    const bool reads = kind == "gather" && node.operands[1] == position;
+    const bool writes = kind == "update_slice" && node.operands[2] == position;
+    if (reads || writes) positions = std::min(positions, node.attributes.get<Dim>("dim").size);
+  }
+  return positions;
+}
+
+Model only_decode(Model model) {
+  model.inputs.clear();
+  model.graph = {};
+  model.assignments.clear();
+  model.train.reset();
+  model.outputs.clear();
+  return model;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,185 @@
+#include "core/model/entry_points.h"
+
+#include <algorithm>
+
+#include "core/graph/op_registry.h"
+#include "core/model/microbatches.h"
+#include "core/model/training.h"
+#include "core/passes/graph/expand_composites.h"
+
+namespace mtfc {
+namespace {
+
+// A standard draw, scaled; or a constant; of the variable's dimensions.
+TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
+  const Init& init = *variable.init;
+  const TensorType& type = variable.type;
+  const auto constant = [&](double value) { return b.constant(value, type.dtype); };
+  const auto draw = [&](std::string_view kind) {
+    return b.op(kind, {}, {{"dims", type.dims}, {"dtype", type.dtype}});
+  };
+  switch (init.kind) {
+    case InitKind::kConstant:
+      return b.op("broadcast", {constant(init.a)}, {{"dims", type.dims}});
+    case InitKind::kNormal:
+      return b.op("mul", {draw("random_normal"), constant(init.a)});
+    case InitKind::kTruncatedNormal:
+      return b.op("mul", {draw("random_truncated_normal"), constant(init.a)});
+    case InitKind::kUniform:
+      return b.op("add",
+                  {b.op("mul", {draw("random_uniform"), constant(init.b - init.a)}), constant(init.a)});
+  }
+  throw InternalError("an unknown kind of initial value");
+}
+
+// Copies the model's graph into a builder; tensor ids stay the same.
+void copy_graph(GraphBuilder& builder, const Graph& graph) {
+  for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
+  for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
+}
+
+void copy_for_evaluation(GraphBuilder& builder, const Graph& graph);
+
+LoopPart for_evaluation(const LoopPart& part) {
+  GraphBuilder builder;
+  copy_for_evaluation(builder, part.graph);
+  return {std::move(builder).build(), part.results};
+}
+
+// As copy_graph, with what is for training only left out: its first operand stands for the result.
+void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.loop) {
+      Node copied = node;
+      copied.loop = std::make_shared<GraphLoop>(GraphLoop{for_evaluation(node.loop->condition),
+                                                          for_evaluation(node.loop->body), node.loop->times,
+                                                          node.loop->sums});
+      builder.copy(graph, copied, node.operands);
+      continue;
+    }
+    if (node.kind != NodeKind::kComposite || !node.composite->training_only) {
+      builder.copy(graph, node, node.operands);
+      continue;
+    }
+    check_invariant(node.results.size() == 1, "a composite for training only has several results");
+    const Tensor& result = graph.tensor(node.results[0]);
+    builder.set_origin(node.origin);
+    const std::vector<TensorId> copied =
+        builder.add(op_named("identity"), {node.operands[0]}, {}, {result.name});
+    builder.mark_from_model(copied[0], result.from_model);
+  }
+  for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
+}
+
+void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
+  for (const std::string& name : keep) {
+    const bool listed = std::any_of(entry.outputs.begin(), entry.outputs.end(),
+                                    [&](const NamedTensor& output) { return output.name == name; });
+    const TensorId tensor = entry.graph.find(name);
+    if (!listed && tensor != kNoTensor) entry.outputs.push_back({name, tensor});
+  }
+}
+
+// What a step computes before its gradients, the loss as its last output, ready for add_microbatches: what
+// draws random numbers is spelled out.
+EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{
+      .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
+  add_kept(entry, keep);
+  entry.outputs.push_back({"", model.train->loss});
+  return expand_composites(entry, true);
+}
+
+// An output that is a variable shows its new value.
+void show_new_values(EntryGraph& entry) {
+  for (NamedTensor& output : entry.outputs) {
+    if (entry.graph.producer(output.tensor).kind != NodeKind::kVariable) continue;
+    for (const Assignment& assignment : entry.assignments)
+      if (assignment.variable == entry.graph.tensor(output.tensor).name) output.tensor = assignment.value;
+  }
+}
+
+}  // namespace
+
+std::vector<VariableDecl> all_variables(const Model& model) {
+  std::vector<VariableDecl> variables = model.variables;
+  if (!model.train) return variables;
+  bool trains = false;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    trains = true;
+    for (VariableDecl& state : state_of(*model.train, variable)) variables.push_back(std::move(state));
+  }
+  if (trains)
+    for (VariableDecl& state : shared_state(*model.train)) variables.push_back(std::move(state));
+  return variables;
+}
+
+bool has_train_entry(const Model& model) {
+  return model.train || !model.assignments.empty();
+}
+
+EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
+  EntryGraph entry{.name = "init", .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  for (const VariableDecl& variable : variables) {
+    if (!variable.init) continue;
+    b.set_origin({variable.name + "/init", variable.location, Phase::kForward});
+    entry.assignments.push_back({variable.name, initial_value(b, variable), variable.location});
+  }
+  entry.graph = std::move(b).build();
+  return entry;
+}
+
+EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{.name = "train", .graph = {}, .outputs = model.outputs, .assignments = model.assignments};
+  GraphBuilder b;
+  std::vector<TensorId> gradients;
+  if (model.train && model.train->microbatches > 1) {
+    Microbatched parts = add_microbatches(b, forward_to_split(model, keep), model);
+    entry.outputs = std::move(parts.outputs);
+    entry.assignments = std::move(parts.assignments);
+    gradients = std::move(parts.gradients);
+  } else {
+    copy_graph(b, model.graph);
+    if (model.train) gradients = add_gradients(b, model);
+  }
+  if (model.train) add_updates(b, model, std::move(gradients), entry.assignments);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  show_new_values(entry);
+  return entry;
+}
+
+EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep) {
+  EntryGraph entry{.name = "evaluate", .graph = {}, .outputs = model.outputs, .assignments = {}};
+  GraphBuilder b;
+  copy_for_evaluation(b, model.graph);
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
+EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep) {
+  const DecodeSpec& decode = *model.decode;
+  Dims order;  // of the logits: the token's, then the vocabulary
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kTokenInput) order = input.type.dims;
+  order = unite(order, decode.graph.type(decode.logits).dims);
+  EntryGraph entry{.name = "decode", .graph = {}, .outputs = {}, .assignments = decode.assignments};
+  GraphBuilder b;
+  copy_for_evaluation(b, decode.graph);
+  // No rule names these dimensions, so nothing splits them. A dot can't stand in a name of the model.
+  std::vector<Renaming> whole;
+  for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
+  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin.location, Phase::kForward});
+  TensorId logits = decode.logits;
+  if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
+  logits = b.op("rename", {logits}, {{"map", whole}});
+  entry.outputs.push_back({std::string(kLogitsOutput), logits});
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,101 @@
+#pragma once
+// What a model file says: tensors, operations, training. The pipeline makes entry points from it.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/graph/graph.h"
+#include "core/model/learning_rate.h"
+#include "core/tensors/shape.h"
+
+namespace mtfc {
+
+enum class InitKind { kConstant, kNormal, kTruncatedNormal, kUniform };
+
+std::string to_string(InitKind kind);
+
+/// Initial values. Variance scaling has been resolved to a truncated normal.
+struct Init {
+  InitKind kind = InitKind::kConstant;
+  double a = 0;  // the constant, the standard deviation, or the lower bound
+  double b = 0;  // the upper bound
+  bool operator==(const Init&) const = default;
+};
+
+struct VariableDecl {
+  std::string name;
+  TensorType type;
+  std::optional<Init> init;
+  bool trainable = true;
+  bool optimizer_state = false;
+  Location location;
+};
+
+struct InputDecl {
+  std::string name;
+  TensorType type;
+  std::string source;  // the model's own `data` entry, or ""
+  Location location;
+  Location source_location = {};  // of that entry
+};
+
+/// Takes effect at the end of a step.
+struct Assignment {
+  std::string variable;
+  TensorId value = kNoTensor;
+  Location location;
+};
+
+struct NamedTensor {
+  std::string name;
+  TensorId tensor = kNoTensor;
+};
+
+struct TrainSpec {
+  TensorId loss = kNoTensor;
+  std::string optimizer;                  // a name of core/optimizers/
+  std::map<std::string, double> numbers;  // its settings: momentum, …; lr where there is no schedule
+  Location location = {};
+  std::optional<Schedule> schedule = {};
+  std::optional<double> clip_norm = {};            // of all gradients together
+  std::set<std::string> no_decay = {};             // variables that weight decay leaves alone
+  std::vector<std::string> shard_state_over = {};  // axes of the mesh
+  Location shard_location = {};                    // of that list
+  int64_t microbatches = 1;                        // parts of the batch, one after the other
+  Location microbatches_location = {};
+};
+
+/// `decode`: a graph of one step of generation, beside the model's own. It reads the model's variables and
+/// keeps what it has seen in caches, variables of its own that are zero before the first step.
+struct DecodeSpec {
+  std::vector<InputDecl> inputs;  // kTokenInput, kPositionInput and perhaps kSeenInput
+  std::vector<VariableDecl> caches;
+  Graph graph;
+  std::vector<Assignment> assignments;  // of caches
+  TensorId logits = kNoTensor;          // of the dimensions of the token and one more, the vocabulary
+};
+/// The token each sequence has at the position; the position; for beams, which places of the caches each may
+/// look at.
+inline constexpr std::string_view kTokenInput = "token", kPositionInput = "position", kSeenInput = "seen";
+
+struct Model {
+  std::string name;
+  std::string file;
+  Dims dims;  // every declared dimension, in the order of the file
+  std::map<std::string, double> params;
+  std::vector<InputDecl> inputs;
+  std::vector<VariableDecl> variables;
+  Graph graph;  // the `ops`, with composites and `gradients` as nodes
+  std::vector<Assignment> assignments;
+  std::optional<TrainSpec> train;
+  std::vector<NamedTensor> outputs;
+  std::optional<DecodeSpec> decode;
+};
+
+}  // namespace mtfc

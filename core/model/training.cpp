@@ -1,0 +1,188 @@
+#include "core/model/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/model/optimizer.h"
+
+namespace mtfc {
+namespace {
+
+const OptimizerDef& optimizer_of(const TrainSpec& train) {
+  const OptimizerDef* optimizer = find_optimizer(train.optimizer);
+  check_invariant(optimizer != nullptr, "the reader let an unknown optimizer pass");
+  return *optimizer;
+}
+
+bool counts_steps(const TrainSpec& train) {
+  return train.schedule || optimizer_of(train).counts_steps;
+}
+
+class Training {
+ public:
+  Training(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
+           std::vector<Assignment>& assignments)
+      : b_(builder),
+        train_(*model.train),
+        optimizer_(optimizer_of(train_)),
+        assignments_(assignments),
+        gradients_(std::move(gradients)) {
+    for (const VariableDecl& variable : model.variables)
+      if (variable.trainable) trained_.push_back(&variable);
+  }
+
+  void run() {
+    if (trained_.empty()) return;
+    b_.set_origin({"train", train_.location, Phase::kUpdate});
+    const TensorId step = counts_steps(train_) ? next_step() : kNoTensor;
+    shared_ = optimizer_.shared(b_, train_.numbers, rate(step), step);
+    if (train_.clip_norm) clip();
+    for (size_t i = 0; i < trained_.size(); ++i) update(*trained_[i], gradients_[i]);
+  }
+
+ private:
+  // The number of this step, from 1; the variable counts those that have been made.
+  TensorId next_step() {
+    const TensorId made = add_state(shared_state(train_)[0]);
+    const TensorId number = b_.op("add", {made, b_.constant(1, DType::kI64)});
+    assignments_.push_back({kStepName, number, train_.location});
+    return b_.op("cast", {number}, {{"dtype", DType::kF64}});
+  }
+
+  // As any other variable, it can be asked for by name.
+  TensorId add_state(const VariableDecl& state) {
+    const TensorId variable = b_.add_variable(state.name, state.type);
+    b_.mark_from_model(variable);
+    return variable;
+  }
+
+  TensorId rate(TensorId step) {
+    if (!train_.schedule) return b_.constant(train_.numbers.at("lr"), DType::kF64);
+    const TensorId rate = learning_rate(b_, *train_.schedule, step);
+    b_.name(rate, kRateName);
+    return rate;
+  }
+
+  // Scales the gradients so that the norm of all of them is at most clip_norm.
+  void clip() {
+    const TensorId norm = b_.op("sqrt", {sum_of_squares()});
+    b_.name(norm, kNormName);
+    const TensorId most = b_.constant(*train_.clip_norm, DType::kF64);
+    const TensorId factor = b_.op("div", {most, b_.op("maximum", {norm, most})});
+    for (size_t i = 0; i < trained_.size(); ++i) {
+      set_update_origin(*trained_[i]);
+      gradients_[i] = b_.op("mul", {gradients_[i], in_type(factor, b_.type(gradients_[i]).dtype)});
+    }
+  }
+
+  // Of all gradients, in f64. Sums of gradients of the same dimensions are added first, and those of many
+  // elements before those of few: these are split alike as a rule, so that partial sums add up to one that is
+  // reduced once.
+  TensorId sum_of_squares() {
+    using Key = std::tuple<DType, int64_t, std::set<std::string>>;
+    std::map<Key, TensorId> sums;
+    for (size_t i = 0; i < trained_.size(); ++i) {
+      const TensorType type = b_.type(gradients_[i]);
+      set_update_origin(*trained_[i]);
+      const TensorId sum = b_.op("reduce_sum", {b_.op("square", {gradients_[i]})});
+      Key key{type.dtype, -elements(type.dims), {}};
+      for (const Dim& dim : type.dims) std::get<2>(key).insert(dim.name);
+      const auto [known, added] = sums.emplace(std::move(key), sum);
+      if (!added) known->second = b_.op("add", {known->second, sum});
+    }
+    b_.set_origin({"train", train_.location, Phase::kUpdate});
+    std::map<DType, TensorId> by_type;
+    for (const auto& [key, sum] : sums) {
+      const auto [known, added] = by_type.emplace(std::get<0>(key), sum);
+      if (!added) known->second = b_.op("add", {known->second, sum});
+    }
+    TensorId total = kNoTensor;
+    for (const auto& [dtype, sum] : by_type) {
+      const TensorId wide = dtype == DType::kF64 ? sum : b_.op("cast", {sum}, {{"dtype", DType::kF64}});
+      total = total == kNoTensor ? wide : b_.op("add", {total, wide});
+    }
+    return total;
+  }
+
+  void set_update_origin(const VariableDecl& variable) {
+    b_.set_origin({fmt::format("{}/{}", variable.name, optimizer_.name), train_.location, Phase::kUpdate});
+  }
+
+  // A scalar in f64 as one of another type: a constant anew, anything else cast once.
+  TensorId in_type(TensorId scalar, DType dtype) {
+    if (const auto value = b_.graph().constant_value(scalar)) return b_.constant(*value, dtype);
+    if (dtype == DType::kF64) return scalar;
+    const auto [known, added] = casts_.emplace(std::pair{scalar, dtype}, kNoTensor);
+    if (added) {
+      const Origin origin = b_.origin();
+      b_.set_origin({"train", train_.location, Phase::kUpdate});
+      known->second = b_.op("cast", {scalar}, {{"dtype", dtype}});
+      b_.set_origin(origin);
+    }
+    return known->second;
+  }
+
+  void update(const VariableDecl& variable, TensorId gradient) {
+    set_update_origin(variable);
+    UpdateInputs inputs{.settings = train_.numbers, .shared = {}, .state = {b_.graph().find(variable.name)}};
+    for (const VariableDecl& slot : state_of(train_, variable)) inputs.state.push_back(add_state(slot));
+    for (const TensorId scalar : shared_) inputs.shared.push_back(in_type(scalar, variable.type.dtype));
+    inputs.gradient = gradient;
+    inputs.decays = train_.no_decay.count(variable.name) == 0;
+    const std::vector<TensorId> updated = optimizer_.update(b_, inputs);
+    for (size_t k = 0; k < updated.size(); ++k)
+      assignments_.push_back({b_.graph().tensor(inputs.state[k]).name, updated[k], train_.location});
+  }
+
+  GraphBuilder& b_;
+  const TrainSpec& train_;
+  const OptimizerDef& optimizer_;
+  std::vector<Assignment>& assignments_;
+  std::vector<TensorId> gradients_;
+  std::vector<const VariableDecl*> trained_;
+  std::vector<TensorId> shared_;  // what all updates share, in f64
+  std::map<std::pair<TensorId, DType>, TensorId> casts_;
+};
+
+VariableDecl state(std::string name, const TensorType& type, const Location& location) {
+  return {std::move(name), type, Init{}, false, true, location};
+}
+
+}  // namespace
+
+std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable) {
+  std::vector<VariableDecl> found;
+  for (const Slot& slot : optimizer_of(train).slots(train.numbers, variable.type))
+    found.push_back(state(fmt::format("{}/{}", variable.name, slot.name), slot.type, variable.location));
+  return found;
+}
+
+std::vector<VariableDecl> shared_state(const TrainSpec& train) {
+  if (!counts_steps(train)) return {};
+  return {state(kStepName, {DType::kI64, {}}, train.location)};
+}
+
+std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model) {
+  std::vector<TensorId> leaves;
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    leaves.push_back(builder.graph().find(variable.name));
+    names.push_back(variable.name + "/grad");
+  }
+  builder.set_origin({"", model.train->location, Phase::kBackward});
+  std::vector<TensorId> gradients = builder.add_gradients(model.train->loss, leaves, names);
+  for (const TensorId id : gradients) builder.mark_from_model(id);
+  return gradients;
+}
+
+void add_updates(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
+                 std::vector<Assignment>& assignments) {
+  Training(builder, model, std::move(gradients), assignments).run();
+}
+
+}  // namespace mtfc

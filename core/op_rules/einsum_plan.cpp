@@ -1,0 +1,164 @@
+#include "core/op_rules/einsum_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kPackAlignment = 64;
+constexpr int64_t kParts = 16;          // a long contracted group is cut into so many
+constexpr int64_t kLongGroup = 8192;    // where it has at least so many elements
+constexpr int64_t kSmallResult = 4096;  // and the result at most so many
+
+Dims common(const Dims& order, const Dims& other) {
+  Dims both;
+  for (const Dim& dim : order)
+    if (contains(other, dim.name)) both.push_back(dim);
+  return both;
+}
+
+/// Elements between neighbours along dimension `at` of a dense tensor.
+int64_t stride(const Dims& dims, size_t at) {
+  int64_t result = 1;
+  for (size_t i = at + 1; i < dims.size(); ++i) result *= dims[i].size;
+  return result;
+}
+
+/// A group of dimensions within one tensor.
+struct Group {
+  bool empty = true;
+  bool last = false;  // ends with the tensor's last dimension
+  int64_t stride = 1;
+};
+
+/// Nothing where the dimensions do not lie side by side in this order.
+std::optional<Group> group_in(const Dims& dims, const Dims& group) {
+  if (group.empty()) return Group{};
+  const int begin = position(dims, group[0].name);
+  for (size_t i = 0; i < group.size(); ++i)
+    if (position(dims, group[i].name) != begin + static_cast<int>(i)) return std::nullopt;
+  const size_t end = static_cast<size_t>(begin) + group.size();
+  return Group{false, end == dims.size(), stride(dims, end - 1)};
+}
+
+std::vector<int64_t> strides_of(const Dims& dims, const Dims& batch) {
+  std::vector<int64_t> strides;
+  for (const Dim& dim : batch) strides.push_back(stride(dims, static_cast<size_t>(position(dims, dim.name))));
+  return strides;
+}
+
+/// The matrix `rows` x `columns` in a tensor of dimensions `dims`, if it lies there ready for use. A result
+/// can't be transposed: the plan exchanges its operands instead.
+std::optional<EinsumMatrix> in_place(const Dims& dims, const Dims& batch, const Dims& rows,
+                                     const Dims& columns, bool may_transpose) {
+  if (dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
+  const auto row = group_in(dims, rows);
+  const auto column = group_in(dims, columns);
+  if (!row || !column) return std::nullopt;
+  EinsumMatrix matrix;
+  matrix.batch_strides = strides_of(dims, batch);
+  if (column->empty || column->last) {
+    matrix.leading = row->empty ? elements(columns) : row->stride;
+    return matrix;
+  }
+  if (!may_transpose || !(row->empty || row->last)) return std::nullopt;
+  matrix.transposed = true;
+  matrix.leading = column->stride;
+  return matrix;
+}
+
+EinsumMatrix packed(const Dims& batch, const Dims& rows, const Dims& columns) {
+  EinsumMatrix matrix;
+  matrix.packed = true;
+  matrix.packed_dims = unite(unite(batch, rows), columns);
+  matrix.leading = elements(columns);
+  matrix.batch_strides = strides_of(matrix.packed_dims, batch);
+  return matrix;
+}
+
+EinsumMatrix place(const Dims& dims, const Dims& batch, const Dims& rows, const Dims& columns) {
+  const auto found = in_place(dims, batch, rows, columns, true);
+  return found ? *found : packed(batch, rows, columns);
+}
+
+/// Plans both operands with the contracted dimensions in the order of `contracted`.
+int plan_operands(EinsumPlan& plan, const std::array<const Dims*, 2>& operands, const Dims& contracted) {
+  const Dims& left = *operands[static_cast<size_t>(plan.left)];
+  const Dims& right = *operands[static_cast<size_t>(1 - plan.left)];
+  plan.contracted = contracted;
+  plan.a = place(left, plan.batch, plan.rows, contracted);
+  plan.b = place(right, plan.batch, contracted, plan.columns);
+  return plan.a.packed + plan.b.packed;
+}
+
+/// The operand whose own dimension comes last in the result has the columns, which must lie side by side.
+/// With rows alone, the result is one column of any stride.
+int choose_left(const Dims& result, const Dims& free_first, const Dims& free_second) {
+  if (free_first.empty()) return 1;
+  if (free_second.empty()) return 0;
+  return position(result, free_first.back().name) < position(result, free_second.back().name) ? 0 : 1;
+}
+
+int64_t grant(EinsumPlan& plan, int64_t bytes) {
+  const int64_t offset = plan.workspace_bytes;
+  plan.workspace_bytes += (bytes + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
+  return offset;
+}
+
+void place_in_workspace(EinsumPlan& plan, int64_t element) {
+  for (EinsumMatrix* matrix : {&plan.a, &plan.b, &plan.c}) {
+    if (!matrix->packed) continue;
+    matrix->offset = grant(plan, elements(matrix->packed_dims) * element);
+  }
+}
+
+/// A large result is granted the most that a small one needs, as its shards may be small ones.
+void cut_contracted(EinsumPlan& plan, int64_t element) {
+  if (plan.k < kLongGroup) return;
+  const int64_t result = elements(plan.batch) * plan.m * plan.n;
+  plan.parts_offset = grant(plan, kParts * std::min(result, kSmallResult) * element);
+  if (result <= kSmallResult) plan.parts = kParts;
+}
+
+}  // namespace
+
+EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const TensorType& result) {
+  EinsumPlan plan;
+  const std::array<const Dims*, 2> operands = {&first.dims, &second.dims};
+  if (without(unite(first.dims, second.dims), result.dims).empty()) {
+    plan.multiplies = true;
+    return plan;
+  }
+  plan.batch = common(common(result.dims, first.dims), second.dims);
+  const std::array<Dims, 2> free = {common(without(result.dims, second.dims), first.dims),
+                                    common(without(result.dims, first.dims), second.dims)};
+  plan.left = choose_left(result.dims, free[0], free[1]);
+  const auto left = static_cast<size_t>(plan.left), right = 1 - left;
+  plan.rows = free[left];
+  plan.columns = free[right];
+  const auto found = in_place(result.dims, plan.batch, plan.rows, plan.columns, false);
+  if (found) {
+    plan.c = *found;
+  } else {
+    // The result is copied anyway, so its groups may as well have the operands' order.
+    plan.rows = common(*operands[left], free[left]);
+    plan.columns = common(*operands[right], free[right]);
+    plan.c = packed(plan.batch, plan.rows, plan.columns);
+  }
+  const Dims in_first = common(without(first.dims, result.dims), second.dims);
+  const Dims in_second = common(without(second.dims, result.dims), first.dims);
+  EinsumPlan other = plan;
+  if (plan_operands(other, operands, in_second) < plan_operands(plan, operands, in_first)) plan = other;
+  plan.m = elements(plan.rows);
+  plan.n = elements(plan.columns);
+  plan.k = elements(plan.contracted);
+  place_in_workspace(plan, size_of(result.dtype));
+  if (plan.m * plan.n > 1) cut_contracted(plan, size_of(result.dtype));
+  return plan;
+}
+
+}  // namespace mtfc

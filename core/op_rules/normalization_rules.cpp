@@ -1,0 +1,44 @@
+#include "core/op_rules/normalization_rules.h"
+
+#include <fmt/format.h>
+
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+
+namespace mtfc {
+
+std::vector<TensorType> infer_normalization(const OpCall& call) {
+  require_floats(call);
+  const TensorType& x = call.operands[0];
+  const Dims& over = call.attributes.get<Dims>("over");
+  require_known(over, x.dims, to_string(x), "over");
+  require_distinct(over, "over");
+  if (over.empty()) throw OpError{"'over' names no dimension", "", -1, "over"};
+  const double eps = call.attributes.get_or<double>("eps", 0);
+  if (!(eps >= 0))
+    throw OpError{fmt::format("'eps' is {}, but it is added below a square root", eps),
+                  "state a small positive number", -1, "eps"};
+  if (x.dtype == DType::kF32 && !fits_f32(eps))
+    throw OpError{fmt::format("'eps' is {}, which is out of the range of f32", eps),
+                  "state a small positive number", -1, "eps"};
+  return {x};
+}
+
+TensorId scaled_by_root_mean_square(GraphBuilder& b, const Node& node, TensorId x, double default_eps) {
+  const Attributes over = {{"over", node.attributes.get<Dims>("over")}};
+  const TensorId eps = b.constant(node.attributes.get_or<double>("eps", default_eps), b.type(x).dtype);
+  const TensorId mean_square = b.op("reduce_mean", {b.op("square", {x})}, over);
+  return b.op("mul", {x, b.op("rsqrt", {b.op("add", {mean_square, eps})})});
+}
+
+std::vector<Example> normalization_examples() {
+  return {
+      {{normal("batch=5 model=7")}, {{"over", dims_of("model=7")}}},
+      {{normal("model=7 batch=5")}, {{"over", dims_of("model=7")}, {"eps", 0.1}}},
+      {{normal("a=3 b=5 c=7")}, {{"over", dims_of("a=3 c=7")}}},
+      {{normal("batch=5 model=7")}, {{"over", dims_of("model=7 batch=5")}}},
+      {{normal("batch=5 model=7", DType::kF32)}, {{"over", dims_of("model=7")}}},
+  };
+}
+
+}  // namespace mtfc

@@ -1,0 +1,35 @@
+#include "core/op_rules/random_rules.h"
+
+#include "core/op_rules/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+void require_part(const OpCall& call, const Dims& dims) {
+  if (call.operands[0] != TensorType{DType::kI32, {}})
+    throw OpError{"the number of a part must be an i32 scalar, not " + to_string(call.operands[0]), "", 0};
+  const Dim& whole = call.attributes.get<Dim>("interleaved");
+  const int at = position(dims, whole.name);
+  if (at < 0) throw OpError{"the result has no dimension '" + whole.name + "'", "", -1, "interleaved"};
+  const int64_t own = dims[static_cast<size_t>(at)].size;
+  if (own == 0 || whole.size % own != 0)
+    throw OpError{"parts of " + std::to_string(own) + " don't make up " + std::to_string(whole.size), "", -1,
+                  "interleaved"};
+}
+
+}  // namespace
+
+std::vector<TensorType> infer_random(const OpCall& call) {
+  const DType dtype = call.attributes.get_or("dtype", DType::kF32);
+  const Dims& dims = call.attributes.get<Dims>("dims");
+  require_distinct(dims, "dims");
+  if (!is_float(dtype))
+    throw OpError{"'dtype' must be f32 or f64, not " + to_string(dtype), "cast makes other ones", -1,
+                  "dtype"};
+  if (call.operands.empty() != !call.attributes.has("interleaved"))
+    throw OpError{"random numbers are drawn from nothing: there is no operand", "", 0};
+  if (!call.operands.empty()) require_part(call, dims);
+  return {{dtype, dims}};
+}
+
+}  // namespace mtfc

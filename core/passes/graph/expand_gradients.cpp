@@ -1,0 +1,122 @@
+#include "core/passes/graph/expand_gradients.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/passes/graph/expand_composites.h"
+
+namespace mtfc {
+namespace {
+
+// Reverse-mode differentiation of one scalar over the graph that `builder` holds so far.
+class Differentiation {
+ public:
+  Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in)
+      : builder_(builder), of_(of), in_(in), contributions_(builder.graph().tensors().size()) {}
+
+  std::vector<TensorId> run() {
+    const Origin origin = builder_.origin();
+    find_path();
+    set_origin(origin, builder_.graph().producer(of_));
+    contributions_[index(of_)] = {builder_.constant(1.0, builder_.type(of_).dtype)};
+    for (size_t n = path_.size(); n-- > 0;)
+      if (path_[n]) differentiate(n, origin);
+    std::vector<TensorId> gradients;
+    for (const TensorId id : in_) {
+      set_origin(origin, builder_.graph().producer(id));
+      gradients.push_back(gradient_or_zeros(id));
+    }
+    return gradients;
+  }
+
+ private:
+  static size_t index(TensorId id) { return static_cast<size_t>(id); }
+
+  // Nodes through which the scalar depends on one of the tensors.
+  void find_path() {
+    const Graph& graph = builder_.graph();
+    std::vector<bool> depends(graph.tensors().size(), false);
+    for (const TensorId id : in_) depends[index(id)] = true;
+    path_.assign(graph.nodes().size(), false);
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      const Node& node = graph.nodes()[n];
+      path_[n] = std::any_of(node.operands.begin(), node.operands.end(),
+                             [&](TensorId id) { return depends[index(id)]; });
+      if (path_[n])
+        for (const TensorId id : node.results) depends[index(id)] = true;
+    }
+    depends_ = std::move(depends);
+  }
+
+  void differentiate(size_t n, const Origin& origin) {
+    const Node node = builder_.graph().nodes()[n];  // a copy: the graph grows below
+    if (node.kind == NodeKind::kOp && node.op->gradient == kNoGradient) return;
+    set_origin(origin, node);
+    std::vector<TensorId> result_gradients;
+    for (const TensorId id : node.results) result_gradients.push_back(gradient(id));
+    if (std::all_of(result_gradients.begin(), result_gradients.end(),
+                    [](TensorId id) { return id == kNoTensor; }))
+      return;
+    if (node.kind == NodeKind::kLoop)
+      throw UserError(
+          fmt::format(
+              "the loop that makes '{}' has no gradient: how often it repeats shows only when it runs",
+              builder_.graph().tensor(node.results[0]).name),
+          "a loop with 'times' in place of 'cond' has one; stop_gradient keeps a gradient from reaching it",
+          node.origin.location);
+    const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
+    const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
+    for (size_t i = 0; i < node.operands.size(); ++i)
+      if (gradients[i] != kNoTensor && depends_[index(node.operands[i])])
+        contributions_[index(node.operands[i])].push_back(gradients[i]);
+  }
+
+  // The sum of what arrived at a tensor, or kNoTensor. Its users have all been differentiated by then.
+  TensorId gradient(TensorId id) {
+    std::vector<TensorId>& parts = contributions_[index(id)];
+    if (parts.empty()) return kNoTensor;
+    TensorId sum = parts[0];
+    for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
+    parts = {sum};
+    return sum;
+  }
+
+  TensorId gradient_or_zeros(TensorId id) {
+    const TensorId found = gradient(id);
+    if (found != kNoTensor) return found;
+    const TensorType type = builder_.type(id);
+    return builder_.op("broadcast", {builder_.constant(0.0, type.dtype)}, {{"dims", type.dims}});
+  }
+
+  // What is computed for a tensor's gradient is named after it and located at the operation that made it.
+  void set_origin(const Origin& gradients_node, const Node& node) {
+    const std::string name = builder_.graph().tensor(node.results[0]).name + "/grad";
+    const Location location =
+        node.origin.location.pointer.empty() ? gradients_node.location : node.origin.location;
+    builder_.set_origin({name, location, Phase::kBackward});
+  }
+
+  GraphBuilder& builder_;
+  TensorId of_;
+  std::vector<TensorId> in_;
+  std::vector<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
+  std::vector<bool> path_;                            // per node
+  std::vector<bool> depends_;                         // per tensor: one of in_ leads to it
+};
+
+}  // namespace
+
+EntryGraph expand_gradients(const EntryGraph& entry) {
+  const EntryGraph expanded =
+      rewritten(entry,
+                [](GraphBuilder& builder, const Node& node,
+                   const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                  if (node.kind != NodeKind::kGradients) return std::nullopt;
+                  const std::vector<TensorId> in(operands.begin() + 1, operands.end());
+                  return Differentiation(builder, operands[0], in).run();
+                });
+  return expand_composites(expanded);
+}
+
+}  // namespace mtfc

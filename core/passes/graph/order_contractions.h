@@ -1,0 +1,12 @@
+#pragma once
+#include "core/graph/entry_graph.h"
+
+namespace mtfc {
+
+/// Splits every einsum of three or more operands into pairs, in the order with the fewest multiplications by
+/// global sizes (of all orders up to 14 operands; more are paired greedily), and sums dimensions that only
+/// one operand has before multiplying. Afterwards every einsum has one or two operands. Example:
+/// [a,b]*[b,c]*[c] becomes [a,b]*([b,c]*[c]).
+EntryGraph order_contractions(const EntryGraph& entry);
+
+}  // namespace mtfc

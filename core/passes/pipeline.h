@@ -1,0 +1,49 @@
+#pragma once
+// From a model and a layout to a program: the only place that knows the order of the passes.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/model/model.h"
+#include "core/program/program.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+struct CompileOptions {
+  bool allow_uneven = true;
+  std::vector<std::string> keep;  // tensors to deliver beside the model's outputs
+  bool decode = false;            // the entry point `decode` too, where the model has one
+  bool keep_all = false;          // every value has a place in memory, for runs that look at each
+  std::string dump_after;         // a pass of pass_names() whose result goes to one of these two
+  std::function<void(const std::string& entry, const Graph& graph)> dump_graph;
+  std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
+  std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
+};
+
+/// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry
+/// point has. The work does not depend on the number of devices.
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
+
+/// A model with all that compiling does before it looks at the layout, to be compiled for many of them. May
+/// be used by several threads.
+class PreparedModel {
+ public:
+  /// The model is only referred to. `options.keep` is of no use here.
+  PreparedModel(const Model& model, const CompileOptions& options);
+  ~PreparedModel();
+  /// As compile(), but of the entry points only those of `names`; all where it is empty.
+  Program compile(const Layout& layout, const std::vector<std::string>& names = {}) const;
+
+ private:
+  struct Entry;
+  const Model& model_;
+  CompileOptions options_;
+  std::vector<Entry> entries_;
+};
+
+/// Names of the passes that can be dumped, in order.
+const std::vector<std::string>& pass_names();
+
+}  // namespace mtfc

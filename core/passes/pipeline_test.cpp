@@ -1,0 +1,316 @@
+// Which collectives a model under a layout gets, and where.
+
+#include "core/passes/pipeline.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/cost/cost.h"
+#include "core/graph/op_registry.h"
+#include "core/program/buffer_check.h"
+
+namespace mtfc {
+namespace {
+
+// A model built in code: f32 inputs by name, operations, outputs.
+class ModelUnderTest {
+ public:
+  TensorId input(const std::string& name, const Dims& dims, DType dtype = DType::kF32) {
+    model_.dims = unite(model_.dims, dims);
+    model_.inputs.push_back({name, {dtype, dims}, "", {}});
+    return named(name, b_.add_input(name, {dtype, dims}));
+  }
+  TensorId op(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
+              const Attributes& attributes = {}) {
+    b_.set_origin({name, {}, Phase::kForward});
+    return named(name, b_.op(kind, operands, attributes));
+  }
+  TensorId composite(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
+                     const Attributes& attributes = {}) {
+    b_.set_origin({name, {}, Phase::kForward});
+    return named(name, b_.add(*find_composite(kind), operands, attributes)[0]);
+  }
+  void output(TensorId id) { model_.outputs.push_back({b_.graph().tensor(id).name, id}); }
+  void declare(const Dims& dims) { model_.dims = unite(model_.dims, dims); }
+  void assign(const std::string& variable, TensorId value) {
+    model_.assignments.push_back({variable, value, {}});
+  }
+  TensorId variable(const std::string& name, const Dims& dims) {
+    model_.dims = unite(model_.dims, dims);
+    model_.variables.push_back({name, {DType::kF32, dims}, Init{}, false, false, {}});
+    return named(name, b_.add_variable(name, {DType::kF32, dims}));
+  }
+
+  TensorId gradient(const std::string& name, TensorId of, TensorId in) {
+    return named(name, b_.add_gradients(of, {in}, {name})[0]);
+  }
+
+  Program compiled(const Mesh& mesh, const std::vector<std::pair<std::string, AxisList>>& rules) {
+    Layout layout{mesh, {}};
+    for (const auto& [dim, axes] : rules) layout.rules.push_back({dim, axes, {}});
+    model_.graph = std::move(b_).build();
+    return compile(model_, layout, {});
+  }
+
+ private:
+  TensorId named(const std::string& name, TensorId id) {
+    b_.name(id, name);
+    return id;
+  }
+  Model model_;
+  GraphBuilder b_;
+};
+
+// `all_reduce rows 256, exchange cols 12`: the collectives of an entry point in order, with their elements.
+std::string collectives(const Program& program, const std::string& entry_name = "evaluate") {
+  const EntryPoint& entry = *program.find(entry_name);
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  std::string text;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind != StepKind::kStart) continue;
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", to_string(step.collective),
+                        program.mesh().names(step.axes), counts[s].elements);
+  }
+  return text;
+}
+
+const Mesh kLine({{"p", 4}});
+const Mesh kSquare({{"r", 2}, {"c", 2}});
+const Dims kM{{"m", 16}}, kN{{"n", 16}}, kK{{"k", 32}}, kL{{"l", 8}};
+
+TEST_CASE("two products split over the contracted dimension and added share one all_reduce") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId b = model.input("b", {{"m", 16}, {"k", 32}}), v = model.input("v", {{"k", 32}, {"n", 16}});
+  const Attributes dims{{"dims", Dims{{"m", 16}, {"n", 16}}}};
+  model.output(
+      model.op("sum", "add", {model.op("x", "einsum", {a, w}, dims), model.op("y", "einsum", {b, v}, dims)}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}})) == "all_reduce p 256");
+}
+
+TEST_CASE("a partial sum is reduced where that sends least") {
+  const auto compiled = [](bool tail_is_output) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+    const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+    const TensorId s = model.op("s", "reduce_sum", {x}, {{"over", Dims{{"n", 16}}}});
+    model.output(s);
+    if (tail_is_output) model.output(model.op("t", "tanh", {x}));
+    return model.compiled(kLine, {{"k", {0}}});
+  };
+  CHECK(collectives(compiled(false)) == "all_reduce p 16");  // after the sum
+  CHECK(collectives(compiled(true)) ==
+        "all_reduce p 256");  // x is needed whole anyway: its sum follows from it
+}
+
+TEST_CASE("what flows through a constant zero, a scale and a choice stays partial") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId mask = model.input("mask", {{"m", 16}, {"n", 16}}, DType::kBool);
+  const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+  const TensorId zero = model.op("zero", "constant", {}, {{"value", 0.0}, {"dtype", DType::kF32}});
+  const TensorId chosen = model.op("chosen", "where", {mask, x, zero});
+  model.output(model.op("s", "reduce_sum", {chosen}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}})) == "all_reduce p 1");
+}
+
+TEST_CASE("partial sums stay so through pieces and joins, but not beside numbers that are filled in") {
+  const auto collectives_of = [](double fill) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), b = model.input("b", {{"m", 16}, {"k", 32}});
+    const Attributes over{{"over", Dims{{"k", 32}}}};
+    const TensorId x = model.op("x", "reduce_sum", {a}, over), y = model.op("y", "reduce_sum", {b}, over);
+    model.declare({{"both", 32}, {"more", 40}});
+    const TensorId both =
+        model.op("both", "concat", {x, y}, {{"dim", Dims{{"m", 16}}}, {"to", Dim{"both", 32}}});
+    model.output(
+        model.op("more", "pad", {both},
+                 {{"dim", Dim{"both", 32}}, {"high", int64_t{8}}, {"to", Dim{"more", 40}}, {"value", fill}}));
+    return collectives(model.compiled(kLine, {{"k", {0}}}));
+  };
+  CHECK(collectives_of(1) == "all_reduce p 32");
+  CHECK(collectives_of(0) == "all_reduce p 32");
+}
+
+TEST_CASE("a partial sum that is wanted split is reduce-scattered") {
+  ModelUnderTest model;
+  const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
+  const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
+  model.declare({{"rows", 16}});
+  model.output(model.op("y", "rename", {x}, {{"map", std::vector<Renaming>{{"m", {"rows", 16}}}}}));
+  CHECK(collectives(model.compiled(kLine, {{"k", {0}}, {"rows", {0}}})) == "reduce_scatter p 256");
+}
+
+TEST_CASE("renaming a split dimension gathers, slices or exchanges just what it takes") {
+  const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
+    model.declare({{"rows", 16}});
+    model.output(model.op("y", "rename", {a}, {{"map", std::vector<Renaming>{{"m", {"rows", 16}}}}}));
+    return collectives(model.compiled(kSquare, rules));
+  };
+  CHECK(renamed({{"m", {0}}, {"rows", {0}}}) == "");
+  CHECK(renamed({{"rows", {0}}}) == "");
+  CHECK(renamed({{"m", {0}}}) == "all_gather r 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {0}}}) == "all_gather c 64");
+  CHECK(renamed({{"m", {0}}, {"rows", {1}}}) == "exchange r 64");
+}
+
+TEST_CASE("axes that move to other dimensions go in one all_to_all") {
+  const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}, {"k", 4}});
+    model.declare({{"rows", 16}, {"cols", 8}, {"parts", 4}});
+    const std::vector<Renaming> map{{"m", {"rows", 16}}, {"l", {"cols", 8}}, {"k", {"parts", 4}}};
+    model.output(model.op("y", "rename", {a}, {{"map", map}}));
+    return collectives(model.compiled(kSquare, rules));
+  };
+  CHECK(renamed({{"m", {0}}, {"cols", {0}}}) == "all_to_all r 256");
+  CHECK(renamed({{"m", {0, 1}}, {"cols", {0}}, {"parts", {1}}}) == "all_to_all r+c 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {0}}, {"cols", {1}}}) == "all_to_all c 128");
+  CHECK(renamed({{"m", {0}}, {"l", {1}}, {"rows", {1}}, {"cols", {0}}}) == "all_to_all r+c 128");
+  CHECK(renamed({{"m", {0, 1}}, {"rows", {1, 0}}}) == "exchange r+c 128");
+}
+
+TEST_CASE("pieces over a split dimension send just what another device needs") {
+  const auto moved = [](std::string_view op, const Attributes& attributes, const Dims& more = {},
+                        const std::vector<std::pair<std::string, AxisList>>& rules = {{"m", {0}}}) {
+    ModelUnderTest model;
+    const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
+    model.declare(more);
+    model.output(model.op("y", op, {a}, attributes));
+    return collectives(model.compiled(kLine, rules));
+  };
+  const Dim m{"m", 16}, part{"part", 12};
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{1}}}) == "exchange p 8");
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{-9}}}) == "exchange p 32");
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{16}}}) == "exchange p 0");
+  CHECK(moved("shift", {{"dim", Dim{"l", 8}}, {"by", int64_t{1}}}) == "");
+  CHECK(moved("reverse", {{"dim", m}}) == "exchange p 32");
+  // [0, 12) in parts of 3 from parts of 4: device 1 gives a row to device 0, device 2 two to device 1.
+  const Attributes first{{"dim", m}, {"limit", int64_t{12}}, {"to", part}};
+  CHECK(moved("slice", first, {part}, {{"m", {0}}, {"part", {0}}}) == "exchange p 24");
+  CHECK(moved("slice", first, {part}, {{"part", {0}}}) == "");
+  CHECK(moved("slice", first, {part}, {{"m", {0}}}) == "exchange p 96");
+}
+
+TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only batch-sized values") {
+  ModelUnderTest model;
+  const TensorId logits = model.input("logits", {{"b", 8}, {"v", 16}});
+  const Dims v{{"v", 16}};
+  const TensorId largest = model.op("largest", "argmax", {logits}, {{"over", v}});
+  model.output(largest);
+  const Program program = model.compiled(kLine, {{"v", {0}}});
+  CHECK(collectives(program) == "all_reduce p 8, all_reduce p 8");
+
+  ModelUnderTest loss;
+  const TensorId scores = loss.input("scores", {{"b", 8}, {"v", 16}});
+  const TensorId labels = loss.input("labels", {{"b", 8}}, DType::kI32);
+  loss.output(loss.composite("loss", "softmax_cross_entropy", {scores, labels}, {{"over", v}}));
+  // The maximum, the sum of exponentials, and the score of the label.
+  CHECK(collectives(loss.compiled(kLine, {{"v", {0}}})) == "all_reduce p 8, all_reduce p 8, all_reduce p 8");
+}
+
+TEST_CASE("sums along a split dimension gather a total per part, the largest elements the candidates") {
+  ModelUnderTest model;
+  const TensorId x = model.input("x", {{"b", 8}, {"v", 512}});
+  const Dim v{"v", 512};
+  model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
+  CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_gather p 32");
+  ModelUnderTest ranking;
+  const TensorId y = ranking.input("y", {{"b", 8}, {"v", 512}});
+  ranking.declare({{"best", 3}});
+  ranking.output(ranking.op("top", "top_k", {y}, {{"dim", v}, {"to", Dim{"best", 3}}}));
+  CHECK(collectives(ranking.compiled(kLine, {{"v", {0}}})) == "all_gather p 96");
+}
+
+TEST_CASE("sums along a dimension that many devices split take the same steps") {
+  const auto steps = [](int64_t devices, int64_t gathered) {
+    ModelUnderTest model;
+    const Dim v{"v", 1 << 20};
+    const TensorId x = model.input("x", {{"b", 8}, v});
+    model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
+    const Program program = model.compiled(Mesh({{"p", devices}}), {{"v", {0}}});
+    CHECK(collectives(program) == fmt::format("all_gather p {}", gathered));
+    return program.find("evaluate")->steps.size();
+  };
+  CHECK(steps(2, 16) == steps(4096, 32768));
+}
+
+TEST_CASE("sums along two dimensions split over meshes of different sizes are kept apart") {
+  ModelUnderTest model;
+  const TensorId x = model.input("x", {{"m", 512}, {"v", 512}});
+  const TensorId down = model.op("down", "cumsum", {x}, {{"dim", Dim{"m", 512}}});
+  model.output(model.op("both", "cumsum", {down}, {{"dim", Dim{"v", 512}}}));
+  const Mesh mesh({{"r", 2}, {"c", 4}});
+  CHECK(collectives(model.compiled(mesh, {{"m", {0}}, {"v", {1}}})) == "all_gather r 256, all_gather c 1024");
+}
+
+TEST_CASE("a table split on the indexed dimension is read in place") {
+  ModelUnderTest model;
+  const TensorId table = model.input("table", {{"v", 16}, {"d", 4}});
+  const TensorId tokens = model.input("tokens", {{"b", 6}}, DType::kI32);
+  model.output(model.op("x", "gather", {table, tokens}, {{"dim", Dim{"v", 16}}}));
+  CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_reduce p 24");
+}
+
+TEST_CASE("variables that are swapped see the values from the start of the step") {
+  ModelUnderTest model;
+  const TensorId a = model.variable("a", {{"m", 16}}), b = model.variable("b", {{"m", 16}});
+  model.assign("a", b);
+  model.assign("b", a);
+  const Program program = model.compiled(kLine, {});
+  const EntryPoint& train = *program.find("train");
+  CHECK(train.steps.size() == 3);  // a copy out, a copy across, a copy in
+}
+
+TEST_CASE("of a softmax only its result is kept for the backward pass") {
+  ModelUnderTest model;
+  const Dims both{{"m", 16}, {"n", 24}}, inner{{"n", 24}};
+  const TensorId scores = model.input("scores", both), values = model.input("values", {{"n", 24}, {"l", 8}});
+  const TensorId weights = model.composite("weights", "softmax", {scores}, {{"over", inner}});
+  const TensorId mixed =
+      model.op("mixed", "einsum", {weights, values}, {{"dims", Dims{{"m", 16}, {"l", 8}}}});
+  const TensorId loss = model.op("loss", "reduce_sum", {model.op("squares", "square", {mixed})});
+  model.output(model.gradient("slope", loss, scores));
+  const Program program = model.compiled(kLine, {});
+  std::string kept;
+  for (const Value& value : program.find("evaluate")->values)
+    if (value.buffer != kNoBuffer && value.alias_of < 0 && value.type.dims == both) kept += value.name + " ";
+  CHECK(kept == "scores weights mixed/grad/einsum slope ");
+}
+
+TEST_CASE("an update is computed into the variable where nothing reads the old value later") {
+  ModelUnderTest model;
+  const TensorId a = model.variable("a", {{"m", 16}}), x = model.input("x", {{"m", 16}});
+  const TensorId fresh = model.op("fresh", "sub", {a, x});
+  model.assign("a", fresh);
+  const Program program = model.compiled(kLine, {{"m", {0}}});
+  const EntryPoint& train = *program.find("train");
+  REQUIRE(train.steps.size() == 1);
+  CHECK(
+      train.buffers[static_cast<size_t>(train.values[static_cast<size_t>(train.steps[0].outputs[0])].buffer)]
+          .kind == BufferKind::kVariable);
+}
+
+TEST_CASE("a row that is written into a cache costs no copy of the cache") {
+  ModelUnderTest model;
+  const Dims all{{"rows", 16}, {"m", 4}};
+  const TensorId cache = model.variable("cache", all), row = model.input("row", {{"m", 4}});
+  const TensorId at = model.input("at", {}, DType::kI32);
+  const TensorId fresh = model.op("fresh", "update_slice", {cache, row, at}, {{"dim", Dim{"rows", 16}}});
+  model.output(model.op("sum", "reduce_sum", {fresh}));
+  model.assign("cache", fresh);
+  const Program program = model.compiled(kLine, {{"m", {0}}});
+  const EntryPoint& train = *program.find("train");
+  const auto buffer_of = [&](ValueId id) { return train.values[static_cast<size_t>(id)].buffer; };
+  for (const Step& step : train.steps) CHECK((!step.op || step.op->signature.name != "identity"));
+  for (const Step& step : train.steps)
+    if (step.op && step.op->signature.name == "update_slice")
+      CHECK(train.buffers[static_cast<size_t>(buffer_of(step.outputs[0]))].kind == BufferKind::kVariable);
+  CHECK(find_buffer_fault(program.mesh(), train) == std::nullopt);
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,39 @@
+#include "core/passes/steps/apply_split_rules.h"
+
+namespace mtfc {
+namespace {
+
+// Into how many parts the dimension is split of which the node needs all; 1 where there is none.
+int64_t parts_of_needed(const Graph& graph, const Node& node, const std::vector<Sharding>& shardings,
+                        const Mesh& mesh) {
+  const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);
+  for (const Factor& factor : node.op->roles({node.attributes, operands}, results)) {
+    if (factor.kind != Factor::Kind::kWhole) continue;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      if (factor.operands[i] < 0) continue;
+      const Sharding& sharding = shardings[static_cast<size_t>(node.operands[i])];
+      const int64_t parts = mesh.size(sharding.dims[static_cast<size_t>(factor.operands[i])]);
+      if (parts > 1) return parts;
+    }
+  }
+  return 1;
+}
+
+}  // namespace
+
+EntryGraph apply_split_rules(const EntryGraph& entry, const std::vector<Sharding>& shardings,
+                             const Mesh& mesh) {
+  return rewritten(entry,
+                   [&](GraphBuilder& builder, const Node& node,
+                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                     if (node.kind != NodeKind::kOp || node.op->split_rule == kNoSplitRule)
+                       return std::nullopt;
+                     const int64_t parts = parts_of_needed(entry.graph, node, shardings, mesh);
+                     if (parts == 1) return std::nullopt;
+                     Node in_new_graph = node;
+                     in_new_graph.operands = operands;
+                     return node.op->split_rule(builder, in_new_graph, parts);
+                   });
+}
+
+}  // namespace mtfc

@@ -1,0 +1,189 @@
+#include "core/passes/steps/choose_strategies.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/op_rules/pieces.h"
+#include "core/program/reshard.h"
+
+namespace mtfc {
+namespace {
+
+using Assignment = std::vector<AxisList>;  // axes of each factor
+
+bool uses_axis_twice(const Assignment& assignment) {
+  AxisList all;
+  for (const AxisList& axes : assignment) all.insert(all.end(), axes.begin(), axes.end());
+  std::sort(all.begin(), all.end());
+  return std::adjacent_find(all.begin(), all.end()) != all.end();
+}
+
+void add_distinct(std::vector<AxisList>& list, const AxisList& axes) {
+  if (std::find(list.begin(), list.end(), axes) == list.end()) list.push_back(axes);
+}
+
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const Node& node, const std::vector<Sharding>& targets, const Mesh& mesh)
+      : node_(node),
+        targets_(targets),
+        mesh_(mesh),
+        operand_types_(graph.operand_types(node)),
+        result_types_(graph.result_types(node)),
+        factors_(node.op->roles({node.attributes, operand_types_}, result_types_)) {}
+
+  Strategy choose() const {
+    std::vector<std::vector<AxisList>> wanted;  // per factor, what its tensors have
+    Assignment agreed;
+    bool agree = true;
+    for (const Factor& factor : factors_) {
+      wanted.push_back(sites(factor));
+      agree &= wanted.back().size() == 1;
+      agreed.push_back(wanted.back()[0]);
+    }
+    if (agree && !uses_axis_twice(agreed)) return strategy(agreed);
+    return cheapest(wanted);
+  }
+
+ private:
+  const Sharding& target(TensorId id) const { return targets_[static_cast<size_t>(id)]; }
+
+  // The distinct axis lists that the factor's dimension has in operands and results; of a moved one only
+  // those of the operands, as the result's is split as its target says.
+  std::vector<AxisList> sites(const Factor& factor) const {
+    if (factor.kind == Factor::Kind::kWhole) return {{}};
+    std::vector<AxisList> found;
+    for (size_t i = 0; i < factor.operands.size(); ++i)
+      if (factor.operands[i] >= 0)
+        add_distinct(found, target(node_.operands[i]).dims[static_cast<size_t>(factor.operands[i])]);
+    for (size_t i = 0; i < factor.results.size(); ++i)
+      if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
+        add_distinct(found, target(node_.results[i]).dims[static_cast<size_t>(factor.results[i])]);
+    if (found.empty()) found.push_back({});
+    return found;
+  }
+
+  Strategy strategy(const Assignment& assignment) const {
+    Strategy chosen;
+    for (const TensorType& type : operand_types_) chosen.operands.push_back(replicated(type.dims.size()));
+    for (const TensorType& type : result_types_) chosen.results.push_back(replicated(type.dims.size()));
+    for (size_t f = 0; f < factors_.size(); ++f) {
+      const Factor& factor = factors_[f];
+      for (size_t i = 0; i < factor.operands.size(); ++i)
+        if (factor.operands[i] >= 0)
+          chosen.operands[i].dims[static_cast<size_t>(factor.operands[i])] = assignment[f];
+      for (size_t i = 0; i < chosen.results.size(); ++i) {
+        if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
+          chosen.results[i].dims[static_cast<size_t>(factor.results[i])] = assignment[f];
+        if (factor.kind == Factor::Kind::kReduce)
+          for (const int axis : assignment[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
+      }
+    }
+    for (Sharding& result : chosen.results) std::sort(result.partial.begin(), result.partial.end());
+    if (const Factor* moved = moved_factor(factors_)) split_moved(*moved, chosen.results[0]);
+    return chosen;
+  }
+
+  // The result's moved dimension takes the axes that it is to have, as far as no other dimension uses them.
+  void split_moved(const Factor& moved, Sharding& result) const {
+    const auto at = static_cast<size_t>(moved.results[0]);
+    const AxisList used = split_axes(result);
+    for (const int axis : target(node_.results[0]).dims[at]) {
+      if (std::find(used.begin(), used.end(), axis) != used.end()) break;
+      result.dims[at].push_back(axis);
+    }
+  }
+
+  // Every assignment of prefixes of the wanted lists that uses no axis twice, the cheapest of them.
+  Strategy cheapest(const std::vector<std::vector<AxisList>>& wanted) const {
+    std::vector<std::vector<AxisList>> options;
+    for (const std::vector<AxisList>& lists : wanted) {
+      std::vector<AxisList> option;
+      for (const AxisList& list : lists)
+        for (size_t length = list.size() + 1; length-- > 0;)
+          add_distinct(option, AxisList(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(length)));
+      options.push_back(std::move(option));
+    }
+    std::optional<Strategy> best;
+    std::tuple<MoveCost, int64_t> best_cost;
+    Assignment assignment(factors_.size());
+    const auto visit = [&](auto&& self, size_t f) -> void {
+      if (f == factors_.size()) {
+        Strategy candidate = strategy(assignment);
+        const auto cost = std::make_tuple(cost_of(candidate), -parallelism(assignment));
+        if (!best || cost < best_cost) {
+          best = std::move(candidate);
+          best_cost = cost;
+        }
+        return;
+      }
+      for (const AxisList& option : options[f]) {
+        assignment[f] = option;
+        if (!uses_axis_twice(
+                Assignment(assignment.begin(), assignment.begin() + static_cast<std::ptrdiff_t>(f) + 1)))
+          self(self, f + 1);
+      }
+    };
+    visit(visit, 0);
+    return *best;
+  }
+
+  int64_t parallelism(const Assignment& assignment) const {
+    int64_t parts = 1;
+    for (const AxisList& axes : assignment) parts *= mesh_.size(axes);
+    return parts;
+  }
+
+  MoveCost cost_of(const Strategy& candidate) const {
+    MoveCost cost;
+    for (size_t i = 0; i < node_.operands.size(); ++i)
+      cost += reshard_cost(operand_types_[i], target(node_.operands[i]), candidate.operands[i], mesh_);
+    for (size_t i = 0; i < node_.results.size(); ++i)
+      cost += reshard_cost(result_types_[i], candidate.results[i], target(node_.results[i]), mesh_);
+    if (const Factor* moved = moved_factor(factors_)) cost += exchange_cost(*moved, candidate);
+    return cost;
+  }
+
+  // At most what a device's part of the result takes from others.
+  MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
+    const AxisList& axes = candidate.operands[0].dims[static_cast<size_t>(moved.operands[0])];
+    if (axes.empty()) return {};
+    const TensorType& type = result_types_[0];
+    const int64_t bytes =
+        elements(largest_dims(type.dims, candidate.results[0], mesh_)) * size_of(type.dtype);
+    return {bytes - bytes / mesh_.size(axes), 1};
+  }
+
+  const Node& node_;
+  const std::vector<Sharding>& targets_;
+  const Mesh& mesh_;
+  std::vector<TensorType> operand_types_, result_types_;
+  std::vector<Factor> factors_;
+};
+
+// A loop takes and gives tensors in their own shardings, so that rounds fit together.
+Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
+  Strategy strategy;
+  for (const TensorId id : node.operands) strategy.operands.push_back(targets[static_cast<size_t>(id)]);
+  for (const TensorId id : node.results) strategy.results.push_back(targets[static_cast<size_t>(id)]);
+  return strategy;
+}
+
+}  // namespace
+
+std::vector<Strategy> choose_strategies(const EntryGraph& entry, const std::vector<Sharding>& targets,
+                                        const Mesh& mesh) {
+  std::vector<Strategy> strategies;
+  for (const Node& node : entry.graph.nodes()) {
+    if (node.kind == NodeKind::kLoop) {
+      strategies.push_back(as_targeted(node, targets));
+      continue;
+    }
+    const bool planned = node.kind == NodeKind::kOp && node.op->family != Family::kRelabel;
+    strategies.push_back(planned ? Chooser(entry.graph, node, targets, mesh).choose() : Strategy{});
+  }
+  return strategies;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,115 @@
+#include "core/passes/steps/resolve_shardings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace mtfc {
+namespace {
+
+std::string kind_of(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::kInput:
+      return "an input";
+    case NodeKind::kVariable:
+      return "a variable";
+    case NodeKind::kGradients:
+      return "a gradient";
+    case NodeKind::kOp:
+      return fmt::format("made by {}", node.op->signature.name);
+    case NodeKind::kComposite:
+      return fmt::format("made by {}", node.composite->signature.name);
+    case NodeKind::kLoop:
+      return "made by a loop";
+  }
+  return "";
+}
+
+std::string rule_text(const Layout& layout, const std::string& dim) {
+  return fmt::format("{}:{}", dim, layout.mesh.names(find_rule(layout, dim)->axes));
+}
+
+// Two rules that split one tensor twice over an axis: the first such tensor, and how many there are.
+struct Conflict {
+  const Tensor* tensor = nullptr;
+  const Node* node = nullptr;
+  int axis = 0;
+  int64_t tensors = 0;
+};
+using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
+
+// Axes that two dimensions of a tensor share.
+void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, Conflicts& conflicts) {
+  const Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
+  for (size_t i = 0; i < sharding.dims.size(); ++i)
+    for (size_t j = i + 1; j < sharding.dims.size(); ++j) {
+      const AxisList &one = sharding.dims[i], &two = sharding.dims[j];
+      const auto shared = std::find_first_of(one.begin(), one.end(), two.begin(), two.end());
+      if (shared == one.end()) continue;
+      Conflict& conflict = conflicts[std::minmax(tensor.type.dims[i].name, tensor.type.dims[j].name)];
+      if (conflict.tensors++ == 0) conflict = {&tensor, &node, *shared, 1};
+    }
+}
+
+void check_graph(const Layout& layout, const Graph& graph, Conflicts& conflicts) {
+  for (const Tensor& tensor : graph.tensors())
+    check_tensor(layout, tensor, graph.node(tensor.node), conflicts);
+  for (const Node& node : graph.nodes())
+    if (node.loop)
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
+        check_graph(layout, part->graph, conflicts);
+}
+
+Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std::string>& dims,
+                         const Conflict& conflict) {
+  const std::string more = conflict.tensors == 1 ? ""
+                                                 : fmt::format(", and {} more tensor{}", conflict.tensors - 1,
+                                                               conflict.tensors == 2 ? "" : "s");
+  return {
+      conflict.node->origin.location,
+      fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
+                  rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor->name,
+                  kind_of(*conflict.node), more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),
+      fmt::format("give '{}' or '{}' another axis, or leave one of them whole", dims.first, dims.second)};
+}
+
+}  // namespace
+
+void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes) {
+  check_rules(layout, model.dims);
+  std::vector<Diagnostic> diagnostics;
+  Conflicts conflicts;
+  check_graph(layout, model.graph, conflicts);
+  if (decodes) check_graph(layout, model.decode->graph, conflicts);
+  for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
+  for (const Rule& rule : layout.rules) {
+    const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
+    const int64_t parts = layout.mesh.size(rule.axes);
+    if (!allow_uneven && size % parts != 0)
+      diagnostics.push_back(
+          {rule.location,
+           fmt::format("dimension '{}' of size {} does not divide evenly over {} of size {}", rule.dim, size,
+                       layout.mesh.names(rule.axes), parts),
+           "leave out --no-uneven to allow it"});
+  }
+  if (!diagnostics.empty()) throw UserError(diagnostics);
+}
+
+std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& layout,
+                                        const StateSplit& split) {
+  std::vector<Sharding> shardings;
+  for (const Tensor& tensor : entry.graph.tensors()) {
+    Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
+    std::set<int> used;
+    for (AxisList& axes : sharding.dims)
+      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+    if (is_split_state(split, entry.graph, tensor))
+      split_state(split, tensor.type.dims, layout.mesh, sharding);
+    shardings.push_back(std::move(sharding));
+  }
+  return shardings;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,186 @@
+#include "core/program/buffer_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "core/program/fused_grid.h"
+
+namespace mtfc {
+namespace {
+
+struct Bytes {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool operator==(const Bytes&) const = default;
+  bool overlaps(const Bytes& other) const { return begin < other.end && other.begin < end; }
+};
+
+class BufferCheck {
+ public:
+  BufferCheck(const Mesh& mesh, const EntryPoint& entry) : mesh_(mesh), entry_(entry) {
+    for (size_t i = 0; i < entry.values.size(); ++i) {
+      const auto id = static_cast<ValueId>(i);
+      if (entry.values[i].buffer == kNoBuffer) continue;
+      const BufferKind kind = buffer(entry.values[i].buffer).kind;
+      if (entry.values[i].alias_of < 0 && kind == BufferKind::kVariable) holds_.push_back({bytes_of(id), id});
+    }
+    for (const Binding& input : entry.inputs) put(input.value, "an input");
+  }
+
+  std::optional<BufferFault> run() {
+    std::set<size_t> repeated;
+    for (size_t s = 0; s < entry_.steps.size() && !fault_; ++s) {
+      const Step& step = entry_.steps[s];
+      now_ = static_cast<int>(s);
+      if (step.kind == StepKind::kLeave) need(step.inputs[0]);
+      // A second round finds what the first one has left.
+      if (step.kind == StepKind::kRepeat && repeated.insert(s).second) s = static_cast<size_t>(step.partner);
+      if (is_control(step.kind)) continue;
+      if (step.kind == StepKind::kStart)
+        start(s);
+      else if (step.kind == StepKind::kWait)
+        wait(step);
+      else
+        compute(step);
+    }
+    now_ = -1;
+    for (const Binding& output : entry_.outputs) need(output.value);
+    if (!under_way_.empty()) fail("a collective is never awaited");
+    return fault_;
+  }
+
+ private:
+  struct Holding {
+    Bytes bytes;
+    ValueId value;  // a root
+  };
+  struct UnderWay {
+    size_t step;
+    std::vector<Bytes> in;
+    Bytes out, workspace;
+    bool reads(const Bytes& bytes) const {
+      return std::any_of(in.begin(), in.end(), [&](const Bytes& operand) { return operand.overlaps(bytes); });
+    }
+  };
+
+  const Buffer& buffer(BufferId id) const { return entry_.buffers.at(static_cast<size_t>(id)); }
+
+  Bytes bytes_of(ValueId id) const {
+    const Value& value = entry_.values[static_cast<size_t>(id)];
+    const int64_t begin = buffer(value.buffer).offset;
+    const int64_t count = elements(largest_dims(value.type.dims, value.sharding, mesh_));
+    return {begin, begin + count * size_of(value.type.dtype)};
+  }
+
+  Bytes workspace_of(const Step& step) const {
+    if (step.workspace == kNoBuffer) return {};
+    const Buffer& workspace = buffer(step.workspace);
+    return {workspace.offset, workspace.offset + workspace.bytes};
+  }
+
+  void fail(const std::string& what) {
+    if (!fault_) fault_ = BufferFault{now_, what};
+  }
+  const std::string& name(ValueId id) const { return entry_.values[static_cast<size_t>(id)].name; }
+
+  // The value is where it was put, and nobody is writing there.
+  void need(ValueId id) {
+    const Bytes bytes = bytes_of(id);
+    const ValueId root = root_of(entry_, id);
+    const bool held =
+        bytes.begin == bytes.end || std::any_of(holds_.begin(), holds_.end(), [&](const Holding& holding) {
+          return holding.value == root && holding.bytes == bytes;
+        });
+    if (!held) fail("'" + name(id) + "' has been overwritten or was never made");
+    for (const UnderWay& other : under_way_)
+      if (other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
+        fail("'" + name(id) + "' is read while step " + std::to_string(other.step) + " may write over it");
+  }
+
+  // The bytes are free to be written: no collective uses them.
+  void claim(const Bytes& bytes, const std::string& what) {
+    for (const UnderWay& other : under_way_)
+      if (other.reads(bytes) || other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
+        fail(what + " lies in what step " + std::to_string(other.step) + " is using");
+    std::erase_if(holds_, [&](const Holding& holding) { return holding.bytes.overlaps(bytes); });
+  }
+
+  void put(ValueId id, const std::string& what) {
+    const Bytes bytes = bytes_of(id);
+    if (bytes.end > entry_.arena_bytes) fail(what + " ends outside of the arena");
+    claim(bytes, what);
+    holds_.push_back({bytes, root_of(entry_, id)});
+  }
+
+  void compute(const Step& step) {
+    const Bytes workspace = workspace_of(step);
+    for (const ValueId id : step.inputs) {
+      need(id);
+      if (workspace.overlaps(bytes_of(id))) fail("its workspace lies in an operand");
+      for (const ValueId made : step.outputs)
+        if (bytes_of(made).overlaps(bytes_of(id)) && !may_share(step, id, made))
+          fail("'" + name(made) + "' is written over the operand '" + name(id) + "'");
+    }
+    claim(workspace, "its workspace");
+    for (const ValueId id : step.outputs) {
+      if (workspace.overlaps(bytes_of(id))) fail("its workspace lies in its result");
+      put(id, "'" + name(id) + "'");
+    }
+  }
+
+  // Element by element, or leaving elements alone, in the same places.
+  bool may_share(const Step& step, ValueId operand, ValueId result) const {
+    const Value &a = entry_.values[static_cast<size_t>(operand)],
+                &b = entry_.values[static_cast<size_t>(result)];
+    if (bytes_of(operand) != bytes_of(result) || a.type != b.type || a.sharding.dims != b.sharding.dims)
+      return false;
+    return step.kind == StepKind::kFused ? may_overwrite(entry_, step, operand, result)
+                                         : step.kind == StepKind::kKernel && may_overwrite_operand(*step.op);
+  }
+
+  void start(size_t s) {
+    const Step& step = entry_.steps[s];
+    UnderWay begun{s, {}, bytes_of(step.outputs[0]), workspace_of(step)};
+    for (const ValueId id : step.inputs) {
+      need(id);
+      begun.in.push_back(bytes_of(id));
+    }
+    if (begun.reads(begun.workspace) || begun.workspace.overlaps(begun.out))
+      fail("its workspace lies in its operand or result");
+    const bool in_place = step.collective == CollectiveKind::kAllReduce && begun.in[0] == begun.out;
+    if (begun.reads(begun.out) && !in_place) fail("its result lies in its operand");
+    if (!in_place) claim(begun.out, "'" + name(step.outputs[0]) + "'");
+    claim(begun.workspace, "its workspace");
+    for (const UnderWay& other : under_way_)
+      if (other.reads(begun.out)) fail("its result lies in what is being sent");
+    under_way_.push_back(std::move(begun));
+  }
+
+  void wait(const Step& step) {
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& begun) {
+      return begun.step == static_cast<size_t>(step.started);
+    });
+    if (at == under_way_.end()) return fail("it waits for what was not started");
+    under_way_.erase(at);
+    for (const ValueId id : step.inputs) need(id);
+    put(step.outputs[0], "'" + name(step.outputs[0]) + "'");
+  }
+
+  const Mesh& mesh_;
+  const EntryPoint& entry_;
+  std::vector<Holding> holds_;
+  std::vector<UnderWay> under_way_;
+  int now_ = -1;
+  std::optional<BufferFault> fault_;
+};
+
+}  // namespace
+
+std::optional<BufferFault> find_buffer_fault(const Mesh& mesh, const EntryPoint& entry) {
+  return BufferCheck(mesh, entry).run();
+}
+
+}  // namespace mtfc

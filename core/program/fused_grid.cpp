@@ -1,0 +1,295 @@
+#include "core/program/fused_grid.h"
+
+#include <algorithm>
+#include <climits>
+#include <map>
+#include <numeric>
+
+namespace mtfc {
+namespace {
+
+// Rows that are used again in a later stage should still be in the cache, and columns that are summed are
+// kept in memory once for each of several parts of the rows.
+constexpr int64_t kLongestRow = 65536;
+constexpr int64_t kMostSums = 65536;
+// A few long rows give threads nothing to share.
+constexpr int64_t kLongRow = 4096, kFewRows = 16;
+
+std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
+  return types;
+}
+
+bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const Dim& dim) {
+           return std::any_of(b.begin(), b.end(), [&](const Dim& other) { return other.name == dim.name; });
+         });
+}
+
+// Whether the dimensions of `part` stand in `all`, in the same order.
+bool in_order(const Dims& part, const Dims& all) {
+  size_t at = 0;
+  for (const Dim& dim : part) {
+    while (at < all.size() && all[at].name != dim.name) ++at;
+    if (at++ == all.size()) return false;
+  }
+  return true;
+}
+
+class GridFinder {
+ public:
+  GridFinder(const EntryPoint& entry, std::span<const Step> parts,
+             const std::function<bool(ValueId)>& is_needed, const Mesh& mesh)
+      : entry_(entry), parts_(parts), is_needed_(is_needed), mesh_(mesh) {}
+
+  std::optional<FusedGrid> run() {
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const std::optional<PartKind> kind = part_kind(entry_, parts_[p]);
+      if (!kind) return std::nullopt;
+      kinds_.push_back(*kind);
+      for (const ValueId id : parts_[p].outputs)
+        if (!made_by_.emplace(id, p).second) return std::nullopt;
+    }
+    for (const Step& part : parts_)
+      for (const ValueId id : part.inputs)
+        if (id != root_of(entry_, id) && made_by_.count(root_of(entry_, id)) > 0) return std::nullopt;
+    if (!choose_dims() || !all_split_alike() || !choose_rows()) return std::nullopt;
+    if (!find_stages() || !fits_cache()) return std::nullopt;
+    return std::move(grid_);
+  }
+
+ private:
+  static size_t index(int id) { return static_cast<size_t>(id); }
+  const Value& value(ValueId id) const { return entry_.values[index(id)]; }
+  const Dims& dims(ValueId id) const { return value(id).type.dims; }
+  const Dims& result(size_t p) const { return dims(parts_[p].outputs[0]); }
+
+  // The largest tensor's, in the order of what comes out, or else of what goes in.
+  bool choose_dims() {
+    const Dims* most = &result(0);
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const Dims& size = kinds_[p] == PartKind::kReduction ? dims(parts_[p].inputs[0]) : result(p);
+      if (size.size() > most->size()) most = &size;
+    }
+    const Dims* chosen = nullptr;
+    for (size_t p = 0; p < parts_.size(); ++p)
+      if (is_needed_(parts_[p].outputs[0]) && same_names(result(p), *most)) {
+        if (chosen && *chosen != result(p)) return false;
+        chosen = &result(p);
+      }
+    for (const Step& part : parts_)
+      for (const ValueId id : part.inputs)
+        if (!chosen && made_by_.count(id) == 0 && same_names(dims(id), *most)) chosen = &dims(id);
+    grid_.dims = chosen ? *chosen : *most;
+    return true;
+  }
+
+  // Whether every value has dimensions of the grid alone, split in one way.
+  bool all_split_alike() const {
+    std::map<std::string, const AxisList*> axes;
+    for (const Step& part : parts_)
+      for (const std::vector<ValueId>* values : {&part.inputs, &part.outputs})
+        for (const ValueId id : *values)
+          for (size_t i = 0; i < dims(id).size(); ++i) {
+            if (!contains(grid_.dims, dims(id)[i].name)) return false;
+            const AxisList& own = value(id).sharding.dims[i];
+            const auto [known, added] = axes.emplace(dims(id)[i].name, &own);
+            if (!added && *known->second != own) return false;
+          }
+    return true;
+  }
+
+  bool choose_rows() {
+    std::optional<size_t> rows;
+    const auto agree = [&](size_t count) { return rows.value_or(count) == count && (rows = count, true); };
+    const std::span<const Dim> all = grid_.dims;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const Dims& made = result(p);
+      if (made.empty() || made.size() == all.size()) continue;
+      if (same_names(made, all.first(made.size()))) {
+        if (!agree(made.size())) return false;
+      } else if (kinds_[p] == PartKind::kReduction && same_names(made, all.last(made.size()))) {
+        if (!agree(all.size() - made.size())) return false;
+      } else {
+        return false;
+      }
+    }
+    // What is repeated for every row is best read in place.
+    if (!rows)
+      for (const Step& part : parts_)
+        for (const ValueId id : part.inputs)
+          if (!rows && !dims(id).empty() && dims(id).size() < all.size() &&
+              std::equal(dims(id).begin(), dims(id).end(), all.last(dims(id).size()).begin()))
+            rows = all.size() - dims(id).size();
+    grid_.row_dims = rows.value_or(0);
+    for (size_t p = 0; p < parts_.size(); ++p)
+      if (is_needed_(parts_[p].outputs[0]) && !in_order(result(p), grid_.dims)) return false;
+    return true;
+  }
+
+  Extent extent(const Dims& made) const {
+    if (made.size() == grid_.dims.size()) return Extent::kElement;
+    if (made.empty()) return Extent::kSingle;
+    return same_names(made, std::span(grid_.dims).first(grid_.row_dims)) ? Extent::kRow : Extent::kColumn;
+  }
+
+  bool find_stages() {
+    std::vector<int> ready(parts_.size(), 0);  // the stage in which a part's result may be used, -1: in none
+    grid_.stage.assign(parts_.size(), 0);
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const Extent made = extent(result(p));
+      for (const ValueId id : parts_[p].inputs) {
+        const auto maker = made_by_.find(id);
+        if (maker == made_by_.end()) continue;
+        if (maker->second >= p || ready[maker->second] < 0) return false;
+        grid_.stage[p] = std::max(grid_.stage[p], ready[maker->second]);
+      }
+      ready[p] = grid_.stage[p];
+      if (kinds_[p] != PartKind::kReduction) continue;
+      const Extent from = extent(dims(parts_[p].inputs[0]));
+      if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
+      // Devices with other columns cut the rows into other blocks, and what they share must be the same to
+      // the bit.
+      if (from == Extent::kRow && columns_are_split()) return false;
+      // The rows of a stage are worked through before its elements.
+      ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
+    }
+    postpone();
+    grid_.order.resize(parts_.size());
+    std::iota(grid_.order.begin(), grid_.order.end(), 0);
+    const auto rank = [&](int p) {
+      const bool reduces = kinds_[index(p)] == PartKind::kReduction;
+      const Extent worked = extent(reduces ? dims(parts_[index(p)].inputs[0]) : result(index(p)));
+      return std::pair(grid_.stage[index(p)], worked == Extent::kElement);
+    };
+    std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+    return true;
+  }
+
+  // Moves what is computed from rows and from outside to the stage that uses it, so that it need not be kept.
+  void postpone() {
+    for (size_t p = parts_.size(); p-- > 0;) {
+      if (kinds_[p] == PartKind::kReduction || extent(result(p)) != Extent::kElement) continue;
+      if (is_needed_(parts_[p].outputs[0]) || reads_elements_made_here(p)) continue;
+      std::optional<int> used;
+      for (size_t user = p + 1; user < parts_.size(); ++user)
+        for (const ValueId id : parts_[user].inputs)
+          if (id == parts_[p].outputs[0]) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
+      if (used) grid_.stage[p] = *used;
+    }
+  }
+
+  // But for what is postponed just like it.
+  bool reads_elements_made_here(size_t p) const {
+    return std::any_of(parts_[p].inputs.begin(), parts_[p].inputs.end(), [&](ValueId id) {
+      const auto maker = made_by_.find(id);
+      return maker != made_by_.end() && extent(dims(id)) == Extent::kElement &&
+             (is_needed_(id) || kinds_[maker->second] == PartKind::kReduction ||
+              reads_elements_made_here(maker->second));
+    });
+  }
+
+  bool columns_are_split() const {
+    return std::any_of(grid_.dims.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims), grid_.dims.end(),
+                       [&](const Dim& dim) { return !axes_of(dim.name).empty(); });
+  }
+
+  bool fits_cache() const {
+    Sharding sharding;
+    for (const Dim& dim : grid_.dims) sharding.dims.push_back(axes_of(dim.name));
+    const Dims largest = largest_dims(grid_.dims, sharding, mesh_);
+    const auto split = largest.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims);
+    const int64_t rows = elements(Dims(largest.begin(), split)),
+                  columns = elements(Dims(split, largest.end()));
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const Extent made = extent(result(p));
+      if (made == Extent::kColumn && columns > kMostSums) return false;
+      if (made != Extent::kRow) continue;
+      if (columns > kLongestRow || (columns > kLongRow && rows < kFewRows)) return false;
+    }
+    return true;
+  }
+
+  AxisList axes_of(const std::string& name) const {
+    for (const Step& part : parts_)
+      for (const std::vector<ValueId>* values : {&part.inputs, &part.outputs})
+        for (const ValueId id : *values)
+          if (const int at = position(dims(id), name); at >= 0) return value(id).sharding.dims[index(at)];
+    return {};
+  }
+
+  const EntryPoint& entry_;
+  std::span<const Step> parts_;
+  const std::function<bool(ValueId)>& is_needed_;
+  const Mesh& mesh_;
+  std::vector<PartKind> kinds_;
+  std::map<ValueId, size_t> made_by_;
+  FusedGrid grid_;
+};
+
+}  // namespace
+
+std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
+  if (step.kind != StepKind::kKernel || step.outputs.size() != 1 || step.workspace != kNoBuffer)
+    return std::nullopt;
+  if (step.op->family == Family::kElementwise) return PartKind::kElementwise;
+  if (step.op->family == Family::kGenerator)
+    return step.op->signature.name == "constant" ? std::optional(PartKind::kConstant) : std::nullopt;
+  const bool moves = step.op->family == Family::kMovement, reduces = step.op->family == Family::kReduction;
+  if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
+  const std::vector<TensorType> operands = types_of(entry, step.inputs);
+  const std::vector<TensorType> results = types_of(entry, step.outputs);
+  // A transposition is better off with a kernel of its own.
+  if (moves && !in_order(operands[0].dims, results[0].dims)) return std::nullopt;
+  for (const Factor& factor : step.op->roles({step.attributes, operands}, results))
+    if (factor.kind != Factor::Kind::kPass && (moves || factor.kind != Factor::Kind::kReduce))
+      return std::nullopt;
+  return moves ? PartKind::kBroadcast : PartKind::kReduction;
+}
+
+std::optional<Extent> FusedGrid::extent(const Dims& value) const {
+  const auto split = dims.begin() + static_cast<std::ptrdiff_t>(row_dims);
+  if (value == dims) return Extent::kElement;
+  if (value.empty()) return Extent::kSingle;
+  if (value == Dims(dims.begin(), split)) return Extent::kRow;
+  if (value == Dims(split, dims.end())) return Extent::kColumn;
+  return std::nullopt;
+}
+
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> parts,
+                                   const std::function<bool(ValueId)>& is_needed, const Mesh& mesh) {
+  return GridFinder(entry, parts, is_needed, mesh).run();
+}
+
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh) {
+  return find_grid(
+      entry, fused.parts,
+      [&](ValueId id) {
+        return std::find(fused.outputs.begin(), fused.outputs.end(), id) != fused.outputs.end();
+      },
+      mesh);
+}
+
+bool may_overwrite(const EntryPoint& entry, const Step& fused, ValueId operand, ValueId result) {
+  const auto type = [&](ValueId id) -> const TensorType& {
+    return entry.values[static_cast<size_t>(id)].type;
+  };
+  size_t writer = 0, reader = 0;
+  for (size_t p = 0; p < fused.parts.size(); ++p) {
+    const Step& part = fused.parts[p];
+    if (part.outputs[0] == result) {
+      writer = p;
+      // Sums over rows or columns are written when everything has been read.
+      if (part_kind(entry, part) == PartKind::kReduction) return false;
+    }
+    for (const ValueId id : part.inputs) {
+      if (root_of(entry, id) != root_of(entry, operand)) continue;
+      if (type(id) != type(result)) return false;
+      reader = p;
+    }
+  }
+  return reader <= writer;
+}
+
+}  // namespace mtfc

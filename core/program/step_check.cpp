@@ -1,0 +1,293 @@
+#include "core/program/step_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/op_rules/pieces.h"
+#include "core/program/fused_grid.h"
+#include "core/program/reshard.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
+  return types;
+}
+
+const Sharding& sharding_of(const EntryPoint& entry, ValueId id) {
+  return entry.values[static_cast<size_t>(id)].sharding;
+}
+
+int64_t workspace_bytes(const EntryPoint& entry, const Step& step) {
+  return step.workspace == kNoBuffer ? 0 : entry.buffers[static_cast<size_t>(step.workspace)].bytes;
+}
+
+std::string attribute_problem(const Step& step) {
+  const Signature& signature = step.op->signature;
+  for (const AttributeSpec& spec : signature.attributes)
+    if (spec.required && !step.attributes.has(spec.name))
+      return fmt::format("'{}' needs the attribute '{}'", signature.name, spec.name);
+  for (const auto& [name, value] : step.attributes.entries()) {
+    const auto spec =
+        std::find_if(signature.attributes.begin(), signature.attributes.end(),
+                     [&, &key = name](const AttributeSpec& known) { return known.name == key; });
+    if (spec == signature.attributes.end())
+      return fmt::format("'{}' has no attribute '{}'", signature.name, name);
+    if (!holds(value, spec->type)) return fmt::format("the attribute '{}' is of another type", name);
+  }
+  return "";
+}
+
+// Whether the step is a use of its operation that types allow.
+std::string type_problem(const EntryPoint& entry, const Step& step) {
+  const Signature& signature = step.op->signature;
+  const auto count = static_cast<int>(step.inputs.size());
+  if (count < signature.min_operands || (signature.max_operands >= 0 && count > signature.max_operands))
+    return fmt::format("'{}' does not take {} operands", signature.name, count);
+  if (std::string problem = attribute_problem(step); !problem.empty()) return problem;
+  try {
+    const std::vector<TensorType> operands = types_of(entry, step.inputs);
+    if (signature.infer({step.attributes, operands}) != types_of(entry, step.outputs))
+      return fmt::format("the results are not of the types that '{}' gives", signature.name);
+  } catch (const OpError& error) {
+    return error.message;
+  }
+  return "";
+}
+
+// How the dimensions of one factor are split.
+class FactorCheck {
+ public:
+  FactorCheck(const EntryPoint& entry, const Step& step) : entry_(entry), step_(step) {}
+
+  std::string problem(const Factor& factor) const {
+    std::vector<AxisList> operands, results;
+    for (size_t i = 0; i < factor.operands.size(); ++i)
+      if (factor.operands[i] >= 0) operands.push_back(axes(step_.inputs[i], factor.operands[i]));
+    for (size_t i = 0; i < factor.results.size(); ++i)
+      if (factor.results[i] >= 0) results.push_back(axes(step_.outputs[i], factor.results[i]));
+    const auto all = [](const std::vector<AxisList>& lists, const AxisList& wanted) {
+      return std::all_of(lists.begin(), lists.end(), [&](const AxisList& list) { return list == wanted; });
+    };
+    switch (factor.kind) {
+      case Factor::Kind::kPass: {
+        const AxisList& wanted = operands.empty() ? results.at(0) : operands[0];
+        return all(operands, wanted) && all(results, wanted) ? "" : "a dimension is split in two ways";
+      }
+      case Factor::Kind::kReduce:
+        return all(operands, operands.at(0)) && reduced(operands[0], factor.reduce)
+                   ? ""
+                   : "a result does not say that it is partial";
+      case Factor::Kind::kWhole:
+        return all(operands, {}) && all(results, {}) ? "" : "a dimension that must be whole is split";
+      case Factor::Kind::kMoved:
+        // An exchange takes operands that are split alike, a kernel whole ones.
+        return all(operands, step_.kind == StepKind::kStart ? operands.at(0) : AxisList{})
+                   ? ""
+                   : "the moved dimension of an operand is split";
+    }
+    return "";
+  }
+
+ private:
+  const AxisList& axes(ValueId id, int dim) const {
+    return sharding_of(entry_, id).dims[static_cast<size_t>(dim)];
+  }
+  bool reduced(const AxisList& axes, ReduceKind kind) const {
+    return std::all_of(step_.outputs.begin(), step_.outputs.end(), [&](ValueId id) {
+      const std::vector<Partial>& partial = sharding_of(entry_, id).partial;
+      return std::all_of(axes.begin(), axes.end(), [&](int axis) {
+        return std::find(partial.begin(), partial.end(), Partial{axis, kind}) != partial.end();
+      });
+    });
+  }
+
+  const EntryPoint& entry_;
+  const Step& step_;
+};
+
+// Partial operands are those that the operation is linear in together, and its result stays partial.
+std::string partial_problem(const EntryPoint& entry, const Step& step) {
+  std::vector<Partial> all;
+  for (const ValueId id : step.inputs)
+    for (const Partial& partial : sharding_of(entry, id).partial) all.push_back(partial);
+  for (const Partial& partial : all) {
+    if (partial.kind != ReduceKind::kSum) return "an operand is partial, but not a sum";
+    std::vector<int> carriers;
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis))
+        carriers.push_back(static_cast<int>(i));
+    const bool linear =
+        std::any_of(step.op->linear_in.begin(), step.op->linear_in.end(), [&](const std::vector<int>& set) {
+          return set[0] == kEveryOperand || std::all_of(carriers.begin(), carriers.end(), [&](int operand) {
+                   return std::find(set.begin(), set.end(), operand) != set.end();
+                 });
+        });
+    if (!linear) return fmt::format("'{}' needs whole operands", step.op->signature.name);
+    for (const ValueId id : step.outputs)
+      if (!sharding_of(entry, id).is_partial(partial.axis)) return "a result does not say that it is partial";
+  }
+  return "";
+}
+
+std::string operation_problem(const EntryPoint& entry, const Step& step) {
+  if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
+  const std::vector<TensorType> operands = types_of(entry, step.inputs),
+                                results = types_of(entry, step.outputs);
+  if (step.op->family == Family::kRelabel) {
+    // Elements stay where they are, so there is nothing to do but, for an assignment, to copy them.
+    if (operands != results)
+      return fmt::format("'{}' is no step: its result is a value with 'alias_of'", step.op->signature.name);
+    return sharding_of(entry, step.inputs[0]) == sharding_of(entry, step.outputs[0])
+               ? ""
+               : "a copy is split in another way";
+  }
+  for (const Factor& factor : step.op->roles({step.attributes, operands}, results))
+    if (std::string problem = FactorCheck(entry, step).problem(factor); !problem.empty()) return problem;
+  return partial_problem(entry, step);
+}
+
+std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (!step.op) return "a kernel needs an operation";
+  if (std::string problem = operation_problem(entry, step); !problem.empty()) return problem;
+  if (step.op->workspace == kNoWorkspace) return "";
+  const int64_t needed =
+      step.op->workspace({step.attributes, local_types(entry, step.inputs, mesh, mesh.last())},
+                         local_types(entry, step.outputs, mesh, mesh.last()));
+  return workspace_bytes(entry, step) < needed ? fmt::format("the kernel needs {} bytes of workspace", needed)
+                                               : "";
+}
+
+// Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and
+// make its outputs.
+std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
+  for (const Step& part : step.parts) {
+    if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a part must be a kernel";
+    if (std::string problem = kernel_problem(entry, part, mesh); !problem.empty()) return problem;
+    for (const ValueId id : part.inputs)
+      if (known.count(id) == 0) return "a part reads what is neither an input nor made before";
+    for (const ValueId id : part.outputs)
+      if (!known.insert(id).second || !made.insert(id).second) return "a part makes what there is already";
+  }
+  for (const ValueId id : step.outputs)
+    if (made.count(id) == 0) return "no part makes an output";
+  const std::optional<FusedGrid> grid = find_grid(entry, step, mesh);
+  if (!grid) return "the parts can't be one step";
+  return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the parts stand in another order";
+}
+
+// The elements of the one are those of the other in row-major order, and the axes are those along which they
+// move.
+std::string move_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
+  if (from.type.dtype != to.type.dtype || elements(from.type.dims) != elements(to.type.dims))
+    return "the result has other elements than the operand";
+  if (from.sharding.partial != to.sharding.partial) return "only a reduction makes a partial value whole";
+  const AxisList moving =
+      moving_axes({from.type.dims, from.sharding.whole(), to.type.dims, to.sharding.whole()}, mesh);
+  if (step.kind == StepKind::kSlice) return moving.empty() ? "" : "a slice needs what other devices hold";
+  if (!std::includes(step.axes.begin(), step.axes.end(), moving.begin(), moving.end()))
+    return "elements move along an axis that the collective is not over";
+  if (step.collective == CollectiveKind::kExchange) return "";
+  const Move wanted{StepKind::kStart, step.collective, step.axes, {}, to.sharding};
+  const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
+  const bool fits = from.type == to.type && moves.size() == 1 && moves[0].collective == step.collective &&
+                    moves[0].axes == step.axes;
+  return fits ? ""
+              : fmt::format("an {} does not lead from the operand to the result", to_string(step.collective));
+}
+
+std::string reduction_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
+  if (from.type != to.type) return "the result is of another type than the operand";
+  std::vector<Partial> left = from.sharding.partial;
+  for (const int axis : step.axes) {
+    const auto at = std::find(left.begin(), left.end(), Partial{axis, step.reduce});
+    if (at == left.end()) return "the operand is not partial in the way that is reduced";
+    left.erase(at);
+  }
+  if (left != to.sharding.partial) return "the result is partial in another way";
+  if (step.collective == CollectiveKind::kAllReduce)
+    return from.sharding.dims == to.sharding.dims ? "" : "the result is split in another way";
+  const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
+  const bool fits = moves.size() == 1 && moves[0].collective == CollectiveKind::kReduceScatter &&
+                    moves[0].axes == step.axes;
+  return fits ? "" : "a reduce_scatter does not lead from the operand to the result";
+}
+
+std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (step.axes.empty() || !std::is_sorted(step.axes.begin(), step.axes.end()) ||
+      std::adjacent_find(step.axes.begin(), step.axes.end()) != step.axes.end())
+    return "the axes of a collective are distinct and in the order of the mesh";
+  if (step.outputs.size() != 1 || step.inputs.empty()) return "a collective has an operand and one result";
+  const bool reduces =
+      step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter;
+  std::string problem;
+  const Value &from = entry.values[static_cast<size_t>(step.inputs[0])],
+              &to = entry.values[static_cast<size_t>(step.outputs[0])];
+  if (step.op) {
+    if (step.collective != CollectiveKind::kExchange) return "only an exchange does the work of an operation";
+    problem = operation_problem(entry, step);
+    if (!problem.empty()) return problem;
+    const std::vector<TensorType> operands = types_of(entry, step.inputs),
+                                  results = types_of(entry, step.outputs);
+    const std::vector<Factor> factors = step.op->roles({step.attributes, operands}, results);
+    const Factor* moved = moved_factor(factors);
+    if (!moved) return fmt::format("'{}' moves no pieces", step.op->signature.name);
+    AxisList axes = from.sharding.dims[static_cast<size_t>(moved->operands[0])];
+    std::sort(axes.begin(), axes.end());
+    if (axes != step.axes) return "elements move along other axes than the exchange is over";
+  } else if (step.inputs.size() != 1) {
+    return "a collective has one operand";
+  } else {
+    problem = reduces ? reduction_problem(from, to, step, mesh) : move_problem(from, to, step, mesh);
+    if (!problem.empty()) return problem;
+  }
+  const int64_t needed = collective_workspace(entry, step, mesh);
+  return workspace_bytes(entry, step) < needed
+             ? fmt::format("the collective needs {} bytes of workspace", needed)
+             : "";
+}
+
+std::string control_problem(const EntryPoint& entry, const Step& step) {
+  if (!step.outputs.empty()) return fmt::format("a {} has no results", to_string(step.kind));
+  if (step.times < 0 || (step.times > 0 && step.kind != StepKind::kLoop)) return "'times' is not to be here";
+  if (step.kind != StepKind::kLeave)
+    return step.inputs.empty() ? "" : fmt::format("a {} has no operands", to_string(step.kind));
+  if (step.inputs.size() != 1) return "a leave has one operand, its condition";
+  const Value& condition = entry.values[static_cast<size_t>(step.inputs[0])];
+  return condition.type == TensorType{DType::kBool, {}} && condition.sharding.partial.empty()
+             ? ""
+             : "the condition is no bool scalar";
+}
+
+}  // namespace
+
+std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  switch (step.kind) {
+    case StepKind::kFused:
+      return fused_problem(entry, step, mesh);
+    case StepKind::kKernel:
+      return kernel_problem(entry, step, mesh);
+    case StepKind::kSlice:
+      if (step.inputs.size() != 1 || step.outputs.size() != 1)
+        return "a slice has one operand and one result";
+      return move_problem(entry.values[static_cast<size_t>(step.inputs[0])],
+                          entry.values[static_cast<size_t>(step.outputs[0])], step, mesh);
+    case StepKind::kStart:
+      return collective_problem(entry, step, mesh);
+    case StepKind::kWait:
+      return "";
+    case StepKind::kLoop:
+    case StepKind::kLeave:
+    case StepKind::kRepeat:
+      return control_problem(entry, step);
+  }
+  return "";
+}
+
+}  // namespace mtfc

@@ -1,0 +1,349 @@
+// The search against all rule sets, legal or not, compiled one by one.
+
+#include "core/search/layout_search.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/cost/cost.h"
+#include "core/cost/device_order.h"
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
+#include "core/search/layout_bound.h"
+
+namespace mtfc {
+namespace {
+
+// A model built in code, trained by Adam where it has a loss.
+class ModelUnderTest {
+ public:
+  explicit ModelUnderTest(Dims dims) { model_.dims = std::move(dims); }
+
+  Dims dims(const std::vector<std::string>& names) const {
+    Dims dims;
+    for (const std::string& name : names)
+      dims.push_back(model_.dims[static_cast<size_t>(position(model_.dims, name))]);
+    return dims;
+  }
+  TensorId input(const std::string& name, const std::vector<std::string>& names) {
+    model_.inputs.push_back({name, {DType::kF32, dims(names)}, "", {}});
+    return b_.add_input(name, {DType::kF32, dims(names)});
+  }
+  TensorId variable(const std::string& name, const std::vector<std::string>& names) {
+    model_.variables.push_back({name, {DType::kF32, dims(names)}, Init{}, true, false, {}});
+    return b_.add_variable(name, {DType::kF32, dims(names)});
+  }
+  TensorId op(std::string_view kind, const std::vector<TensorId>& operands,
+              const Attributes& attributes = {}) {
+    return b_.op(kind, operands, attributes);
+  }
+  TensorId einsum(const std::vector<TensorId>& operands, const std::vector<std::string>& names) {
+    return op("einsum", operands, {{"dims", dims(names)}});
+  }
+  TensorId softmax(TensorId of, const std::string& over) {
+    return b_.add(*find_composite("softmax"), {of}, {{"over", dims({over})}})[0];
+  }
+  TensorId renamed(TensorId of, const std::string& from, const std::string& to) {
+    return op("rename", {of}, {{"map", std::vector<Renaming>{{from, dims({to})[0]}}}});
+  }
+  Model trained(TensorId squared) {
+    const TensorId loss = op("reduce_sum", {op("square", {squared})});
+    model_.outputs = {{"loss", loss}};
+    model_.train = TrainSpec{loss, "adam", {{"lr", 0.1}, {"beta1", 0.9}, {"beta2", 0.999}, {"eps", 1e-8}}};
+    model_.graph = std::move(b_).build();
+    return std::move(model_);
+  }
+
+ private:
+  Model model_;
+  GraphBuilder b_;
+};
+
+Model two_layers(int64_t batch, int64_t io, int64_t hidden) {
+  ModelUnderTest m({{"batch", batch}, {"io", io}, {"hidden", hidden}, {"unused", 64}, {"one", 1}});
+  const TensorId x = m.input("x", {"batch", "io"});
+  const TensorId h =
+      m.op("relu", {m.op("add", {m.einsum({x, m.variable("w", {"io", "hidden"})}, {"batch", "hidden"}),
+                                 m.variable("bias", {"hidden"})})});
+  return m.trained(m.op("sub", {m.einsum({h, m.variable("v", {"hidden", "io"})}, {"batch", "io"}), x}));
+}
+
+Model attention(int64_t length) {
+  ModelUnderTest m(
+      {{"batch", 4}, {"length", length}, {"memory", length}, {"model", 32}, {"heads", 3}, {"kv", 16}});
+  const TensorId x = m.input("x", {"batch", "length", "model"});
+  const TensorId y = m.renamed(x, "length", "memory");
+  const TensorId q =
+      m.einsum({x, m.variable("wq", {"model", "heads", "kv"})}, {"batch", "length", "heads", "kv"});
+  const TensorId k =
+      m.einsum({y, m.variable("wk", {"model", "heads", "kv"})}, {"batch", "memory", "heads", "kv"});
+  const TensorId weights = m.softmax(m.einsum({q, k}, {"batch", "heads", "length", "memory"}), "memory");
+  const TensorId o = m.einsum({weights, k}, {"batch", "length", "heads", "kv"});
+  return m.trained(m.einsum({o, m.variable("wo", {"heads", "kv", "model"})}, {"batch", "length", "model"}));
+}
+
+Hardware hardware_of(Topology topology) {
+  Hardware hardware;
+  hardware.name = "test";
+  hardware.flops["f32"] = 1e11;
+  hardware.memory_bandwidth = 1e11;
+  hardware.step_overhead_s = 1e-7;
+  hardware.efficiency["einsum"] = 0.8;
+  hardware.efficiency["elementwise"] = 0.1;
+  Link link;
+  link.latency_s = 1e-8;
+  link.bytes_per_s = 1e10;
+  hardware.axes["*"] = link;
+  hardware.topology = topology;
+  if (topology == Topology::kTwoLevel) {
+    hardware.devices_per_node = 2;
+    link.bytes_per_s = 1e11;
+    hardware.inside = link;
+  }
+  return hardware;
+}
+
+SearchOptions options_of(int64_t memory_limit = 0) {
+  SearchOptions options;
+  options.entry = "train";
+  options.memory_limit = memory_limit;
+  options.threads = 2;
+  return options;
+}
+
+struct Tried {
+  Layout layout;
+  double step_s;
+  int64_t memory;
+};
+
+// Every list of at most two axes for every dimension of more than one element, one after the other.
+std::vector<Tried> brute_force(const Model& model, const Mesh& mesh, const Hardware& hardware,
+                               bool allow_uneven = true) {
+  std::vector<AxisList> lists = {{}};
+  const auto axes = static_cast<int>(mesh.axes().size());
+  for (int one = 0; one < axes; ++one) {
+    lists.push_back({one});
+    for (int other = 0; other < axes; ++other)
+      if (one != other) lists.push_back({one, other});
+  }
+  std::vector<Layout> layouts = {{mesh, {}}};
+  for (const Dim& dim : model.dims) {
+    if (dim.size == 1 || dim.name == "unused") continue;
+    std::vector<Layout> more;
+    for (const Layout& layout : layouts)
+      for (const AxisList& list : lists) {
+        more.push_back(layout);
+        if (!list.empty()) more.back().rules.push_back({dim.name, list, {}});
+      }
+    layouts = std::move(more);
+  }
+  std::vector<Tried> tried;
+  CompileOptions compiling;
+  compiling.allow_uneven = allow_uneven;
+  for (const Layout& layout : layouts) {
+    try {
+      const Program program = compile(model, layout, compiling);
+      const EntryPoint& entry = *program.find("train");
+      const std::vector<StepCount> counts = predicted_counts(program, entry);
+      const auto order = propose_device_order(program, entry, counts, hardware);
+      tried.push_back({layout,
+                       order ? order->step_s : predicted_time(program, entry, counts, hardware).step_s,
+                       program.arena_bytes()});
+    } catch (const UserError&) {
+      continue;
+    }
+  }
+  return tried;
+}
+
+// The shortest steps within the limit, each once: mirror images and the like have the same.
+std::vector<double> shortest(const std::vector<Tried>& tried, int64_t limit, size_t count) {
+  std::vector<double> steps;
+  for (const Tried& one : tried)
+    if (limit == 0 || one.memory <= limit) steps.push_back(one.step_s);
+  std::sort(steps.begin(), steps.end());
+  steps.erase(std::unique(steps.begin(), steps.end(), [](double a, double b) { return b - a <= 1e-9 * b; }),
+              steps.end());
+  steps.resize(std::min(count, steps.size()));
+  return steps;
+}
+
+void check_same(const Model& model, const Mesh& mesh, const Hardware& hardware) {
+  const std::vector<Tried> tried = brute_force(model, mesh, hardware);
+  int64_t least = INT64_MAX, most = 0;
+  for (const Tried& one : tried) {
+    least = std::min(least, one.memory);
+    most = std::max(most, one.memory);
+  }
+  for (const int64_t limit : {int64_t{0}, most - 1, (least + most) / 2, least + (most - least) / 8, least}) {
+    CAPTURE(limit);
+    const SearchResult result = search_layouts(model, {{mesh, {}}}, hardware, options_of(limit));
+    REQUIRE(result.is_proved);
+    REQUIRE(!result.best.empty());
+    // Layouts of one time and different memory are several of the search's, and one here.
+    std::vector<double> steps;
+    for (const FoundLayout& found : result.best) {
+      CHECK((limit == 0 || found.memory <= limit));
+      if (steps.empty() || found.step_s - steps.back() > 1e-9 * found.step_s) steps.push_back(found.step_s);
+    }
+    const std::vector<double> expected = shortest(tried, limit, steps.size());
+    REQUIRE(steps.size() == expected.size());
+    for (size_t i = 0; i < steps.size(); ++i) CHECK(steps[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+    CHECK(result.counts.legal == static_cast<int64_t>(tried.size()));
+  }
+}
+
+const Mesh kSquare({{"r", 2}, {"c", 2}});
+const Mesh kOblong({{"r", 2}, {"c", 4}});
+
+}  // namespace
+
+TEST_CASE("the layout found is the best of all, within a limit of memory or without") {
+  for (const Topology topology : {Topology::kFullyConnected, Topology::kTorus, Topology::kTwoLevel}) {
+    CAPTURE(to_string(topology));
+    const Hardware hardware = hardware_of(topology);
+    check_same(two_layers(64, 32, 128), kSquare, hardware);
+    check_same(two_layers(61, 31, 17), kOblong, hardware);
+  }
+  check_same(two_layers(64, 32, 128), Mesh({{"a", 2}, {"b", 3}, {"c", 2}}), hardware_of(Topology::kTorus));
+}
+
+TEST_CASE("the same where dimensions are renamed, and one has fewer elements than there are devices") {
+  check_same(attention(16), Mesh({{"all", 4}}), hardware_of(Topology::kRing));
+  check_same(attention(13), kSquare, hardware_of(Topology::kFullyConnected));
+}
+
+TEST_CASE("no step and no arena is below its bound") {
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  Model in_parts = two_layers(64, 31, 128), split_state = two_layers(61, 32, 17);
+  in_parts.train->microbatches = 4;
+  split_state.train->shard_state_over = {"r"};
+  for (const Model& model : {two_layers(61, 31, 128), attention(13), in_parts, split_state}) {
+    const Program alone = compile(model, {}, {});
+    const Layout fixed{kOblong, {}};
+    const SearchSpace space(model, fixed, hardware, {});
+    const LayoutBound bound(space, model, alone, *alone.find("train"), hardware);
+    double nearest_step = 0, nearest_arena = 0;
+    space.each([&](RuleChoice choice, bool) {
+      const Program program = compile(model, space.layout(choice), {});
+      const EntryPoint& entry = *program.find("train");
+      const double step_s = predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
+      const auto arena = static_cast<double>(program.arena_bytes());
+      CHECK(bound.seconds(choice) <= step_s);
+      CHECK(bound.bytes(choice) <= arena);
+      nearest_step = std::max(nearest_step, bound.seconds(choice) / step_s);
+      nearest_arena = std::max(nearest_arena, bound.bytes(choice) / arena);
+      return true;
+    });
+    // It says something: for a layout that sends nothing it comes near.
+    CHECK(nearest_step > 0.2);
+    CHECK(nearest_arena > 0.6);
+  }
+}
+
+TEST_CASE("the best is found of a model with microbatches, and of one that splits its optimizer's state") {
+  Model in_parts = two_layers(64, 31, 128), split_state = two_layers(61, 32, 17);
+  in_parts.train->microbatches = 4;
+  split_state.train->shard_state_over = {"r"};
+  for (const Model& model : {in_parts, split_state})
+    for (const Mesh& mesh : {kSquare, kOblong}) check_same(model, mesh, hardware_of(Topology::kTorus));
+}
+
+TEST_CASE("where nothing fits, the smallest is found") {
+  const Model model = two_layers(64, 32, 128);
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  const std::vector<Tried> tried = brute_force(model, kOblong, hardware);
+  int64_t least = INT64_MAX;
+  for (const Tried& one : tried) least = std::min(least, one.memory);
+  for (const int64_t limit : {least - 1, int64_t{1}}) {
+    const SearchResult result = search_layouts(model, {{kOblong, {}}}, hardware, options_of(limit));
+    CHECK(result.best.empty());
+    REQUIRE(result.smallest.has_value());
+    CHECK(result.smallest->memory == least);
+  }
+}
+
+TEST_CASE("uneven splits can be left out") {
+  const Model model = two_layers(6, 9, 12);
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  SearchOptions options = options_of();
+  options.limits.allow_uneven = false;
+  const Mesh mesh({{"r", 3}, {"c", 4}});
+  const SearchResult result = search_layouts(model, {{mesh, {}}}, hardware, options);
+  const std::vector<Tried> tried = brute_force(model, mesh, hardware, false);
+  CHECK(result.counts.legal == static_cast<int64_t>(tried.size()));
+  CHECK(result.best[0].step_s == doctest::Approx(shortest(tried, 0, 1)[0]).epsilon(1e-9));
+}
+
+TEST_CASE("fixed rules stay, and only the dimensions asked for are split") {
+  const Model model = attention(16);
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  const SearchResult kept = search_layouts(model, {{kOblong, {{"batch", {1}, {}}}}}, hardware, options_of());
+  for (const FoundLayout& found : kept.best) CHECK(found.layout.rules[0].dim == "batch");
+  SearchOptions options = options_of();
+  options.limits.dims = {"heads", "kv"};
+  options.limits.most_axes = 1;
+  const SearchResult few = search_layouts(model, {{kOblong, {}}}, hardware, options);
+  CHECK(few.counts.rule_sets == 9);
+  CHECK(few.counts.legal == 7);
+  for (const FoundLayout& found : few.best)
+    for (const Rule& rule : found.layout.rules) CHECK((rule.dim == "heads" || rule.dim == "kv"));
+  // The rules that stay must be legal themselves.
+  CHECK_THROWS_AS(
+      search_layouts(model, {{kOblong, {{"heads", {0}, {}}, {"kv", {0}, {}}}}}, hardware, options_of()),
+      UserError);
+}
+
+TEST_CASE("of meshes and axes that are mirror images one is searched, where places make no difference") {
+  const Model model = two_layers(64, 32, 128);
+  const std::vector<Layout> meshes = {
+      {Mesh({{"r", 2}, {"c", 8}}), {}}, {Mesh({{"r", 4}, {"c", 4}}), {}}, {Mesh({{"r", 8}, {"c", 2}}), {}}};
+  const auto counts = [&](const Hardware& hardware) {
+    return search_layouts(model, meshes, hardware, options_of()).counts;
+  };
+  const SearchCounts torus = counts(hardware_of(Topology::kTorus)),
+                     ring = counts(hardware_of(Topology::kRing));
+  CHECK(torus.meshes == 2);
+  CHECK(torus.mirrored > 0);
+  CHECK(ring.meshes == 3);
+  CHECK(ring.mirrored == 0);
+  Hardware unlike = hardware_of(Topology::kTorus);
+  unlike.axes["c"] = unlike.axes["*"];
+  unlike.axes["c"].latency_s = 1;
+  CHECK(counts(unlike).meshes == 3);
+}
+
+TEST_CASE("the number of threads changes nothing") {
+  const Model model = attention(16);
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  SearchOptions one = options_of(), three = options_of();
+  one.threads = 1;
+  three.threads = 3;
+  const SearchResult a = search_layouts(model, {{kOblong, {}}}, hardware, one);
+  const SearchResult b = search_layouts(model, {{kOblong, {}}}, hardware, three);
+  CHECK(a.counts.compiled == b.counts.compiled);
+  CHECK(a.counts.no_better > 0);
+  REQUIRE(a.best.size() == b.best.size());
+  for (size_t i = 0; i < a.best.size(); ++i) {
+    CHECK(to_string(a.best[i].layout) == to_string(b.best[i].layout));
+    CHECK(a.best[i].equals == b.best[i].equals);
+  }
+}
+
+TEST_CASE("a search that is stopped says so, and has the best so far") {
+  const Model model = attention(16);
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  SearchOptions options = options_of();
+  options.threads = 1;
+  int asked = 0;
+  options.stops = [&] { return ++asked > 20; };
+  const SearchResult result = search_layouts(model, {{kOblong, {}}}, hardware, options);
+  CHECK(!result.is_proved);
+  CHECK(result.counts.compiled == 20);
+  CHECK(result.best.size() == options.top);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,67 @@
+#pragma once
+// Data from outside: arrays in files as formats/ finds them, and random sources. runtime/ reads from them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/tensors/shape.h"
+
+namespace mtfc {
+
+enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16 };
+int64_t size_of(StoredType type);
+std::string to_string(StoredType type);
+bool is_float(StoredType type);
+
+/// A dense row-major array in memory (mapped from its file, or unpacked).
+struct StoredArray {
+  std::string file;
+  StoredType type = StoredType::kF32;
+  bool big_endian = false;
+  std::vector<int64_t> shape;
+  std::shared_ptr<const void> owner;  // keeps `data` alive
+  const std::byte* data = nullptr;
+};
+
+/// A tensor that lies in a file, row-major and little-endian, from byte `offset` on.
+struct TensorPlace {
+  std::string name;
+  TensorType type;
+  int64_t offset = 0;
+};
+
+enum class RandomKind { kNormal, kUniform, kInteger };
+struct RandomSource {
+  RandomKind kind = RandomKind::kNormal;
+  double low = 0;  // of kUniform and kInteger: values in [low, high)
+  double high = 1;
+};
+
+/// Tokens in the order of a text, read in windows of an input's shape. Inputs over one text take windows that
+/// start at the same token, and `shift` tokens later.
+struct TokenSource {
+  StoredArray tokens;  // of one dimension: the part of the file that is used
+  int64_t first = 0;   // where that part begins in the file, in tokens
+  int64_t shift = 0;
+};
+
+/// Which rows of a batch there are: 1 or true for those that come from the data, 0 or false for those that
+/// fill up the last batch of an evaluation.
+struct PresentRows {};
+
+/// What feeds one input, as after `--input NAME=`.
+struct InputData {
+  std::string input;
+  std::string spec;  // as it was given, for messages
+  std::variant<StoredArray, RandomSource, TokenSource, PresentRows> source;
+  std::optional<std::pair<int64_t, int64_t>> rows;  // a part [first, second) of the array's first dimension
+  double scale = 1;                                 // values are multiplied by it
+};
+
+}  // namespace mtfc

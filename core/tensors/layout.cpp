@@ -1,0 +1,40 @@
+#include "core/tensors/layout.h"
+
+#include <fmt/format.h>
+
+#include "core/diagnostics/suggest.h"
+
+namespace mtfc {
+
+const Rule* find_rule(const Layout& layout, std::string_view dim) {
+  for (const Rule& rule : layout.rules)
+    if (rule.dim == dim) return &rule;
+  return nullptr;
+}
+
+Sharding sharding_by_rules(const Layout& layout, const Dims& dims) {
+  Sharding sharding = replicated(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (const Rule* rule = find_rule(layout, dims[i].name)) sharding.dims[i] = rule->axes;
+  return sharding;
+}
+
+void check_rules(const Layout& layout, const Dims& declared) {
+  std::vector<std::string> names;
+  for (const Dim& dim : declared) names.push_back(dim.name);
+  std::vector<Diagnostic> diagnostics;
+  for (const Rule& rule : layout.rules)
+    if (!contains(declared, rule.dim))
+      diagnostics.push_back({rule.location, fmt::format("the model has no dimension '{}'", rule.dim),
+                             did_you_mean(rule.dim, names)});
+  if (!diagnostics.empty()) throw UserError(diagnostics);
+}
+
+std::string to_string(const Layout& layout) {
+  std::string text;
+  for (const Rule& rule : layout.rules)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", rule.dim, layout.mesh.names(rule.axes));
+  return text;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,93 @@
+#include "core/tensors/sharding.h"
+
+#include <algorithm>
+
+namespace mtfc {
+
+std::string to_string(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return "sum";
+    case ReduceKind::kMax:
+      return "max";
+    case ReduceKind::kMin:
+      return "min";
+    case ReduceKind::kProd:
+      return "prod";
+  }
+  return "";
+}
+
+bool Sharding::is_partial(int axis) const {
+  return std::any_of(partial.begin(), partial.end(), [&](const Partial& p) { return p.axis == axis; });
+}
+
+Sharding replicated(size_t count) {
+  return {std::vector<AxisList>(count), {}};
+}
+
+AxisList split_axes(const Sharding& sharding) {
+  AxisList axes;
+  for (const AxisList& list : sharding.dims) axes.insert(axes.end(), list.begin(), list.end());
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+AxisList partial_axes(const Sharding& sharding) {
+  AxisList axes;
+  for (const Partial& p : sharding.partial) axes.push_back(p.axis);
+  return axes;
+}
+
+bool uses_axis_twice(const Sharding& sharding) {
+  AxisList axes = split_axes(sharding);
+  const AxisList partial = partial_axes(sharding);
+  axes.insert(axes.end(), partial.begin(), partial.end());
+  std::sort(axes.begin(), axes.end());
+  return std::adjacent_find(axes.begin(), axes.end()) != axes.end();
+}
+
+int64_t elements(const Box& box) {
+  int64_t count = 1;
+  for (const Interval& interval : box) count *= interval.size();
+  return count;
+}
+
+Interval shard_interval(int64_t size, int64_t parts, int64_t index) {
+  // floor(i*size/parts) without forming i*size, which may overflow.
+  const auto cut = [&](int64_t i) { return i * (size / parts) + i * (size % parts) / parts; };
+  return {cut(index), cut(index + 1)};
+}
+
+Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
+  Box box;
+  box.reserve(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const AxisList& axes = sharding.dims[i];
+    box.push_back(axes.empty() ? Interval{0, dims[i].size}
+                               : shard_interval(dims[i].size, mesh.size(axes), mesh.index(at, axes)));
+  }
+  return box;
+}
+
+Dims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
+  Dims local = dims;
+  const Box box = local_box(dims, sharding, mesh, at);
+  for (size_t i = 0; i < local.size(); ++i) local[i].size = box[i].size();
+  return local;
+}
+
+Dims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  return local_dims(dims, sharding, mesh, mesh.last());
+}
+
+std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (size_t i = 0; i < dims.size(); ++i)
+    add(dims[i].name + (sharding.dims[i].empty() ? "" : "/" + mesh.names(sharding.dims[i])));
+  for (const Partial& p : sharding.partial) add(to_string(p.kind) + " over " + mesh.names({p.axis}));
+  return text;
+}
+
+}  // namespace mtfc
