@@ -15,7 +15,7 @@
 #include "core/diagnostics/error.h"
 #include "formats/hardware_reader.h"
 #include "formats/layout_reader.h"
-#include "runtime/calibration.h"
+#include "runtime/calibrate/calibration.h"
 
 namespace mtfc {
 namespace {

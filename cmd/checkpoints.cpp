@@ -18,9 +18,9 @@
 #include "core/diagnostics/error.h"
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
-#include "runtime/array_file.h"
-#include "runtime/checkpoint.h"
-#include "runtime/output_file.h"
+#include "runtime/data/array_file.h"
+#include "runtime/data/checkpoint.h"
+#include "runtime/data/output_file.h"
 
 namespace mtfc {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 // The folder that `run --checkpoint DIR` keeps its checkpoints in: DIR/step_00000100, each complete
-// (runtime/checkpoint.h). The last is the one of the highest step.
+// (runtime/data/checkpoint.h). The last is the one of the highest step.
 
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "core/program/program.h"
 #include "core/tensors/data.h"
 #include "formats/checkpoint_notes.h"
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 
 namespace mtfc {
 

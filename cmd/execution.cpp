@@ -14,11 +14,11 @@
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
 #include "formats/program_writer.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/comm_mpi.h"
-#include "runtime/step_text.h"
-#include "runtime/threads.h"
-#include "runtime/watchdog.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/comm/mpi/comm_mpi.h"
+#include "runtime/compute/threads.h"
+#include "runtime/processes/step_text.h"
+#include "runtime/processes/watchdog.h"
 
 namespace mtfc {
 namespace {

@@ -14,7 +14,7 @@
 #include "cmd/model_options.h"
 #include "core/diagnostics/error.h"
 #include "core/program/program.h"
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 
 namespace CLI {
 class App;

@@ -16,7 +16,7 @@
 #include "cmd/standard_output.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
-#include "runtime/file_target.h"
+#include "runtime/data/file_target.h"
 
 namespace mtfc {
 namespace {

@@ -12,7 +12,7 @@ namespace mtfc {
 std::string read_text(const std::string& path, const std::string& what);
 
 /// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside
-/// itself, synced, renamed; what can't be replaced is written as it is (runtime/file_target.h). Throws
+/// itself, synced, renamed; what can't be replaced is written as it is (runtime/data/file_target.h). Throws
 /// RunError with the system's reason.
 void write_text(const std::string& path, const std::string& text);
 /// The same for a text that `make` gives piece by piece.

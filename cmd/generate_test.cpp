@@ -19,8 +19,8 @@
 #include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/decoder.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/generate/decoder.h"
 
 namespace mtfc {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "cmd/interrupt.h"
-#include "runtime/decoder.h"
-#include "runtime/random.h"
+#include "runtime/compute/random.h"
+#include "runtime/generate/decoder.h"
 
 namespace mtfc {
 namespace {

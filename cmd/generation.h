@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/program/program.h"
-#include "runtime/beam_search.h"
-#include "runtime/executor.h"
-#include "runtime/sampling.h"
+#include "runtime/execute/executor.h"
+#include "runtime/generate/beam_search.h"
+#include "runtime/generate/sampling.h"
 
 namespace mtfc {
 

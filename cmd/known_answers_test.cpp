@@ -11,9 +11,9 @@
 #include "formats/data_spec.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/executor.h"
-#include "runtime/feed.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/data/feed.h"
+#include "runtime/execute/executor.h"
 
 namespace mtfc {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cmd/scratch_folder_trial.h"
 #include "core/diagnostics/error.h"
-#include "runtime/processes.h"
+#include "runtime/processes/processes.h"
 
 namespace mtfc {
 namespace {

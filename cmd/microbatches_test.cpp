@@ -14,9 +14,9 @@
 #include "core/program/program_check.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/executor.h"
-#include "runtime/layout_trial.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/execute/executor.h"
+#include "runtime/testing/sharded_runs.h"
 
 namespace mtfc {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/passes/pipeline.h"
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
-#include "runtime/model_file_trial.h"
-#include "runtime/random_graph_trial.h"
+#include "runtime/testing/model_json.h"
+#include "runtime/testing/random_models.h"
 
 namespace mtfc {
 namespace {

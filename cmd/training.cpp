@@ -20,11 +20,11 @@
 #include "formats/npy.h"
 #include "formats/report_writer.h"
 #include "formats/trace_writer.h"
-#include "runtime/array_file.h"
-#include "runtime/executor.h"
-#include "runtime/feed.h"
-#include "runtime/threads.h"
-#include "runtime/timeline.h"
+#include "runtime/compute/threads.h"
+#include "runtime/data/array_file.h"
+#include "runtime/data/feed.h"
+#include "runtime/execute/executor.h"
+#include "runtime/execute/timeline.h"
 
 namespace mtfc {
 namespace {

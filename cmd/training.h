@@ -7,7 +7,7 @@
 #include "cmd/run_options.h"
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
-#include "runtime/comm.h"
+#include "runtime/comm/comm.h"
 
 namespace mtfc {
 

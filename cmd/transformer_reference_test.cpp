@@ -16,10 +16,10 @@
 #include "formats/layout_reader.h"
 #include "formats/model_reader.h"
 #include "formats/npy.h"
-#include "runtime/array_file.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/executor.h"
-#include "runtime/layout_trial.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/data/array_file.h"
+#include "runtime/execute/executor.h"
+#include "runtime/testing/sharded_runs.h"
 
 namespace mtfc {
 namespace {

@@ -9,11 +9,11 @@
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
 #include "core/passes/pipeline.h"
-#include "runtime/comm_lockstep.h"
-#include "runtime/executor.h"
-#include "runtime/feed.h"
-#include "runtime/recording.h"
-#include "runtime/threads.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/compute/threads.h"
+#include "runtime/data/feed.h"
+#include "runtime/execute/executor.h"
+#include "runtime/execute/recording.h"
 
 namespace mtfc {
 namespace {

@@ -13,7 +13,7 @@
 #include "formats/checkpoint_notes.h"
 #include "formats/mapped_file.h"
 #include "formats/safetensors.h"
-#include "runtime/array_file.h"
+#include "runtime/data/array_file.h"
 
 namespace mtfc {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/program/program.h"
 #include "core/tensors/data.h"
 #include "formats/name_map.h"
-#include "runtime/executor.h"
+#include "runtime/execute/executor.h"
 
 namespace mtfc {
 

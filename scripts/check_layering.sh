@@ -10,7 +10,7 @@ forbid() {
   shift 2
   local found
   found=$(grep -rnE "^ *# *include *[<\"]($pattern)" "$folder" --include='*.h' --include='*.cpp' |
-          grep -vE '_(test|bench)\.cpp:' || true)
+          grep -vE '_(test|bench)\.cpp:|/(testing|tests)/' || true)
   for allowed in "$@"; do found=$(grep -vE "^$allowed:" <<<"$found" || true); done
   if [ -n "$found" ]; then
     echo "$folder may not include $pattern:"
@@ -21,8 +21,8 @@ forbid() {
 forbid core 'formats/|runtime/|cmd/|mpi\.h|cblas\.h|nlohmann/|zlib\.h|fstream|filesystem|unistd\.h'
 forbid formats 'runtime/|cmd/|mpi\.h|cblas\.h'
 forbid runtime 'formats/|cmd/|nlohmann/'
-forbid runtime 'cblas\.h' 'runtime/blas\.cpp' 'runtime/threads\.cpp'
-forbid runtime 'mpi\.h' 'runtime/comm_mpi\.cpp' 'runtime/processes\.cpp' 'runtime/mpi_calls\.h' 'runtime/mpi_calls\.cpp'
+forbid runtime 'cblas\.h' 'runtime/compute/blas\.cpp' 'runtime/compute/threads\.cpp'
+forbid runtime 'mpi\.h' 'runtime/comm/mpi/comm_mpi\.cpp' 'runtime/processes/processes\.cpp' 'runtime/processes/mpi_calls\.h'
 forbid cmd 'mpi\.h|cblas\.h|nlohmann/'
 [ "$failed" -eq 0 ] && echo "layering holds"
 exit "$failed"

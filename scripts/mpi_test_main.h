@@ -1,8 +1,8 @@
 #pragma once
 // The processes of a test program that runs under the launcher: MPI is started once for all its tests.
 
-#include "runtime/node_memory.h"
-#include "runtime/processes.h"
+#include "runtime/comm/mpi/node_memory.h"
+#include "runtime/processes/processes.h"
 
 namespace mtfc {
 

@@ -1,5 +1,5 @@
 #pragma once
-// When the steps of a program ran on one device, as measured. Made by runtime/timeline.h, written by
+// When the steps of a program ran on one device, as measured. Made by runtime/execute/timeline.h, written by
 // formats/trace_writer.h.
 //
 // Times are nanoseconds of rank 0's steady clock, on which all devices of a run are aligned. Of each run of

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "runtime/elementwise.h"
-#include "runtime/wrapping.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,5 @@
-#include "runtime/elementwise.h"
-#include "runtime/wrapping.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "runtime/index_check.h"
+#include "runtime/compute/index_check.h"
 
 namespace mtfc {
 

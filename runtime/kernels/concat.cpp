@@ -1,5 +1,5 @@
 #include "core/graph/op_registry.h"
-#include "runtime/move_pieces.h"
+#include "runtime/compute/move_pieces.h"
 
 namespace mtfc {
 namespace {

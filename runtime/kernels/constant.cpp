@@ -1,5 +1,5 @@
-#include "runtime/dtypes.h"
-#include "runtime/kernel.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/kernel.h"
 
 namespace mtfc {
 

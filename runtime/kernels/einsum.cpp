@@ -1,13 +1,13 @@
 #include <cstring>
 
 #include "core/op_rules/einsum_plan.h"
-#include "runtime/blas.h"
-#include "runtime/elementwise.h"
-#include "runtime/loop_nest.h"
-#include "runtime/parallel.h"
-#include "runtime/reduction.h"
-#include "runtime/relabel.h"
-#include "runtime/wrapping.h"
+#include "runtime/compute/blas.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/loop_nest.h"
+#include "runtime/compute/parallel.h"
+#include "runtime/compute/reduction.h"
+#include "runtime/compute/relabel.h"
+#include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 namespace {

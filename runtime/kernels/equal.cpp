@@ -1,4 +1,4 @@
-#include "runtime/elementwise.h"
+#include "runtime/compute/elementwise.h"
 
 namespace mtfc {
 

@@ -2,7 +2,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "runtime/elementwise.h"
+#include "runtime/compute/elementwise.h"
 
 namespace mtfc {
 namespace {

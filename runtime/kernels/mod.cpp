@@ -1,4 +1,4 @@
-#include "runtime/floor_division.h"
+#include "runtime/compute/floor_division.h"
 
 namespace mtfc {
 

@@ -1,8 +1,8 @@
 #include <cstring>
 
-#include "runtime/dtypes.h"
-#include "runtime/index_check.h"
-#include "runtime/parallel.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/index_check.h"
+#include "runtime/compute/parallel.h"
 
 namespace mtfc {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/random.h"
+#include "runtime/compute/random.h"
 
 namespace mtfc {
 

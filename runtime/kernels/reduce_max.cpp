@@ -1,4 +1,4 @@
-#include "runtime/kernel.h"
+#include "runtime/compute/kernel.h"
 
 namespace mtfc {
 

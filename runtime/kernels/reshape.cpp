@@ -1,4 +1,4 @@
-#include "runtime/relabel.h"
+#include "runtime/compute/relabel.h"
 
 namespace mtfc {
 

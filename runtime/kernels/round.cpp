@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "runtime/elementwise.h"
+#include "runtime/compute/elementwise.h"
 
 namespace mtfc {
 

@@ -1,11 +1,11 @@
 #include <cstring>
 
 #include "core/op_rules/indexing.h"
-#include "runtime/dtypes.h"
-#include "runtime/index_check.h"
-#include "runtime/loop_nest.h"
-#include "runtime/parallel.h"
-#include "runtime/wrapping.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/index_check.h"
+#include "runtime/compute/loop_nest.h"
+#include "runtime/compute/parallel.h"
+#include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 namespace {

@@ -1,5 +1,5 @@
-#include "runtime/elementwise.h"
-#include "runtime/exponential.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/exponential.h"
 
 namespace mtfc {
 

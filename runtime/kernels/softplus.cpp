@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "runtime/elementwise.h"
-#include "runtime/exponential.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/exponential.h"
 
 namespace mtfc {
 

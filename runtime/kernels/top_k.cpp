@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "core/op_rules/parts.h"
-#include "runtime/dtypes.h"
-#include "runtime/loop_nest.h"
-#include "runtime/parallel.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/loop_nest.h"
+#include "runtime/compute/parallel.h"
 
 namespace mtfc {
 namespace {

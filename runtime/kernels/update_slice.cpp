@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/dtypes.h"
-#include "runtime/loop_nest.h"
-#include "runtime/parallel.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/loop_nest.h"
+#include "runtime/compute/parallel.h"
 
 namespace mtfc {
 namespace {

@@ -1,7 +1,7 @@
 #include <bit>
 #include <type_traits>
 
-#include "runtime/elementwise.h"
+#include "runtime/compute/elementwise.h"
 
 namespace mtfc {
 

@@ -1,0 +1,52 @@
+#include "runtime/calibrate/calibration.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "runtime/calibrate/collective_calibration.h"
+#include "runtime/calibrate/kernel_calibration.h"
+#include "runtime/calibrate/stopwatch.h"
+#include "runtime/compute/threads.h"
+
+namespace mtfc {
+namespace {
+
+// Nothing to measure between devices: neighbours on the same memory, as fast as that.
+Link memory_link(const Hardware& hardware) {
+  Link link;
+  link.latency_s = hardware.step_overhead_s;
+  link.bytes_per_s = hardware.memory_bandwidth;
+  link.overlaps = false;
+  return link;
+}
+
+}  // namespace
+
+Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
+                      const CalibrationOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Calibration made;
+  Hardware& hardware = made.hardware;
+  Stopwatch watch(processes, options.stops, options.quick ? 0.005 : 0.03);
+  calibrate_kernels(watch, options, node, hardware, made.fits);
+  if (processes.size() > 1)
+    calibrate_collectives(mesh, watch, *node, options, hardware, made.fits);
+  else
+    hardware.axes["*"] = memory_link(hardware);
+  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)),
+             page = static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  hardware.memory_bytes = pages * page / processes.ranks_on_node();
+  hardware.name = options.name;
+  hardware.doc = fmt::format("Measured by mtfc calibrate: {} with {} on a node, {} a rank.",
+                             processes.size() == 1 ? "1 rank" : fmt::format("{} ranks", processes.size()),
+                             processes.ranks_on_node(),
+                             threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()));
+  if (processes.size() == 1)
+    hardware.doc += " Collectives are not measured, but taken to run at the speed of memory.";
+  made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return made;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,202 @@
+#include "runtime/calibrate/collective_calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <span>
+
+#include "core/cost/collective_time.h"
+#include "core/cost/cost.h"
+#include "runtime/calibrate/kernel_calibration.h"
+#include "runtime/comm/mpi/comm_mpi.h"
+
+namespace mtfc {
+namespace {
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
+                                     CollectiveKind::kAllGather, CollectiveKind::kAllToAll};
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// A program of one collective over `axes`, of a matrix with so many bytes as its larger side.
+EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, int64_t bytes) {
+  const int64_t devices = mesh.size(axes);
+  const TensorType type{DType::kF32, {{"a", devices}, {"b", std::max<int64_t>(1, bytes / 4 / devices)}}};
+  const Sharding whole = replicated(2), rows{{axes, {}}, {}}, columns{{{}, axes}, {}};
+  Sharding sum = whole;
+  for (const int axis : axes) sum.partial.push_back({axis, ReduceKind::kSum});
+  const Sharding from = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll ? rows : sum,
+                 to = kind == CollectiveKind::kAllToAll        ? columns
+                      : kind == CollectiveKind::kReduceScatter ? rows
+                                                               : whole;
+  const int64_t room = aligned(mtfc::bytes(type));
+  EntryPoint entry;
+  entry.name = "train";
+  entry.values = {{"x", type, from, 0}, {"y", type, to, 1}};
+  // As the planner does: an all_reduce in place, and workspace for a copy from each member.
+  const bool in_place = kind == CollectiveKind::kAllReduce;
+  if (in_place) entry.values[1].buffer = 0;
+  const int64_t workspace = room * (devices + 1);
+  entry.buffers = {{BufferKind::kActivation, room, 0, 0, 1},
+                   {BufferKind::kActivation, room, room, 0, 1},
+                   {BufferKind::kWorkspace, workspace, 2 * room, 0, 1}};
+  entry.arena_bytes = 2 * room + workspace;
+  Step start, wait;
+  start.kind = StepKind::kStart;
+  start.name = "y";
+  start.inputs = {0};
+  start.outputs = {1};
+  start.workspace = 2;
+  start.collective = kind;
+  start.axes = axes;
+  wait.kind = StepKind::kWait;
+  wait.name = "y";
+  wait.started = 0;
+  entry.steps = {start, wait};
+  return entry;
+}
+
+// What this rank has of a value.
+std::span<uint32_t> local_bits(const EntryPoint& entry, const Mesh& mesh, ValueId id, const Arena& arena) {
+  const Value& value = entry.values[static_cast<size_t>(id)];
+  const int64_t offset = entry.buffers[static_cast<size_t>(value.buffer)].offset;
+  const Dims dims = local_types(entry, {id}, mesh, mesh.last())[0].dims;
+  return {reinterpret_cast<uint32_t*>(arena.at(offset)), static_cast<size_t>(elements(dims))};
+}
+
+class CollectiveCalibration {
+ public:
+  CollectiveCalibration(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
+                        const CalibrationOptions& options, std::vector<FitQuality>& fits)
+      : mesh_(mesh), watch_(watch), node_(node), options_(options), fits_(fits) {}
+
+  Link link(const AxisList& axes) {
+    Link link;
+    // Within a node every rank does its part of the work itself, when it waits.
+    link.overlaps = !lies_in_a_node(axes, mesh_, watch_.processes().ranks_on_node());
+    std::vector<LinkSample> all;
+    for (const CollectiveKind kind : kKinds) {
+      options_.begins(fmt::format("{} over {}", to_string(kind), mesh_.names(axes)));
+      const std::vector<LinkSample> samples = fit(kind, axes, link);
+      all.insert(all.end(), samples.begin(), samples.end());
+    }
+    link.collectives["exchange"] = link.collectives.at("all_to_all");
+    const auto [alpha, beta] = fit_line(all);
+    link.latency_s = alpha;
+    link.bytes_per_s = 1 / std::max(beta, 1e-15);
+    return link;
+  }
+
+ private:
+  // Of operands that each rank has just written, and of results that it reads: where ranks share memory, both
+  // lie in other ranks' caches. The same operands again and again would stay where they are reduced.
+  LinkSample measure(CollectiveKind kind, const AxisList& axes, int64_t bytes) {
+    const EntryPoint entry = entry_of(kind, axes, mesh_, bytes);
+    MpiComm comm(mesh_, watch_.processes(), node_);
+    const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
+    std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
+    const auto collectives = comm.prepare(entry, arenas);
+    const std::span<uint32_t> operand = local_bits(entry, mesh_, 0, arenas[0]),
+                              result = local_bits(entry, mesh_, 1, arenas[0]);
+    uint32_t bits = 0;  // and zero they stay; but the compiler can't know, and has to read
+    const auto write = [&] { std::fill(operand.begin(), operand.end(), bits); };
+    const auto read = [&] { bits = std::reduce(result.begin(), result.end(), bits, std::bit_or()) & 1; };
+    const double alone = watch_.seconds([&] {
+      write();
+      read();
+    });
+    const double all = watch_.seconds([&] {
+      write();
+      collectives->start(0);
+      collectives->wait(0);
+      read();
+    });
+    const double seconds = std::max(all - alone, all / 20);
+    const StepCount count = collective_count(entry, entry.steps[0], mesh_, mesh_.last());
+    const auto members = static_cast<double>(mesh_.size(axes));
+    return {(kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1),
+            static_cast<double>(count.bytes_sent), seconds};
+  }
+
+  // Latency from the shortest; then, for every size, the bandwidth that is left. Returns all samples.
+  std::vector<LinkSample> fit(CollectiveKind kind, const AxisList& axes, Link& link) {
+    Rate rate;
+    std::vector<LinkSample> samples;
+    for (int64_t bytes = 256; bytes <= 16 << 20; bytes *= bytes < 4096 ? 16 : 4)
+      samples.push_back(measure(kind, axes, bytes));
+    rate.latency_s = samples[0].seconds / samples[0].messages;
+    std::vector<std::pair<double, double>> points;
+    for (size_t i = 1; i < samples.size(); ++i) {
+      const LinkSample& s = samples[i];
+      const double left = std::max(s.seconds - samples[0].seconds, s.seconds / 20);
+      points.emplace_back(s.bytes, s.bytes / left);
+    }
+    rate.bytes_per_s = Curve(points);
+    link.collectives[to_string(kind)] = rate;
+    std::vector<double> predicted, measured;
+    for (const int64_t bytes : {8 << 10, 128 << 10, 2 << 20}) {
+      const LinkSample s = measure(kind, axes, bytes);
+      measured.push_back(s.seconds);
+      predicted.push_back(s.messages * rate.latency_s + s.bytes / rate.bytes_per_s.at(s.bytes));
+    }
+    fits_.push_back(
+        fit_quality(fmt::format("{} over {}", to_string(kind), mesh_.names(axes)), predicted, measured));
+    return samples;
+  }
+
+  const Mesh& mesh_;
+  Stopwatch& watch_;
+  NodeMemory& node_;
+  const CalibrationOptions& options_;
+  std::vector<FitQuality>& fits_;
+};
+
+}  // namespace
+
+std::pair<double, double> fit_line(const std::vector<LinkSample>& samples) {
+  double mm = 0, mb = 0, bb = 0, m = 0, b = 0;
+  for (const LinkSample& s : samples) {
+    const double messages = s.messages / s.seconds, bytes = s.bytes / s.seconds;
+    mm += messages * messages;
+    mb += messages * bytes;
+    bb += bytes * bytes;
+    m += messages;
+    b += bytes;
+  }
+  const double determinant = mm * bb - mb * mb;
+  double alpha = determinant > 0 ? (m * bb - b * mb) / determinant : -1;
+  double beta = determinant > 0 ? (b * mm - m * mb) / determinant : -1;
+  if (alpha < 0) {
+    alpha = 0;
+    beta = bb > 0 ? b / bb : 0;
+  } else if (beta < 0) {
+    beta = 0;
+    alpha = mm > 0 ? m / mm : 0;
+  }
+  return {alpha, beta};
+}
+
+void calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
+                           const CalibrationOptions& options, Hardware& hardware,
+                           std::vector<FitQuality>& fits) {
+  CollectiveCalibration calibration(mesh, watch, node, options, fits);
+  AxisList all;
+  for (size_t i = 0; i < mesh.axes().size(); ++i)
+    if (mesh.axes()[i].size > 1) all.push_back(static_cast<int>(i));
+  Link slowest;
+  for (const int axis : all) {
+    const Link link = calibration.link({axis});
+    hardware.axes[mesh.names({axis})] = link;
+    if (slowest.bytes_per_s.most() <= 0 || link.bytes_per_s.most() < slowest.bytes_per_s.most())
+      slowest = link;
+  }
+  if (all.size() > 1) hardware.axes[mesh.names(all)] = calibration.link(all);
+  hardware.axes["*"] = slowest;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,295 @@
+#include "runtime/calibrate/kernel_calibration.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/calibrate/product_calibration.h"
+#include "runtime/calibrate/timed_program.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kFewElements = 1 << 18;  // of f32: they stay in the caches
+constexpr int64_t kLargestPart = 1 << 18;  // elements of one step's result where memory is measured
+constexpr int kTerms = 6;
+
+// Of so many elements at least, in rows of a length that models have.
+TensorType matrix(int64_t elements) {
+  return {DType::kF32, {{"r", (elements + 255) / 256}, {"c", 256}}};
+}
+
+class KernelCalibration {
+ public:
+  KernelCalibration(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node, Hardware& hardware,
+                    std::vector<FitQuality>& fits)
+      : watch_(watch), options_(options), node_(node), hardware_(hardware), fits_(fits) {}
+
+  void run() {
+    options_.begins("the overhead of a kernel");
+    measure_overhead();
+    calibrate_peaks(watch_, options_, node_, hardware_);
+    options_.begins("element-wise operations");
+    measure_elementwise();
+    measure_rows();
+    measure_generators();
+    options_.begins("memory");
+    hardware_.overlap = 0;
+    measure_memory();
+    measure_picking();
+    calibrate_products(watch_, options_, node_, hardware_, fits_);
+    options_.begins("how memory and arithmetic overlap");
+    measure_overlap();
+    memory_quality();
+  }
+
+ private:
+  using Inputs = std::vector<TensorId>;
+
+  double seconds_of(const std::vector<TensorType>& inputs, const TimedGraph& build) {
+    return TimedProgram(inputs, build, node_).seconds(watch_);
+  }
+
+  // A chain of kernels that can't become one, on a few elements.
+  void measure_overhead() {
+    const Dim dim = {"a", 4};
+    TimedProgram chain(
+        {{DType::kF32, {dim}}},
+        [&](GraphBuilder& b, const Inputs& in) {
+          TensorId last = in[0];
+          for (int i = 0; i < 200; ++i) last = b.op("cumsum", {last}, {{"dim", dim}});
+          return std::vector{last};
+        },
+        node_);
+    hardware_.step_overhead_s = chain.seconds(watch_) / static_cast<double>(chain.steps());
+  }
+
+  // Without the overhead, of which what is measured may have had less.
+  double net(double seconds) const { return std::max(seconds - hardware_.step_overhead_s, seconds / 4); }
+
+  // -- arithmetic --
+
+  // y = kind(x + 1) + kind(x + 2) ..., with as many sums for each; fused.
+  double seconds_of_terms(const std::string& kind, int64_t elements) {
+    return seconds_of({matrix(elements)}, [&](GraphBuilder& b, const Inputs& in) {
+      TensorId sum = kNoTensor;
+      for (int i = 1; i <= kTerms; ++i) {
+        TensorId term = b.op("add", {in[0], b.constant(0.01 * i, DType::kF32)});
+        if (kind == "div")
+          term = b.op("div", {in[0], term});
+        else if (kind == "pow")
+          term = b.op("pow", {in[0], term});
+        else if (!kind.empty())
+          term = b.op(kind, {term});
+        sum = sum == kNoTensor ? term : b.op("add", {sum, term});
+      }
+      return std::vector{sum};
+    });
+  }
+
+  // Of a kernel that does as many operations in so many seconds.
+  double share_of(double operations, double seconds) const {
+    return std::clamp(operations / seconds / hardware_.flops.at("f32"), 1e-6, 1.0);
+  }
+
+  void measure_elementwise() {
+    const std::vector<const char*> kinds = {"exp",        "log",  "tanh",     "erf",  "gelu",
+                                            "sigmoid",    "silu", "softplus", "sqrt", "rsqrt",
+                                            "reciprocal", "sin",  "cos",      "div",  "pow"};
+    std::map<std::string, std::vector<std::pair<double, double>>> curves;
+    for (const int64_t elements : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
+      const auto operations = static_cast<double>(kTerms * elements);
+      const double sums = net(seconds_of_terms("", elements));
+      curves["elementwise"].emplace_back(elements, share_of(2 * operations, sums));
+      if (elements != 1 << 12 && elements != 1 << 18) continue;
+      for (const char* kind : kinds) {
+        const double seconds = net(seconds_of_terms(kind, elements)) - sums;
+        curves[kind].emplace_back(elements, share_of(operations, std::max(seconds, sums / (2 * kTerms))));
+      }
+    }
+    for (const auto& [kind, points] : curves) hardware_.efficiency[kind] = Curve(points);
+  }
+
+  void measure_generators() {
+    const Dims dims = matrix(kFewElements).dims;
+    for (const char* kind : {"random_uniform", "random_normal", "random_truncated_normal"}) {
+      const double seconds = net(seconds_of({}, [&](GraphBuilder& b, const Inputs&) {
+        return std::vector{b.op(kind, {}, {{"dims", dims}})};
+      }));
+      hardware_.efficiency[kind] = Curve(share_of(static_cast<double>(kFewElements), seconds));
+    }
+  }
+
+  // Those that go over rows of a matrix.
+  void measure_rows() {
+    const Dim columns = {"c", 256};
+    const TensorType rows{DType::kF32, {{"r", kFewElements / columns.size}, columns}};
+    const auto elements = static_cast<double>(kFewElements);
+    const double difference =
+        elements / (hardware_.flops.at("f32") * hardware_.efficiency.at("elementwise").at(elements));
+    // Reductions are mostly parts of fused steps, and their results go back to the rows: y = x - kind(x),
+    // twice.
+    for (const auto& [kernel, kind] : {std::pair("reduction", "reduce_mean"), {"reduce_max", "reduce_max"}}) {
+      const double seconds = net(seconds_of({rows}, [&, kind = kind](GraphBuilder& b, const Inputs& in) {
+        TensorId x = in[0];
+        for (int i = 0; i < 2; ++i) x = b.op("sub", {x, b.op(kind, {x}, {{"over", Dims{columns}}})});
+        return std::vector{x};
+      }));
+      hardware_.efficiency[kernel] =
+          Curve(share_of(2 * elements, std::max(seconds - 2 * difference, seconds / 4)));
+    }
+    const std::vector<std::pair<std::string, Attributes>> kinds = {{"argmax", {{"over", Dims{columns}}}},
+                                                                   {"cumsum", {{"dim", columns}}}};
+    for (const auto& kind : kinds) {
+      const double seconds = net(seconds_of({rows}, [&](GraphBuilder& b, const Inputs& in) {
+        return std::vector{b.op(kind.first, {in[0]}, kind.second)};
+      }));
+      hardware_.efficiency[kind.first] = Curve(share_of(elements, seconds));
+    }
+  }
+
+  // -- memory --
+
+  // Of steps that touch `bytes` in all, one after the other, again and again: seconds to write a byte and to
+  // read as many `reads` times, beside the arithmetic.
+  double seconds_a_byte(int64_t bytes, int64_t reads, int64_t& touched) {
+    const int64_t streams = reads + 1, all = bytes / 4 / streams;
+    const int64_t steps = std::max<int64_t>(1, all / kLargestPart), part = all / steps;
+    touched = 4 * part * steps * streams;
+    const std::vector<TensorType> inputs(static_cast<size_t>(reads * steps), matrix(part));
+    const double total = seconds_of(inputs, [&](GraphBuilder& b, const Inputs& in) {
+      std::vector<TensorId> results;
+      for (int64_t s = 0; s < steps; ++s) {
+        const auto at = static_cast<size_t>(s * reads);
+        results.push_back(reads == 2 ? b.op("add", {in[at], in[at + 1]}) : b.op("relu", {in[at]}));
+      }
+      return results;
+    });
+    const double operations = static_cast<double>(part),
+                 compute = operations / (hardware_.flops.at("f32") *
+                                         hardware_.efficiency.at("elementwise").at(operations)),
+                 step = total / static_cast<double>(steps) - hardware_.step_overhead_s;
+    return std::max(step - compute, step / 10) / static_cast<double>(4 * part);
+  }
+
+  void measure_memory() {
+    std::vector<std::pair<double, double>> reads, writes;
+    for (const int64_t bytes : {48 << 10, 192 << 10, 768 << 10, 3 << 20, 6 << 20, 12 << 20, 24 << 20,
+                                48 << 20, 96 << 20, 192 << 20}) {
+      int64_t touched = 0;
+      const double one = seconds_a_byte(bytes, 1, touched), two = seconds_a_byte(bytes, 2, touched);
+      // A write is at least a read: of the line that it changes. Noise has no further say.
+      const double read = std::clamp(two - one, one / 4, one / 2), write = one - read;
+      reads.emplace_back(static_cast<double>(touched), 1 / read);
+      writes.emplace_back(static_cast<double>(touched), 1 / write);
+    }
+    hardware_.memory_bandwidth = Curve(reads);
+    hardware_.write_bandwidth = Curve(writes);
+  }
+
+  // From layers whose products and fused steps find little in the caches that the step before has not put
+  // there: between everything overlapped and nothing, the predicted time changes by a straight line.
+  void measure_overlap() {
+    constexpr size_t kLayers = 6;
+    const Dim rows = {"r", 4096}, model = {"m", 64}, hidden = {"h", 512};
+    std::vector<TensorType> inputs = {{DType::kF32, {rows, model}}};
+    for (size_t layer = 0; layer < kLayers; ++layer) {
+      inputs.push_back({DType::kF32, {model, hidden}});
+      inputs.push_back({DType::kF32, {hidden, model}});
+    }
+    TimedProgram layers(
+        inputs,
+        [&](GraphBuilder& b, const Inputs& in) {
+          TensorId x = in[0];
+          for (size_t layer = 0; layer < kLayers; ++layer) {
+            TensorId h = b.op("einsum", {x, in[2 * layer + 1]}, {{"dims", Dims{rows, hidden}}});
+            h = b.op("relu", {b.op("sub", {h, b.constant(0.5, DType::kF32)})});
+            const TensorId y = b.op("einsum", {h, in[2 * layer + 2]}, {{"dims", Dims{rows, model}}});
+            x = b.op("add", {x, y});
+            const TensorId size = b.op("reduce_mean", {b.op("square", {x})}, {{"over", Dims{model}}});
+            x = b.op("mul", {x, b.op("rsqrt", {size})});
+          }
+          const TensorId loss = b.op("reduce_mean", {b.op("square", {x})}, {{"over", Dims{rows, model}}});
+          return b.add_gradients(loss, {in.begin() + 1, in.end()});
+        },
+        node_);
+    const double measured = layers.seconds(watch_);
+    hardware_.overlap = 0;
+    const double apart = layers.predicted(hardware_);
+    hardware_.overlap = 1;
+    const double together = layers.predicted(hardware_);
+    hardware_.overlap = std::clamp((apart - measured) / std::max(apart - together, 1e-12), 0.0, 1.0);
+  }
+
+  // Operations that compute nothing: what they take beside the memory traffic.
+  void measure_picking() {
+    const Dim rows = {"r", 64}, columns = {"c", 128}, indices = {"i", 4096};
+    const TensorType table{DType::kF32, {rows, columns}}, picks{DType::kI32, {indices}},
+        updates{DType::kF32, {indices, columns}};
+    const double picked = 2 * static_cast<double>(indices.size * columns.size);
+    set_pace("indexing", picked, {table, picks}, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("gather", {in[0], in[1]}, {{"dim", rows}})};
+    });
+    set_pace("scatter_add", picked, {updates, picks}, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("scatter_add", {in[0], in[1]}, {{"dim", rows}})};
+    });
+    const Dim x = {"x", 512}, y = {"y", 512};
+    set_pace("movement", 2 * static_cast<double>(x.size * y.size), {{DType::kF32, {x, y}}},
+             [&](GraphBuilder& b, const Inputs& in) {
+               return std::vector{b.op("transpose", {in[0]}, {{"dims", Dims{y, x}}})};
+             });
+  }
+
+  void set_pace(const std::string& kernel, double elements, const std::vector<TensorType>& inputs,
+                const TimedGraph& build) {
+    TimedProgram timed(inputs, build, node_);
+    const double seconds = timed.seconds(watch_);
+    hardware_.efficiency[kernel] =
+        Curve(share_of(elements, std::max(net(seconds) - timed.predicted_memory(hardware_), seconds / 20)));
+  }
+
+  void memory_quality() {
+    std::vector<double> predicted, measured;
+    for (const int64_t bytes : {96 << 10, 1536 << 10, 16 << 20, 160 << 20}) {
+      const std::vector<TensorType> inputs(
+          static_cast<size_t>(std::max<int64_t>(1, bytes / 8 / kLargestPart)),
+          matrix(std::min(bytes / 8, kLargestPart)));
+      TimedProgram timed(
+          inputs,
+          [&](GraphBuilder& b, const Inputs& in) {
+            std::vector<TensorId> results;
+            for (const TensorId x : in) results.push_back(b.op("relu", {x}));
+            return results;
+          },
+          node_);
+      measured.push_back(timed.seconds(watch_));
+      predicted.push_back(timed.predicted(hardware_));
+    }
+    fits_.push_back(fit_quality("memory", predicted, measured));
+  }
+
+  Stopwatch& watch_;
+  const CalibrationOptions& options_;
+  NodeMemory* node_;
+  Hardware& hardware_;
+  std::vector<FitQuality>& fits_;
+};
+
+}  // namespace
+
+FitQuality fit_quality(const std::string& what, const std::vector<double>& predicted,
+                       const std::vector<double>& measured) {
+  FitQuality quality{what, static_cast<int>(measured.size()), 0, 0};
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const double error = std::abs(predicted[i] / measured[i] - 1);
+    quality.mean_error += error / static_cast<double>(measured.size());
+    quality.worst_error = std::max(quality.worst_error, error);
+  }
+  return quality;
+}
+
+void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                       Hardware& hardware, std::vector<FitQuality>& fits) {
+  KernelCalibration(watch, options, node, hardware, fits).run();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,21 @@
+#pragma once
+// The part of calibration that measures kernels, on one device a rank.
+
+#include <vector>
+
+#include "core/cost/hardware.h"
+#include "runtime/calibrate/calibration.h"
+#include "runtime/calibrate/stopwatch.h"
+
+namespace mtfc {
+
+/// Fills in flops, bandwidths, overlap, step_overhead_s, efficiency and products; appends how good the fits
+/// are. `node`: whose memory the ranks share; nullptr where there is one.
+void calibrate_kernels(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                       Hardware& hardware, std::vector<FitQuality>& fits);
+
+/// Errors of predictions by the measured.
+FitQuality fit_quality(const std::string& what, const std::vector<double>& predicted,
+                       const std::vector<double>& measured);
+
+}  // namespace mtfc

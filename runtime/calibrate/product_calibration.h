@@ -1,0 +1,18 @@
+#pragma once
+// The part of calibration that measures matrix products: how their rate depends on all three sizes.
+
+#include <vector>
+
+#include "core/cost/hardware.h"
+#include "runtime/calibrate/calibration.h"
+#include "runtime/calibrate/stopwatch.h"
+
+namespace mtfc {
+
+/// Fills in flops, and products once step_overhead_s is known; appends how good the fits are.
+void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                     Hardware& hardware);
+void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
+                        Hardware& hardware, std::vector<FitQuality>& fits);
+
+}  // namespace mtfc

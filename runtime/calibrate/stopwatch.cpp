@@ -1,0 +1,40 @@
+#include "runtime/calibrate/stopwatch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace mtfc {
+namespace {
+
+constexpr double kLongest = 2e-3;  // seconds that a sample of something short takes, if the budget is large
+constexpr int kFewest = 3, kMost = 15;
+
+}  // namespace
+
+// Until the last rank is done: where ranks share cores, one that has none yet makes the others wait.
+double Stopwatch::sample(const std::function<void()>& work, int64_t repeats) {
+  processes_.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < repeats; ++i) work();
+  processes_.barrier();
+  const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(processes_.maximum(static_cast<int64_t>(taken.count()))) * 1e-9 /
+         static_cast<double>(repeats);
+}
+
+double Stopwatch::seconds(const std::function<void()>& work) {
+  if (processes_.maximum(stops_ && stops_()) > 0) throw AgreedError("calibration was interrupted");
+  sample(work, 1);  // touches memory for the first time
+  const double first = std::max(1e-9, sample(work, 1));
+  const auto repeats =
+      static_cast<int64_t>(std::clamp(std::min(kLongest, budget_ / 10) / first, 1.0, 10000.0));
+  const auto count =
+      std::clamp(static_cast<int>(budget_ / (first * static_cast<double>(repeats))), kFewest, kMost);
+  std::vector<double> samples;
+  for (int i = 0; i < count; ++i) samples.push_back(sample(work, repeats));
+  std::nth_element(samples.begin(), samples.begin() + count / 2, samples.end());
+  return samples[static_cast<size_t>(count / 2)];
+}
+
+}  // namespace mtfc

@@ -1,0 +1,143 @@
+#include "runtime/comm/comm_lockstep.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/diagnostics/error.h"
+#include "runtime/comm/reduce.h"
+#include "runtime/comm/transfer.h"
+#include "runtime/compute/move_pieces.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kChunk = 8192;  // elements reduced at a time, so that they stay in cache
+
+class LockstepCollectives : public Collectives {
+ public:
+  LockstepCollectives(const EntryPoint& entry, const Mesh& mesh, const std::vector<Coordinates>& devices,
+                      std::span<const Arena> arenas)
+      : arenas_(arenas) {
+    for (size_t i = 0; i < entry.steps.size(); ++i) {
+      if (entry.steps[i].kind != StepKind::kStart) continue;
+      std::vector<CollectivePlan>& plans = plans_[i];
+      for (const Coordinates& at : devices) plans.push_back(plan_collective(entry, entry.steps[i], mesh, at));
+      for (const CollectivePlan& plan : plans)
+        if (plan.self == 0) reserve(plans, plan);
+    }
+    chunk_.resize(static_cast<size_t>(kChunk * size_of(DType::kF64)));
+  }
+
+  void start(size_t step) override { check_invariant(plans_.count(step) > 0, "a step starts no collective"); }
+
+  void wait(size_t step) override {
+    const std::vector<CollectivePlan>& plans = plans_.at(step);
+    for (const CollectivePlan& plan : plans) {
+      if (plan.self != 0) continue;
+      if (plan.kind == CollectiveKind::kAllReduce)
+        all_reduce(plan);
+      else
+        move_group(plans, plan);
+    }
+  }
+
+  StepCount count(size_t step) const override {
+    StepCount most;
+    for (const CollectivePlan& plan : plans_.at(step)) {
+      most.elements = std::max(most.elements, plan.count.elements);
+      most.bytes_sent = std::max(most.bytes_sent, plan.count.bytes_sent);
+    }
+    return most;
+  }
+
+ private:
+  const Arena& arena(const CollectivePlan& plan, size_t member) const {
+    return arenas_[static_cast<size_t>(plan.ranks[member])];
+  }
+  static const CollectivePlan& of_member(const std::vector<CollectivePlan>& plans,
+                                         const CollectivePlan& leader, size_t member) {
+    return plans[static_cast<size_t>(leader.ranks[member])];
+  }
+
+  // Where results take the place of operands, no member's may be written before all have been read.
+  void reserve(const std::vector<CollectivePlan>& plans, const CollectivePlan& leader) {
+    if (leader.kind == CollectiveKind::kAllReduce || !leader.in_place()) return;
+    int64_t bytes = 0;
+    for (size_t m = 0; m < leader.ranks.size(); ++m)
+      bytes += of_member(plans, leader, m).output.elements() * size_of(leader.dtype);
+    staged_.resize(std::max(staged_.size(), static_cast<size_t>(bytes)));
+  }
+
+  void all_reduce(const CollectivePlan& plan) {
+    const int64_t size = size_of(plan.dtype), total = plan.input.elements();
+    for (int64_t first = 0; first < total; first += kChunk) {
+      const int64_t count = std::min(kChunk, total - first);
+      const size_t bytes = static_cast<size_t>(count * size);
+      std::memcpy(chunk_.data(), arena(plan, 0).at(plan.input.offset + first * size), bytes);
+      for (size_t m = 1; m < plan.ranks.size(); ++m)
+        combine(plan.reduce, plan.dtype, arena(plan, m).at(plan.input.offset + first * size), chunk_.data(),
+                count);
+      for (size_t m = 0; m < plan.ranks.size(); ++m)
+        std::memcpy(arena(plan, m).at(plan.output.offset + first * size), chunk_.data(), bytes);
+    }
+  }
+
+  void move_group(const std::vector<CollectivePlan>& plans, const CollectivePlan& leader) {
+    const int64_t size = size_of(leader.dtype);
+    std::byte* staged = staged_.data();
+    for (size_t m = 0; m < leader.ranks.size(); ++m) {
+      const CollectivePlan& plan = of_member(plans, leader, m);
+      std::byte* result = plan.in_place() ? staged : arena(leader, m).at(plan.output.offset);
+      collect(plan, result);
+      staged += plan.output.elements() * size;
+    }
+    if (!leader.in_place()) return;
+    staged = staged_.data();
+    for (size_t m = 0; m < leader.ranks.size(); ++m) {
+      const CollectivePlan& plan = of_member(plans, leader, m);
+      const int64_t bytes = plan.output.elements() * size;
+      if (bytes > 0) std::memcpy(arena(leader, m).at(plan.output.offset), staged, static_cast<size_t>(bytes));
+      staged += bytes;
+    }
+  }
+
+  // What one member ends with, from the inputs of all.
+  void collect(const CollectivePlan& plan, std::byte* result) const {
+    const int64_t size = size_of(plan.dtype);
+    if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result);
+    for (size_t m = 0; m < plan.ranks.size(); ++m) {
+      const std::byte* source = arena(plan, m).at(plan.input.offset);
+      if (plan.kind != CollectiveKind::kReduceScatter || m == 0) {
+        copy_runs(plan.receives[m], size, source, result);
+        continue;
+      }
+      for (const Run& run : plan.receives[m])
+        combine(plan.reduce, plan.dtype, source + run.from * size, result + run.to * size, run.length);
+    }
+  }
+
+  std::span<const Arena> arenas_;
+  std::map<size_t, std::vector<CollectivePlan>> plans_;  // by step, then by device
+  std::vector<std::byte> chunk_;
+  std::vector<std::byte> staged_;
+};
+
+}  // namespace
+
+LockstepComm::LockstepComm(const Mesh& mesh, Processes& processes) : mesh_(mesh), processes_(processes) {
+  for (int64_t rank = 0; rank < mesh.devices(); ++rank) devices_.push_back(mesh.coordinates(rank));
+}
+
+std::vector<Arena> LockstepComm::make_arenas(int64_t bytes) {
+  require_memory(bytes * mesh_.devices());
+  std::vector<Arena> arenas;
+  for (size_t i = 0; i < devices_.size(); ++i) arenas.emplace_back(bytes);
+  return arenas;
+}
+
+std::unique_ptr<Collectives> LockstepComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
+  return std::make_unique<LockstepCollectives>(entry, mesh_, devices_, arenas);
+}
+
+}  // namespace mtfc

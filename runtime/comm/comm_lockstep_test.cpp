@@ -1,0 +1,36 @@
+#include "runtime/comm/comm_lockstep.h"
+
+#include <doctest/doctest.h>
+
+#include "runtime/testing/collective_cases.h"
+
+namespace mtfc {
+namespace {
+
+int64_t wrong_in_lockstep(const CollectiveCase& c) {
+  Processes processes = Processes::alone();
+  LockstepComm comm(c.mesh, processes);
+  const EntryPoint entry = entry_of(c);
+  std::vector<Arena> arenas;
+  for (size_t i = 0; i < comm.devices().size(); ++i) {
+    arenas.emplace_back(entry.arena_bytes);
+    fill_case(c, entry, comm.devices()[i], arenas[i]);
+  }
+  const auto collectives = comm.prepare(entry, arenas);
+  collectives->start(0);
+  collectives->wait(0);
+  int64_t wrong = 0;
+  for (size_t i = 0; i < arenas.size(); ++i) wrong += wrong_elements(c, entry, comm.devices()[i], arenas[i]);
+  return wrong;
+}
+
+TEST_CASE("every collective gives what its definition says") {
+  for (const int64_t devices : {1, 2, 3, 4, 6})
+    for (const CollectiveCase& c : collective_cases(devices)) {
+      CAPTURE(c.name);
+      CHECK(wrong_in_lockstep(c) == 0);
+    }
+}
+
+}  // namespace
+}  // namespace mtfc

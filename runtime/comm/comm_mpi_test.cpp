@@ -1,0 +1,124 @@
+#include "runtime/comm/mpi/comm_mpi.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+#include "core/diagnostics/error.h"
+#include "runtime/testing/collective_cases.h"
+#include "scripts/mpi_test_main.h"
+
+namespace mtfc {
+namespace {
+
+// `shared`: the ranks of a node share memory.
+void try_all_cases(NodeMemory& node, bool shared) {
+  Processes& processes = test_processes();
+  std::map<std::string, std::unique_ptr<MpiComm>> comms;
+  for (const CollectiveCase& c : collective_cases(processes.size())) {
+    CAPTURE(c.name);
+    std::unique_ptr<MpiComm>& comm = comms[to_string(c.mesh)];
+    if (!comm) comm = std::make_unique<MpiComm>(c.mesh, processes, node);
+    const EntryPoint entry = entry_of(c);
+    std::vector<Arena> arenas;
+    if (shared)
+      arenas = comm->make_arenas(entry.arena_bytes);
+    else
+      arenas.emplace_back(entry.arena_bytes);
+    REQUIRE(node.starts_of(arenas[0]).empty() == !(shared && processes.size() > 1));
+    fill_case(c, entry, comm->devices()[0], arenas[0]);
+    const auto collectives = comm->prepare(entry, arenas);
+    for (int run = 0; run < (c.in_place ? 1 : 2); ++run) {
+      collectives->start(0);
+      collectives->progress();
+      collectives->wait(0);
+    }
+    CHECK(wrong_elements(c, entry, comm->devices()[0], arenas[0]) == 0);
+  }
+}
+
+TEST_CASE("every collective gives by messages what its definition says") {
+  try_all_cases(test_node(), false);
+}
+
+TEST_CASE("every collective gives inside a node what its definition says") {
+  try_all_cases(test_node(), true);
+}
+
+TEST_CASE("every collective gives between and inside nodes what its definition says") {
+  if (test_processes().size() < 4) return;
+  try_all_cases(test_node(2), true);
+  try_all_cases(test_node(3), true);  // one node has three ranks, and the other one
+}
+
+// Small all_reduces of `floats` elements, all under way together, and awaited in another order.
+EntryPoint together(const CollectiveCase& c, int64_t count) {
+  const EntryPoint one = entry_of(c);
+  EntryPoint entry = one;
+  entry.values.clear();
+  entry.buffers.clear();
+  entry.steps.clear();
+  for (int64_t k = 0; k < count; ++k) {
+    const int value = static_cast<int>(2 * k);
+    entry.values.push_back({"x", c.from, c.from_sharding, value});
+    entry.values.push_back({"y", c.to, c.to_sharding, value + 1});
+    for (size_t b = 0; b < 2; ++b) {
+      entry.buffers.push_back(one.buffers[b]);
+      entry.buffers.back().offset += k * one.arena_bytes;
+    }
+    entry.steps.push_back(one.steps[0]);
+    entry.steps.back().inputs = {value};
+    entry.steps.back().outputs = {value + 1};
+    entry.steps.back().workspace = kNoBuffer;
+  }
+  for (int64_t k = count; k-- > 0;) {
+    entry.steps.push_back(one.steps[1]);
+    entry.steps.back().started = static_cast<int>(k);
+  }
+  entry.arena_bytes *= count;
+  return entry;
+}
+
+TEST_CASE("small all_reduces that are under way together travel together, and arrive apart") {
+  Processes& processes = test_processes();
+  for (const int64_t floats : {1, 1000, 4000}) {
+    const TensorType type{DType::kF32, {{"a", floats}, {"b", 1}}};
+    Sharding sum = replicated(2);
+    sum.partial = {{0, ReduceKind::kSum}};
+    const CollectiveCase c{
+        "", Mesh({{"p", processes.size()}}), CollectiveKind::kAllReduce, {0}, type, sum, type, replicated(2)};
+    MpiComm comm(c.mesh, processes, test_node());
+    const int64_t count = 6;
+    const EntryPoint entry = together(c, count);
+    std::vector<Arena> arenas;
+    arenas.emplace_back(entry.arena_bytes);
+    const auto at = [&](int64_t k, bool output, int64_t i) -> float& {
+      const Buffer& buffer = entry.buffers[static_cast<size_t>(2 * k + output)];
+      return reinterpret_cast<float*>(arenas[0].at(buffer.offset))[i];
+    };
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t i = 0; i < floats; ++i)
+        at(k, false, i) = static_cast<float>(k * 1000 + i % 7 + processes.rank());
+    const auto collectives = comm.prepare(entry, arenas);
+    for (int run = 0; run < 2; ++run) {
+      for (size_t k = 0; k < static_cast<size_t>(count); ++k) collectives->start(k);
+      collectives->progress();
+      for (size_t k = static_cast<size_t>(count); k-- > 0;) collectives->wait(k);
+      const auto ranks = static_cast<int64_t>(processes.size());
+      const int64_t pairs = ranks * (ranks - 1) / 2;
+      int64_t wrong = 0;
+      for (int64_t k = 0; k < count; ++k)
+        for (int64_t i = 0; i < floats; ++i)
+          wrong += at(k, true, i) != static_cast<float>(ranks * (k * 1000 + i % 7) + pairs);
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("a mesh of another size than the number of ranks is refused") {
+  Processes& processes = test_processes();
+  CHECK_THROWS_AS(MpiComm(Mesh({{"p", processes.size() + 1}}), processes, test_node()), RunError);
+}
+
+}  // namespace
+}  // namespace mtfc

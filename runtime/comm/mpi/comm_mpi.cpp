@@ -1,0 +1,263 @@
+#include "runtime/comm/mpi/comm_mpi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/diagnostics/error.h"
+#include "runtime/comm/mpi/mpi_batches.h"
+#include "runtime/comm/mpi/mpi_exchange.h"
+#include "runtime/comm/node/node_collectives.h"
+#include "runtime/comm/reduce.h"
+#include "runtime/comm/transfer.h"
+#include "runtime/processes/mpi_calls.h"
+
+namespace mtfc {
+namespace {
+
+// MPI_MAX and MPI_MIN leave open what they make of NaN; these hand it on, whatever the order.
+template <ReduceKind kind>
+void combine_floats(void* operand, void* result, MPI_Count* count, MPI_Datatype* type) {
+  combine(kind, *type == MPI_FLOAT ? DType::kF32 : DType::kF64, static_cast<const std::byte*>(operand),
+          static_cast<std::byte*>(result), *count);
+}
+
+class MpiCollectives : public Collectives {
+ public:
+  void add(size_t step, std::unique_ptr<PreparedCollective> work, const StepCount& count) {
+    prepared_.emplace(step, Prepared{std::move(work), count});
+  }
+
+  void start(size_t step) override {
+    PreparedCollective& work = *prepared_.at(step).work;
+    work.start();
+    active_.push_back(&work);
+  }
+
+  void wait(size_t step) override {
+    PreparedCollective& work = *prepared_.at(step).work;
+    work.wait();
+    std::erase(active_, &work);
+  }
+
+  void progress() override {
+    for (PreparedCollective* work : active_) work->progress();
+  }
+
+  StepCount count(size_t step) const override { return prepared_.at(step).count; }
+
+ private:
+  struct Prepared {
+    std::unique_ptr<PreparedCollective> work;
+    StepCount count;
+  };
+  std::map<size_t, Prepared> prepared_;
+  std::vector<PreparedCollective*> active_;
+};
+
+}  // namespace
+
+// The step of a collective, and where it runs.
+struct MpiComm::Occasion {
+  const Arena& arena;
+  const Idle& idle;
+  MpiBatches& batches;
+  int start, wait;  // steps
+};
+
+// Communicators by axes, and the operations MPI lacks. Every rank asks for the same communicators in the same
+// order; only their members make them, which is four times as fast as MPI_Comm_split.
+class MpiComm::Groups {
+ public:
+  explicit Groups(Processes& processes) : processes_(processes) {
+    check_mpi(MPI_Op_create_c(combine_floats<ReduceKind::kMax>, 1, &maximum_), "MPI_Op_create_c");
+    check_mpi(MPI_Op_create_c(combine_floats<ReduceKind::kMin>, 1, &minimum_), "MPI_Op_create_c");
+  }
+  ~Groups() {
+    int finalized = 0;
+    if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+    for (auto* comms : {&whole_, &across_})
+      for (auto& [axes, comm] : *comms)
+        if (comm != MPI_COMM_WORLD && comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+    MPI_Op_free(&maximum_);
+    MPI_Op_free(&minimum_);
+  }
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+
+  MPI_Op op(const CollectivePlan& plan) const {
+    if (plan.kind != CollectiveKind::kAllReduce && plan.kind != CollectiveKind::kReduceScatter)
+      return MPI_OP_NULL;
+    const bool logical = plan.dtype == DType::kBool;
+    switch (plan.reduce) {
+      case ReduceKind::kSum:
+        check_invariant(!logical, "bool is not summed");
+        return MPI_SUM;
+      case ReduceKind::kProd:
+        check_invariant(!logical, "bool is not multiplied");
+        return MPI_PROD;
+      case ReduceKind::kMax:
+        return logical ? MPI_BOR : is_float(plan.dtype) ? maximum_ : MPI_MAX;
+      case ReduceKind::kMin:
+        return logical ? MPI_BAND : is_float(plan.dtype) ? minimum_ : MPI_MIN;
+    }
+    throw InternalError("a reduction has no MPI operation");
+  }
+
+  // `comm` is of the whole group of `plan`.
+  std::unique_ptr<PreparedCollective> by_messages(const CollectivePlan& plan, const Occasion& occasion,
+                                                  MPI_Comm comm) const {
+    if (MpiBatches::takes(plan))
+      return occasion.batches.add(plan, comm, op(plan), occasion.start, occasion.wait);
+    return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.oversubscribed());
+  }
+
+  // Of the whole group of `plan`.
+  MPI_Comm whole(const CollectivePlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
+  // Of `ranks`, of the group of `plan` one on each node; there are none where this rank takes no part.
+  MPI_Comm across(const CollectivePlan& plan, const std::vector<int64_t>& ranks) {
+    return comm(across_, plan.axes, ranks);
+  }
+
+ private:
+  using Comms = std::map<AxisList, MPI_Comm>;
+
+  MPI_Comm comm(Comms& comms, const AxisList& axes, const std::vector<int64_t>& ranks) {
+    const auto known = comms.find(axes);
+    if (known != comms.end()) return known->second;
+    const MPI_Comm made = make(ranks);
+    comms.emplace(axes, made);
+    return made;
+  }
+
+  MPI_Comm make(const std::vector<int64_t>& ranks) {
+    const bool all = static_cast<int>(ranks.size()) == processes_.size();
+    if (all && std::is_sorted(ranks.begin(), ranks.end())) return MPI_COMM_WORLD;
+    const int tag = made_++;
+    processes_.barrier();
+    if (ranks.size() < 2) return MPI_COMM_NULL;
+    const std::vector<int> members(ranks.begin(), ranks.end());
+    MPI_Group world, group;
+    MPI_Comm comm;
+    check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+    check_mpi(MPI_Group_incl(world, static_cast<int>(members.size()), members.data(), &group),
+              "MPI_Group_incl");
+    check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm), "MPI_Comm_create_group");
+    check_mpi(MPI_Group_free(&group), "MPI_Group_free");
+    check_mpi(MPI_Group_free(&world), "MPI_Group_free");
+    check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    return comm;
+  }
+
+  Processes& processes_;
+  MPI_Op maximum_ = MPI_OP_NULL, minimum_ = MPI_OP_NULL;
+  Comms whole_, across_;
+  int made_ = 0;
+};
+
+MpiComm::MpiComm(const Mesh& mesh, Processes& processes, NodeMemory& node)
+    : mesh_(mesh), processes_(processes), node_(node) {
+  if (mesh.devices() != processes.size())
+    throw RunError(fmt::format("the mesh {} has {} devices, and {} ranks run", to_string(mesh),
+                               mesh.devices(), processes.size()));
+  devices_.push_back(mesh.coordinates(processes.rank()));
+  groups_ = std::make_unique<Groups>(processes);
+}
+
+MpiComm::~MpiComm() = default;
+
+std::vector<Arena> MpiComm::make_arenas(int64_t bytes) {
+  std::vector<Arena> arenas;
+  arenas.push_back(node_.arena(bytes));
+  return arenas;
+}
+
+// Whether some group over `axes`, of any rank, has members on several nodes.
+bool MpiComm::crosses_nodes(const AxisList& axes) {
+  const auto known = crosses_.find(axes);
+  if (known != crosses_.end()) return known->second;
+  bool crosses = false;
+  for (int64_t rank = 0; rank < mesh_.devices() && !crosses; ++rank)
+    crosses = node_.of(rank) != node_.of(mesh_.rank(mesh_.moved(mesh_.coordinates(rank), axes, 0)));
+  crosses_.emplace(axes, crosses);
+  return crosses;
+}
+
+// How a step's data travels. What is made here is made by all ranks alike, whatever becomes of their own
+// group.
+std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan, const Occasion& occasion) {
+  const Arena& arena = occasion.arena;
+  if (plan.ranks.size() == 1) return exchange_alone(plan, arena);
+  const std::vector<std::byte*> starts = node_.starts_of(arena);
+  NodeGroup* group = nullptr;
+  if (!starts.empty()) {
+    std::string name = to_string(mesh_);
+    for (const int64_t rank : mesh_.device_order()) name += fmt::format(" {}", rank);
+    for (const int axis : plan.axes) name += fmt::format(" {}", axis);
+    group = node_.group(name, plan.ranks);
+  }
+  if (!group) return groups_->by_messages(plan, occasion, groups_->whole(plan));
+  NodeSite site{*group, {}, occasion.idle};
+  for (const int64_t rank : plan.ranks)
+    if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
+  if (crosses_nodes(plan.axes)) {
+    if (plan.kind == CollectiveKind::kAllReduce) return prepare_two_levels(plan, std::move(site), occasion);
+    // The other kinds move an element to each member that lacks it, by messages where one sits elsewhere: two
+    // levels would save messages only where several members of a node need the same element, for another
+    // copy of each.
+    const MPI_Comm comm = groups_->whole(plan);
+    if (group->size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
+  }
+  return node_collective(plan, std::move(site));
+}
+
+std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const CollectivePlan& plan, NodeSite site,
+                                                                const Occasion& occasion) {
+  std::map<int, std::vector<int64_t>> nodes;
+  for (const int64_t rank : plan.ranks) nodes[node_.of(rank)].push_back(rank);
+  size_t fewest = plan.ranks.size(), most = 0;
+  for (const auto& [node, ranks] : nodes) {
+    fewest = std::min(fewest, ranks.size());
+    most = std::max(most, ranks.size());
+  }
+  const size_t self = site.group.self();
+  std::vector<int64_t> counterparts;
+  for (const auto& [node, ranks] : nodes)
+    if (self < fewest) counterparts.push_back(ranks[self]);
+  const MPI_Comm comm = groups_->across(plan, counterparts);
+  if (nodes.size() == 1) return node_collective(plan, std::move(site));
+  const MPI_Op op = groups_->op(plan);
+  const bool yield = processes_.oversubscribed();
+  if (most == 1) return groups_->by_messages(plan, occasion, comm);
+  const auto across = [comm, op, type = mpi_type_of(plan.dtype), yield, counterparts](std::byte* share,
+                                                                                      int64_t count) {
+    MPI_Request request;
+    check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, share, count, type, op, comm, &request), "MPI_Iallreduce_c");
+    wait_for(request, yield, counterparts);
+  };
+  return two_level_all_reduce(plan, std::move(site), {fewest, across});
+}
+
+std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
+  auto collectives = std::make_unique<MpiCollectives>();
+  const Idle idle = [all = collectives.get()] { all->progress(); };
+  MpiBatches batches(arenas[0], processes_.oversubscribed());
+  // By start: its wait, or before that a loop, which all_reduces within it must not join.
+  std::vector<int> waits(entry.steps.size());
+  int loop = static_cast<int>(entry.steps.size());
+  for (size_t i = entry.steps.size(); i-- > 0;) {
+    if (entry.steps[i].kind == StepKind::kLoop) loop = static_cast<int>(i);
+    if (entry.steps[i].kind == StepKind::kWait)
+      waits[static_cast<size_t>(entry.steps[i].started)] = static_cast<int>(i);
+    if (entry.steps[i].kind == StepKind::kStart) waits[i] = std::min(waits[i], loop);
+  }
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    if (entry.steps[i].kind != StepKind::kStart) continue;
+    const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
+    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}), plan.count);
+  }
+  return collectives;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,45 @@
+#pragma once
+// One device is one rank of MPI_COMM_WORLD, placed on the mesh in row-major order.
+//
+// How the data of a collective travels depends on where the members of its group sit: between members on one
+// node by loads and stores (runtime/comm/node/node_collectives.h), otherwise by messages (runtime/comm/mpi/mpi_exchange.h), and
+// an all_reduce by both: inside each node first, then across. Where memory isn't shared, all is messages.
+// Communicators are made once per set of axes and kept.
+
+#include <map>
+#include <memory>
+
+#include "runtime/comm/comm.h"
+#include "runtime/comm/mpi/node_memory.h"
+#include "runtime/comm/node/node_collectives.h"
+
+namespace mtfc {
+
+class MpiComm : public Comm {
+ public:
+  /// Throws RunError where the mesh has another size than MPI_COMM_WORLD.
+  MpiComm(const Mesh& mesh, Processes& processes, NodeMemory& node);
+  ~MpiComm() override;
+  const Mesh& mesh() const override { return mesh_; }
+  const std::vector<Coordinates>& devices() const override { return devices_; }
+  Processes& processes() override { return processes_; }
+  std::vector<Arena> make_arenas(int64_t bytes) override;
+  std::unique_ptr<Collectives> prepare(const EntryPoint& entry, std::span<const Arena> arenas) override;
+
+ private:
+  class Groups;
+  bool crosses_nodes(const AxisList& axes);
+  struct Occasion;
+  std::unique_ptr<PreparedCollective> prepare(const CollectivePlan& plan, const Occasion& occasion);
+  std::unique_ptr<PreparedCollective> prepare_two_levels(const CollectivePlan& plan, NodeSite site,
+                                                         const Occasion& occasion);
+
+  Mesh mesh_;
+  Processes& processes_;
+  NodeMemory& node_;
+  std::vector<Coordinates> devices_;
+  std::unique_ptr<Groups> groups_;
+  std::map<AxisList, bool> crosses_;
+};
+
+}  // namespace mtfc

@@ -1,0 +1,253 @@
+#include "runtime/comm/mpi/node_memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "core/diagnostics/error.h"
+#include "runtime/processes/mpi_calls.h"
+
+#ifndef MADV_POPULATE_WRITE  // of Linux 5.14
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace mtfc {
+namespace {
+
+constexpr int kGroupPages = 64;
+// Windows are a power of two, and at least this large, so that few are made. Room that is not used costs
+// nothing.
+constexpr int64_t kSmallestWindow = int64_t{1} << 24;
+
+int64_t whole_pages(int64_t bytes) {
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  return std::max<int64_t>((bytes + page - 1) / page, 1) * page;
+}
+
+int64_t pages_bytes() {
+  return whole_pages(kGroupPages * static_cast<int64_t>(sizeof(GroupPage)));
+}
+
+// Makes the memory sure; false where there is too little. Older systems can't say, and have been asked how
+// much is free.
+bool populate(std::byte* start, int64_t bytes) {
+  return madvise(start, static_cast<size_t>(bytes), MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+}
+
+// Gives the memory back; it is zero when it is used again.
+void empty(std::byte* start, int64_t bytes) {
+  if (madvise(start, static_cast<size_t>(bytes), MADV_REMOVE) != 0)
+    std::memset(start, 0, static_cast<size_t>(bytes));
+}
+
+}  // namespace
+
+int64_t free_shared_memory() {
+  struct statvfs info;
+  if (statvfs("/dev/shm", &info) != 0) return 0;
+  return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+}
+
+struct NodeMemory::Messages {
+  MPI_Comm comm = MPI_COMM_NULL;  // of the node
+};
+
+struct NodeMemory::Window {
+  MPI_Win handle = MPI_WIN_NULL;
+  int64_t alone = 0;                      // bytes of memory that is not MPI's, of the only rank of a node
+  int64_t bytes = 0;                      // of each rank, for an arena
+  std::vector<std::byte*> pages, starts;  // by position; pages: of groups, in the first window only
+  bool taken = false;
+
+  // The starts of the memory of every rank of `comm`, by rank.
+  std::vector<std::byte*> allocate(int64_t size, size_t ranks, MPI_Comm comm);
+  void free();
+};
+
+std::vector<std::byte*> NodeMemory::Window::allocate(int64_t size, size_t ranks, MPI_Comm comm) {
+  std::vector<std::byte*> found;
+  if (ranks == 1) {
+    // MPI's would not begin at a page.
+    void* own = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (own == MAP_FAILED) throw RunError(fmt::format("can't get shared memory: {}", std::strerror(errno)));
+    alone = size;
+    return {static_cast<std::byte*>(own)};
+  }
+  void* own = nullptr;
+  check_mpi(MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, comm, &own, &handle), "MPI_Win_allocate_shared");
+  // Processors of one node keep their caches coherent, which MPI calls the unified model; the atomics of
+  // NodeBarrier then order loads and stores, and MPI_Win_sync would add nothing to them.
+  check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle), "MPI_Win_lock_all");
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    void* start = nullptr;
+    check_mpi(MPI_Win_shared_query(handle, static_cast<int>(rank), &bytes, &unit, &start),
+              "MPI_Win_shared_query");
+    check_invariant(std::bit_cast<uintptr_t>(start) % static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) == 0,
+                    "shared memory does not begin at a page");
+    found.push_back(static_cast<std::byte*>(start));
+  }
+  return found;
+}
+
+void NodeMemory::Window::free() {
+  if (alone > 0) {
+    munmap(pages[0], static_cast<size_t>(alone));
+    return;
+  }
+  MPI_Win_unlock_all(handle);
+  MPI_Win_free(&handle);
+}
+
+NodeMemory::NodeMemory(Processes& processes, NodeOptions options)
+    : processes_(processes), options_(std::move(options)), mpi_(std::make_unique<Messages>()) {
+  find_neighbours();
+}
+
+NodeMemory::~NodeMemory() {
+  // While an error unwinds, the other ranks are still at work and would be waited for.
+  int finalized = 0;
+  if (std::uncaught_exceptions() > 0 || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+  groups_.clear();
+  for (const std::unique_ptr<Window>& window : windows_) window->free();
+  if (mpi_->comm != MPI_COMM_NULL) MPI_Comm_free(&mpi_->comm);
+}
+
+void NodeMemory::find_neighbours() {
+  const int rank = processes_.rank();
+  nodes_.assign(static_cast<size_t>(processes_.size()), rank);
+  neighbours_ = {rank};
+  if (processes_.size() == 1 || options_.shared_bytes == 0 || options_.ranks_per_node == 1) {
+    for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = static_cast<int>(i);
+    return;
+  }
+  // Splitting blocks, which costs less when all are there.
+  processes_.barrier();
+  MPI_Comm shared;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared),
+            "MPI_Comm_split_type");
+  if (options_.ranks_per_node > 0) {
+    check_mpi(MPI_Comm_split(shared, rank / options_.ranks_per_node, rank, &mpi_->comm), "MPI_Comm_split");
+    check_mpi(MPI_Comm_free(&shared), "MPI_Comm_free");
+  } else {
+    mpi_->comm = shared;
+  }
+  check_mpi(MPI_Comm_set_errhandler(mpi_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  int size = 0;
+  check_mpi(MPI_Comm_size(mpi_->comm, &size), "MPI_Comm_size");
+  neighbours_.resize(static_cast<size_t>(size));
+  MPI_Request request;
+  check_mpi(MPI_Iallgather(&rank, 1, MPI_INT, neighbours_.data(), 1, MPI_INT, mpi_->comm, &request),
+            "MPI_Iallgather");
+  wait_for(request, processes_.oversubscribed());
+  check_mpi(MPI_Iallgather(&neighbours_[0], 1, MPI_INT, nodes_.data(), 1, MPI_INT, MPI_COMM_WORLD, &request),
+            "MPI_Iallgather");
+  wait_for(request, processes_.oversubscribed());
+  shares_ = processes_.maximum(size) > 1;
+}
+
+size_t NodeMemory::position(int64_t rank) const {
+  const auto found = std::lower_bound(neighbours_.begin(), neighbours_.end(), rank);
+  check_invariant(found != neighbours_.end() && *found == rank, "a rank is not of this node");
+  return static_cast<size_t>(found - neighbours_.begin());
+}
+
+// Whether every node has room for `bytes` more on each of its ranks. The least of all answers counts.
+bool NodeMemory::may_share(int64_t bytes) {
+  const int64_t needed = bytes * static_cast<int64_t>(neighbours_.size());
+  const int64_t room = std::min(free_shared_memory(), options_.shared_bytes);
+  const int64_t lacking = processes_.maximum(std::max<int64_t>(needed - room, 0));
+  if (lacking == 0) return true;
+  const auto megabytes = [](int64_t n) { return static_cast<double>(n) / 1e6; };
+  if (options_.warn && processes_.speaks())
+    options_.warn(fmt::format(
+        "the ranks of a node share no memory, and exchange messages instead, which is slower: there "
+        "are {:.1f} MB of /dev/shm for them, and they need {:.1f} MB",
+        megabytes(needed - lacking), megabytes(needed)));
+  options_.warn = nullptr;
+  return false;
+}
+
+Arena NodeMemory::arena(int64_t bytes) {
+  if (!shares_) return Arena(bytes);
+  require_memory(bytes * static_cast<int64_t>(neighbours_.size()));
+  const int64_t rounded = whole_pages(bytes);
+  Window* window = claim(rounded);
+  if (!window) return Arena(bytes);
+  std::byte* start = window->starts[position(processes_.rank())];
+  return {start, bytes, [start, rounded, window] {
+            empty(start, rounded);
+            window->taken = false;
+          }};
+}
+
+// A window with room for an arena of `bytes`, all of which are there; nullptr where memory can't be shared.
+NodeMemory::Window* NodeMemory::claim(int64_t bytes) {
+  if (!may_share(bytes + (windows_.empty() ? pages_bytes() : 0))) return nullptr;
+  const auto fits = [&](const std::unique_ptr<Window>& window) {
+    return !window->taken && window->bytes >= bytes;
+  };
+  const auto found = std::find_if(windows_.begin(), windows_.end(), fits);
+  Window& window = found == windows_.end() ? make_window(bytes) : **found;
+  std::byte* start = window.starts[position(processes_.rank())];
+  if (processes_.maximum(!populate(start, bytes)) > 0) {
+    // Another program was quicker.
+    empty(start, bytes);
+    options_.shared_bytes = 0;
+    may_share(bytes);
+    return nullptr;
+  }
+  window.taken = true;
+  return &window;
+}
+
+NodeMemory::Window& NodeMemory::make_window(int64_t bytes) {
+  auto window = std::make_unique<Window>();
+  window->bytes =
+      std::max(kSmallestWindow, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
+  const int64_t pages = windows_.empty() ? pages_bytes() : 0;
+  for (std::byte* start : window->allocate(pages + window->bytes, neighbours_.size(), mpi_->comm)) {
+    window->pages.push_back(start);
+    window->starts.push_back(start + pages);
+  }
+  // Nobody reads a counter before all are zero.
+  empty(window->pages[position(processes_.rank())], pages + window->bytes);
+  processes_.barrier();
+  windows_.push_back(std::move(window));
+  return *windows_.back();
+}
+
+std::vector<std::byte*> NodeMemory::starts_of(const Arena& arena) const {
+  for (const std::unique_ptr<Window>& window : windows_)
+    if (window->starts[position(processes_.rank())] == arena.at(0)) return window->starts;
+  return {};
+}
+
+NodeGroup* NodeMemory::group(const std::string& name, const std::vector<int64_t>& ranks) {
+  if (windows_.empty()) return nullptr;
+  const auto known = groups_.find(name);
+  if (known != groups_.end()) return known->second.get();
+  std::unique_ptr<NodeGroup>& group = groups_[name];
+  if (pages_used_ == kGroupPages) return nullptr;
+  const int page = pages_used_++;
+  std::vector<GroupPage*> pages;
+  size_t self = 0;
+  for (const int64_t rank : ranks) {
+    if (of(rank) != of(processes_.rank())) continue;
+    if (rank == processes_.rank()) self = pages.size();
+    pages.push_back(reinterpret_cast<GroupPage*>(windows_.front()->pages[position(rank)]) + page);
+  }
+  group = std::make_unique<NodeGroup>(std::move(pages), self, !processes_.oversubscribed());
+  return group.get();
+}
+
+}  // namespace mtfc

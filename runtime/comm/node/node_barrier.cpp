@@ -1,0 +1,88 @@
+#include "runtime/comm/node/node_barrier.h"
+
+#include <sched.h>
+
+#include <bit>
+
+#include "runtime/processes/watchdog.h"
+
+namespace mtfc {
+namespace {
+
+// Some tens of microseconds: longer than a rank needs that is under way, shorter than a time slice.
+constexpr int kSpins = 1000;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+// Until counters have reached what they are waited for, after `spins` looks at them without giving the core
+// away.
+class Wait {
+ public:
+  Wait(int spins, const Idle& idle) : spins_(spins), idle_(idle) {}
+
+  void until(const std::atomic<uint64_t>& counter, uint64_t least) {
+    while (counter.load(std::memory_order_acquire) < least) {
+      if (spins_ > 0) {
+        --spins_;
+        relax();
+        continue;
+      }
+      patience_.poll();
+      idle_();
+      sched_yield();
+    }
+  }
+
+ private:
+  int spins_;
+  const Idle& idle_;
+  Patience patience_;
+};
+
+}  // namespace
+
+NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin)
+    : members_(std::move(members)), self_(self), spins_(spin ? kSpins : 0) {}
+
+uint64_t NodeBarrier::arrive() {
+  members_[self_]->arrived.store(++arrived_, std::memory_order_release);
+  return arrived_;
+}
+
+uint64_t NodeBarrier::finish() {
+  members_[self_]->finished.store(++finished_, std::memory_order_release);
+  return finished_;
+}
+
+void NodeBarrier::wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t least, const Idle& idle) {
+  Wait waiting(spins_, idle);
+  for (const RankEpochs* member : members_) waiting.until(member->*counter, least);
+}
+
+bool NodeBarrier::takes(size_t member) {
+  uint64_t before = works_ - 1;
+  return members_[member]->taken.compare_exchange_strong(before, works_, std::memory_order_relaxed);
+}
+
+// Whoever comes here has seen all parts of the works before done. A member does its own part first; after a
+// turn for the ranks of its core, which do best by themselves what their cache holds, it takes those of
+// members that are late, beginning with its neighbours.
+void NodeBarrier::do_together(const std::function<void(size_t)>& part, const Idle& idle) {
+  ++works_;
+  for (size_t turn = 0; turn < std::bit_ceil(size()); ++turn) {
+    const size_t member = self_ ^ turn;
+    if (turn == 1) sched_yield();
+    if (member >= size() || !takes(member)) continue;
+    part(member);
+    members_[member]->done.store(works_, std::memory_order_release);
+  }
+  wait(&RankEpochs::done, works_, idle);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,347 @@
+#include "runtime/comm/node/node_collectives.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "core/diagnostics/error.h"
+#include "runtime/comm/node/reduce_across.h"
+#include "runtime/compute/move_pieces.h"
+#include "runtime/memory/bulk_copy.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kCacheLine = 64;
+
+struct Share {
+  int64_t begin = 0, end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+// Part `index` of `count` elements of `size` bytes cut in `parts`, at cache lines, so that no two members
+// write to one.
+Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
+  const int64_t line = kCacheLine / size, lines = (count + line - 1) / line;
+  const auto cut = [&](size_t at) {
+    return std::min(count, lines * static_cast<int64_t>(at) / static_cast<int64_t>(parts) * line);
+  };
+  return {cut(index), cut(index + 1)};
+}
+
+// What all kinds have.
+class NodeCollective : public PreparedCollective {
+ public:
+  NodeCollective(const CollectivePlan& plan, NodeSite site)
+      : plan_(plan), site_(std::move(site)), group_(site_.group), size_(size_of(plan.dtype)) {}
+
+  void start() override { epoch_ = group_.barrier().arrive(); }
+
+ protected:
+  size_t members() const { return group_.size(); }
+  size_t self() const { return group_.self(); }
+  int64_t size() const { return size_; }
+  std::byte* input(size_t member) const { return site_.arenas[member] + plan_.input.offset; }
+  std::byte* output(size_t member) const { return site_.arenas[member] + plan_.output.offset; }
+  std::byte* workspace() const { return site_.arenas[self()] + plan_.workspace_offset; }
+
+  void await_operands() { group_.barrier().await(epoch_, site_.idle); }
+  void meet() { group_.barrier().meet(site_.idle); }
+
+  // Of the plan's members in turn, beginning after this one, so that they don't all read the same memory.
+  size_t other(size_t turn) const { return (self() + turn) % members(); }
+
+  const CollectivePlan plan_;
+  const NodeSite site_;
+  NodeGroup& group_;
+
+ private:
+  const int64_t size_;
+  uint64_t epoch_ = 0;
+};
+
+//   before   A: a a a   B: b b b   C: c c c
+//   A sums the first element of all and writes it to all, B the second, C the third, each where it read:
+//   after    A: s s s   B: s s s   C: s s s
+// An element is read and written by one member alone, so the result may take the operand's place, and all
+// copies are the same to the last bit. Operands that fit a mailbox are read there by all, without any
+// further wait; all reduce in the same order. Where ranks share cores, a share goes to whoever comes first:
+// the last to arrive, which has a core, reduces those of members that have none.
+class NodeAllReduce : public NodeCollective {
+ public:
+  NodeAllReduce(const CollectivePlan& plan, NodeSite site, OtherNodes others)
+      : NodeCollective(plan, std::move(site)),
+        reduce_(reduce_across(plan.reduce, plan.dtype)),
+        others_(std::move(others)),
+        whole_(plan.input.elements()),
+        small_(plan.ranks.size() == members() && whole_ * size() <= kMailboxBytes) {
+    inputs_.resize(members());
+    outputs_.resize(members());
+  }
+
+  void start() override {
+    if (small_) mailbox_ = group_.take_mailbox(site_.idle);
+    if (mailbox_ && whole_ > 0)
+      std::memcpy(group_.mail(self(), *mailbox_), input(self()), static_cast<size_t>(whole_ * size()));
+    NodeCollective::start();
+  }
+
+  void wait() override {
+    await_operands();
+    if (mailbox_) {
+      reduce_mail();
+      return;
+    }
+    const auto reduce_part = [&](size_t part) {
+      reduce_share(share_of(whole_, size(), part, others_.carriers));
+    };
+    if (group_.barrier().is_crowded() && !others_.across) {
+      group_.barrier().do_together(reduce_part, site_.idle);
+      return;
+    }
+    if (self() < others_.carriers) reduce_part(self());
+    meet();
+  }
+
+ private:
+  void reduce_mail() {
+    for (size_t m = 0; m < members(); ++m) inputs_[m] = group_.mail(m, *mailbox_);
+    outputs_[0] = output(self());
+    reduce_(inputs_, std::span(outputs_).first(1), whole_);
+    group_.give_back(*mailbox_);
+    mailbox_.reset();
+  }
+
+  void reduce_share(const Share& share) {
+    if (share.count() == 0) return;
+    const int64_t offset = share.begin * size();
+    for (size_t m = 0; m < members(); ++m) {
+      inputs_[m] = input(m) + offset;
+      outputs_[m] = output(m) + offset;
+    }
+    if (!others_.across) {
+      reduce_(inputs_, outputs_, share.count());
+      return;
+    }
+    std::byte* own = output(self()) + offset;
+    reduce_(inputs_, std::span<std::byte* const>(&own, 1), share.count());
+    others_.across(own, share.count());
+    for (size_t turn = 1; turn < members(); ++turn)
+      std::memcpy(outputs_[other(turn)], own, static_cast<size_t>(share.count() * size()));
+  }
+
+  const ReduceAcross reduce_;
+  const OtherNodes others_;
+  const int64_t whole_;
+  const bool small_;
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+  std::optional<int> mailbox_;
+};
+
+bool same_elements(const std::vector<Run>& a, const std::vector<Run>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Run& x, const Run& y) { return x.from == y.from && x.length == y.length; });
+}
+
+// Part `index` of the elements of `runs` cut in `parts`.
+std::vector<Run> share_of(const std::vector<Run>& runs, int64_t size, size_t index, size_t parts) {
+  const Share share = share_of(elements(runs), size, index, parts);
+  std::vector<Run> cut;
+  int64_t passed = 0;
+  for (const Run& run : runs) {
+    const int64_t begin = std::max<int64_t>(share.begin - passed, 0);
+    const int64_t end = std::min(share.end - passed, run.length);
+    if (begin < end) cut.push_back({run.from + begin, run.to + begin, end - begin});
+    passed += run.length;
+  }
+  return cut;
+}
+
+//   before   A: a1 a2 a3   B: b1 b2 b3   C: c1 c2 c3
+//   A sums the first elements of all, B the second ones, C the third ones:
+//   after    A: s1         B: s2         C: s3
+// Where the result takes the operand's place, a sum is first written where its part of the operand was, which
+// nobody else reads (A: s1 a2 a3, B: b1 s2 b3, C: c1 c2 s3), and moved to the front when all are done.
+// Members that end with the same piece share the work, and write it to each other.
+class NodeReduceScatter : public NodeCollective {
+ public:
+  NodeReduceScatter(const CollectivePlan& plan, NodeSite site)
+      : NodeCollective(plan, std::move(site)), reduce_(reduce_across(plan.reduce, plan.dtype)) {
+    const std::vector<Run>& piece = plan_.receives[self()];
+    check_invariant(
+        std::all_of(piece.begin(), piece.end(), [](const Run& run) { return run.is_contiguous(); }),
+        "a reduce_scatter has strided runs");
+    size_t index = 0;
+    for (size_t m = 0; m < members(); ++m) {
+      if (m == self()) index = replicas_.size();
+      if (m == self() || same_elements(plan_.sends[m], plan_.sends[self()])) replicas_.push_back(m);
+    }
+    share_ = share_of(piece, size(), index, replicas_.size());
+    inputs_.resize(members());
+    outputs_.resize(replicas_.size());
+  }
+
+  void wait() override {
+    await_operands();
+    for (const Run& run : share_) reduce_run(run);
+    meet();
+    if (plan_.in_place()) copy_runs(plan_.receives[self()], size(), input(self()), output(self()));
+  }
+
+ private:
+  void reduce_run(const Run& run) {
+    for (size_t m = 0; m < members(); ++m) inputs_[m] = input(m) + run.from * size();
+    const int64_t to = (plan_.in_place() ? run.from : run.to) * size();
+    for (size_t r = 0; r < replicas_.size(); ++r) outputs_[r] = output(replicas_[r]) + to;
+    reduce_(inputs_, outputs_, run.length);
+  }
+
+  const ReduceAcross reduce_;
+  std::vector<size_t> replicas_;  // members that end with this one's piece, itself among them
+  std::vector<Run> share_;        // of the piece
+  std::vector<const std::byte*> inputs_;
+  std::vector<std::byte*> outputs_;
+};
+
+// Moves the sources of `runs` to their places in the same region, which lie behind them and in the same
+// order.
+void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) {
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    std::memmove(region + run->to * size, region + run->from * size, static_cast<size_t>(run->length * size));
+}
+
+//   before   A: a       B: b       C: c
+//   after    A: a b c   B: a b c   C: a b c      everybody copies what it lacks
+// Where the result takes the operand's place, each first moves its own part to where it belongs
+// (A: a . .  B: . b .  C: . . c), and the others find it there: nobody writes to it.
+// Large parts in one piece go the other way, from everybody to all, and are read once.
+class NodeAllGather : public NodeCollective {
+ public:
+  NodeAllGather(const CollectivePlan& plan, NodeSite site)
+      : NodeCollective(plan, std::move(site)), runs_(plan.receives), sends_(is_bulk(plan)) {
+    for (size_t m = 0; m < members(); ++m)
+      check_invariant(same_runs(plan_.sends[m], own_runs()), "members of an all_gather end with other parts");
+    places_.resize(members());
+    if (!plan_.in_place()) return;
+    int64_t moved = 0;
+    for (const Run& run : own_runs()) {
+      check_invariant(run.is_contiguous() && run.to >= run.from && run.from == moved,
+                      "an all_gather moves its own part to the front");
+      moved += run.length;
+    }
+    check_invariant(moved == plan_.input.elements(), "an all_gather drops a part of its input");
+    for (std::vector<Run>& runs : runs_)
+      for (Run& run : runs) {
+        run.from = run.to;
+        run.from_step = run.to_step;
+      }
+  }
+
+  void start() override {
+    if (plan_.in_place()) spread_runs(plan_.receives[self()], size(), output(self()));
+    NodeCollective::start();
+  }
+
+  void wait() override {
+    if (!sends_ && !plan_.in_place()) fetch(self());
+    await_operands();
+    if (sends_)
+      send();
+    else
+      for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn));
+    meet();
+  }
+
+ private:
+  static bool is_bulk(const CollectivePlan& plan) {
+    const bool in_one_piece =
+        std::all_of(plan.receives.begin(), plan.receives.end(), [](const std::vector<Run>& runs) {
+          return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
+        });
+    return in_one_piece && plan.output.elements() * size_of(plan.dtype) >= kBulkBytes;
+  }
+  static bool same_runs(const std::vector<Run>& a, const std::vector<Run>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Run& x, const Run& y) { return x.to == y.to && x.length == y.length; });
+  }
+  const std::vector<Run>& own_runs() const { return runs_[self()]; }
+
+  void fetch(size_t member) { copy_runs(runs_[member], size(), input(member), output(self())); }
+
+  void send() {
+    const size_t first = plan_.in_place() ? 1 : 0;  // what is at its place stays there
+    for (const Run& run : own_runs()) {
+      for (size_t turn = first; turn < members(); ++turn)
+        places_[turn] = output(other(turn)) + run.to * size();
+      copy_to_all(input(self()) + run.from * size(), std::span(places_).subspan(first), run.length * size());
+    }
+  }
+
+  std::vector<std::vector<Run>> runs_;  // from where a member's part lies when it has arrived
+  const bool sends_;
+  std::vector<std::byte*> places_;
+};
+
+// As copy_runs, for regions that don't overlap.
+void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
+  if (runs.size() != 1 || !runs[0].is_contiguous()) return copy_runs(runs, size, from, to);
+  std::byte* place = to + runs[0].to * size;
+  copy_to_all(from + runs[0].from * size, std::span<std::byte* const>(&place, 1), runs[0].length * size);
+}
+
+//   before   A: ab ac aa   B: ba bb bc   C: ca cb cc      (xy: what y gets from x)
+//   after    A: aa ba ca   B: ab bb cb   C: ac bc cc      everybody fetches what it gets
+// Where the result takes the operand's place, it is put together in the workspace, and moved when all have
+// fetched.
+class NodeExchange : public NodeCollective {
+ public:
+  NodeExchange(const CollectivePlan& plan, NodeSite site) : NodeCollective(plan, std::move(site)) {
+    check_invariant(!plan_.in_place() || bytes() <= plan_.workspace_bytes,
+                    "an exchange has too little workspace");
+  }
+
+  void wait() override {
+    std::byte* result = plan_.in_place() ? workspace() : output(self());
+    if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), result);
+    fetch(self(), result);
+    await_operands();
+    for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn), result);
+    meet();
+    if (plan_.in_place() && bytes() > 0) std::memcpy(output(self()), result, static_cast<size_t>(bytes()));
+  }
+
+ private:
+  void fetch(size_t member, std::byte* result) {
+    // The workspace is read again at once, so that it had better stay in the cache.
+    const auto copy = plan_.in_place() ? copy_runs : fetch_runs;
+    copy(plan_.receives[member], size(), input(member), result);
+  }
+  int64_t bytes() const { return plan_.output.elements() * size(); }
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site) {
+  check_invariant(plan.ranks.size() == site.group.size() && plan.self == site.group.self(),
+                  "a collective inside a node has members elsewhere");
+  switch (plan.kind) {
+    case CollectiveKind::kAllReduce:
+      return two_level_all_reduce(plan, std::move(site), {plan.ranks.size(), {}});
+    case CollectiveKind::kReduceScatter:
+      return std::make_unique<NodeReduceScatter>(plan, std::move(site));
+    case CollectiveKind::kAllGather:
+      return std::make_unique<NodeAllGather>(plan, std::move(site));
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kExchange:
+      return std::make_unique<NodeExchange>(plan, std::move(site));
+  }
+  throw InternalError("a collective of an unknown kind");
+}
+
+std::unique_ptr<PreparedCollective> two_level_all_reduce(const CollectivePlan& plan, NodeSite site,
+                                                         OtherNodes others) {
+  return std::make_unique<NodeAllReduce>(plan, std::move(site), std::move(others));
+}
+
+}  // namespace mtfc

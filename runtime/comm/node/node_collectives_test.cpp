@@ -1,0 +1,180 @@
+// Collectives inside a node, on threads in the place of ranks: every thread has its own view of the groups,
+// and the arenas and pages are memory that all see, as in processes. The thread sanitizer watches in
+//   ctest --test-dir build -R node_protocol
+
+#include "runtime/comm/node/node_collectives.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "runtime/memory/bulk_copy.h"
+#include "runtime/testing/collective_cases.h"
+
+namespace mtfc {
+namespace {
+
+// Pages of groups by their ranks, as all threads see them.
+class Pages {
+ public:
+  std::vector<GroupPage*> of(const std::vector<int64_t>& ranks) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::unique_ptr<GroupPage>>& pages = pages_[ranks];
+    for (size_t i = pages.size(); i < ranks.size(); ++i) pages.push_back(std::make_unique<GroupPage>());
+    std::vector<GroupPage*> found;
+    for (const std::unique_ptr<GroupPage>& page : pages) found.push_back(page.get());
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<int64_t>, std::vector<std::unique_ptr<GroupPage>>> pages_;
+};
+
+// A case with memory for every device.
+struct Trial {
+  CollectiveCase c;
+  EntryPoint entry;
+  std::vector<Arena> arenas;
+  explicit Trial(const CollectiveCase& of) : c(of), entry(entry_of(of)) {
+    for (int64_t i = 0; i < c.mesh.devices(); ++i) arenas.emplace_back(entry.arena_bytes);
+  }
+};
+
+// One device, as a process has it.
+class Device {
+ public:
+  Device(int64_t rank, Pages& pages, bool own_core) : rank_(rank), pages_(pages), own_core_(own_core) {}
+
+  std::unique_ptr<PreparedCollective> prepare(Trial& trial) {
+    const CollectivePlan plan = plan_collective(trial.entry, trial.entry.steps[0], trial.c.mesh, at(trial));
+    std::unique_ptr<NodeGroup>& group = groups_[plan.ranks];
+    if (!group) group = std::make_unique<NodeGroup>(pages_.of(plan.ranks), plan.self, own_core_);
+    NodeSite site{*group, {}, [] {}};
+    for (const int64_t rank : plan.ranks)
+      site.arenas.push_back(trial.arenas[static_cast<size_t>(rank)].at(0));
+    return node_collective(plan, std::move(site));
+  }
+  void fill(Trial& trial) { fill_case(trial.c, trial.entry, at(trial), arena(trial)); }
+  int64_t wrong(Trial& trial) { return wrong_elements(trial.c, trial.entry, at(trial), arena(trial)); }
+
+ private:
+  Coordinates at(const Trial& trial) const { return trial.c.mesh.coordinates(rank_); }
+  const Arena& arena(const Trial& trial) const { return trial.arenas[static_cast<size_t>(rank_)]; }
+
+  int64_t rank_;
+  Pages& pages_;
+  bool own_core_;
+  std::map<std::vector<int64_t>, std::unique_ptr<NodeGroup>> groups_;
+};
+
+// `own_core`: as where every rank has one. The ways of working together differ.
+template <typename Work>
+void on_threads(int64_t devices, bool own_core, const Work& work) {
+  Pages pages;
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < devices; ++rank)
+    threads.emplace_back([&, rank] {
+      Device device(rank, pages, own_core);
+      work(device);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+int64_t wrong_in(std::vector<Trial>& trials, int64_t devices, bool own_core, int times) {
+  std::atomic<int64_t> wrong = 0;
+  on_threads(devices, own_core, [&](Device& device) {
+    std::vector<std::unique_ptr<PreparedCollective>> prepared;
+    for (Trial& trial : trials) prepared.push_back(device.prepare(trial));
+    // Nothing but the collectives keeps the threads in step.
+    for (int i = 0; i < times; ++i) {
+      for (size_t t = 0; t < trials.size(); ++t) {
+        device.fill(trials[t]);
+        prepared[t]->start();
+      }
+      for (size_t t = trials.size(); t-- > 0;) prepared[t]->wait();
+      for (Trial& trial : trials) wrong += device.wrong(trial);
+    }
+  });
+  return wrong;
+}
+
+TEST_CASE("every collective inside a node gives what its definition says") {
+  for (const auto& [devices, own_core] : {std::pair{2, false}, {4, false}, {2, true}}) {
+    CAPTURE(devices);
+    CAPTURE(own_core);
+    std::vector<Trial> trials;
+    for (const CollectiveCase& c : collective_cases(devices)) trials.emplace_back(c);
+    std::vector<std::atomic<int64_t>> wrong(trials.size());
+    on_threads(devices, own_core, [&](Device& device) {
+      for (size_t t = 0; t < trials.size(); ++t) {
+        device.fill(trials[t]);
+        const auto collective = device.prepare(trials[t]);
+        collective->start();
+        collective->wait();
+        wrong[t] += device.wrong(trials[t]);
+      }
+    });
+    for (size_t t = 0; t < trials.size(); ++t) {
+      CAPTURE(trials[t].c.name);
+      CHECK(wrong[t] == 0);
+    }
+  }
+}
+
+// Operands of `floats` elements: all kinds, with a buffer for the result and in place.
+std::vector<Trial> trials_of(int64_t floats, int64_t devices) {
+  const Sharding whole = replicated(2), rows{{{0}, {}}, {}}, columns{{{}, {0}}, {}};
+  Sharding sum = whole;
+  sum.partial = {{0, ReduceKind::kSum}};
+  const TensorType type{DType::kF32, {{"a", floats / 3}, {"b", 3}}};
+  std::vector<Trial> trials;
+  const auto add = [&](CollectiveKind kind, const Sharding& from, const Sharding& to) {
+    for (const bool in_place : {false, true})
+      trials.emplace_back(CollectiveCase{
+          "", Mesh({{"p", devices}}), kind, {0}, type, from, type, to, ReduceKind::kSum, in_place});
+  };
+  add(CollectiveKind::kAllReduce, sum, whole);
+  add(CollectiveKind::kReduceScatter, sum, rows);
+  add(CollectiveKind::kReduceScatter, sum, columns);
+  add(CollectiveKind::kAllGather, rows, whole);
+  add(CollectiveKind::kAllGather, columns, whole);
+  add(CollectiveKind::kAllToAll, rows, columns);
+  return trials;
+}
+
+TEST_CASE("collectives inside a node follow each other, and are under way together") {
+  for (const int64_t devices : {2, 5})
+    for (const int64_t floats : {int64_t{30}, int64_t{3000}, 3 * kMailboxBytes / 4}) {
+      CAPTURE(devices);
+      CAPTURE(floats);
+      std::vector<Trial> trials = trials_of(floats, devices);
+      CHECK(wrong_in(trials, devices, false, 5) == 0);
+      if (devices == 2) CHECK(wrong_in(trials, devices, true, 5) == 0);
+    }
+}
+
+TEST_CASE("collectives of bulk inside a node go past the cache") {
+  // An all_gather of rows, of which each member has a little more than bulk.
+  std::vector<Trial> trials = trials_of(2 * kBulkBytes / 4 + 12, 2);
+  std::erase_if(trials, [](const Trial& trial) {
+    return trial.c.kind != CollectiveKind::kAllGather || trial.c.from_sharding.dims[0].empty();
+  });
+  CHECK(wrong_in(trials, 2, true, 2) == 0);
+}
+
+// Small all_reduces go through mailboxes, of which there are fewer than collectives here.
+TEST_CASE("more small all_reduces than mailboxes") {
+  std::vector<Trial> trials;
+  for (int i = 0; i < 3; ++i)
+    for (Trial& trial : trials_of(30, 3))
+      if (trial.c.kind == CollectiveKind::kAllReduce) trials.emplace_back(trial.c);
+  CHECK(wrong_in(trials, 3, false, 30) == 0);
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,141 @@
+#include "runtime/comm/node/reduce_across.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/diagnostics/error.h"
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/tile.h"
+#include "runtime/compute/vector_targets.h"
+#include "runtime/compute/wrapping.h"
+
+namespace mtfc {
+namespace {
+
+// A block of every input and output and the result stay in the first-level cache.
+constexpr int64_t kBlockBytes = 4096;
+
+template <ReduceKind kind, typename T>
+[[gnu::always_inline]] inline T combined(T a, T b) {
+  if constexpr (kind == ReduceKind::kSum) return add_wrapping(a, b);
+  if constexpr (kind == ReduceKind::kProd) return mul_wrapping(a, b);
+  // `x != x` holds for NaN alone; on integers the compiler drops it.
+  if constexpr (kind == ReduceKind::kMax) return (b > a || b != b) ? b : a;
+  if constexpr (kind == ReduceKind::kMin) return (b < a || b != b) ? b : a;
+}
+
+// Two devices are the most common case, and need no intermediate result. An output may be an input, but only
+// element by element, which `simd` tells the compiler.
+template <typename T, ReduceKind kind>
+[[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, int64_t count) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) to[i] = combined<kind>(a[i], b[i]);
+}
+
+template <typename T, ReduceKind kind>
+[[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, T* also, int64_t count) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i) {
+    const T value = combined<kind>(a[i], b[i]);
+    to[i] = value;
+    also[i] = value;
+  }
+}
+
+template <typename T, ReduceKind kind>
+[[gnu::always_inline]] inline void of_many(std::span<const std::byte* const> inputs,
+                                           std::span<std::byte* const> outputs, int64_t first,
+                                           int64_t count) {
+  alignas(64) T result[kBlockBytes / sizeof(T)];
+  std::memcpy(result, reinterpret_cast<const T*>(inputs[0]) + first, static_cast<size_t>(count) * sizeof(T));
+  for (const std::byte* input : inputs.subspan(1)) {
+    const T* values = reinterpret_cast<const T*>(input) + first;
+    for (int64_t i = 0; i < count; ++i) result[i] = combined<kind>(result[i], values[i]);
+  }
+  for (std::byte* output : outputs)
+    std::memcpy(reinterpret_cast<T*>(output) + first, result, static_cast<size_t>(count) * sizeof(T));
+}
+
+template <typename T, ReduceKind kind>
+[[gnu::always_inline]] inline void reduce_all(std::span<const std::byte* const> inputs,
+                                              std::span<std::byte* const> outputs, int64_t count) {
+  if (inputs.size() == 2 && (outputs.size() == 1 || outputs.size() == 2)) {
+    const auto *a = reinterpret_cast<const T*>(inputs[0]), *b = reinterpret_cast<const T*>(inputs[1]);
+    T* to = reinterpret_cast<T*>(outputs[0]);
+    if (outputs.size() == 1)
+      of_two<T, kind>(a, b, to, count);
+    else
+      of_two<T, kind>(a, b, to, reinterpret_cast<T*>(outputs[1]), count);
+    return;
+  }
+  constexpr auto kBlock = static_cast<int64_t>(kBlockBytes / sizeof(T));
+  for (int64_t first = 0; first < count; first += kBlock)
+    of_many<T, kind>(inputs, outputs, first, std::min(kBlock, count - first));
+}
+
+template <typename T, ReduceKind kind>
+struct Across {
+  using Inputs = std::span<const std::byte* const>;
+  using Outputs = std::span<std::byte* const>;
+  static void run_plain(Inputs inputs, Outputs outputs, int64_t count) {
+    reduce_all<T, kind>(inputs, outputs, count);
+  }
+#if defined(__x86_64__)
+  MTFC_AVX512 static void run_avx512(Inputs inputs, Outputs outputs, int64_t count) {
+    reduce_all<T, kind>(inputs, outputs, count);
+  }
+  MTFC_AVX2 static void run_avx2(Inputs inputs, Outputs outputs, int64_t count) {
+    reduce_all<T, kind>(inputs, outputs, count);
+  }
+#endif
+  static ReduceAcross chosen() {
+#if defined(__x86_64__)
+    switch (vector_level()) {
+      case VectorLevel::kAvx512:
+        return run_avx512;
+      case VectorLevel::kAvx2:
+        return run_avx2;
+      case VectorLevel::kPlain:
+        break;
+    }
+#endif
+    return run_plain;
+  }
+};
+
+template <typename T>
+ReduceAcross chosen(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return Across<T, ReduceKind::kSum>::chosen();
+    case ReduceKind::kProd:
+      return Across<T, ReduceKind::kProd>::chosen();
+    case ReduceKind::kMax:
+      return Across<T, ReduceKind::kMax>::chosen();
+    case ReduceKind::kMin:
+      return Across<T, ReduceKind::kMin>::chosen();
+  }
+  throw InternalError("a reduction of an unknown kind");
+}
+
+}  // namespace
+
+ReduceAcross reduce_across(ReduceKind kind, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return chosen<float>(kind);
+    case DType::kF64:
+      return chosen<double>(kind);
+    case DType::kI32:
+      return chosen<int32_t>(kind);
+    case DType::kI64:
+      return chosen<int64_t>(kind);
+    case DType::kBool:
+      check_invariant(kind == ReduceKind::kMax || kind == ReduceKind::kMin,
+                      "bool is not summed or multiplied");
+      return chosen<uint8_t>(kind);
+  }
+  throw InternalError("a dtype that is not reduced");
+}
+
+}  // namespace mtfc

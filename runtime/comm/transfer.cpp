@@ -1,0 +1,254 @@
+#include "runtime/comm/transfer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/diagnostics/error.h"
+#include "core/op_rules/pieces.h"
+#include "runtime/compute/move_pieces.h"
+
+namespace mtfc {
+namespace {
+
+// Members of a group as they are placed on the mesh.
+std::vector<Coordinates> members_of(const Mesh& mesh, const Coordinates& at, const AxisList& axes) {
+  std::vector<Coordinates> members;
+  for (int64_t index = 0; index < mesh.size(axes); ++index) members.push_back(mesh.moved(at, axes, index));
+  return members;
+}
+
+// Axes of `axes` that split the value: members that differ on another one hold the same elements, and every
+// device takes those from the replica that shares its coordinates there.
+AxisList splitting(const AxisList& axes, const Sharding& sharding) {
+  const AxisList split = split_axes(sharding);
+  AxisList kept;
+  for (const int axis : axes)
+    if (std::binary_search(split.begin(), split.end(), axis)) kept.push_back(axis);
+  return kept;
+}
+
+struct Sides {
+  const Value& input;
+  const Value& output;
+};
+
+// An exchange that does the work of an operation: its operands' shards go straight to their places in the
+// result's.
+void plan_pieces(CollectivePlan& plan, const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                 const std::vector<Coordinates>& members) {
+  const PieceMap map(entry, step);
+  const Place& output = plan.output;
+  const int64_t size = size_of(plan.dtype);
+  plan.sends.resize(members.size());
+  plan.receives.resize(members.size());
+  int64_t needed = 0;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const Place own = place_of(entry, step.inputs[k], mesh, members[plan.self]);
+    const int64_t distance = (own.offset - plan.input.offset) / size;
+    Box whole;
+    for (const Dim& dim : own.type.dims) whole.push_back({0, dim.size});
+    needed += map.common_elements(k, whole, output.box);
+    const auto append = [&](const Box& from, const Box& to, std::vector<Run>& runs) {
+      const size_t before = runs.size();
+      map.append_runs(k, from, to, runs);
+      for (size_t i = before; i < runs.size(); ++i) runs[i].from += distance;
+    };
+    for (size_t m = 0; m < members.size(); ++m) {
+      append(own.box, place_of(entry, step.outputs[0], mesh, members[m]).box, plan.sends[m]);
+      append(place_of(entry, step.inputs[k], mesh, members[m]).box, output.box, plan.receives[m]);
+    }
+  }
+  int64_t arriving = 0;
+  for (const std::vector<Run>& runs : plan.receives) arriving += elements(runs);
+  check_invariant(arriving == needed, "an exchange of pieces does not find what its output takes");
+  if (needed < output.elements()) plan.fill = element_bytes(map.fill(), plan.dtype);
+}
+
+void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
+               const std::vector<Coordinates>& members) {
+  const Dims& from = sides.input.type.dims;
+  const Dims& to = sides.output.type.dims;
+  for (const Coordinates& member : members) {
+    const Box input = local_box(from, sides.input.sharding, mesh, member);
+    const Box output = local_box(to, sides.output.sharding, mesh, member);
+    plan.sends.push_back(common_runs(from, plan.input.box, to, output));
+    plan.receives.push_back(common_runs(from, input, to, plan.output.box));
+  }
+}
+
+// A moving collective is complete when what arrives is the whole output; of a reduced one, every member's
+// part is.
+void check_complete(const CollectivePlan& plan) {
+  int64_t arriving = 0;
+  for (const std::vector<Run>& runs : plan.receives) {
+    arriving += elements(runs);
+    if (plan.kind == CollectiveKind::kReduceScatter)
+      check_invariant(elements(runs) == plan.output.elements(), "a reduce_scatter does not cover its output");
+  }
+  if (plan.kind != CollectiveKind::kReduceScatter)
+    check_invariant(arriving == plan.output.elements(), "a collective does not cover its output exactly");
+}
+
+int64_t sent_elsewhere(const CollectivePlan& plan) {
+  int64_t sent = 0;
+  for (size_t member = 0; member < plan.sends.size(); ++member)
+    if (member != plan.self) sent += elements(plan.sends[member]);
+  return sent;
+}
+
+StepCount counted(const CollectivePlan& plan, int64_t smallest_share) {
+  const int64_t size = size_of(plan.dtype);
+  StepCount count;
+  switch (plan.kind) {
+    case CollectiveKind::kAllReduce:
+      count.elements = plan.input.elements();
+      count.bytes_sent = 2 * (count.elements - smallest_share) * size;
+      break;
+    case CollectiveKind::kReduceScatter:
+      count.elements = plan.input.elements();
+      count.bytes_sent = (count.elements - smallest_share) * size;
+      break;
+    case CollectiveKind::kAllGather:
+      count.elements = plan.output.elements();
+      count.bytes_sent = (count.elements - smallest_share) * size;
+      break;
+    case CollectiveKind::kAllToAll:
+      count.elements = plan.input.elements();
+      count.bytes_sent = sent_elsewhere(plan) * size;
+      break;
+    case CollectiveKind::kExchange:
+      count.elements = sent_elsewhere(plan);
+      count.bytes_sent = count.elements * size;
+      break;
+  }
+  return count;
+}
+
+int64_t smallest_share(const CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
+                       const std::vector<Coordinates>& members) {
+  if (plan.kind == CollectiveKind::kAllReduce)
+    return plan.input.elements() / static_cast<int64_t>(members.size());
+  const Value& shared = plan.kind == CollectiveKind::kAllGather ? sides.input : sides.output;
+  int64_t smallest = elements(local_box(shared.type.dims, shared.sharding, mesh, members.front()));
+  for (const Coordinates& member : members)
+    smallest = std::min(smallest, elements(local_box(shared.type.dims, shared.sharding, mesh, member)));
+  return smallest;
+}
+
+}  // namespace
+
+Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const Coordinates& at) {
+  const Value& v = entry.values[static_cast<size_t>(value)];
+  Place place{v.type, local_box(v.type.dims, v.sharding, mesh, at), 0};
+  if (v.buffer != kNoBuffer) place.offset = entry.buffers[static_cast<size_t>(v.buffer)].offset;
+  return place;
+}
+
+CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                               const Coordinates& at) {
+  check_invariant((step.inputs.size() == 1 || step.op) && step.outputs.size() == 1,
+                  "a collective has one input and one output");
+  const Sides sides{entry.values[static_cast<size_t>(step.inputs[0])],
+                    entry.values[static_cast<size_t>(step.outputs[0])]};
+  CollectivePlan plan;
+  plan.kind = step.collective;
+  plan.reduce = step.reduce;
+  plan.dtype = sides.input.type.dtype;
+  plan.input = place_of(entry, step.inputs[0], mesh, at);
+  plan.output = place_of(entry, step.outputs[0], mesh, at);
+  if (step.workspace != kNoBuffer) {
+    const Buffer& workspace = entry.buffers[static_cast<size_t>(step.workspace)];
+    plan.workspace_offset = workspace.offset;
+    plan.workspace_bytes = workspace.bytes;
+  }
+  const bool reduces = plan.kind == CollectiveKind::kAllReduce || plan.kind == CollectiveKind::kReduceScatter;
+  plan.axes = reduces ? step.axes : splitting(step.axes, sides.input.sharding);
+  const std::vector<Coordinates> members = members_of(mesh, at, plan.axes);
+  for (const Coordinates& member : members) plan.ranks.push_back(mesh.rank(member));
+  plan.self = static_cast<size_t>(mesh.index(at, plan.axes));
+  if (plan.kind == CollectiveKind::kAllReduce) {
+    check_invariant(plan.input.elements() == plan.output.elements(),
+                    "an all_reduce changes the size of its value");
+  } else if (step.op) {
+    plan_pieces(plan, entry, step, mesh, members);
+  } else {
+    plan_runs(plan, sides, mesh, members);
+    check_complete(plan);
+  }
+  plan.replicated = plan.kind == CollectiveKind::kReduceScatter &&
+                    splitting(plan.axes, sides.output.sharding).size() != plan.axes.size();
+  plan.count = counted(plan, smallest_share(plan, sides, mesh, members));
+  return plan;
+}
+
+std::vector<Run> plan_slice(const Place& input, const Place& output) {
+  std::vector<Run> runs = common_runs(input.type.dims, input.box, output.type.dims, output.box);
+  check_invariant(elements(runs) == output.elements(),
+                  "a slice needs elements that its device does not hold");
+  return runs;
+}
+
+int64_t elements(const std::vector<Run>& runs) {
+  int64_t count = 0;
+  for (const Run& run : runs) count += run.length;
+  return count;
+}
+
+namespace {
+
+template <size_t kSize>
+void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
+  constexpr auto kBytes = static_cast<int64_t>(kSize);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_step * kBytes, from + i * from_step * kBytes, kSize);
+}
+
+// Steps are in elements of `size` bytes.
+void copy_strided(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
+                  int64_t size) {
+  switch (size) {
+    case 1:
+      return copy_each<1>(from, from_step, to, to_step, count);
+    case 4:
+      return copy_each<4>(from, from_step, to, to_step, count);
+    case 8:
+      return copy_each<8>(from, from_step, to, to_step, count);
+  }
+  throw InternalError("elements of an unknown size");
+}
+
+}  // namespace
+
+void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
+  for (const Run& run : runs) {
+    if (run.is_contiguous())
+      std::memmove(to + run.to * size, from + run.from * size, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(from + run.from * size, run.from_step, to + run.to * size, run.to_step, run.length, size);
+  }
+}
+
+std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* packed) {
+  for (const Run& run : runs) {
+    if (run.from_step == 1)
+      std::memcpy(packed, from + run.from * size, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(from + run.from * size, run.from_step, packed, 1, run.length, size);
+    packed += run.length * size;
+  }
+  return packed;
+}
+
+const std::byte* unpack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* packed,
+                             std::byte* to) {
+  for (const Run& run : runs) {
+    if (run.to_step == 1)
+      std::memcpy(to + run.to * size, packed, static_cast<size_t>(run.length * size));
+    else
+      copy_strided(packed, 1, to + run.to * size, run.to_step, run.length, size);
+    packed += run.length * size;
+  }
+  return packed;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,38 @@
+#include "runtime/compute/kernel.h"
+
+#include <map>
+
+#include "core/diagnostics/error.h"
+#include "runtime/compute/elementwise.h"
+#include "runtime/compute/reduction.h"
+
+namespace mtfc {
+
+#define MTFC_ENTRY(name) extern const KernelDef k_##name##_kernel;
+#include "op_list.inc"
+#undef MTFC_ENTRY
+
+std::vector<int64_t> LocalTensor::extents() const {
+  std::vector<int64_t> extents;
+  for (const Interval& interval : box) extents.push_back(interval.size());
+  return extents;
+}
+
+const KernelDef& kernel_named(std::string_view op) {
+  static const std::map<std::string, const KernelDef*, std::less<>> kKernels = {
+#define MTFC_ENTRY(name) {#name, &k_##name##_kernel},
+#include "op_list.inc"
+#undef MTFC_ENTRY
+  };
+  const auto found = kKernels.find(op);
+  if (found == kKernels.end()) throw InternalError("no kernel for the operation '" + std::string(op) + "'");
+  return *found->second;
+}
+
+Kernel prepare_kernel(std::string_view op, const KernelSite& site) {
+  const KernelDef& def = kernel_named(op);
+  if (def.tile) return prepare_elementwise(site, def.tile(tile_types(site)));
+  return def.reduction ? prepare_reduction(site, *def.reduction) : def.prepare(site);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,79 @@
+#pragma once
+// What a kernel is: prepared once for a step on a device, then run many times without allocating.
+//
+// Kernels are constants, one per file of runtime/kernels/, with the stem of the operation in core/ops/; the
+// registry is generated from the same list, so an operation without a kernel fails to link with its name.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/graph/attributes.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+/// One operand or result as this device holds it: dense, row-major, `box` of the global tensor.
+struct LocalTensor {
+  TensorType type;  // global
+  Box box;
+  std::vector<int64_t> extents() const;
+  int64_t elements() const { return mtfc::elements(box); }
+};
+
+/// All that is known of a step before it runs.
+struct KernelSite {
+  const Attributes& attributes;
+  std::vector<LocalTensor> operands;
+  std::vector<LocalTensor> results;
+  std::string name;         // of the step's result, for messages and as the key of random numbers
+  int64_t workspace_bytes;  // what the plan granted
+};
+
+/// What changes from run to run.
+struct KernelRun {
+  std::span<const std::byte* const> operands;
+  std::span<std::byte* const> results;
+  std::byte* workspace = nullptr;
+  uint64_t seed = 0;
+  int64_t step = 0;
+  int64_t round = 0;          // of the loops around the step, counted over the run; 0 outside of loops
+  bool check_finite = false;  // of what never leaves the kernel; results are checked by the executor
+};
+
+/// Executes the step and returns the flops it did, counted by the definitions of core/cost/cost.h on the extents
+/// it worked on. Throws RunError for data it can't work with (an index out of range).
+using Kernel = std::function<int64_t(const KernelRun&)>;
+
+/// Computes `count` consecutive elements of an element-wise operation.
+using TileFunction = void (*)(const std::byte* const* operands, std::byte* result, int64_t count);
+
+struct TileTypes {
+  std::vector<DType> operands;
+  DType result;
+};
+
+/// kMean is the sum divided by the number of elements of the *global* tensor, so that the parts of several
+/// devices add up. Bools have kMax, which is true where any is, and kMin, which is true where all are.
+enum class Reduction { kSum, kMean, kProd, kMax, kMin };
+
+/// An element-wise operation gives `tile` and nothing else (runtime/compute/elementwise.h does the rest), a reduction
+/// its kind (runtime/compute/reduction.h), any other operation `prepare`.
+struct KernelDef {
+  /// Chooses by dtype, plans loops and products, and returns the prepared kernel.
+  Kernel (*prepare)(const KernelSite&) = nullptr;
+  TileFunction (*tile)(const TileTypes&) = nullptr;
+  std::optional<Reduction> reduction = std::nullopt;
+};
+
+/// The kernel of the operation `op`; an InternalError where there is none.
+const KernelDef& kernel_named(std::string_view op);
+/// That kernel, prepared.
+Kernel prepare_kernel(std::string_view op, const KernelSite& site);
+
+}  // namespace mtfc

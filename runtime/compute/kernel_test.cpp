@@ -1,0 +1,373 @@
+#include "runtime/compute/kernel.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/graph/op_registry.h"
+#include "runtime/testing/example_data.h"
+#include "runtime/testing/kernel_call.h"
+
+namespace mtfc {
+namespace {
+
+// Every operation once more, as plainly as possible: values by named index, one element at a time.
+
+using Index = std::map<std::string, int64_t, std::less<>>;
+
+int64_t offset(const Dims& dims, const Index& at) {
+  int64_t result = 0;
+  for (const Dim& dim : dims) result = result * dim.size + at.at(dim.name);
+  return result;
+}
+
+double value(const HostTensor& tensor, const Index& at) {
+  return element(tensor, offset(tensor.type.dims, at));
+}
+
+template <typename F>
+void each_index(const Dims& dims, const Index& start, F f) {
+  for (int64_t i = 0; i < elements(dims); ++i) {
+    Index at = start;
+    int64_t rest = i;
+    for (size_t d = dims.size(); d-- > 0;) {
+      at[dims[d].name] = rest % dims[d].size;
+      rest /= dims[d].size;
+    }
+    f(at);
+  }
+}
+
+struct Call {
+  const std::vector<HostTensor>& operands;
+  const Attributes& attributes;
+  HostTensor& result;
+  std::vector<HostTensor>& others;  // results after the first
+  const Dims& dims() const { return result.type.dims; }
+};
+using Reference = std::function<void(const Call&)>;
+
+Reference element_wise(std::function<double(const std::vector<double>&)> f) {
+  return [f](const Call& call) {
+    each_index(call.dims(), {}, [&](const Index& at) {
+      std::vector<double> x;
+      for (const HostTensor& operand : call.operands) x.push_back(value(operand, at));
+      set_element(call.result, offset(call.dims(), at), f(x));
+    });
+  };
+}
+
+Reference reduction(double start, std::function<double(double, double)> f, bool mean = false) {
+  return [=](const Call& call) {
+    const Dims over = without(call.operands[0].type.dims, call.dims());
+    each_index(call.dims(), {}, [&](const Index& kept) {
+      double sum = start;
+      each_index(over, kept, [&](const Index& at) { sum = f(sum, value(call.operands[0], at)); });
+      const double count = mean ? static_cast<double>(elements(over)) : 1;
+      set_element(call.result, offset(call.dims(), kept), sum / count);
+    });
+  };
+}
+
+void einsum(const Call& call) {
+  Dims all;
+  for (const HostTensor& operand : call.operands) all = unite(all, operand.type.dims);
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double sum = 0;
+    each_index(without(all, call.dims()), kept, [&](const Index& at) {
+      double product = 1;
+      for (const HostTensor& operand : call.operands) product *= value(operand, at);
+      sum += product;
+    });
+    set_element(call.result, offset(call.dims(), kept), sum);
+  });
+}
+
+void gather(const Call& call) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    Index in_table = at;
+    in_table[indexed] = static_cast<int64_t>(value(call.operands[1], at));
+    set_element(call.result, offset(call.dims(), at), value(call.operands[0], in_table));
+  });
+}
+
+void scatter_add(const Call& call) {
+  const std::string& indexed = call.attributes.get<Dim>("dim").name;
+  each_index(call.operands[0].type.dims, {}, [&](const Index& at) {
+    Index to = at;
+    to[indexed] = static_cast<int64_t>(value(call.operands[1], at));
+    const int64_t place = offset(call.dims(), to);
+    set_element(call.result, place, element(call.result, place) + value(call.operands[0], at));
+  });
+}
+
+void argmax(const Call& call) {
+  const Dims over = without(call.operands[0].type.dims, call.dims());
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double largest = -std::numeric_limits<double>::infinity(), best = 0;
+    each_index(over, kept, [&](const Index& at) {
+      if (value(call.operands[0], at) <= largest) return;
+      largest = value(call.operands[0], at);
+      best = static_cast<double>(at.at(over[0].name));
+    });
+    set_element(call.result, offset(call.dims(), kept), best);
+  });
+}
+
+void one_hot(const Call& call) {
+  const std::string& dim = call.attributes.get<Dim>("dim").name;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    const bool hit = value(call.operands[0], at) == static_cast<double>(at.at(dim));
+    set_element(call.result, offset(call.dims(), at), hit);
+  });
+}
+
+void cumsum(const Call& call) {
+  const Dim& dim = call.attributes.get<Dim>("dim");
+  const bool exclusive = call.attributes.get_or("exclusive", false);
+  const bool reverse = call.attributes.get_or("reverse", false);
+  each_index(call.dims(), {}, [&](const Index& at) {
+    double sum = 0;
+    const int64_t here = at.at(dim.name);
+    each_index({dim}, at, [&](const Index& from) {
+      const int64_t i = from.at(dim.name);
+      if (reverse ? i > here : i < here) sum += value(call.operands[0], from);
+      if (i == here && !exclusive) sum += value(call.operands[0], from);
+    });
+    set_element(call.result, offset(call.dims(), at), sum);
+  });
+}
+
+void top_k(const Call& call) {
+  const Dim &dim = call.attributes.get<Dim>("dim"), &to = call.attributes.get<Dim>("to");
+  each_index(without(call.operands[0].type.dims, {dim}), {}, [&](const Index& row) {
+    std::vector<std::pair<double, int64_t>> all;
+    each_index({dim}, row,
+               [&](const Index& at) { all.emplace_back(-value(call.operands[0], at), at.at(dim.name)); });
+    std::sort(all.begin(), all.end());
+    each_index({to}, row, [&](const Index& at) {
+      const auto& [negative, index] = all[static_cast<size_t>(at.at(to.name))];
+      set_element(call.result, offset(call.dims(), at), -negative);
+      set_element(call.others.at(0), offset(call.dims(), at), static_cast<double>(index));
+    });
+  });
+}
+
+void update_slice(const Call& call) {
+  const std::string& dim = call.attributes.get<Dim>("dim").name;
+  const bool many = call.attributes.has("from");
+  const int64_t first = static_cast<int64_t>(element(call.operands[2], 0));
+  const int64_t rows = many ? call.attributes.get<Dim>("from").size : 1;
+  each_index(call.dims(), {}, [&](const Index& at) {
+    const int64_t row = at.at(dim) - first;
+    Index in_piece = at;
+    if (many) in_piece[call.attributes.get<Dim>("from").name] = row;
+    const bool replaced = row >= 0 && row < rows;
+    set_element(call.result, offset(call.dims(), at),
+                replaced ? value(call.operands[1], in_piece) : value(call.operands[0], at));
+  });
+}
+
+double cut(const std::vector<double>& x) {
+  return std::trunc(x[0]);
+}
+
+// The result's element `i` along the moved dimension, from where in which operand: {operand, index}, or {-1,
+// 0} for the fill.
+using Source = std::function<std::pair<int, int64_t>(const Attributes&, int64_t i)>;
+
+const Dim& moved_dim(const Attributes& attributes, size_t operand) {
+  if (const auto* dims = attributes.find("dim"); std::holds_alternative<Dims>(*dims)) {
+    const Dims& named = std::get<Dims>(*dims);
+    return named[named.size() == 1 ? 0 : operand];
+  }
+  return attributes.get<Dim>("dim");
+}
+
+Reference moved(Source source) {
+  return [source](const Call& call) {
+    const std::string to = call.attributes.get_or("to", moved_dim(call.attributes, 0)).name;
+    each_index(call.dims(), {}, [&](const Index& at) {
+      const auto [operand, index] = source(call.attributes, at.at(to));
+      double found = call.attributes.get_or("value", 0.0);
+      if (operand >= 0) {
+        Index from = at;
+        from[moved_dim(call.attributes, static_cast<size_t>(operand)).name] = index;
+        found = value(call.operands[static_cast<size_t>(operand)], from);
+      }
+      set_element(call.result, offset(call.dims(), at), found);
+    });
+  };
+}
+
+std::pair<int, int64_t> padded(const Attributes& a, int64_t i) {
+  const int64_t step = a.get_or<int64_t>("interior", 0) + 1, from = i - a.get_or<int64_t>("low", 0);
+  const bool inside = from >= 0 && from % step == 0 && from / step < a.get<Dim>("dim").size;
+  return inside ? std::pair{0, from / step} : std::pair{-1, int64_t{0}};
+}
+
+std::pair<int, int64_t> shifted(const Attributes& a, int64_t i) {
+  const int64_t n = a.get<Dim>("dim").size, from = i - a.get<int64_t>("by");
+  if (a.get<bool>("wrap")) return {0, (from % n + n) % n};
+  return from >= 0 && from < n ? std::pair{0, from} : std::pair{-1, int64_t{0}};
+}
+
+std::pair<int, int64_t> joined(const Attributes& a, int64_t i) {
+  for (size_t operand = 0;; ++operand) {
+    const int64_t size = moved_dim(a, operand).size;
+    if (i < size) return {static_cast<int>(operand), i};
+    i -= size;
+  }
+}
+
+std::map<std::string, Reference, std::less<>> references() {
+  using V = const std::vector<double>&;
+  const Reference copy = element_wise([](V x) { return x[0]; });
+  const Reference relabel = [](const Call& call) {
+    for (int64_t i = 0; i < elements(call.dims()); ++i)
+      set_element(call.result, i, element(call.operands[0], i));
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  return {
+      {"neg", element_wise([](V x) { return -x[0]; })},
+      {"exp", element_wise([](V x) { return std::exp(x[0]); })},
+      {"log", element_wise([](V x) { return std::log(x[0]); })},
+      {"sqrt", element_wise([](V x) { return std::sqrt(x[0]); })},
+      {"square", element_wise([](V x) { return x[0] * x[0]; })},
+      {"tanh", element_wise([](V x) { return std::tanh(x[0]); })},
+      {"relu", element_wise([](V x) { return std::max(x[0], 0.0); })},
+      {"abs", element_wise([](V x) { return std::abs(x[0]); })},
+      {"sign", element_wise([](V x) { return x[0] > 0   ? 1.0
+                                             : x[0] < 0 ? -1.0
+                                                        : 0.0; })},
+      {"rsqrt", element_wise([](V x) { return std::pow(x[0], -0.5); })},
+      {"reciprocal", element_wise([](V x) { return 1 / x[0]; })},
+      {"gelu", element_wise([](V x) { return 0.5 * x[0] * (1 + std::erf(x[0] / std::sqrt(2))); })},
+      {"sigmoid", element_wise([](V x) { return std::exp(x[0]) / (std::exp(x[0]) + 1); })},
+      {"silu", element_wise([](V x) { return x[0] * std::exp(x[0]) / (std::exp(x[0]) + 1); })},
+      {"softplus", element_wise([](V x) { return std::log(1 + std::exp(x[0])); })},
+      {"sin", element_wise([](V x) { return std::sin(x[0]); })},
+      {"cos", element_wise([](V x) { return std::cos(x[0]); })},
+      {"floor", element_wise([](V x) { return std::floor(x[0]); })},
+      {"ceil", element_wise([](V x) { return std::ceil(x[0]); })},
+      {"round", element_wise([](V x) { return x[0] - std::remainder(x[0], 1); })},
+      {"erf", element_wise([](V x) { return std::erf(x[0]); })},
+      {"not", element_wise([](V x) { return x[0] == 0; })},
+      {"add", element_wise([](V x) { return x[0] + x[1]; })},
+      {"sub", element_wise([](V x) { return x[0] - x[1]; })},
+      {"mul", element_wise([](V x) { return x[0] * x[1]; })},
+      {"div", element_wise([](V x) { return x[0] / x[1]; })},
+      {"maximum", element_wise([](V x) { return std::max(x[0], x[1]); })},
+      {"minimum", element_wise([](V x) { return std::min(x[0], x[1]); })},
+      {"pow", element_wise([](V x) { return std::pow(x[0], x[1]); })},
+      {"floordiv", element_wise([](V x) { return std::floor(x[0] / x[1]); })},
+      {"mod", element_wise([](V x) { return x[0] - std::floor(x[0] / x[1]) * x[1]; })},
+      {"not_equal", element_wise([](V x) { return x[0] != x[1]; })},
+      {"less", element_wise([](V x) { return x[0] < x[1]; })},
+      {"less_equal", element_wise([](V x) { return x[0] <= x[1]; })},
+      {"greater", element_wise([](V x) { return x[0] > x[1]; })},
+      {"and", element_wise([](V x) { return x[0] != 0 && x[1] != 0; })},
+      {"or", element_wise([](V x) { return x[0] != 0 || x[1] != 0; })},
+      {"equal", element_wise([](V x) { return x[0] == x[1]; })},
+      {"greater_equal", element_wise([](V x) { return x[0] >= x[1]; })},
+      {"where", element_wise([](V x) { return x[0] != 0 ? x[1] : x[2]; })},
+      {"cast",
+       [copy](const Call& call) {
+         is_integer(call.result.type.dtype) ? element_wise(cut)(call) : copy(call);
+       }},
+      {"identity", relabel},
+      {"stop_gradient", relabel},
+      {"reshape", relabel},
+      {"rename", relabel},
+      {"transpose", copy},
+      {"broadcast", copy},
+      {"reduce_sum", reduction(0, [](double a, double b) { return a + b; })},
+      {"reduce_mean", reduction(
+                          0, [](double a, double b) { return a + b; }, true)},
+      {"reduce_max", reduction(-inf, [](double a, double b) { return std::max(a, b); })},
+      {"reduce_min", reduction(inf, [](double a, double b) { return std::min(a, b); })},
+      {"reduce_prod", reduction(1, [](double a, double b) { return a * b; })},
+      {"reduce_any", reduction(0, [](double a, double b) { return a != 0 || b != 0; })},
+      {"reduce_all", reduction(1, [](double a, double b) { return a != 0 && b != 0; })},
+      {"slice", moved([](const Attributes& a, int64_t i) {
+         return std::pair{0, a.get_or<int64_t>("start", 0) + i * a.get_or<int64_t>("stride", 1)};
+       })},
+      {"pad", moved(padded)},
+      {"concat", moved(joined)},
+      {"shift", moved(shifted)},
+      {"reverse", moved([](const Attributes& a, int64_t i) {
+         return std::pair{0, a.get<Dim>("dim").size - 1 - i};
+       })},
+      {"einsum", einsum},
+      {"gather", gather},
+      {"scatter_add", scatter_add},
+      {"argmax", argmax},
+      {"one_hot", one_hot},
+      {"cumsum", cumsum},
+      {"top_k", top_k},
+      {"update_slice", update_slice},
+      {"range",
+       [](const Call& call) {
+         for (int64_t i = 0; i < elements(call.dims()); ++i)
+           set_element(call.result, i, static_cast<double>(i));
+       }},
+      {"constant",
+       [](const Call& call) { set_element(call.result, 0, call.attributes.get<double>("value")); }},
+  };
+}
+
+bool is_random(std::string_view name) {
+  return name.starts_with("random_");
+}
+
+void check_equal(const HostTensor& found, const HostTensor& expected) {
+  const bool single = expected.type.dtype == DType::kF32;
+  for (int64_t i = 0; i < elements(expected.type.dims); ++i) {
+    CAPTURE(i);
+    CHECK(element(found, i) == doctest::Approx(element(expected, i)).epsilon(single ? 1e-5 : 1e-13).scale(1));
+  }
+}
+
+void check_example(const OpDef& op, const Example& example, const Reference& reference) {
+  std::vector<HostTensor> operands;
+  for (const ExampleOperand& operand : example.operands)
+    operands.push_back(example_tensor(operand, operands.size()));
+  const KernelAnswer evaluated =
+      call_kernel({.op = op.signature.name, .attributes = example.attributes, .operands = operands});
+  CHECK(evaluated.flops == evaluated.planned_flops);
+  if (!reference) return;
+  HostTensor expected(evaluated.result.type);
+  std::vector<HostTensor> others;
+  for (const HostTensor& other : evaluated.others) others.emplace_back(other.type);
+  reference({operands, example.attributes, expected, others});
+  check_equal(evaluated.result, expected);
+  for (size_t i = 0; i < others.size(); ++i) check_equal(evaluated.others[i], others[i]);
+}
+
+}  // namespace
+
+// Operations without a second definition here are tested as the registry's others are: gradients against
+// finite differences, and under every layout.
+TEST_CASE("every kernel agrees with its definition on every example") {
+  const auto known = references();
+  for (const OpDef* op : all_ops()) {
+    const std::string_view name = op->signature.name;
+    CAPTURE(name);
+    const auto reference = known.find(name);
+    if (!is_random(name) && reference == known.end()) MESSAGE("no second definition of " << name);
+    for (size_t i = 0; i < op->signature.examples.size(); ++i) {
+      CAPTURE(i);
+      check_example(*op, op->signature.examples[i],
+                    reference == known.end() ? Reference{} : reference->second);
+    }
+  }
+}
+
+TEST_CASE("an unknown kernel is a bug") {
+  CHECK_THROWS_AS(kernel_named("nothing"), InternalError);
+}
+
+}  // namespace mtfc

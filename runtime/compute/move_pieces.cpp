@@ -1,0 +1,54 @@
+#include "runtime/compute/move_pieces.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/diagnostics/error.h"
+#include "core/op_rules/pieces.h"
+#include "runtime/comm/transfer.h"
+#include "runtime/compute/dtypes.h"
+
+namespace mtfc {
+
+std::vector<std::byte> element_bytes(double value, DType dtype) {
+  std::vector<std::byte> bytes(static_cast<size_t>(size_of(dtype)));
+  dispatch(AllTypes{}, dtype, [&]<typename T>() {
+    const T typed = static_cast<T>(value);
+    std::memcpy(bytes.data(), &typed, sizeof typed);
+  });
+  return bytes;
+}
+
+void fill_elements(const std::vector<std::byte>& element, int64_t count, std::byte* to) {
+  const auto bytes = static_cast<size_t>(count) * element.size();
+  if (bytes == 0) return;
+  // What is there is copied behind itself, twice as much each time.
+  std::memcpy(to, element.data(), element.size());
+  for (size_t done = element.size(); done < bytes; done *= 2)
+    std::memcpy(to + done, to, std::min(done, bytes - done));
+}
+
+Kernel prepare_pieces(const OpDef& op, const KernelSite& site) {
+  std::vector<TensorType> operands;
+  for (const LocalTensor& operand : site.operands) operands.push_back(operand.type);
+  const LocalTensor& result = site.results[0];
+  const PieceMap map(op, site.attributes, operands, std::vector<TensorType>{result.type});
+  std::vector<std::vector<Run>> runs(operands.size());
+  int64_t found = 0;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    map.append_runs(k, site.operands[k].box, result.box, runs[k]);
+    found += elements(runs[k]);
+  }
+  const int64_t count = result.elements();
+  const std::vector<std::byte> fill = element_bytes(map.fill(), result.type.dtype);
+  check_invariant(!map.covers_all() || found == count, "a device lacks pieces of a result");
+  const bool fills = found < count;
+  return [runs = std::move(runs), fill, fills, count](const KernelRun& run) -> int64_t {
+    if (fills) fill_elements(fill, count, run.results[0]);
+    for (size_t k = 0; k < runs.size(); ++k)
+      copy_runs(runs[k], static_cast<int64_t>(fill.size()), run.operands[k], run.results[0]);
+    return 0;
+  };
+}
+
+}  // namespace mtfc

@@ -1,0 +1,96 @@
+#pragma once
+// A loop over consecutive elements, compiled for the vectors of this machine: one function of one element
+// becomes three loops (AVX-512, AVX2, whatever the compiler targets), of which tile_function chooses one.
+//
+// exp, log, tanh, erf and the like are glibc's vector functions (libmvec), to within 4 units in the last
+// place. An element's result does not depend on its place among others: the elements left over by the last
+// whole vector of floats go through the same vector code, beside zeros.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/compute/vector_targets.h"
+
+#if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && !defined(__clang__)
+// clang lacks the attribute. glibc declares its vector functions only under -ffast-math, which would give up
+// NaN and infinities too.
+#define MTFC_VECTOR_FUNCTION(name)                                               \
+  extern "C" __attribute__((simd("notinbranch"))) float name##f(float) noexcept; \
+  extern "C" __attribute__((simd("notinbranch"))) double name(double) noexcept;
+MTFC_VECTOR_FUNCTION(exp)
+MTFC_VECTOR_FUNCTION(log)
+MTFC_VECTOR_FUNCTION(log1p)
+MTFC_VECTOR_FUNCTION(sin)
+MTFC_VECTOR_FUNCTION(cos)
+MTFC_VECTOR_FUNCTION(tanh)
+MTFC_VECTOR_FUNCTION(erf)
+MTFC_VECTOR_FUNCTION(erfc)
+extern "C" __attribute__((simd("notinbranch"))) float powf(float, float) noexcept;
+extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexcept;
+#undef MTFC_VECTOR_FUNCTION
+#endif
+
+namespace mtfc {
+
+enum class VectorLevel { kPlain, kAvx2, kAvx512 };
+/// Of this machine.
+VectorLevel vector_level();
+
+template <typename F, typename... Ts>
+struct Tile {
+  using Result = decltype(F{}(Ts{}...));
+
+#if defined(__x86_64__)
+  MTFC_AVX512 static void run_avx512(const std::byte* const* operands, std::byte* result, int64_t count) {
+    run(operands, result, count);
+  }
+  MTFC_AVX2 static void run_avx2(const std::byte* const* operands, std::byte* result, int64_t count) {
+    run(operands, result, count);
+  }
+#else
+  static constexpr auto run_avx512 = nullptr, run_avx2 = nullptr;
+#endif
+  static void run_plain(const std::byte* const* operands, std::byte* result, int64_t count) {
+    run(operands, result, count);
+  }
+
+ private:
+  static constexpr int64_t kVector = 16;  // elements, of one or more vectors
+
+  [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
+                                                int64_t count) {
+    run(operands, result, count, std::index_sequence_for<Ts...>{});
+  }
+
+  template <size_t... I>
+  [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
+                                                int64_t count, std::index_sequence<I...>) {
+    if constexpr (!(std::is_floating_point_v<Ts> || ...)) {
+      loop(reinterpret_cast<Result*>(result), count, reinterpret_cast<const Ts*>(operands[I])...);
+      return;
+    }
+    const int64_t whole = count - count % kVector;
+    loop(reinterpret_cast<Result*>(result), whole, reinterpret_cast<const Ts*>(operands[I])...);
+    if (whole == count) return;
+    const auto rest = static_cast<size_t>(count - whole);
+    Result last[kVector];
+    std::tuple<Ts[kVector]...> padded{};
+    (std::memcpy(std::get<I>(padded), reinterpret_cast<const Ts*>(operands[I]) + whole, rest * sizeof(Ts)),
+     ...);
+    loop(last, kVector, std::get<I>(padded)...);
+    std::memcpy(reinterpret_cast<Result*>(result) + whole, last, rest * sizeof(Result));
+  }
+
+  // Nothing is carried from one element to the next, also where the result takes an operand's place.
+  [[gnu::always_inline]] static inline void loop(Result* result, int64_t count, const Ts*... operand) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) result[i] = F{}(operand[i]...);
+  }
+};
+
+}  // namespace mtfc

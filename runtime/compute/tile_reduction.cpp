@@ -1,0 +1,125 @@
+#include "runtime/compute/tile_reduction.h"
+
+#include <algorithm>
+
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/reduction_kinds.h"
+#include "runtime/compute/tile.h"
+#include "runtime/compute/vector_targets.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kLanes = 32;  // independent accumulators along a row
+
+template <typename R, typename T>
+struct Adding {
+  using A = typename R::Accumulator;
+
+  static void begin(std::byte* sums, int64_t count) {
+    std::fill_n(reinterpret_cast<A*>(sums), count, R::identity());
+  }
+
+  static void merge(const std::byte* others, int64_t count, std::byte* sums) {
+    for (int64_t i = 0; i < count; ++i)
+      reinterpret_cast<A*>(sums)[i] =
+          R::combine(reinterpret_cast<A*>(sums)[i], reinterpret_cast<const A*>(others)[i]);
+  }
+
+  static void finish(const std::byte* sums, int64_t count, double divisor, std::byte* results) {
+    for (int64_t i = 0; i < count; ++i)
+      reinterpret_cast<T*>(results)[i] = mtfc::finish<A, T>(reinterpret_cast<const A*>(sums)[i], divisor);
+  }
+
+  // All lanes into the first, halves into halves: one after the other would take as long as hundreds of
+  // elements.
+  template <int64_t kHalf>
+  [[gnu::always_inline]] static inline void fold(A* lanes) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kHalf; ++lane) lanes[lane] = R::combine(lanes[lane], lanes[lane + kHalf]);
+    if constexpr (kHalf > 1) fold<kHalf / 2>(lanes);
+  }
+
+  [[gnu::always_inline]] static inline A row(const T* x, int64_t count, A start) {
+    int64_t i = 0;
+    if (count >= 2 * kLanes) {
+      A lanes[kLanes];
+      for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = R::take(x[lane]);
+      for (i = kLanes; i + kLanes <= count; i += kLanes)
+#pragma omp simd
+        for (int64_t lane = 0; lane < kLanes; ++lane)
+          lanes[lane] = R::combine(lanes[lane], R::take(x[i + lane]));
+      fold<kLanes / 2>(lanes);
+      start = R::combine(start, lanes[0]);
+    }
+    for (; i < count; ++i) start = R::combine(start, R::take(x[i]));
+    return start;
+  }
+
+  [[gnu::always_inline]] static inline void rows(const std::byte* elements, int64_t rows, int64_t columns,
+                                                 std::byte* sums) {
+    const T* x = reinterpret_cast<const T*>(elements);
+    A* sum = reinterpret_cast<A*>(sums);
+    for (int64_t r = 0; r < rows; ++r) sum[r] = row(x + r * columns, columns, sum[r]);
+  }
+
+  [[gnu::always_inline]] static inline void columns(const std::byte* elements, int64_t rows, int64_t columns,
+                                                    std::byte* sums) {
+    const T* x = reinterpret_cast<const T*>(elements);
+    A* sum = reinterpret_cast<A*>(sums);
+    for (int64_t r = 0; r < rows; ++r, x += columns)
+#pragma omp simd
+      for (int64_t c = 0; c < columns; ++c) sum[c] = R::combine(sum[c], R::take(x[c]));
+  }
+
+#if defined(__x86_64__)
+  MTFC_AVX512 static void rows_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    rows(elements, r, c, sums);
+  }
+  MTFC_AVX512 static void columns_avx512(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    columns(elements, r, c, sums);
+  }
+  MTFC_AVX2 static void rows_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    rows(elements, r, c, sums);
+  }
+  MTFC_AVX2 static void columns_avx2(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    columns(elements, r, c, sums);
+  }
+#endif
+  static void rows_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    rows(elements, r, c, sums);
+  }
+  static void columns_plain(const std::byte* elements, int64_t r, int64_t c, std::byte* sums) {
+    columns(elements, r, c, sums);
+  }
+
+  static TileReduction functions() {
+    TileReduction found{sizeof(A), begin, rows_plain, columns_plain, merge, finish};
+#if defined(__x86_64__)
+    if (vector_level() == VectorLevel::kAvx512) {
+      found.add_rows = rows_avx512;
+      found.add_columns = columns_avx512;
+    } else if (vector_level() == VectorLevel::kAvx2) {
+      found.add_rows = rows_avx2;
+      found.add_columns = columns_avx2;
+    }
+#endif
+    return found;
+  }
+};
+
+}  // namespace
+
+TileReduction tile_reduction(Reduction reduction, DType dtype) {
+  return dispatch(AllTypes{}, dtype, [&]<typename T>() -> TileReduction {
+    if (reduction == Reduction::kMax) return Adding<Max<T>, T>::functions();
+    if (reduction == Reduction::kMin) return Adding<Min<T>, T>::functions();
+    if constexpr (!std::is_same_v<T, bool>) {
+      if (reduction == Reduction::kProd) return Adding<Prod<T>, T>::functions();
+      return Adding<Sum<T>, T>::functions();
+    }
+    throw InternalError("bool is not summed or multiplied");
+  });
+}
+
+}  // namespace mtfc

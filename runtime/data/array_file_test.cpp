@@ -1,0 +1,105 @@
+#include "runtime/data/array_file.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "core/diagnostics/error.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/testing/collective_cases.h"
+
+namespace mtfc {
+namespace {
+
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "mtfc_array_file_XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every device's slice of the tensor whose elements are their own global positions.
+struct Slices {
+  std::vector<std::vector<float>> data;
+  std::vector<LocalPart> parts;
+  Slices(const TensorType& type, const Sharding& sharding, const LockstepComm& comm) {
+    data.resize(comm.devices().size());
+    for (size_t i = 0; i < data.size(); ++i) {
+      const Box box = local_box(type.dims, sharding, comm.mesh(), comm.devices()[i]);
+      for (const int64_t index : global_indices(type.dims, box)) data[i].push_back(static_cast<float>(index));
+      parts.push_back({type, box, reinterpret_cast<std::byte*>(data[i].data())});
+    }
+  }
+};
+
+const Mesh kMesh({{"r", 2}, {"c", 3}});
+const TensorType kType{DType::kF32, {{"a", 5}, {"b", 7}}};
+
+TEST_CASE("a tensor is written whole, whatever its sharding") {
+  const Folder folder;
+  Processes processes = Processes::alone();
+  LockstepComm comm(kMesh, processes);
+  const std::string path = folder.path / "t.npy";
+  const std::string header = "header";
+  for (const Sharding& sharding : {replicated(2), Sharding{{{0}, {1}}, {}}, Sharding{{{}, {1, 0}}, {}}}) {
+    const Slices slices(kType, sharding, comm);
+    write_array(comm, path, header, sharding, slices.parts);
+    const std::string bytes = contents(path);
+    REQUIRE(bytes.size() == header.size() + 35 * sizeof(float));
+    CHECK(bytes.substr(0, header.size()) == header);
+    for (size_t i = 0; i < 35; ++i) {
+      float value;
+      std::memcpy(&value, bytes.data() + header.size() + i * sizeof value, sizeof value);
+      CHECK(value == static_cast<float>(i));
+    }
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
+}
+
+TEST_CASE("a file that can't be written leaves nothing behind") {
+  const Folder folder;
+  Processes processes = Processes::alone();
+  LockstepComm comm(kMesh, processes);
+  const Slices slices(kType, replicated(2), comm);
+  CHECK_THROWS_AS(write_array(comm, folder.path / "missing" / "t.npy", "", replicated(2), slices.parts),
+                  RunError);
+  // A folder of the final name can't be replaced.
+  std::filesystem::create_directory(folder.path / "t.npy");
+  CHECK_THROWS_AS(write_array(comm, folder.path / "t.npy", "", replicated(2), slices.parts), RunError);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
+}
+
+TEST_CASE("an array is loaded into the slices of a tensor of its shape") {
+  Processes processes = Processes::alone();
+  LockstepComm comm(kMesh, processes);
+  std::vector<double> values(35);
+  for (size_t i = 0; i < 35; ++i) values[i] = static_cast<double>(i);
+  StoredArray array{"w.npy", StoredType::kF64, false,
+                    {5, 7},  nullptr,          reinterpret_cast<const std::byte*>(values.data())};
+  const Sharding sharding{{{0}, {1}}, {}};
+  Slices slices(kType, sharding, comm);
+  const std::vector<std::vector<float>> expected = slices.data;
+  for (size_t i = 0; i < slices.parts.size(); ++i) {
+    std::fill(slices.data[i].begin(), slices.data[i].end(), -1.0f);
+    load_array(array, "w", slices.parts[i]);
+  }
+  CHECK(slices.data == expected);
+  array.shape = {7, 5};
+  CHECK_THROWS_WITH_AS(load_array(array, "w", slices.parts[0]),
+                       "w.npy: an array of shape [7, 5] can't be loaded into 'w' of shape [a=5, b=7]",
+                       RunError);
+}
+
+}  // namespace
+}  // namespace mtfc

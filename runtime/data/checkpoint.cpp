@@ -1,0 +1,136 @@
+#include "runtime/data/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "core/diagnostics/error.h"
+#include "runtime/data/array_file.h"
+#include "runtime/data/output_file.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kRoundBytes = int64_t{256} << 20;
+
+std::string parent_of(const std::string& folder) {
+  const std::string parent = fs::path(folder).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+class CheckpointWriting {
+ public:
+  CheckpointWriting(Comm& comm, const NewCheckpoint& checkpoint)
+      : comm_(comm),
+        processes_(comm.processes()),
+        checkpoint_(checkpoint),
+        unfinished_(checkpoint.folder + kUnfinished),
+        shown_(fmt::format("the checkpoint '{}'", checkpoint.folder)) {}
+
+  void execute() {
+    agree(processes_.speaks() ? create() : "");
+    write_slices();
+    agree(processes_.speaks() ? complete() : "");
+  }
+
+ private:
+  // All ranks go on, or all throw what one of them met, and nothing is left.
+  void agree(const std::string& error) {
+    try {
+      processes_.require_success(error);
+    } catch (const RunError&) {
+      std::error_code ignored;
+      if (processes_.speaks()) fs::remove_all(unfinished_, ignored);
+      throw;
+    }
+  }
+
+  std::string failure() const { return fmt::format("cannot write {}: {}", shown_, std::strerror(errno)); }
+
+  std::string path(const std::string& name) const { return unfinished_ + "/" + name; }
+
+  std::string create() const {
+    std::error_code ignored;
+    fs::remove_all(unfinished_, ignored);
+    if (mkdir(unfinished_.c_str(), 0777) != 0) return failure();
+    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
+    file.reserve(checkpoint_.bytes);
+    file.write_at(checkpoint_.header, 0);
+    return file.error();
+  }
+
+  // In rounds, so that no rank waits for the others longer than a round takes: a slow disk is no rank that
+  // hangs.
+  void write_slices() {
+    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
+    const std::vector<Slice> slices = own_slices();
+    size_t next = 0;
+    for (bool more = true; more;) {
+      int64_t written = 0;
+      for (; next < slices.size() && written < kRoundBytes && file.error().empty(); ++next) {
+        const LocalPart& part = slices[next].part;
+        write_slice(file, slices[next].start, part);
+        written += part.elements() * size_of(part.type.dtype);
+      }
+      file.sync();
+      agree(file.error());
+      more = processes_.maximum(next < slices.size()) > 0;
+    }
+  }
+
+  struct Slice {
+    int64_t start;  // of its tensor in the file
+    LocalPart part;
+  };
+  std::vector<Slice> own_slices() const {
+    std::vector<Slice> slices;
+    for (const SavedTensor& tensor : checkpoint_.tensors) {
+      check_invariant(tensor.sharding.partial.empty(), "a partial value is not saved");
+      for (const LocalPart& part : written_parts(comm_, tensor.sharding, tensor.parts))
+        slices.push_back({tensor.offset, part});
+    }
+    return slices;
+  }
+
+  std::string complete() const {
+    OutputFile notes(path(checkpoint_.notes_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
+    notes.write_at(checkpoint_.notes, 0);
+    notes.sync();
+    if (!notes.error().empty()) return notes.error();
+    if (!sync_folder(unfinished_) || std::rename(unfinished_.c_str(), checkpoint_.folder.c_str()) != 0 ||
+        !sync_folder(parent_of(checkpoint_.folder)))
+      return failure();
+    return "";
+  }
+
+  Comm& comm_;
+  Processes& processes_;
+  const NewCheckpoint& checkpoint_;
+  std::string unfinished_;
+  std::string shown_;
+};
+
+}  // namespace
+
+void write_checkpoint(Comm& comm, const NewCheckpoint& checkpoint) {
+  CheckpointWriting(comm, checkpoint).execute();
+}
+
+bool remove_checkpoint(const std::string& folder) {
+  const std::string unfinished = folder + kUnfinished;
+  if (std::rename(folder.c_str(), unfinished.c_str()) != 0) return false;
+  std::error_code error;
+  fs::remove_all(unfinished, error);
+  if (!error) return true;
+  errno = error.value();
+  return false;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,331 @@
+#include "runtime/data/feed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "core/diagnostics/error.h"
+#include "runtime/data/stored_values.h"
+
+namespace mtfc {
+namespace {
+
+double draw(const RandomSource& source, uint64_t key, int64_t index) {
+  const uint64_t first = mixed(key ^ mixed(2 * static_cast<uint64_t>(index)));
+  if (source.kind == RandomKind::kNormal) {
+    const uint64_t second = mixed(key ^ mixed(2 * static_cast<uint64_t>(index) + 1));
+    return std::sqrt(-2 * std::log(unit(first))) * std::cos(2 * std::numbers::pi * unit(second));
+  }
+  const double value = source.low + unit(first) * (source.high - source.low);
+  return source.kind == RandomKind::kInteger ? std::floor(value) : value;
+}
+
+template <typename Element>
+void fill_random(const RandomSource& source, uint64_t key, double scale, const Run& run, std::byte* data) {
+  Element* elements = reinterpret_cast<Element*>(data) + run.to;
+  for (int64_t i = 0; i < run.length; ++i)
+    elements[i] = static_cast<Element>(draw(source, key, run.from + i) * scale);
+}
+
+void fill_random(const RandomSource& source, uint64_t key, double scale, DType dtype, const Run& run,
+                 std::byte* data) {
+  switch (dtype) {
+    case DType::kF32:
+      return fill_random<float>(source, key, scale, run, data);
+    case DType::kF64:
+      return fill_random<double>(source, key, scale, run, data);
+    case DType::kI32:
+      return fill_random<int32_t>(source, key, scale, run, data);
+    case DType::kI64:
+      return fill_random<int64_t>(source, key, scale, run, data);
+    case DType::kBool:
+      for (int64_t i = 0; i < run.length; ++i)
+        data[run.to + i] = draw(source, key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
+  }
+}
+
+// 1 in the rows before `present`, 0 in the others.
+template <typename Element>
+void mark_rows(const LocalPart& part, int64_t present) {
+  const Interval held = part.box[0];
+  const int64_t row = held.size() == 0 ? 0 : part.elements() / held.size();
+  Element* elements = reinterpret_cast<Element*>(part.data);
+  for (int64_t i = held.begin; i < held.end; ++i, elements += row)
+    std::fill(elements, elements + row, static_cast<Element>(i < present));
+}
+
+void mark_rows(const LocalPart& part, int64_t present) {
+  switch (part.type.dtype) {
+    case DType::kF32:
+      return mark_rows<float>(part, present);
+    case DType::kF64:
+      return mark_rows<double>(part, present);
+    case DType::kI32:
+      return mark_rows<int32_t>(part, present);
+    case DType::kI64:
+      return mark_rows<int64_t>(part, present);
+    case DType::kBool:
+      return mark_rows<bool>(part, present);
+  }
+}
+
+Box whole(const Dims& dims) {
+  Box box;
+  for (const Dim& dim : dims) box.push_back({0, dim.size});
+  return box;
+}
+
+[[noreturn]] void wrong_shape(const InputData& data, const std::vector<int64_t>& shape,
+                              const TensorType& type) {
+  throw RunError(fmt::format("{}: an array of shape {} can't feed the input '{}' of shape [{}]",
+                             std::get<StoredArray>(data.source).file, shape_text(shape), data.input,
+                             to_string(type.dims)));
+}
+
+}  // namespace
+
+const StoredArray* Feed::Source::array() const {
+  const auto* tokens = std::get_if<TokenSource>(&data.source);
+  return tokens ? &tokens->tokens : std::get_if<StoredArray>(&data.source);
+}
+
+Feed::Feed(const Executor& executor, const EntryPoint& entry, std::vector<InputData> data, uint64_t seed)
+    : seed_(seed), order_(seed) {
+  for (const Binding& binding : entry.inputs) {
+    const auto found = std::find_if(data.begin(), data.end(), [&](const InputData& candidate) {
+      return candidate.input == binding.name;
+    });
+    if (found == data.end())
+      throw UserError(fmt::format("the input '{}' has no data", binding.name),
+                      fmt::format("give it with --input {}=SPEC", binding.name));
+    add(executor, entry, binding, *found);
+  }
+  for (Source& source : sources_)
+    if (std::holds_alternative<TokenSource>(source.data.source)) place_windows(source);
+  require_equal_lengths();
+  require_rows_to_mark();
+}
+
+bool Feed::fills_up() const {
+  return std::any_of(sources_.begin(), sources_.end(), [](const Source& source) {
+    return std::holds_alternative<PresentRows>(source.data.source);
+  });
+}
+
+void Feed::require_rows_to_mark() const {
+  const auto walked = std::find_if(sources_.begin(), sources_.end(),
+                                   [](const Source& source) { return source.training.rows > 0; });
+  for (const Source& source : sources_) {
+    if (!std::holds_alternative<PresentRows>(source.data.source)) continue;
+    if (source.type.dims.empty() || (walked != sources_.end() && source.batch() != walked->batch()))
+      throw UserError(fmt::format("the input '{}' of shape [{}] can't say which rows of a batch are present",
+                                  source.data.input, to_string(source.type.dims)),
+                      fmt::format("its first dimension must be that of the rows, of size {}", batch()));
+  }
+}
+
+// Rows of different counts come in different orders, and what belongs together would not meet.
+void Feed::require_equal_lengths() const {
+  const Source* first = nullptr;
+  for (const Source& source : sources_) {
+    if (source.training.rows == 0) continue;
+    if (!first) first = &source;
+    if (source.training.rows == first->training.rows && source.evaluation.rows == first->evaluation.rows)
+      continue;
+    const auto unit = [](const Source& counted) {
+      return std::holds_alternative<TokenSource>(counted.data.source) ? "windows" : "rows";
+    };
+    const std::string one = unit(*first), other = unit(source);
+    throw RunError(fmt::format("'{}' has {} {} and '{}' {}{}: they would not belong together",
+                               first->data.input, first->training.rows, one, source.data.input,
+                               source.training.rows, one == other ? "" : " " + other));
+  }
+}
+
+void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {
+  Source source{std::move(data), entry.values[static_cast<size_t>(binding.value)].type, {}, 0, {}, {}};
+  for (size_t device = 0; device < executor.devices(); ++device)
+    source.slices.push_back({executor.part(entry, binding.value, device), {}});
+  if (std::holds_alternative<StoredArray>(source.data.source)) {
+    place_array(source);
+  } else if (std::holds_alternative<RandomSource>(source.data.source)) {
+    const bool fraction = std::get<RandomSource>(source.data.source).kind != RandomKind::kInteger;
+    if (fraction && !is_float(source.type.dtype))
+      throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
+                                 source.data.input, to_string(source.type.dtype)));
+  }
+  // What is iterated over is placed row by row, everything else as a whole.
+  const bool windows = std::holds_alternative<TokenSource>(source.data.source);
+  const size_t from = (windows && !source.type.dims.empty()) || source.training.rows > 0 ? 1 : 0;
+  const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
+  for (Slice& slice : source.slices) {
+    const Box box(slice.part.box.begin() + static_cast<std::ptrdiff_t>(from), slice.part.box.end());
+    slice.runs = common_runs(dims, whole(dims), dims, box);
+  }
+  sources_.push_back(std::move(source));
+}
+
+void Feed::place_array(Source& source) {
+  const StoredArray& array = std::get<StoredArray>(source.data.source);
+  require_convertible(array, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
+  std::vector<int64_t> shape = array.shape;
+  if (source.data.rows) {
+    const auto [begin, end] = *source.data.rows;
+    if (shape.empty() || begin < 0 || begin > end || end > shape[0])
+      throw RunError(fmt::format("{}: rows {}:{} are not in an array of shape {}", array.file, begin, end,
+                                 shape_text(shape)));
+    shape[0] = end - begin;
+  }
+  int64_t row_elements = 1;
+  for (size_t i = 1; i < shape.size(); ++i) row_elements *= shape[i];
+  if (source.data.rows) source.first = source.data.rows->first * row_elements;
+  const std::vector<int64_t> wanted = shape_of(source.type.dims);
+  if (shape == wanted) return;
+  if (shape.size() != wanted.size() || shape.empty() ||
+      !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1))
+    wrong_shape(source.data, shape, source.type);
+  if (shape[0] < wanted[0])
+    throw RunError(fmt::format("{}: {} too few for the input '{}', which takes {} at a time", array.file,
+                               shape[0] == 1 ? "1 row is" : fmt::format("{} rows are", shape[0]),
+                               source.data.input, wanted[0]));
+  source.training = source.evaluation = {shape[0], row_elements};
+}
+
+void Feed::place_windows(Source& source) const {
+  const auto& text = std::get<TokenSource>(source.data.source);
+  const StoredArray& tokens = text.tokens;
+  require_convertible(tokens, source.type.dtype, source.data.scale, "the input '" + source.data.input + "'");
+  const Source* farthest = nullptr;
+  const Source* target = nullptr;
+  const auto reach = [](const Source& other) {
+    return other.window() + std::get<TokenSource>(other.data.source).shift;
+  };
+  for (const Source& other : sources_) {
+    const auto* shared = std::get_if<TokenSource>(&other.data.source);
+    if (!shared || shared->tokens.file != tokens.file) continue;
+    if (shared->first != text.first || shared->tokens.shape != tokens.shape ||
+        shared->tokens.type != tokens.type)
+      throw UserError(fmt::format("the inputs '{}' and '{}' read different parts of {}", source.data.input,
+                                  other.data.input, tokens.file),
+                      "give both the same rows, split and width: their windows start at the same tokens");
+    const auto* later = target ? std::get_if<TokenSource>(&target->data.source) : nullptr;
+    if (!later || shared->shift > later->shift ||
+        (shared->shift == later->shift && other.window() > target->window()))
+      target = &other;
+    if (!farthest || reach(other) > reach(*farthest)) farthest = &other;
+  }
+  const int64_t left = tokens.shape[0] - reach(*farthest);
+  if (left < 0)
+    throw RunError(fmt::format("{}: {} tokens are too few for the input '{}', whose windows reach over {}",
+                               farthest->data.spec, tokens.shape[0], farthest->data.input, reach(*farthest)));
+  source.first = text.shift;
+  source.training = {left + 1, 1};
+  source.evaluation = {left / target->window() + 1, target->window()};
+}
+
+void Feed::go_on(int64_t step, int64_t rows) {
+  first_step_ = step;
+  first_row_ = rows;
+}
+
+int64_t Feed::rows_before(int64_t step) const {
+  return first_row_ + (step - first_step_) * batch();
+}
+
+// The inputs may have batches of different sizes.
+int64_t Feed::position(const Source& source, int64_t step) const {
+  return first_row_ / batch() * source.batch() + first_row_ % batch() + (step - first_step_) * source.batch();
+}
+
+void Feed::fill_training(int64_t step) {
+  for (const Source& source : sources_) fill(source, step, true);
+}
+
+void Feed::fill_evaluation(int64_t batch) {
+  for (const Source& source : sources_) fill(source, batch, false);
+}
+
+void Feed::fill(const Source& source, int64_t step, bool training) {
+  const DType dtype = source.type.dtype;
+  const StoredArray* array = source.array();
+  const uint64_t key = mixed(mixed(mixed(seed_) + 2 * static_cast<uint64_t>(step) + (training ? 0 : 1)) ^
+                             hash_bytes(source.data.input));
+  for (const Slice& slice : source.slices) {
+    if (std::holds_alternative<PresentRows>(source.data.source)) {
+      mark_rows(slice.part, training ? source.batch() : rows_present(step));
+      continue;
+    }
+    if (source.training.rows > 0) {
+      fill_rows(source, slice, step, training);
+      continue;
+    }
+    for (const Run& run : slice.runs) {
+      if (array)
+        copy_stored(*array, source.first + run.from, run.length, source.data.scale, dtype,
+                    slice.part.data + run.to * size_of(dtype));
+      else
+        fill_random(std::get<RandomSource>(source.data.source), key, source.data.scale, dtype, run,
+                    slice.part.data);
+    }
+  }
+}
+
+int64_t Feed::row_at(const Source& source, int64_t position) {
+  return std::holds_alternative<TokenSource>(source.data.source)
+             ? window_at(seed_, source.training.rows, position)
+             : order_.at(source.training.rows, position);
+}
+
+void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, bool training) {
+  const int64_t size = size_of(source.type.dtype);
+  const Walk& walk = training ? source.training : source.evaluation;
+  const Interval held = slice.part.box.empty() ? Interval{0, 1} : slice.part.box[0];
+  std::byte* to = slice.part.data;
+  for (int64_t i = held.begin; i < held.end; ++i) {
+    const int64_t row =
+        training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
+    for (const Run& run : slice.runs)
+      copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
+                  source.type.dtype, to + run.to * size);
+    to += slice.part.elements() / held.size() * size;
+  }
+}
+
+std::optional<int64_t> Feed::evaluation_batches() const {
+  std::optional<int64_t> batches;
+  const bool fills = fills_up();
+  for (const Source& source : sources_)
+    if (source.evaluation.rows > 0) {
+      const int64_t more = fills ? source.batch() - 1 : 0;
+      batches = std::min(batches.value_or(INT64_MAX), (source.evaluation.rows + more) / source.batch());
+    }
+  return batches;
+}
+
+int64_t Feed::rows_present(int64_t batch) const {
+  for (const Source& source : sources_)
+    if (source.evaluation.rows > 0)
+      return std::clamp<int64_t>(source.evaluation.rows - batch * source.batch(), 0, source.batch());
+  return this->batch();
+}
+
+int64_t Feed::rows_left_out() const {
+  int64_t left = 0;
+  const int64_t batches = evaluation_batches().value_or(0);
+  for (const Source& source : sources_)
+    if (source.evaluation.rows > 0)
+      left =
+          std::max(left, source.evaluation.rows - batches * source.batch());  // below 0 where it is filled up
+  return left;
+}
+
+int64_t Feed::batch() const {
+  for (const Source& source : sources_)
+    if (source.training.rows > 0) return source.batch();
+  return sources_.empty() ? 1 : sources_.front().batch();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,76 @@
+#include "runtime/data/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace mtfc {
+
+OutputFile::OutputFile(const std::string& path, int flags, std::string shown)
+    : shown_(std::move(shown)), descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail();
+}
+
+OutputFile::OutputFile() : shown_("to standard output"), descriptor_(dup(STDOUT_FILENO)) {}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+template <typename Write>
+void OutputFile::put(const std::byte* data, int64_t bytes, Write write) {
+  while (bytes > 0 && error_.empty()) {
+    const ssize_t written = write(data, static_cast<size_t>(bytes));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return fail();
+    data += written;
+    bytes -= written;
+  }
+}
+
+void OutputFile::write_at(const std::byte* data, int64_t bytes, int64_t offset) {
+  put(data, bytes, [&](const std::byte* at, size_t count) {
+    return pwrite(descriptor_, at, count, offset + (at - data));
+  });
+}
+
+void OutputFile::append(const std::byte* data, int64_t bytes) {
+  put(data, bytes, [&](const std::byte* at, size_t count) { return ::write(descriptor_, at, count); });
+}
+
+void OutputFile::reserve(int64_t bytes) {
+  if (!error_.empty() || bytes == 0) return;
+  int failed = 0;
+  do failed = fallocate(descriptor_, 0, 0, bytes) == 0 ? 0 : errno;
+  while (failed == EINTR);
+  if (failed == 0) return;
+  // A file system that can't claim space can still give the file its length.
+  if (failed != EOPNOTSUPP && failed != ENOSYS) {
+    errno = failed;
+    return fail();
+  }
+  if (ftruncate(descriptor_, bytes) != 0) fail();
+}
+
+void OutputFile::sync() {
+  if (error_.empty() && fsync(descriptor_) != 0 && errno != EINVAL) fail();
+}
+
+void OutputFile::fail() {
+  error_ = fmt::format("cannot write {}: {}", shown_, std::strerror(errno));
+}
+
+bool sync_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return false;
+  const bool done = fsync(folder) == 0 || errno == EINVAL;
+  const int reason = errno;
+  close(folder);
+  errno = reason;
+  return done;
+}
+
+}  // namespace mtfc

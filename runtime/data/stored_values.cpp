@@ -1,0 +1,148 @@
+#include "runtime/data/stored_values.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
+struct Half {
+  uint16_t bits;
+  explicit operator double() const {
+    const int exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+    const double sign = bits >> 15 ? -1 : 1;
+    if (exponent == 0x1F) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * HUGE_VAL;
+    if (exponent == 0) return sign * std::ldexp(fraction, -24);
+    return sign * std::ldexp(0x400 + fraction, exponent - 25);
+  }
+};
+
+// The upper half of an f32.
+struct Bfloat {
+  uint16_t bits;
+  explicit operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+template <typename Stored>
+Stored load_one(const std::byte* from, bool swap) {
+  std::byte bytes[sizeof(Stored)];
+  std::memcpy(bytes, from, sizeof bytes);
+  if (swap) std::reverse(bytes, bytes + sizeof bytes);
+  Stored value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+template <typename Stored, typename Element>
+Element converted(Stored value, double scale, const StoredArray& array) {
+  if constexpr (std::is_integral_v<Stored> && std::is_integral_v<Element>) {
+    if (!std::in_range<Element>(value))
+      throw RunError(
+          fmt::format("{}: the value {} does not fit in {} bits", array.file, value, 8 * sizeof(Element)));
+    return static_cast<Element>(value);
+  } else {
+    return static_cast<Element>(static_cast<double>(value) * scale);
+  }
+}
+
+template <typename Stored, typename Element>
+void convert(const StoredArray& array, int64_t first, int64_t count, double scale, std::byte* to) {
+  const std::byte* from = array.data + first * static_cast<int64_t>(sizeof(Stored));
+  const bool swap = array.big_endian != (std::endian::native == std::endian::big);
+  if (std::is_same_v<Stored, Element> && !swap && scale == 1) {
+    if (count > 0) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(Element));
+    return;
+  }
+  Element* elements = reinterpret_cast<Element*>(to);
+  for (int64_t i = 0; i < count; ++i)
+    elements[i] = converted<Stored, Element>(
+        load_one<Stored>(from + i * static_cast<int64_t>(sizeof(Stored)), swap), scale, array);
+}
+
+void convert_to_bool(const StoredArray& array, int64_t first, int64_t count, std::byte* to) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = array.data[first + i] == std::byte{0} ? std::byte{0} : std::byte{1};
+}
+
+template <typename Element>
+void convert_to(const StoredArray& array, int64_t first, int64_t count, double scale, std::byte* to) {
+  switch (array.type) {
+    case StoredType::kBool:
+    case StoredType::kU8:
+      return convert<uint8_t, Element>(array, first, count, scale, to);
+    case StoredType::kI8:
+      return convert<int8_t, Element>(array, first, count, scale, to);
+    case StoredType::kU16:
+      return convert<uint16_t, Element>(array, first, count, scale, to);
+    case StoredType::kI16:
+      return convert<int16_t, Element>(array, first, count, scale, to);
+    case StoredType::kU32:
+      return convert<uint32_t, Element>(array, first, count, scale, to);
+    case StoredType::kI32:
+      return convert<int32_t, Element>(array, first, count, scale, to);
+    case StoredType::kU64:
+      return convert<uint64_t, Element>(array, first, count, scale, to);
+    case StoredType::kI64:
+      return convert<int64_t, Element>(array, first, count, scale, to);
+    case StoredType::kF32:
+      return convert<float, Element>(array, first, count, scale, to);
+    case StoredType::kF64:
+      return convert<double, Element>(array, first, count, scale, to);
+    case StoredType::kF16:
+      return convert<Half, Element>(array, first, count, scale, to);
+    case StoredType::kBF16:
+      return convert<Bfloat, Element>(array, first, count, scale, to);
+  }
+}
+
+}  // namespace
+
+void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what) {
+  const bool fraction = is_float(array.type);
+  const bool truth = array.type == StoredType::kBool || array.type == StoredType::kU8;
+  if (dtype == DType::kBool ? !truth : is_integer(dtype) && fraction)
+    throw RunError(fmt::format("{}: {} values can't fill {}, which is {}", array.file, to_string(array.type),
+                               what, to_string(dtype)));
+  if (!is_float(dtype) && scale != 1)
+    throw RunError(
+        fmt::format("{}: a scale needs floating point, and {} is {}", array.file, what, to_string(dtype)));
+}
+
+void copy_stored(const StoredArray& array, int64_t first, int64_t count, double scale, DType dtype,
+                 std::byte* to) {
+  switch (dtype) {
+    case DType::kF32:
+      return convert_to<float>(array, first, count, scale, to);
+    case DType::kF64:
+      return convert_to<double>(array, first, count, scale, to);
+    case DType::kI32:
+      return convert_to<int32_t>(array, first, count, scale, to);
+    case DType::kI64:
+      return convert_to<int64_t>(array, first, count, scale, to);
+    case DType::kBool:
+      return convert_to_bool(array, first, count, to);
+  }
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+std::vector<int64_t> shape_of(const Dims& dims) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : dims) shape.push_back(dim.size);
+  return shape;
+}
+
+}  // namespace mtfc

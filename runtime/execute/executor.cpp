@@ -1,0 +1,387 @@
+#include "runtime/execute/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "core/diagnostics/error.h"
+#include "runtime/comm/transfer.h"
+#include "runtime/compute/index_check.h"
+#include "runtime/compute/kernel.h"
+#include "runtime/execute/timeline.h"
+#include "runtime/fused/fused.h"
+#include "runtime/processes/step_text.h"
+#include "runtime/processes/watchdog.h"
+
+namespace mtfc {
+namespace {
+
+// A kernel or a slice, prepared for one device.
+struct PreparedStep {
+  Kernel kernel;
+  std::vector<const std::byte*> operands;
+  std::vector<std::byte*> results;
+  std::byte* workspace = nullptr;
+  std::vector<Run> runs;  // of a slice
+  int64_t flops = 0;      // of the last run
+};
+
+bool can_be_infinite(const Value& value) {
+  // An empty shard holds the identity of its reduction, which is infinite for max and min.
+  return std::any_of(value.sharding.partial.begin(), value.sharding.partial.end(),
+                     [](const Partial& partial) {
+                       return partial.kind == ReduceKind::kMax || partial.kind == ReduceKind::kMin;
+                     });
+}
+
+template <typename T>
+int64_t first_not_finite(const std::byte* data, int64_t count) {
+  const T* values = reinterpret_cast<const T*>(data);
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(values[i])) return i;
+  return count;
+}
+
+void require_finite(const Value& value, const LocalPart& part, const std::string& what = "") {
+  if (!is_float(value.type.dtype) || can_be_infinite(value)) return;
+  const bool wide = value.type.dtype == DType::kF64;
+  const int64_t count = part.elements();
+  const int64_t index =
+      wide ? first_not_finite<double>(part.data, count) : first_not_finite<float>(part.data, count);
+  if (index == count) return;
+  const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
+                            : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
+  throw RunError(what + not_finite_text(value.name, found, {part.type, part.box}, index));
+}
+
+// `message (on device rows=1,cols=0)`, where there are several.
+std::string on_device(const std::string& message, const Mesh& mesh, const Coordinates& at) {
+  if (mesh.devices() == 1) return message;
+  std::string device;
+  for (size_t i = 0; i < at.size(); ++i)
+    device += fmt::format("{}{}={}", i == 0 ? "" : ",", mesh.axes()[i].name, at[i]);
+  return fmt::format("{} (on device {})", message, device);
+}
+
+std::string located(const EntryPoint& entry, int64_t train_step, const std::string& message) {
+  return fmt::format("{}, step {}: {}", entry.name, train_step + 1, message);
+}
+
+std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
+                    const std::string& message) {
+  return fmt::format("{}: {}", step_text(entry, step, train_step), message);
+}
+
+}  // namespace
+
+struct Executor::Loaded {
+  const EntryPoint& entry;
+  std::vector<std::vector<PreparedStep>> steps;  // by step, then by device; empty for collectives
+  std::unique_ptr<Collectives> collectives;
+  std::vector<int64_t> runs;    // of each step in the last run
+  std::vector<int64_t> rounds;  // done, of the loops around the step that runs
+  int64_t round = 0;            // counts the rounds of all loops in a run, to tell random numbers apart
+};
+
+namespace {
+
+PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                          const Arena& arena, int64_t fused_tile) {
+  PreparedStep prepared;
+  std::vector<LocalTensor> operands, results;
+  std::vector<Place> places;
+  for (const ValueId value : step.inputs) {
+    places.push_back(place_of(entry, value, mesh, at));
+    operands.push_back({places.back().type, places.back().box});
+    prepared.operands.push_back(arena.at(places.back().offset));
+  }
+  for (const ValueId value : step.outputs) {
+    places.push_back(place_of(entry, value, mesh, at));
+    results.push_back({places.back().type, places.back().box});
+    prepared.results.push_back(arena.at(places.back().offset));
+  }
+  if (step.kind == StepKind::kFused) {
+    prepared.kernel = prepare_fused(entry, step, mesh, at, fused_tile);
+    return prepared;
+  }
+  if (step.kind == StepKind::kSlice) {
+    check_invariant(places.size() == 2, "a slice has one input and one output");
+    prepared.runs = plan_slice(places[0], places[1]);
+    // Nothing moves where the kept part begins the buffer that both share.
+    if (prepared.operands[0] == prepared.results[0] && prepared.runs.size() == 1 &&
+        prepared.runs[0].from == 0)
+      prepared.runs.clear();
+    return prepared;
+  }
+  int64_t workspace_bytes = 0;
+  if (step.workspace != kNoBuffer) {
+    const Buffer& workspace = entry.buffers[static_cast<size_t>(step.workspace)];
+    workspace_bytes = workspace.bytes;
+    prepared.workspace = arena.at(workspace.offset);
+  }
+  prepared.kernel = prepare_kernel(step.op->signature.name, {step.attributes, std::move(operands),
+                                                             std::move(results), step.name, workspace_bytes});
+  return prepared;
+}
+
+}  // namespace
+
+Executor::Executor(const Program& program, Comm& comm, ExecutorOptions options)
+    : program_(program), comm_(comm), options_(options), loaded_(program.entry_points.size()) {
+  arenas_ = comm.make_arenas(program.arena_bytes());
+}
+
+Executor::~Executor() = default;
+
+Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
+  const auto position = static_cast<size_t>(&entry - program_.entry_points.data());
+  check_invariant(position < loaded_.size(), "an entry point is not of the program that is executed");
+  std::unique_ptr<Loaded>& slot = loaded_[position];
+  if (slot) return *slot;
+  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr, {}, {}});
+  slot->steps.resize(entry.steps.size());
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kStart || step.kind == StepKind::kWait || is_control(step.kind)) continue;
+    for (size_t device = 0; device < devices(); ++device)
+      slot->steps[i].push_back(prepare_step(entry, step, comm_.mesh(), comm_.devices()[device],
+                                            arenas_[device], options_.fused_tile));
+  }
+  slot->collectives = comm_.prepare(entry, arenas_);
+  return *slot;
+}
+
+void Executor::load(const EntryPoint& entry) {
+  loaded(entry);
+}
+
+void Executor::run(const EntryPoint& entry, int64_t step) {
+  Loaded& prepared = loaded(entry);
+  if (timeline_) timeline_->begin_run(entry, step);
+  if (options_.check_finite) check_inputs(entry, step);
+  for (std::vector<PreparedStep>& devices : prepared.steps)
+    for (PreparedStep& ready : devices) ready.flops = 0;
+  prepared.runs.assign(entry.steps.size(), 0);
+  prepared.rounds.clear();
+  prepared.round = 0;
+  run_rounds(prepared, step);
+  if (timeline_) timeline_->end_run();
+}
+
+void Executor::run_rounds(Loaded& prepared, int64_t step) {
+  const EntryPoint& entry = prepared.entry;
+  const bool watched = comm_.processes().size() > 1;
+  Watchdog& watchdog = Watchdog::of_process();
+  const auto position = static_cast<int>(&entry - program_.entry_points.data());
+  for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
+    if (watched) watchdog.pass({position, static_cast<int64_t>(i), step});
+    ++prepared.runs[i];
+    if (!observer_ && !timeline_) {
+      run_step(prepared, i, step);
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    run_timed(prepared, i, step);
+    if (observer_)
+      observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  if (watched) watchdog.pass();
+}
+
+size_t Executor::next_step(Loaded& prepared, size_t index) {
+  const Step& step = prepared.entry.steps[index];
+  if (!is_control(step.kind)) return index + 1;
+  const auto partner = static_cast<size_t>(step.partner);
+  if (step.kind == StepKind::kLoop) {
+    prepared.rounds.push_back(0);
+    ++prepared.round;
+  } else if (step.kind == StepKind::kLeave) {
+    if (holds(prepared.entry, step.inputs[0])) return index + 1;
+    prepared.rounds.pop_back();
+    return partner + 1;
+  } else {
+    ++prepared.round;
+    const int64_t times = prepared.entry.steps[partner].times;
+    if (++prepared.rounds.back() != times) return partner + 1;
+    prepared.rounds.pop_back();
+  }
+  return index + 1;
+}
+
+// The same on all ranks, even where they have added up in another order.
+bool Executor::holds(const EntryPoint& entry, ValueId condition) {
+  bool any = false;
+  for (size_t device = 0; device < devices(); ++device)
+    any |= *reinterpret_cast<const bool*>(part(entry, condition, device).data);
+  return comm_.processes().maximum(any) > 0;
+}
+
+// Several devices of one process take turns at a kernel, and do the rest together.
+void Executor::run_timed(Loaded& prepared, size_t index, int64_t train_step) {
+  const StepKind kind = prepared.entry.steps[index].kind;
+  const bool in_turn = kind == StepKind::kKernel || kind == StepKind::kFused;
+  if (!timeline_ || (in_turn && devices() > 1)) {
+    run_step(prepared, index, train_step);
+    return;
+  }
+  const int64_t begin = Timeline::now();
+  run_step(prepared, index, train_step);
+  const int64_t end = Timeline::now();
+  for (size_t device = 0; device < devices(); ++device) timeline_->add(device, index, {begin, end});
+}
+
+void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
+  const Step& step = prepared.entry.steps[index];
+  try {
+    switch (step.kind) {
+      case StepKind::kKernel:
+      case StepKind::kFused:
+        run_kernels(prepared, index, train_step);
+        prepared.collectives->progress();
+        break;
+      case StepKind::kSlice:
+        for (const PreparedStep& slice : prepared.steps[index])
+          copy_runs(slice.runs,
+                    size_of(prepared.entry.values[static_cast<size_t>(step.inputs[0])].type.dtype),
+                    slice.operands[0], slice.results[0]);
+        break;
+      case StepKind::kStart:
+        prepared.collectives->start(index);
+        break;
+      case StepKind::kWait:
+        prepared.collectives->wait(static_cast<size_t>(step.started));
+        break;
+      case StepKind::kLoop:
+      case StepKind::kLeave:
+      case StepKind::kRepeat:
+        break;
+    }
+  } catch (const PartError& error) {
+    throw RunError(located(prepared.entry, error.part, train_step, error.what()));
+  } catch (const WaitError& error) {
+    throw RunError(located(prepared.entry, step, train_step, missing_text(program_, error)));
+  } catch (const RunError& error) {
+    throw RunError(located(prepared.entry, step, train_step, error.what()));
+  }
+}
+
+void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
+  for (size_t device = 0; device < devices(); ++device) {
+    if (!timeline_ || devices() == 1) {
+      run_kernel(prepared, index, device, train_step);
+      continue;
+    }
+    const int64_t begin = Timeline::now();
+    run_kernel(prepared, index, device, train_step);
+    timeline_->add(device, index, {begin, Timeline::now()});
+  }
+}
+
+void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
+  PreparedStep& ready = prepared.steps[index][device];
+  try {
+    const int64_t round = prepared.rounds.empty() ? 0 : prepared.round;
+    ready.flops += ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step,
+                                 round, options_.check_finite});
+    if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
+  } catch (const PartError& error) {
+    throw PartError(error.part, on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
+  } catch (const RunError& error) {
+    throw RunError(on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
+  }
+}
+
+// Before an operation gets the blame for what it was given.
+void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
+  for (const Binding& input : entry.inputs)
+    for (size_t device = 0; device < devices(); ++device) try {
+        require_finite(entry.values[static_cast<size_t>(input.value)], part(entry, input.value, device),
+                       "the input ");
+      } catch (const RunError& error) {
+        throw RunError(
+            located(entry, train_step, on_device(error.what(), comm_.mesh(), comm_.devices()[device])));
+      }
+}
+
+void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {
+  for (const ValueId id : step.outputs) {
+    try {
+      require_finite(entry.values[static_cast<size_t>(id)], part(entry, id, device));
+    } catch (const RunError& error) {
+      for (const Step& made : step.parts)
+        if (made.outputs[0] == id) throw PartError(made, error.what());
+      throw;
+    }
+  }
+}
+
+LocalPart Executor::part(const EntryPoint& entry, ValueId value, size_t device) const {
+  const Place place = place_of(entry, value, comm_.mesh(), comm_.devices()[device]);
+  return {place.type, place.box, arenas_[device].at(place.offset)};
+}
+
+LocalPart Executor::variable(size_t index, size_t device) const {
+  const ProgramVariable& variable = program_.variables[index];
+  return {variable.decl.type,
+          local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
+          arenas_[device].at(variable.offset)};
+}
+
+LocalPart Executor::cache(const EntryPoint& entry, size_t index, size_t device) const {
+  const ProgramVariable& cache = entry.caches[index];
+  return {cache.decl.type,
+          local_box(cache.decl.type.dims, cache.sharding, comm_.mesh(), comm_.devices()[device]),
+          arenas_[device].at(cache.offset)};
+}
+
+void Executor::clear_caches(const EntryPoint& entry) {
+  for (const ProgramVariable& cache : entry.caches)
+    for (const Arena& arena : arenas_)
+      std::memset(arena.at(cache.offset), 0, static_cast<size_t>(cache.bytes));
+}
+
+std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
+  const Loaded& prepared = loaded(entry);
+  std::vector<StepWork> all;
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    StepWork work;
+    if (step.kind == StepKind::kStart) work.bytes = prepared.collectives->count(i).bytes_sent;
+    if (!prepared.steps[i].empty()) {
+      work.flops = prepared.steps[i][device].flops;
+      for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+        for (const TensorType& type : local_types(entry, *values, comm_.mesh(), comm_.devices()[device]))
+          work.bytes += bytes(type);
+    }
+    all.push_back(work);
+  }
+  return all;
+}
+
+std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
+  const Loaded& prepared = loaded(entry);
+  const size_t count = entry.steps.size();
+  std::vector<int64_t> most(4 * count), total(count);  // flops, elements, bytes, runs
+  for (size_t i = 0; i < count; ++i) {
+    for (const PreparedStep& step : prepared.steps[i]) {
+      most[i] = std::max(most[i], step.flops);
+      total[i] += step.flops;
+    }
+    most[3 * count + i] = i < prepared.runs.size() ? prepared.runs[i] : 0;
+    if (entry.steps[i].kind != StepKind::kStart) continue;
+    const StepCount moved = prepared.collectives->count(i);
+    most[count + i] = moved.elements * most[3 * count + i];
+    most[2 * count + i] = moved.bytes_sent * most[3 * count + i];
+  }
+  comm_.processes().maximum(most);
+  comm_.processes().sum(total);
+  std::vector<StepCount> counts;
+  for (size_t i = 0; i < count; ++i)
+    counts.push_back({most[i], total[i], most[count + i], most[2 * count + i], most[3 * count + i]});
+  return counts;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,348 @@
+#include "runtime/fused/fused.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "runtime/compute/index_check.h"
+#include "runtime/compute/parallel.h"
+
+namespace mtfc {
+namespace {
+
+using Kind = TileInstruction::Kind;
+using Memory = TilePlace::Memory;
+
+constexpr int64_t kLine = 64;  // bytes of the cache's lines
+constexpr std::align_val_t kAligned{kLine};
+
+struct AlignedBytes {
+  explicit AlignedBytes(int64_t bytes)
+      : start(static_cast<std::byte*>(
+            ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 64)), kAligned))) {}
+  ~AlignedBytes() { ::operator delete(start, kAligned); }
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+  std::byte* start;
+};
+
+// Copies without reading the target's lines into the cache first.
+void stream_bytes(const std::byte* from, int64_t bytes, std::byte* to) {
+#if defined(__SSE2__)
+  if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
+    const int64_t whole = bytes / 16 * 16;
+    for (int64_t i = 0; i < whole; i += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(from + i)));
+    std::memcpy(to + whole, from + whole, static_cast<size_t>(bytes - whole));
+    return;
+  }
+#endif
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+void end_streams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+// The first element that is not finite: of the first part, and of that the first.
+struct Fault {
+  int part = -1;
+  int64_t index = 0;
+  double value = 0;
+  bool before(const Fault& other) const {
+    return part >= 0 && (other.part < 0 || std::pair(part, index) < std::pair(other.part, other.index));
+  }
+};
+
+struct PreparedFused {
+  PreparedFused(const EntryPoint& of, const Step& fused, const Mesh& on, const Coordinates& device,
+                int64_t tile)
+      : entry(of),
+        step(fused),
+        mesh(on),
+        at(device),
+        plan(plan_fused(of, fused, on, device, tile)),
+        threads(omp_get_max_threads()),
+        scratch(plan.scratch_bytes * threads),
+        shared(plan.shared_bytes) {
+    for (const FusedConstant& constant : plan.constants)
+      std::memcpy(shared.start + constant.offset, constant.bytes.data(), constant.bytes.size());
+  }
+
+  const EntryPoint& entry;
+  const Step& step;
+  const Mesh& mesh;
+  Coordinates at;
+  FusedPlan plan;
+  int threads;
+  AlignedBytes scratch, shared;
+};
+
+// One thread at work.
+class Worker {
+ public:
+  Worker(const PreparedFused& fused, const KernelRun& run, int thread)
+      : plan_(fused.plan),
+        run_(run),
+        scratch_(fused.scratch.start + thread * plan_.scratch_bytes),
+        shared_(fused.shared.start) {}
+
+  void compute_singles() {
+    for (const TileInstruction& instruction : plan_.singles) execute(instruction);
+  }
+
+  void repeat() {
+    row_ = column_ = 0;
+    rows_ = std::min(plan_.rows_per_block, plan_.rows);
+    columns_ = std::min(plan_.columns_per_tile, plan_.columns);
+    for (const TileInstruction& instruction : plan_.repeats) execute(instruction);
+  }
+
+  /// Blocks [begin, end), their sums in set `piece`.
+  void work(int64_t begin, int64_t end, int64_t piece) {
+    piece_ = shared_ + plan_.singles_bytes + piece * plan_.piece_bytes;
+    const int64_t across = plan_.whole_rows ? 1 : plan_.tiles();
+    for (int64_t block = begin; block < end; ++block) {
+      row_ = block / across * plan_.rows_per_block;
+      rows_ = std::min(plan_.rows_per_block, plan_.rows - row_);
+      const int64_t first = plan_.whole_rows ? 0 : block % across;
+      const int64_t last = plan_.whole_rows ? plan_.tiles() : first + 1;
+      fetched_ = 0;
+      fetches_ = static_cast<int64_t>(plan_.stages.size()) * (last - first);
+      for (const FusedStage& stage : plan_.stages) work_stage(stage, first, last);
+    }
+    end_streams();
+  }
+
+  const Fault& fault() const { return fault_; }
+
+ private:
+  void work_stage(const FusedStage& stage, int64_t first, int64_t last) {
+    column_ = 0;
+    columns_ = plan_.columns;
+    for (const TileInstruction& instruction : stage.rows) execute(instruction);
+    for (int64_t tile = first; tile < last; ++tile) {
+      column_ = tile * plan_.columns_per_tile;
+      columns_ = std::min(plan_.columns_per_tile, plan_.columns - column_);
+      fetch_ahead();
+      for (const TileInstruction& instruction : stage.tiles) execute(instruction);
+    }
+    column_ = 0;
+    for (const TileInstruction& instruction : stage.ends) execute(instruction);
+  }
+
+  // A part of what the next block reads, so that memory is busy while this one is computed: the processor
+  // itself looks no further than a page.
+  void fetch_ahead() {
+    const int64_t across = plan_.whole_rows ? plan_.columns : columns_;
+    const int64_t all = plan_.rows_per_block * across;
+    const int64_t begin = all * fetched_ / fetches_, end = all * (fetched_ + 1) / fetches_;
+    ++fetched_;
+    for (const TilePlace& place : plan_.fetched) {
+      const std::byte* next = first_of_block(place) + all * place.per_column;
+      for (int64_t i = begin * place.per_column; i < end * place.per_column; i += kLine)
+        __builtin_prefetch(next + i, 0, 2);
+    }
+  }
+
+  const std::byte* first_of_block(const TilePlace& place) const {
+    return run_.operands[place.index] + place.per_row * row_ +
+           (plan_.whole_rows ? 0 : place.per_column * column_);
+  }
+
+  std::byte* at(const TilePlace& place) const {
+    const int64_t offset = place.offset + place.per_row * row_ + place.per_column * column_;
+    switch (place.memory) {
+      case Memory::kOperand:  // only read
+        return const_cast<std::byte*>(run_.operands[place.index]) + offset;
+      case Memory::kResult:
+        return run_.results[place.index] + offset;
+      case Memory::kScratch:
+        return scratch_ + offset;
+      case Memory::kShared:
+        return shared_ + offset;
+    }
+    return nullptr;
+  }
+
+  int64_t count(Extent extent) const {
+    return extent == Extent::kElement ? rows_ * columns_ : extent == Extent::kRow ? rows_ : 1;
+  }
+
+  void execute(const TileInstruction& instruction) {
+    switch (instruction.kind) {
+      case Kind::kCompute:
+        return compute(instruction);
+      case Kind::kStream:
+        return stream_bytes(at(instruction.operands[0]), count(instruction.extent) * instruction.element,
+                            at(instruction.result));
+      case Kind::kGather:
+        return instruction.copy(
+            instruction.nest, instruction.extent == Extent::kElement ? row_ * plan_.columns + column_ : row_,
+            count(instruction.extent), run_.operands[instruction.operands[0].index], at(instruction.result));
+      case Kind::kRepeat:
+        return repeat(instruction);
+      case Kind::kBegin:
+        return instruction.reduction.begin(at(instruction.result), rows_);
+      case Kind::kAddRows:
+        return instruction.reduction.add_rows(at(instruction.operands[0]), rows_, columns_,
+                                              at(instruction.result));
+      case Kind::kAddColumns:
+        return instruction.reduction.add_columns(
+            at(instruction.operands[0]), rows_, columns_,
+            piece_ + instruction.result.offset + instruction.result.per_column * column_);
+      case Kind::kAddAll:
+        return instruction.reduction.add_rows(at(instruction.operands[0]), 1, count(instruction.extent),
+                                              piece_ + instruction.result.offset);
+      case Kind::kFinish:
+        instruction.reduction.finish(at(instruction.operands[0]), rows_, instruction.divisor,
+                                     at(instruction.result));
+        return check(instruction);
+    }
+  }
+
+  void compute(const TileInstruction& instruction) {
+    const std::byte* operands[kMaxWalked];
+    for (size_t i = 0; i < instruction.operands.size(); ++i) operands[i] = at(instruction.operands[i]);
+    instruction.function(operands, at(instruction.result), count(instruction.extent));
+    check(instruction);
+  }
+
+  // Row by row the row's element, or one element for a whole tile.
+  void repeat(const TileInstruction& instruction) {
+    const bool single = instruction.extent == Extent::kSingle;
+    const int64_t tile = std::max(plan_.columns_per_tile * plan_.rows_per_block, plan_.columns_per_tile);
+    const int64_t times = single ? tile : plan_.columns_per_tile;
+    const std::byte* from = at(instruction.operands[0]);
+    std::byte* to = at(instruction.result);
+    const int64_t rows = single ? 1 : rows_;
+    switch (instruction.element) {
+      case 1:
+        return fill<uint8_t>(from, rows, times, to);
+      case 4:
+        return fill<uint32_t>(from, rows, times, to);
+      default:
+        return fill<uint64_t>(from, rows, times, to);
+    }
+  }
+
+  template <typename T>
+  static void fill(const std::byte* from, int64_t rows, int64_t times, std::byte* to) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::fill_n(reinterpret_cast<T*>(to) + row * times, times, reinterpret_cast<const T*>(from)[row]);
+  }
+
+  void check(const TileInstruction& instruction) {
+    if (!run_.check_finite || !instruction.checked) return;
+    const std::byte* values = at(instruction.result);
+    const int64_t elements = count(instruction.extent);
+    for (int64_t i = 0; i < elements; ++i) {
+      const double number = instruction.dtype == DType::kF64
+                                ? reinterpret_cast<const double*>(values)[i]
+                                : static_cast<double>(reinterpret_cast<const float*>(values)[i]);
+      if (std::isfinite(number)) continue;
+      const int64_t start = instruction.extent == Extent::kElement ? row_ * plan_.columns + column_
+                            : instruction.extent == Extent::kRow   ? row_
+                                                                   : 0;
+      const Fault found{instruction.part, start + i, number};
+      if (found.before(fault_)) fault_ = found;
+      return;
+    }
+  }
+
+  const FusedPlan& plan_;
+  const KernelRun& run_;
+  std::byte* scratch_;
+  std::byte* shared_;
+  std::byte* piece_ = nullptr;
+  int64_t row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;
+  int64_t fetched_ = 0,
+          fetches_ = 1;  // of the block: how often something was fetched ahead, and will be in all
+  Fault fault_;
+};
+
+// The sums of all pieces, in their order, as results.
+void finish_sums(const PreparedFused& fused, const KernelRun& run) {
+  const FusedPlan& plan = fused.plan;
+  std::byte* pieces = fused.shared.start + plan.singles_bytes;
+  for (const FusedSums& sums : plan.sums) {
+    for (int64_t piece = 1; piece < plan.pieces; ++piece)
+      sums.reduction.merge(pieces + piece * plan.piece_bytes + sums.offset, sums.count, pieces + sums.offset);
+    sums.reduction.finish(pieces + sums.offset, sums.count, sums.divisor, run.results[sums.result.index]);
+  }
+}
+
+void work_through(const PreparedFused& fused, Worker& worker, int64_t part, int64_t parts) {
+  const FusedPlan& plan = fused.plan;
+  const auto cut = [](int64_t count, int64_t i, int64_t of) {
+    return i * (count / of) + i * (count % of) / of;
+  };
+  const int64_t blocks = plan.blocks();
+  if (plan.sums.empty()) return worker.work(cut(blocks, part, parts), cut(blocks, part + 1, parts), 0);
+  for (int64_t piece = cut(plan.pieces, part, parts); piece < cut(plan.pieces, part + 1, parts); ++piece) {
+    std::byte* sets = fused.shared.start + plan.singles_bytes + piece * plan.piece_bytes;
+    for (const FusedSums& sums : plan.sums) sums.reduction.begin(sets + sums.offset, sums.count);
+    worker.work(cut(blocks, piece, plan.pieces), cut(blocks, piece + 1, plan.pieces), piece);
+  }
+}
+
+[[noreturn]] void report(const PreparedFused& fused, const Fault& fault) {
+  const Step& part = fused.step.parts[static_cast<size_t>(fault.part)];
+  const Value& value = fused.entry.values[static_cast<size_t>(part.outputs[0])];
+  throw PartError(
+      part, not_finite_text(value.name, fault.value, local_tensor(value, fused.mesh, fused.at), fault.index));
+}
+
+int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
+  const FusedPlan& plan = fused.plan;
+  Worker first(fused, run, 0);
+  first.compute_singles();
+  const int64_t work = plan.rows * plan.columns * static_cast<int64_t>(fused.step.parts.size());
+  const bool alone = work < kParallelWork || omp_in_parallel() != 0 || plan.blocks() < 2;
+  const int threads =
+      alone ? 1 : static_cast<int>(std::min<int64_t>({omp_get_max_threads(), fused.threads, plan.blocks()}));
+  Fault fault;
+  if (threads == 1) {
+    first.repeat();
+    work_through(fused, first, 0, 1);
+    fault = first.fault();
+  } else {
+#pragma omp parallel num_threads(threads)
+    {
+      Worker worker(fused, run, omp_get_thread_num());
+      worker.repeat();
+      work_through(fused, worker, omp_get_thread_num(), omp_get_num_threads());
+#pragma omp critical(mtfc_fused_fault)
+      if (worker.fault().before(fault)) fault = worker.fault();
+    }
+    if (first.fault().before(fault)) fault = first.fault();
+  }
+  finish_sums(fused, run);
+  for (const FusedSingle& single : plan.single_results)
+    std::memcpy(run.results[single.result], fused.shared.start + single.offset,
+                static_cast<size_t>(single.bytes));
+  if (fault.part >= 0) report(fused, fault);
+  return plan.flops;
+}
+
+}  // namespace
+
+Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile) {
+  const auto fused = std::make_shared<PreparedFused>(entry, step, mesh, at, tile);
+  return [fused](const KernelRun& run) { return run_fused(*fused, run); };
+}
+
+}  // namespace mtfc

@@ -1,0 +1,20 @@
+#pragma once
+// Fused steps as kernels: one pass over memory for a chain of element-wise operations and reductions.
+
+#include "core/diagnostics/error.h"
+#include "runtime/fused/fused_plan.h"
+
+namespace mtfc {
+
+/// A RunError in one part of a fused step.
+struct PartError : RunError {
+  PartError(const Step& failed, const std::string& message) : RunError(message), part(failed) {}
+  const Step& part;
+};
+
+/// Operands and results as the step's inputs and outputs. `entry` and `step` must outlive the kernel. With
+/// KernelRun::check_finite throws PartError for the first element, in the order of parts, that is not finite.
+Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                     int64_t tile = kFusedTile);
+
+}  // namespace mtfc

@@ -1,0 +1,152 @@
+#include "runtime/generate/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/diagnostics/error.h"
+#include "core/model/entry_points.h"
+
+namespace mtfc {
+namespace {
+
+const Binding* find(const std::vector<Binding>& bindings, std::string_view name) {
+  const auto at = std::find_if(bindings.begin(), bindings.end(),
+                               [&](const Binding& binding) { return binding.name == name; });
+  return at == bindings.end() ? nullptr : &*at;
+}
+
+const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
+  return entry.values[static_cast<size_t>(binding.value)].type.dims;
+}
+
+// The elements of `part` that lie side by side, in the part and in the whole tensor: (there, here, how many).
+template <typename Visit>
+void for_each_run(const LocalPart& part, Visit visit) {
+  const size_t rank = part.box.size();
+  if (rank == 0) return visit(0, 0, 1);
+  const int64_t count = part.box[rank - 1].size();
+  std::vector<int64_t> at;
+  for (const Interval& interval : part.box) at.push_back(interval.begin);
+  for (int64_t local = 0; local < part.elements(); local += count) {
+    int64_t global = 0;
+    for (size_t i = 0; i < rank; ++i) global = global * part.type.dims[i].size + at[i];
+    visit(global, local, count);
+    for (size_t i = rank - 1; i-- > 0;) {
+      if (++at[i] < part.box[i].end) break;
+      at[i] = part.box[i].begin;
+    }
+  }
+}
+
+// The places of a sequence's caches; 0 where decode has no input `seen`.
+int64_t places_of(const EntryPoint& decode) {
+  const Binding* seen = find(decode.inputs, kSeenInput);
+  return seen ? dims_of(decode, *seen).back().size : 0;
+}
+
+// A cache of fewer places into one of more, on one device, which holds the same of all other dimensions.
+void copy_cache(const std::vector<std::byte>& from, const LocalPart& part, const LocalPart& to) {
+  const size_t rank = part.box.size();
+  const auto size = static_cast<size_t>(size_of(part.type.dtype));
+  std::vector<int64_t> at(rank, 0);
+  const int64_t count = rank == 0 ? 1 : part.box[rank - 1].size();
+  for (int64_t local = 0; local < part.elements(); local += count) {
+    int64_t there = 0;
+    for (size_t i = 0; i < rank; ++i) there = there * to.box[i].size() + at[i];
+    std::memcpy(to.data + static_cast<size_t>(there) * size, from.data() + static_cast<size_t>(local) * size,
+                static_cast<size_t>(count) * size);
+    for (size_t i = rank; i-- > 1;) {
+      if (++at[i - 1] < part.box[i - 1].size()) break;
+      at[i - 1] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Decoder::Decoder(Executor& executor) : executor_(executor) {
+  for (const EntryPoint& entry : executor.program().entry_points)
+    if (entry.name == "decode") entries_.push_back(&entry);
+  check_invariant(!entries_.empty(), "the program has no decode");
+  std::sort(entries_.begin(), entries_.end(),
+            [](const EntryPoint* a, const EntryPoint* b) { return places_of(*a) < places_of(*b); });
+  check_invariant(!decode().outputs.empty(), "decode has no logits");
+  const Binding* token = find(decode().inputs, kTokenInput);
+  if (token && !dims_of(decode(), *token).empty()) sequences_ = dims_of(decode(), *token)[0].size;
+  if (token && dims_of(decode(), *token).size() > 1) beams_ = dims_of(decode(), *token)[1].size;
+  places_ = places_of(*entries_.back());
+  vocabulary_ = dims_of(decode(), decode().outputs[0]).back().size;
+  executor.load(decode());
+  executor.clear_caches(decode());
+}
+
+// The caches of the next entry point lie where those of this one do, so what they hold waits elsewhere.
+void Decoder::move_on() {
+  const EntryPoint& last = decode();
+  std::vector<std::vector<std::byte>> held;
+  for (size_t device = 0; device < executor_.devices(); ++device)
+    for (size_t c = 0; c < last.caches.size(); ++c) {
+      const LocalPart part = executor_.cache(last, c, device);
+      const auto bytes = static_cast<size_t>(part.elements() * size_of(part.type.dtype));
+      held.emplace_back(part.data, part.data + bytes);
+    }
+  ++current_;
+  executor_.load(decode());
+  executor_.clear_caches(decode());
+  for (size_t device = 0; device < executor_.devices(); ++device)
+    for (size_t c = 0; c < last.caches.size(); ++c)
+      copy_cache(held[device * last.caches.size() + c], executor_.cache(last, c, device),
+                 executor_.cache(decode(), c, device));
+}
+
+template <typename Value>
+void Decoder::fill(std::string_view input, std::span<const Value> values) {
+  const Binding* binding = find(decode().inputs, input);
+  if (!binding) return;
+  const int64_t own_places = std::max<int64_t>(1, places_of(decode()));
+  for (size_t device = 0; device < executor_.devices(); ++device) {
+    const LocalPart part = executor_.part(decode(), binding->value, device);
+    const auto put = [&](auto* data) {
+      for_each_run(part, [&](int64_t from, int64_t to, int64_t count) {
+        if (input == kSeenInput) from = from / own_places * places_ + from % own_places;
+        std::transform(values.data() + from, values.data() + from + count, data + to,
+                       [](Value value) { return static_cast<std::remove_pointer_t<decltype(data)>>(value); });
+      });
+    };
+    if (part.type.dtype == DType::kI32)
+      put(reinterpret_cast<int32_t*>(part.data));
+    else if (part.type.dtype == DType::kI64)
+      put(reinterpret_cast<int64_t*>(part.data));
+    else
+      put(reinterpret_cast<uint8_t*>(part.data));
+  }
+}
+
+void Decoder::step(int64_t position, std::span<const int64_t> tokens, std::span<const uint8_t> seen) {
+  position_ = position;
+  while (current_ + 1 < entries_.size() && (position + 1) * beams_ > places_of(decode())) move_on();
+  fill(kTokenInput, tokens);
+  fill(kPositionInput, std::span<const int64_t>(&position, 1));
+  fill(kSeenInput, seen);
+  executor_.run(decode(), position);
+}
+
+std::vector<double> Decoder::logits(int64_t sequence) const {
+  const LocalPart part = executor_.part(decode(), decode().outputs[0].value, 0);
+  const int64_t count = beams_ * vocabulary_;
+  std::vector<double> found(static_cast<size_t>(count));
+  const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, found.begin()); };
+  if (part.type.dtype == DType::kF64)
+    copy(reinterpret_cast<const double*>(part.data));
+  else
+    copy(reinterpret_cast<const float*>(part.data));
+  for (const double logit : found)
+    if (std::isnan(logit) || logit == INFINITY)
+      throw RunError(fmt::format("decode, position {}: a logit is {}", position_, logit));
+  return found;
+}
+
+}  // namespace mtfc

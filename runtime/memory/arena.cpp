@@ -1,0 +1,70 @@
+#include "runtime/memory/arena.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kLargePages = int64_t{8} << 20;
+
+// Bytes that can be touched without driving the machine out of memory; negative where the system doesn't say.
+int64_t free_memory() {
+  std::ifstream info("/proc/meminfo");
+  std::string key;
+  int64_t kilobytes = 0, free = -1;
+  for (std::string rest; info >> key >> kilobytes; std::getline(info, rest)) {
+    if (key == "MemAvailable:") free = kilobytes * 1024;
+    if (key == "SwapFree:" && free >= 0) free += kilobytes * 1024;
+  }
+  return free;
+}
+
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+}  // namespace
+
+void require_memory(int64_t bytes) {
+  const int64_t free = free_memory();
+  if (free >= 0 && bytes > free)
+    throw RunError(fmt::format("the program needs {:.2f} GB of memory here, and {:.2f} GB are free",
+                               gigabytes(bytes), gigabytes(free)));
+}
+
+Arena::Arena(int64_t bytes) : bytes_(bytes) {
+  require_memory(bytes);
+  void* memory = mmap(nullptr, static_cast<size_t>(std::max<int64_t>(bytes, 1)), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    throw RunError(fmt::format("can't get {:.2f} GB of memory for the arena: {}", gigabytes(bytes),
+                               std::strerror(errno)));
+  start_ = static_cast<std::byte*>(memory);
+  // Large pages spare most misses of the address cache; where the system has none, nothing is lost.
+  if (bytes >= kLargePages) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  release_ = [memory, bytes] { munmap(memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))); };
+}
+
+Arena::Arena(std::byte* start, int64_t bytes, std::function<void()> release)
+    : start_(start), bytes_(bytes), release_(std::move(release)) {}
+
+Arena::~Arena() {
+  if (start_) release_();
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : start_(std::exchange(other.start_, nullptr)),
+      bytes_(other.bytes_),
+      release_(std::move(other.release_)) {}
+
+}  // namespace mtfc

@@ -1,0 +1,51 @@
+#include "runtime/execute/timeline.h"
+#include "runtime/processes/mpi_calls.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int kReadings = 8;
+constexpr int kTag = 0x636c;
+
+void send(int64_t number, int rank, bool yield) {
+  MPI_Request request;
+  check_mpi(MPI_Isend(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Isend");
+  wait_for(request, yield);
+}
+
+int64_t receive(int rank, bool yield) {
+  int64_t number = 0;
+  MPI_Request request;
+  check_mpi(MPI_Irecv(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Irecv");
+  wait_for(request, yield);
+  return number;
+}
+
+}  // namespace
+
+int64_t clock_offset(Processes& processes) {
+  if (!processes.uses_mpi()) return 0;
+  const bool yield = processes.oversubscribed();
+  if (!processes.speaks()) {
+    std::vector<ClockReading> readings;
+    // The first word says that rank 0's turn has come to this rank.
+    receive(0, yield);
+    for (int i = 0; i < kReadings; ++i) {
+      const int64_t sent = Timeline::now();
+      send(0, 0, yield);
+      const int64_t there = receive(0, yield);
+      readings.push_back({sent, there, Timeline::now()});
+    }
+    return offset_of(readings);
+  }
+  for (int rank = 1; rank < processes.size(); ++rank) {
+    send(0, rank, yield);
+    for (int i = 0; i < kReadings; ++i) {
+      receive(rank, yield);
+      send(Timeline::now(), rank, yield);
+    }
+  }
+  return 0;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,19 @@
+#pragma once
+// How MPI is called here: every return code checked, nothing waited for inside MPI. Included by the .cpp
+// files that talk to MPI, and by no header but mpi_exchange.h, which is for them too.
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <span>
+
+namespace mtfc {
+
+/// Throws RunError with MPI's own words unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+/// Tests until `request` is complete; yields the core in between where `yield` is set. `ranks`: those it
+/// depends on (all where empty). Throws RunError naming who is missing when it lasts too long
+/// (runtime/processes/watchdog.h).
+void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks = {});
+
+}  // namespace mtfc

@@ -1,0 +1,276 @@
+#include "runtime/processes/processes.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "core/diagnostics/error.h"
+#include "runtime/processes/mpi_calls.h"
+#include "runtime/processes/watchdog.h"
+
+namespace mtfc {
+namespace {
+
+// Where a rank runs, as ranks tell each other.
+struct Spot {
+  uint64_t node = 0;
+  cpu_set_t cores;  // it may use; launchers bind ranks to some of the node's
+  ProgressPage page;
+};
+
+Spot own_spot() {
+  Spot spot;
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  spot.node = hash_bytes(name);
+  CPU_ZERO(&spot.cores);
+  spot.page = Watchdog::of_process().own_page();
+  if (sched_getaffinity(0, sizeof spot.cores, &spot.cores) != 0) CPU_SET(0, &spot.cores);
+  return spot;
+}
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  throw RunError(fmt::format("{} failed: {}", call, std::string(text, static_cast<size_t>(length))));
+}
+
+void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks) {
+  Patience patience(ranks);
+  for (int done = 0;;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) return;
+    if (yield) sched_yield();
+    patience.poll();
+  }
+}
+
+uint64_t hash_bytes(std::string_view bytes) {
+  uint64_t hash = 14695981039346656037ULL;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return hash;
+}
+
+struct Processes::State {
+  MPI_Comm comm = MPI_COMM_NULL;
+  bool started = false;  // by us, so that it is ours to end
+};
+
+Processes::Processes() {
+  const Spot own = own_spot();
+  cores_ = std::max(1, CPU_COUNT(&own.cores));
+}
+Processes::Processes(Processes&&) noexcept = default;
+Processes Processes::alone() {
+  return {};
+}
+
+namespace {
+
+// Where MPICH sits on UCX and all ranks share a node, messages need shared memory only. Left to itself UCX
+// also reads other ranks' memory (CMA), which ends a rank with a stack trace when another has died, before
+// the launcher can say which one it was; and it keeps TCP connections, which cost time. What the user sets
+// stays.
+void prefer_shared_memory() {
+  const char *here = std::getenv("MPI_LOCALNRANKS"),
+             *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
+  if (here && all && std::strcmp(here, all) == 0) setenv("UCX_TLS", "posix,sysv,self", 0);
+}
+
+}  // namespace
+
+Processes Processes::start() {
+  Processes processes;
+  processes.state_ = std::make_unique<State>();
+  int initialized = 0, provided = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (!initialized) {
+    prefer_shared_memory();
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    processes.state_->started = true;
+  }
+  processes.state_->comm = MPI_COMM_WORLD;
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &processes.rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes.size_), "MPI_Comm_size");
+  processes.find_neighbours();
+  return processes;
+}
+
+// Names instead of MPI_Comm_split_type: making a communicator blocks, and is a hundred times as slow.
+void Processes::find_neighbours() {
+  ranks_on_node_ = size_;
+  const Spot own = own_spot();
+  std::vector<Spot> spots(static_cast<size_t>(size_));
+  all_gather(&own, sizeof own, spots.data());
+  cpu_set_t cores = own.cores;
+  ranks_on_node_ = 0;
+  std::vector<ProgressPage> pages;
+  for (const Spot& spot : spots) {
+    pages.push_back(spot.node == own.node ? spot.page : ProgressPage{});
+    if (spot.node != own.node) continue;
+    if (pages.size() <= static_cast<size_t>(rank_)) ++index_on_node_;
+    ++ranks_on_node_;
+    if (!CPU_EQUAL(&own.cores, &spot.cores)) bound_by_launcher_ = true;
+    CPU_OR(&cores, &cores, &spot.cores);
+  }
+  Watchdog::of_process().set_ranks(rank_, std::move(pages));
+  cores_ = std::max(1, CPU_COUNT(&cores));
+}
+
+void Processes::bind_to_core() const {
+  if (bound_by_launcher_ || !oversubscribed() || ranks_on_node_ % cores_ != 0) return;
+  const int turn = index_on_node_ / (ranks_on_node_ / cores_);
+  const cpu_set_t cores = own_spot().cores;
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &cores) && seen++ == turn) CPU_SET(core, &own);
+  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);  // else it stays where it was
+}
+
+Processes::~Processes() {
+  // While an error unwinds, the other ranks are still at work, and MPI_Finalize would wait for them.
+  if (std::uncaught_exceptions() == 0) finish();
+}
+
+void Processes::finish() {
+  if (!state_ || !state_->started) return;
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Finalize();
+}
+
+void Processes::barrier() {
+  if (!state_) return;
+  Watchdog::of_process().pass();
+  MPI_Request request;
+  check_mpi(MPI_Ibarrier(state_->comm, &request), "MPI_Ibarrier");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::broadcast(std::string& bytes) {
+  if (!state_) return;
+  Watchdog::of_process().pass();
+  uint64_t length = bytes.size();
+  MPI_Request request;
+  check_mpi(MPI_Ibcast(&length, 1, MPI_UINT64_T, 0, state_->comm, &request), "MPI_Ibcast");
+  wait_for(request, oversubscribed());
+  bytes.resize(length);
+  check_mpi(MPI_Ibcast_c(bytes.data(), static_cast<MPI_Count>(length), MPI_BYTE, 0, state_->comm, &request),
+            "MPI_Ibcast_c");
+  wait_for(request, oversubscribed());
+}
+
+int64_t Processes::maximum(int64_t value) {
+  maximum(std::span<int64_t>(&value, 1));
+  return value;
+}
+
+void Processes::maximum(std::span<int64_t> values) {
+  if (!state_) return;
+  Watchdog::of_process().pass();
+  MPI_Request request;
+  check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
+                             MPI_MAX, state_->comm, &request),
+            "MPI_Iallreduce_c");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::sum(std::span<int64_t> values) {
+  if (!state_) return;
+  Watchdog::of_process().pass();
+  MPI_Request request;
+  check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
+                             MPI_SUM, state_->comm, &request),
+            "MPI_Iallreduce_c");
+  wait_for(request, oversubscribed());
+}
+
+void Processes::all_gather(const void* own, size_t bytes, void* all) {
+  if (!state_) {
+    std::memcpy(all, own, bytes);
+    return;
+  }
+  Watchdog::of_process().pass();
+  MPI_Request request;
+  const auto count = static_cast<MPI_Count>(bytes);
+  check_mpi(MPI_Iallgather_c(own, count, MPI_BYTE, all, count, MPI_BYTE, state_->comm, &request),
+            "MPI_Iallgather_c");
+  wait_for(request, oversubscribed());
+}
+
+std::vector<uint64_t> Processes::all_gather(uint64_t value) {
+  std::vector<uint64_t> values(static_cast<size_t>(size_));
+  all_gather(&value, sizeof value, values.data());
+  return values;
+}
+
+std::vector<std::string> Processes::gather(const std::string& bytes) {
+  if (!state_) return {bytes};
+  Watchdog::of_process().pass();
+  const std::vector<uint64_t> lengths = all_gather(bytes.size());
+  std::vector<MPI_Count> counts;
+  std::vector<MPI_Aint> offsets;
+  MPI_Aint total = 0;
+  for (const uint64_t length : lengths) {
+    counts.push_back(static_cast<MPI_Count>(length));
+    offsets.push_back(total);
+    total += static_cast<MPI_Aint>(length);
+  }
+  std::string all(speaks() ? static_cast<size_t>(total) : 0, '\0');
+  MPI_Request request;
+  check_mpi(MPI_Igatherv_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, all.data(),
+                           counts.data(), offsets.data(), MPI_BYTE, 0, state_->comm, &request),
+            "MPI_Igatherv_c");
+  wait_for(request, oversubscribed());
+  std::vector<std::string> parts;
+  if (speaks())
+    for (size_t i = 0; i < counts.size(); ++i)
+      parts.push_back(all.substr(static_cast<size_t>(offsets[i]), static_cast<size_t>(counts[i])));
+  return parts;
+}
+
+void Processes::require_equal(std::string_view what, std::string_view bytes) {
+  const std::vector<uint64_t> hashes = all_gather(hash_bytes(bytes));
+  std::vector<int> others;
+  for (size_t i = 1; i < hashes.size(); ++i)
+    if (hashes[i] != hashes[0]) others.push_back(static_cast<int>(i));
+  if (others.empty()) return;
+  throw RunError(fmt::format("{} {} another {} than rank 0", rank_text(others),
+                             others.size() == 1 ? "has" : "have", what));
+}
+
+void Processes::require_success(const std::string& message) {
+  const int64_t none = size_;
+  const int64_t first = -maximum(message.empty() ? -none : -static_cast<int64_t>(rank_));
+  if (first == none) return;
+  // Rank 0 collects, so that all throw the same words.
+  std::vector<std::string> messages = gather(message);
+  std::string text = speaks() ? messages[static_cast<size_t>(first)] : "";
+  broadcast(text);
+  throw AgreedError(size_ > 1 ? fmt::format("rank {}: {}", first, text) : text);
+}
+
+void Processes::abort(int code) {
+  std::fflush(nullptr);
+  if (state_) {
+    // The launcher ends at once, and drops what it has not yet read of the rank's last words.
+    if (size_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    MPI_Abort(state_->comm, code);
+  }
+  std::_Exit(code);
+}
+
+}  // namespace mtfc

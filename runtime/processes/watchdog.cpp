@@ -1,0 +1,166 @@
+#include "runtime/processes/watchdog.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <thread>
+
+namespace mtfc {
+
+// What others may read. Written by one thread; a reader that sees a count and the place before it names a
+// step too early, and no wrong rank.
+struct Watchdog::Page {
+  uint64_t token;
+  std::atomic<uint64_t> count;  // of points passed
+  std::atomic<uint64_t> beats;  // of looks at the clock while waiting
+  std::atomic<int64_t> entry, step, train_step;
+};
+
+namespace {
+
+// Within this time a rank that waits, rather than hangs, looks at the clock again.
+constexpr std::chrono::milliseconds kBeat{300};
+
+struct Progress {
+  uint64_t count = 0, beats = 0;
+  Point point;
+};
+
+}  // namespace
+
+std::string rank_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  return text;
+}
+
+namespace {
+
+std::string wait_text(int64_t seconds, const std::vector<MissingRank>& missing) {
+  std::vector<int> ranks;
+  for (const MissingRank& one : missing) ranks.push_back(one.rank);
+  return fmt::format("waited {} s for {}", seconds, rank_text(ranks));
+}
+
+}  // namespace
+
+WaitError::WaitError(int64_t seconds, std::vector<MissingRank> missing)
+    : RunError(wait_text(seconds, missing)), seconds_(seconds), missing_(std::move(missing)) {}
+
+Watchdog& Watchdog::of_process() {
+  static Watchdog watchdog;
+  return watchdog;
+}
+
+// Without a page that others can read, they know less of this rank; it runs all the same.
+Watchdog::Watchdog() {
+  static Page alone{};
+  page_ = &alone;
+  const int file = memfd_create("mtfc-progress", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, sizeof(Page)) != 0) return;
+  void* const shared = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (shared == MAP_FAILED) return;
+  std::random_device random;
+  page_ = new (shared) Page{};
+  page_->token = (uint64_t{random()} << 32) | random();
+  own_ = {getpid(), file, page_->token};
+}
+
+void Watchdog::set_ranks(int own_rank, std::vector<ProgressPage> pages) {
+  rank_ = own_rank;
+  pages_ = std::move(pages);
+}
+
+void Watchdog::pass(const Point& point) {
+  page_->entry.store(point.entry, std::memory_order_relaxed);
+  page_->step.store(point.step, std::memory_order_relaxed);
+  page_->train_step.store(point.train_step, std::memory_order_relaxed);
+  page_->count.store(page_->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void Watchdog::beat() const {
+  page_->beats.fetch_add(1, std::memory_order_relaxed);
+}
+
+namespace {
+
+// The page as it lies in memory, without atomics.
+struct Image {
+  uint64_t token, count, beats;
+  int64_t entry, step, train_step;
+};
+
+std::optional<Progress> read_progress(const ProgressPage& page) {
+  if (page.process == 0) return std::nullopt;
+  const std::string path = fmt::format("/proc/{}/fd/{}", page.process, page.file);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  Image image{};
+  const ssize_t read = pread(file, &image, sizeof image, 0);
+  close(file);
+  if (read != static_cast<ssize_t>(sizeof image) || image.token != page.token) return std::nullopt;
+  return Progress{image.count, image.beats, {static_cast<int>(image.entry), image.step, image.train_step}};
+}
+
+// A rank other than this one, at two times.
+struct Candidate {
+  int rank = 0;
+  std::optional<Progress> before, now;
+  bool behind(uint64_t count) const { return now && now->count < count; }
+  bool still() const { return before && now && before->count == now->count && before->beats == now->beats; }
+  bool unknown() const { return !now; }
+};
+
+template <typename Condition>
+std::vector<MissingRank> those(const std::vector<Candidate>& candidates, Condition condition) {
+  std::vector<MissingRank> found;
+  for (const Candidate& one : candidates)
+    if (condition(one)) found.push_back({one.rank, one.now.has_value(), one.now ? one.now->point : Point{}});
+  return found;
+}
+
+}  // namespace
+
+void Watchdog::give_up(std::span<const int64_t> ranks) const {
+  static_assert(sizeof(Image) == sizeof(Page));
+  std::vector<int64_t> all(pages_.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Candidate> candidates;
+  for (const int64_t rank : ranks.empty() ? std::span<const int64_t>(all) : ranks)
+    if (rank != rank_) candidates.push_back({static_cast<int>(rank), {}, {}});
+  const auto page_of = [&](const Candidate& one) {
+    const auto at = static_cast<size_t>(one.rank);
+    return at < pages_.size() ? pages_[at] : ProgressPage{};
+  };
+  for (Candidate& one : candidates) one.before = read_progress(page_of(one));
+  std::this_thread::sleep_for(kBeat);
+  for (Candidate& one : candidates) one.now = read_progress(page_of(one));
+  // Who is furthest behind comes first.
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.now && (!b.now || a.now->count < b.now->count);
+  });
+  const uint64_t own = page_->count.load(std::memory_order_relaxed);
+  // Who has not come so far; else who came here and hangs; else who can't be seen.
+  std::vector<MissingRank> missing = those(candidates, [&](const Candidate& one) { return one.behind(own); });
+  if (missing.empty()) missing = those(candidates, [](const Candidate& one) { return one.still(); });
+  if (missing.empty()) missing = those(candidates, [](const Candidate& one) { return one.unknown(); });
+  if (missing.empty()) missing = those(candidates, [](const Candidate&) { return true; });
+  throw WaitError(limit_, std::move(missing));
+}
+
+void Patience::look() {
+  const auto now = std::chrono::steady_clock::now();
+  if (start_ == std::chrono::steady_clock::time_point{}) start_ = now;
+  const Watchdog& watchdog = Watchdog::of_process();
+  watchdog.beat();
+  if (now - start_ > std::chrono::seconds(watchdog.limit())) watchdog.give_up(ranks_);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,129 @@
+#include "runtime/processes/watchdog.h"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "core/graph/op_registry.h"
+#include "runtime/processes/step_text.h"
+
+namespace mtfc {
+namespace {
+
+// What giving up on `ranks` says.
+std::vector<MissingRank> missing(std::span<const int64_t> ranks = {}) {
+  try {
+    Watchdog::of_process().give_up(ranks);
+  } catch (const WaitError& error) {
+    return error.missing();
+  }
+  return {};
+}
+
+// The process's own page stands for the ranks: another page would need another process.
+TEST_CASE("ranks that came as far and hang are missing; what can't be read is, when nobody else is") {
+  Watchdog& watchdog = Watchdog::of_process();
+  const ProgressPage own = watchdog.own_page();
+  REQUIRE(own.process == getpid());
+  ProgressPage foreign = own;
+  ++foreign.token;
+  watchdog.set_ranks(0, {own, own, foreign});
+  watchdog.pass({1, 2, 3});
+  std::vector<MissingRank> found = missing();
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 1);
+  CHECK(found[0].known);
+  CHECK(found[0].point.entry == 1);
+  CHECK(found[0].point.step == 2);
+  CHECK(found[0].point.train_step == 3);
+  const std::vector<int64_t> group = {0, 2};
+  found = missing(group);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 2);
+  CHECK_FALSE(found[0].known);
+  watchdog.set_ranks(0, {own, {}});
+  CHECK_FALSE(missing().at(0).known);
+  watchdog.set_ranks(0, {});
+}
+
+TEST_CASE("a rank that has not come so far is missing, though it is stopped") {
+  Watchdog& watchdog = Watchdog::of_process();
+  // The page is shared over fork(): the parent's counts go on, so the child's are taken from a copy.
+  int pipe_ends[2];
+  REQUIRE(pipe(pipe_ends) == 0);
+  const ProgressPage own = watchdog.own_page();
+  const pid_t child = fork();
+  if (child == 0) {
+    char copy[4096];
+    const ssize_t length = pread(own.file, copy, sizeof copy, 0);
+    const int behind = memfd_create("behind", 0);
+    const bool fine = write(behind, copy, static_cast<size_t>(length)) == length &&
+                      write(pipe_ends[1], &behind, sizeof behind) == sizeof behind;
+    raise(SIGSTOP);
+    _exit(fine ? 0 : 1);
+  }
+  int file = -1;
+  REQUIRE(read(pipe_ends[0], &file, sizeof file) == sizeof file);
+  watchdog.set_ranks(1, {{child, file, own.token}, own, own});
+  watchdog.pass();
+  const std::vector<MissingRank> found = missing();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+  watchdog.set_ranks(0, {});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 0);
+  CHECK(found[0].known);
+}
+
+TEST_CASE("patience ends after the limit, and not before") {
+  Watchdog& watchdog = Watchdog::of_process();
+  const int64_t usual = watchdog.limit();
+  watchdog.set_limit(1);
+  watchdog.set_ranks(0, {watchdog.own_page(), {}});
+  const auto start = std::chrono::steady_clock::now();
+  std::string said;
+  try {
+    for (Patience patience;;) patience.poll();
+  } catch (const RunError& error) {
+    said = error.what();
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  watchdog.set_limit(usual);
+  watchdog.set_ranks(0, {});
+  CHECK(said == "waited 1 s for rank 1");
+  CHECK(seconds > 1);
+}
+
+TEST_CASE("missing ranks are told with the steps they are at") {
+  Program program;
+  program.entry_points.resize(1);
+  EntryPoint& entry = program.entry_points[0];
+  entry.name = "train";
+  Step kernel, wait;
+  kernel.op = &op_named("add");
+  kernel.name = "h";
+  kernel.source = "/ops/0";
+  wait.kind = StepKind::kWait;
+  wait.name = "w/grad";
+  entry.steps = {kernel, wait};
+  CHECK(missing_text(program, WaitError(7, {{3, true, {0, 0, 11}}})) ==
+        "waited 7 s for rank 3, which is at train, step 12: /ops/0 (add 'h') (--watchdog says how long to "
+        "wait)");
+  CHECK(missing_text(program, WaitError(7, {{0, true, {0, 1, 0}}, {2, false, {}}, {4, true, {0, 9, 0}}})) ==
+        "waited 7 s for rank 0, which is at train, step 1: all_reduce 'w/grad', and rank 2, whose place "
+        "can't be "
+        "read from here, and rank 4, which is between steps (--watchdog says how long to wait)");
+  CHECK(missing_text(program, WaitError(7, std::vector<MissingRank>(6))).find(", and 2 more (") !=
+        std::string::npos);
+  CHECK(rank_text({1}) == "rank 1");
+  CHECK(rank_text({1, 2, 5}) == "ranks 1, 2, 5");
+}
+
+}  // namespace
+}  // namespace mtfc

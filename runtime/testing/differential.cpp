@@ -1,0 +1,475 @@
+#include "runtime/testing/differential.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/cost/cost.h"
+#include "core/model/entry_points.h"
+#include "core/passes/graph/expand_composites.h"
+#include "core/passes/graph/expand_gradients.h"
+#include "core/passes/graph/remove_dead.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/execute/executor.h"
+#include "runtime/testing/example_data.h"
+#include "runtime/testing/interpreter.h"
+#include "runtime/testing/workspace_check.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int kSteps = 2;           // of training
+constexpr double kIllScaled = 1e5;  // larger values are not compared
+
+HostTensor to_host(const WholeTensor& tensor) {
+  HostTensor host(tensor.type);
+  for (size_t i = 0; i < tensor.values.size(); ++i)
+    set_element(host, static_cast<int64_t>(i), tensor.values[i]);
+  return host;
+}
+
+WholeTensor from_host(const HostTensor& host) {
+  WholeTensor tensor{host.type, {}};
+  for (int64_t i = 0; i < elements(host.type.dims); ++i) tensor.values.push_back(element(host, i));
+  return tensor;
+}
+
+// What one run of an entry point must give, by the name of the output or variable.
+struct Expected {
+  WholeTensors outputs;
+  WholeTensors variables;  // afterwards
+  double rounding = 0;     // what floats may differ by
+};
+
+// The graph as the interpreter takes it: before the passes that make it cheaper.
+EntryGraph plain(EntryGraph entry) {
+  entry = expand_composites(entry);
+  entry = expand_gradients(entry);
+  return remove_dead(entry);
+}
+
+double largest_of(const std::vector<HostTensor>& values) {
+  double largest = 1;
+  for (const HostTensor& value : values)
+    for (int64_t i = 0; is_float(value.type.dtype) && i < elements(value.type.dims); ++i) {
+      const double size = std::abs(element(value, i));
+      largest = std::max(largest, std::isnan(size) ? kIllScaled : size);
+    }
+  return largest;
+}
+
+// What the rounding of a sum goes by, however small the sum comes out: an einsum of the operands' absolute
+// values, which bounds all that any order of its operands has on the way.
+double largest_term_sum(const Graph& graph, const std::vector<HostTensor>& values) {
+  double largest = 1;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kOp || node.op->signature.name != "einsum") continue;
+    GraphBuilder b;
+    std::map<TensorId, HostTensor> sizes;
+    std::vector<TensorId> operands;
+    for (const TensorId id : node.operands) {
+      HostTensor value = values[static_cast<size_t>(id)];
+      for (int64_t i = 0; i < elements(value.type.dims); ++i)
+        set_element(value, i, std::abs(element(value, i)));
+      operands.push_back(b.add_input(fmt::format("x{}", operands.size()), value.type));
+      sizes.emplace(operands.back(), std::move(value));
+    }
+    b.add(*node.op, operands, node.attributes, {"sum"});
+    largest = std::max(largest, largest_of(interpret(std::move(b).build(), sizes)));
+  }
+  return largest;
+}
+
+bool has_f32(const Graph& graph) {
+  return std::any_of(graph.tensors().begin(), graph.tensors().end(),
+                     [](const Tensor& tensor) { return tensor.type.dtype == DType::kF32; });
+}
+
+// Results of the plain graph. `largest` grows to the largest value on the way.
+Expected interpreted(const EntryGraph& entry, const WholeTensors& leaves, const WholeTensors& variables,
+                     int64_t step, double& largest) {
+  std::map<TensorId, HostTensor> given;
+  for (const Node& node : entry.graph.nodes()) {
+    if (node.kind == NodeKind::kOp) continue;
+    const std::string& name = entry.graph.tensor(node.results[0]).name;
+    const WholeTensors& from = node.kind == NodeKind::kVariable ? variables : leaves;
+    given.emplace(node.results[0], to_host(from.at(name)));
+  }
+  const std::vector<HostTensor> values = interpret(entry.graph, given, {0, step});
+  largest = std::max({largest, largest_of(values), largest_term_sum(entry.graph, values)});
+  Expected expected{{}, variables, 0};
+  const auto value_of = [&](TensorId id) { return from_host(values[static_cast<size_t>(id)]); };
+  for (const NamedTensor& output : entry.outputs) expected.outputs[output.name] = value_of(output.tensor);
+  for (const Assignment& assignment : entry.assignments)
+    expected.variables[assignment.variable] = value_of(assignment.value);
+  return expected;
+}
+
+// "" where all of `found` is as expected: floats to rounding, others exactly.
+std::string mismatch(const WholeTensors& expected, const WholeTensors& found, double rounding) {
+  for (const auto& [name, tensor] : expected) {
+    const double allowed = is_float(tensor.type.dtype) ? rounding : 0;
+    const WholeTensor& other = found.at(name);
+    if (other.type != tensor.type)
+      return fmt::format("'{}' is {}, not {}", name, to_string(other.type), to_string(tensor.type));
+    for (size_t i = 0; i < tensor.values.size(); ++i)
+      if (!(std::abs(tensor.values[i] - other.values[i]) <= allowed))
+        return fmt::format("'{}' at element {}: expected {}, found {}", name, i, tensor.values[i],
+                           other.values[i]);
+  }
+  return "";
+}
+
+std::string wrong_counts(const EntryPoint& entry, const std::vector<StepCount>& predicted,
+                         const std::vector<StepCount>& counted) {
+  for (size_t s = 0; s < predicted.size(); ++s) {
+    const StepCount &a = predicted[s], &b = counted[s];
+    const bool contracts =
+        entry.steps[s].kind == StepKind::kKernel && entry.steps[s].op->family == Family::kContraction;
+    if (a.flops != b.flops || a.elements != b.elements || a.bytes_sent != b.bytes_sent ||
+        (contracts && a.flops_total != b.flops_total))
+      return fmt::format(
+          "step {} '{}': predicted {} flops ({} in all), {} elements, {} bytes; counted {} ({}), {}, {}", s,
+          entry.steps[s].name, a.flops, a.flops_total, a.elements, a.bytes_sent, b.flops, b.flops_total,
+          b.elements, b.bytes_sent);
+  }
+  return "";
+}
+
+// A program on all of its devices in this process.
+class TrialRun {
+ public:
+  TrialRun(const Program& program, const WholeTensors& leaves)
+      : program_(program),
+        leaves_(leaves),
+        processes_(Processes::alone()),
+        comm_(program.mesh(), processes_),
+        // Tiles so small that what random cases fuse is cut into several.
+        executor_(program, comm_, {.fused_tile = program.mesh().devices() > 1 ? 6 : kFusedTile}) {}
+
+  /// "" or what differs from `expected`, whose names the outputs and variables have.
+  std::string step(const char* name, int64_t step, const Expected& expected) {
+    const EntryPoint& entry = *program_.find(name);
+    executor_.load(entry);
+    for (const Binding& input : entry.inputs)
+      for (size_t device = 0; device < executor_.devices(); ++device)
+        fill_part(leaves_.at(input.name), executor_.part(entry, input.value, device));
+    executor_.run(entry, step);
+    std::string problem = mismatch(expected.outputs, outputs(entry), expected.rounding);
+    if (problem.empty()) problem = mismatch(expected.variables, variables(), expected.rounding);
+    if (problem.empty())
+      problem = wrong_counts(entry, predicted_counts(program_, entry), executor_.counts(entry));
+    if (problem.empty()) problem = workspace_fault(program_, entry);
+    return problem.empty() ? "" : fmt::format("{}, step {}: {}", name, step, problem);
+  }
+
+  void set_variables(const WholeTensors& values) {
+    for (size_t i = 0; i < program_.variables.size(); ++i)
+      for (size_t device = 0; device < executor_.devices(); ++device)
+        fill_part(values.at(program_.variables[i].decl.name), executor_.variable(i, device));
+  }
+
+  WholeTensors variables() const {
+    WholeTensors found;
+    for (size_t i = 0; i < program_.variables.size(); ++i) {
+      const VariableDecl& decl = program_.variables[i].decl;
+      found[decl.name] = assembled(decl.name, decl.type,
+                                   parts([&](size_t device) { return executor_.variable(i, device); }));
+    }
+    return found;
+  }
+
+ private:
+  template <typename PartOf>
+  std::vector<LocalPart> parts(PartOf part_of) const {
+    std::vector<LocalPart> parts;
+    for (size_t device = 0; device < executor_.devices(); ++device) parts.push_back(part_of(device));
+    return parts;
+  }
+
+  WholeTensors outputs(const EntryPoint& entry) const {
+    WholeTensors found;
+    for (const Binding& output : entry.outputs)
+      found[output.name] =
+          assembled(output.name, entry.values[static_cast<size_t>(output.value)].type,
+                    parts([&](size_t device) { return executor_.part(entry, output.value, device); }));
+    return found;
+  }
+
+  const Program& program_;
+  const WholeTensors& leaves_;
+  Processes processes_;
+  LockstepComm comm_;
+  Executor executor_;
+};
+
+struct ExpectedRun {
+  std::vector<Expected> train;  // by step
+  Expected evaluate;
+  double largest = 1;  // value on the way
+};
+
+WholeTensors variables_of(const Model& model, const WholeTensors& leaves) {
+  WholeTensors variables;
+  for (const VariableDecl& variable : all_variables(model))
+    variables[variable.name] =
+        variable.optimizer_state ? from_host(HostTensor(variable.type)) : leaves.at(variable.name);
+  return variables;
+}
+
+ExpectedRun expected_of(const Model& model, const WholeTensors& leaves) {
+  ExpectedRun expected;
+  WholeTensors variables = variables_of(model, leaves);
+  if (has_train_entry(model)) {
+    const EntryGraph train = plain(train_entry(model, {}));
+    for (int step = 0; step < kSteps; ++step) {
+      expected.train.push_back(interpreted(train, leaves, variables, step, expected.largest));
+      variables = expected.train.back().variables;
+    }
+  }
+  expected.evaluate = interpreted(plain(evaluate_entry(model, {})), leaves, variables, 0, expected.largest);
+  const double rounding = (has_f32(model.graph) ? 2e-5 : 1e-11) * expected.largest;
+  expected.evaluate.rounding = rounding;
+  for (Expected& step : expected.train) step.rounding = rounding;
+  return expected;
+}
+
+// "" or how a run of `program` differs from what is expected. `initial`: what init gave on one device, or
+// what it gives now where that is empty.
+std::string try_program(const Program& program, const Model& model, const WholeTensors& leaves,
+                        const ExpectedRun& expected, WholeTensors& initial) {
+  TrialRun run(program, leaves);
+  run.set_variables(variables_of(model, leaves));
+  std::string problem = run.step("init", 0, {{}, initial, 0});
+  if (initial.empty()) initial = run.variables();
+  run.set_variables(variables_of(model, leaves));
+  for (size_t step = 0; step < expected.train.size() && problem.empty(); ++step)
+    problem = run.step("train", static_cast<int64_t>(step), expected.train[step]);
+  if (problem.empty()) problem = run.step("evaluate", 0, expected.evaluate);
+  return problem;
+}
+
+// Tries smaller cases, one change at a time, and keeps those that still fail.
+class Shrinker {
+ public:
+  explicit Shrinker(RandomCase failing) : best_(std::move(failing)) {}
+
+  RandomCase run() {
+    for (bool smaller = true; smaller && attempts_ < kMostAttempts;) {
+      smaller = false;
+      smaller |= deliver_less();
+      smaller |= drop_items();
+      smaller |= shrink_sizes();
+      smaller |= simplify_layout();
+    }
+    return best_;
+  }
+
+ private:
+  static constexpr int kMostAttempts = 4000;
+
+  bool keep_if_failing(RandomCase candidate) {
+    if (++attempts_ > kMostAttempts) return false;
+    try {
+      WholeTensors leaves;
+      const Model model = model_of(candidate, leaves);
+      std::erase_if(candidate.layout.rules,
+                    [&](const Rule& rule) { return !contains(model.dims, rule.dim); });
+      if (!is_legal(model, candidate.layout) || try_case(candidate).problem.empty()) return false;
+    } catch (const std::exception&) {
+      return false;
+    } catch (const OpError&) {
+      return false;
+    }
+    best_ = std::move(candidate);
+    return true;
+  }
+
+  // Tries to take each element of a list away.
+  template <typename List>
+  bool drop_from(List RandomCase::*list) {
+    bool dropped = false;
+    for (size_t i = (best_.*list).size(); i-- > 0;) {
+      RandomCase candidate = best_;
+      (candidate.*list).erase((candidate.*list).begin() + static_cast<std::ptrdiff_t>(i));
+      dropped |= keep_if_failing(std::move(candidate));
+    }
+    return dropped;
+  }
+
+  bool deliver_less() {
+    bool less = drop_from(&RandomCase::assignments);
+    if (best_.loss) {
+      RandomCase candidate = best_;
+      candidate.loss.reset();
+      less |= keep_if_failing(std::move(candidate));
+    }
+    less |= drop_from(&RandomCase::shard_state_over);
+    return drop_from(&RandomCase::outputs) || less;
+  }
+
+  bool drop_items() {
+    bool dropped = false;
+    for (size_t i = best_.items.size(); i-- > 0;) {
+      if (i >= best_.items.size()) continue;
+      dropped |= bypass(i) || replace_by_leaf(i) || without_operands(i);
+      RandomCase candidate = best_;
+      if (i < best_.items.size() && remove_unused(candidate, i))
+        dropped |= keep_if_failing(std::move(candidate));
+    }
+    return dropped;
+  }
+
+  template <typename Change>
+  static void for_each_ref(RandomCase& of, Change change) {
+    for (Item& item : of.items)
+      for (TensorRef& ref : item.operands) change(ref);
+    for (TensorRef& ref : of.outputs) change(ref);
+    for (auto& [variable, value] : of.assignments) change(value);
+    if (of.loss) change(*of.loss);
+  }
+
+  // Takes an item away that nothing uses.
+  static bool remove_unused(RandomCase& from, size_t item) {
+    bool used = false;
+    for_each_ref(from, [&](TensorRef& ref) { used |= ref.item == item; });
+    for (const auto& [variable, value] : from.assignments) used |= variable == item;
+    if (used) return false;
+    from.items.erase(from.items.begin() + static_cast<std::ptrdiff_t>(item));
+    for_each_ref(from, [&](TensorRef& ref) { ref.item -= ref.item > item; });
+    for (auto& [variable, value] : from.assignments) variable -= variable > item;
+    return true;
+  }
+
+  // Lets the users of an item take one of its operands instead.
+  bool bypass(size_t item) {
+    for (const TensorRef& operand : std::vector<TensorRef>(best_.items[item].operands)) {
+      RandomCase candidate = best_;
+      for_each_ref(candidate, [&](TensorRef& ref) {
+        if (ref.item == item) ref = operand;
+      });
+      remove_unused(candidate, item);
+      if (keep_if_failing(std::move(candidate))) return true;
+    }
+    return false;
+  }
+
+  bool replace_by_leaf(size_t item) {
+    if (best_.items[item].operands.empty()) return false;
+    WholeTensors leaves;
+    const Model model = model_of(best_, leaves);
+    const TensorId id = model.graph.find(fmt::format("t{}", item));
+    if (id == kNoTensor) return false;
+    const TensorType& type = model.graph.type(id);
+    RandomCase candidate = best_;
+    const Fill fill = is_float(type.dtype) ? Fill::kPositive : Fill::kBool;
+    candidate.items[item] = {.kind = "input", .type = type, .fill = fill};
+    return keep_if_failing(std::move(candidate));
+  }
+
+  // Fewer tensors to differentiate, or operands to contract.
+  bool without_operands(size_t item) {
+    const Item& now = best_.items[item];
+    if (now.kind != "gradients" && now.kind != "einsum") return false;
+    for (size_t i = now.operands.size(); i-- > 1;) {
+      RandomCase candidate = best_;
+      std::vector<TensorRef>& operands = candidate.items[item].operands;
+      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(i));
+      if (now.kind == "gradients")
+        for_each_ref(candidate, [&](TensorRef& ref) {
+          if (ref.item == item && ref.result >= i) ref.result -= ref.result > 0;
+        });
+      if (keep_if_failing(std::move(candidate))) return true;
+    }
+    return false;
+  }
+
+  bool shrink_sizes() {
+    bool smaller = false;
+    for (const auto& [name, size] : std::map<std::string, int64_t>(best_.sizes))
+      for (int64_t less = 1; less < best_.sizes.at(name); ++less) {
+        RandomCase candidate = best_;
+        // Dimensions of one size change together, or a renaming would not fit.
+        for (auto& [other, other_size] : candidate.sizes)
+          if (other == name || (pairs_ && other_size == size)) other_size = less;
+        if (keep_if_failing(std::move(candidate))) {
+          smaller = true;
+          break;
+        }
+      }
+    pairs_ = !pairs_;
+    return smaller;
+  }
+
+  bool simplify_layout() {
+    bool simpler = false;
+    for (size_t r = best_.layout.rules.size(); r-- > 0;) {
+      RandomCase candidate = best_;
+      candidate.layout.rules.erase(candidate.layout.rules.begin() + static_cast<std::ptrdiff_t>(r));
+      if (keep_if_failing(std::move(candidate))) {
+        simpler = true;
+        continue;
+      }
+      for (size_t a = best_.layout.rules[r].axes.size(); a-- > 0;) {
+        candidate = best_;
+        AxisList& axes = candidate.layout.rules[r].axes;
+        axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(a));
+        simpler |= !axes.empty() && keep_if_failing(std::move(candidate));
+      }
+    }
+    for (size_t a = 0; a < best_.layout.mesh.axes().size(); ++a)
+      for (int64_t size = 1; size < best_.layout.mesh.axes()[a].size; ++size) {
+        std::vector<Axis> axes = best_.layout.mesh.axes();
+        axes[a].size = size;
+        RandomCase candidate = best_;
+        candidate.layout.mesh = Mesh(axes);
+        simpler |= keep_if_failing(std::move(candidate));
+      }
+    return simpler;
+  }
+
+  RandomCase best_;
+  int attempts_ = 0;
+  bool pairs_ = false;
+};
+
+// What the check of saved programs would refuse, it must not find in compiled ones.
+Program checked(Program program) {
+  if (const std::optional<ProgramFault> fault = find_program_fault(program))
+    throw InternalError(fault->pointer + ": " + fault->message);
+  return program;
+}
+
+}  // namespace
+
+Outcome try_case(const RandomCase& random_case) {
+  WholeTensors leaves;
+  const Model model = model_of(random_case, leaves);
+  const ExpectedRun expected = expected_of(model, leaves);
+  if (expected.largest >= kIllScaled) return {true, ""};
+  const char* where = "on one device: ";
+  try {
+    WholeTensors initial;
+    const Program single = checked(compile(model, {}, {}));
+    std::string problem = try_program(single, model, leaves, expected, initial);
+    if (!problem.empty()) return {false, where + problem};
+    where = "under the layout: ";
+    const Program split = checked(compile(model, random_case.layout, {}));
+    problem = try_program(split, model, leaves, expected, initial);
+    return {false, problem.empty() ? "" : where + problem};
+  } catch (const std::exception& error) {
+    return {false, where + std::string(error.what())};
+  } catch (const OpError& error) {
+    return {false, where + error.message};
+  }
+}
+
+RandomCase shrunk(RandomCase failing) {
+  return Shrinker(std::move(failing)).run();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,48 @@
+#include "runtime/testing/example_data.h"
+
+#include <cmath>
+
+#include "runtime/compute/dtypes.h"
+#include "runtime/compute/random.h"
+
+namespace mtfc {
+namespace {
+
+double draw(const ExampleOperand& operand, const RandomNumbers& numbers, uint64_t index) {
+  const double uniform = numbers.uniform(index);
+  switch (operand.fill) {
+    case Fill::kNormal:
+      return numbers.normal(index);
+    case Fill::kPositive:
+      return is_float(operand.type.dtype) ? 0.5 + 1.5 * uniform : std::floor(1 + 2 * uniform);
+    case Fill::kSteps:
+      return std::floor(5 * uniform) - 2;
+    case Fill::kIndex:
+      return std::floor(static_cast<double>(operand.limit) * uniform);
+    case Fill::kBool:
+      return uniform < 0.5 ? 0 : 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+double element(const HostTensor& tensor, int64_t index) {
+  return dispatch(AllTypes{}, tensor.type.dtype,
+                  [&]<typename T>() { return static_cast<double>(tensor.as<T>()[index]); });
+}
+
+void set_element(HostTensor& tensor, int64_t index, double value) {
+  dispatch(AllTypes{}, tensor.type.dtype,
+           [&]<typename T>() { tensor.as<T>()[index] = static_cast<T>(value); });
+}
+
+HostTensor example_tensor(const ExampleOperand& operand, uint64_t seed) {
+  HostTensor tensor(operand.type);
+  const RandomNumbers numbers(stable_hash("example"), seed, 0);
+  for (int64_t i = 0; i < elements(operand.type.dims); ++i)
+    set_element(tensor, i, draw(operand, numbers, static_cast<uint64_t>(i)));
+  return tensor;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,95 @@
+#include "runtime/testing/kernel_call.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/graph/op_registry.h"
+#include "runtime/compute/loop_nest.h"
+#include "runtime/testing/example_data.h"
+
+namespace mtfc {
+namespace {
+
+TensorType local_type(const TensorType& type, const Box& box) {
+  TensorType local = type;
+  for (size_t i = 0; i < box.size(); ++i) local.dims[i].size = box[i].size();
+  return local;
+}
+
+}  // namespace
+
+Box whole_box(const Dims& dims) {
+  Box box;
+  for (const Dim& dim : dims) box.push_back({0, dim.size});
+  return box;
+}
+
+HostTensor slice_of(const HostTensor& tensor, const Box& box) {
+  HostTensor slice(local_type(tensor.type, box));
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : tensor.type.dims) sizes.push_back(dim.size);
+  const LocalTensor part{tensor.type, box};
+  const LoopNest nest{part.extents(), {dense_strides(sizes)}};
+  int64_t first = 0;
+  for (size_t i = 0; i < box.size(); ++i) first += box[i].begin * nest.strides[0][i];
+  if (part.elements() > 0)
+    nest_copy(tensor.type.dtype)(nest, 0, part.elements(),
+                                 tensor.data.data() + first * size_of(tensor.type.dtype), slice.data.data());
+  return slice;
+}
+
+KernelAnswer call_kernel(const KernelCall& call) {
+  const OpDef& op = op_named(call.op);
+  KernelSite site{call.attributes, {}, {}, "result", 0};
+  std::vector<TensorType> types, local;
+  std::vector<HostTensor> parts;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const TensorType& type = call.operands[i].type;
+    const Box box = call.operand_boxes.empty() ? whole_box(type.dims) : call.operand_boxes[i];
+    site.operands.push_back({type, box});
+    parts.push_back(slice_of(call.operands[i], box));
+    types.push_back(type);
+    local.push_back(parts.back().type);
+  }
+  std::vector<TensorType> made;
+  std::vector<HostTensor> held;
+  for (const TensorType& type : op.signature.infer({call.attributes, types})) {
+    const size_t r = held.size();
+    Box box = whole_box(type.dims);
+    if (r == 0 && call.result_box) box = *call.result_box;
+    if (r > 0 && !call.other_boxes.empty()) box = call.other_boxes.at(r - 1);
+    site.results.push_back({type, box});
+    held.emplace_back(local_type(type, box));
+    made.push_back(held.back().type);
+    // Kernels must not rely on what was in their results before.
+    std::fill(held.back().data.begin(), held.back().data.end(), std::byte{1});
+  }
+  KernelAnswer answer;
+  const OpCall local_call{call.attributes, local};
+  answer.planned_flops = op.flops(local_call, made);
+  site.workspace_bytes = op.workspace ? op.workspace(local_call, made) : 0;
+  std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
+  std::vector<const std::byte*> operands;
+  for (const HostTensor& part : parts) operands.push_back(part.data.data());
+  std::vector<std::byte*> results;
+  for (HostTensor& result : held) results.push_back(result.data.data());
+  answer.flops = prepare_kernel(call.op, site)({operands, results, workspace.data(), call.seed, call.step});
+  answer.result = std::move(held.front());
+  answer.others.assign(std::make_move_iterator(held.begin() + 1), std::make_move_iterator(held.end()));
+  return answer;
+}
+
+std::vector<double> numbers_of(const HostTensor& tensor) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < elements(tensor.type.dims); ++i) numbers.push_back(element(tensor, i));
+  return numbers;
+}
+
+HostTensor tensor_of(const TensorType& type, const std::vector<double>& numbers) {
+  HostTensor tensor(type);
+  check_invariant(static_cast<int64_t>(numbers.size()) == elements(type.dims), "a tensor of another size");
+  for (size_t i = 0; i < numbers.size(); ++i) set_element(tensor, static_cast<int64_t>(i), numbers[i]);
+  return tensor;
+}
+
+}  // namespace mtfc

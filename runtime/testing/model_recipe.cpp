@@ -1,0 +1,132 @@
+#include "runtime/testing/model_recipe.h"
+
+#include <fmt/format.h>
+
+#include "core/graph/op_registry.h"
+
+namespace mtfc {
+namespace {
+
+// The attribute with the sizes that its dimensions have now.
+AttributeValue resized(AttributeValue value, const std::map<std::string, int64_t>& sizes) {
+  const auto resize = [&](Dim& dim) { dim.size = sizes.at(dim.name); };
+  if (Dim* dim = std::get_if<Dim>(&value)) resize(*dim);
+  if (Dims* dims = std::get_if<Dims>(&value))
+    for (Dim& dim : *dims) resize(dim);
+  if (auto* map = std::get_if<std::vector<Renaming>>(&value))
+    for (Renaming& entry : *map) resize(entry.to);
+  return value;
+}
+
+Attributes resized(const Attributes& attributes, const std::map<std::string, int64_t>& sizes) {
+  Attributes result;
+  for (const auto& [name, value] : attributes.entries()) result.set(name, resized(value, sizes));
+  return result;
+}
+
+TensorType resized(TensorType type, const std::map<std::string, int64_t>& sizes) {
+  for (Dim& dim : type.dims) dim.size = sizes.at(dim.name);
+  return type;
+}
+
+void add_used_dims(Dims& dims, const Item& item, const std::map<std::string, int64_t>& sizes) {
+  const Attributes attributes = resized(item.attributes, sizes);
+  for (const auto& [name, value] : attributes.entries()) {
+    if (const Dim* dim = std::get_if<Dim>(&value)) dims = unite(dims, {*dim});
+    if (const Dims* list = std::get_if<Dims>(&value))
+      for (const Dim& dim : *list) dims = unite(dims, {dim});
+  }
+}
+
+void add_leaf_to(Model& model, const Item& item, const Tensor& tensor, bool trainable, const RandomCase& from,
+                 WholeTensors& leaves) {
+  const int64_t limit = item.indexed.empty() ? 1 : from.sizes.at(item.indexed);
+  leaves[tensor.name] = drawn({tensor.type, item.fill, limit}, from.seed + leaves.size());
+  if (item.kind == "input") {
+    model.inputs.push_back({tensor.name, tensor.type, "", {}});
+    return;
+  }
+  VariableDecl variable{tensor.name, tensor.type, Init{}, trainable, false, {}};
+  if (is_float(tensor.type.dtype)) variable.init = Init{InitKind::kUniform, -1, 1};
+  model.variables.push_back(std::move(variable));
+}
+
+}  // namespace
+
+bool is_leaf(const Item& item) {
+  return item.kind == "input" || item.kind == "variable";
+}
+
+std::vector<TensorId> add_item(GraphBuilder& b, const Item& item, size_t position,
+                               const std::map<std::string, int64_t>& sizes,
+                               const std::vector<std::vector<TensorId>>& tensors) {
+  const std::string name = fmt::format("t{}", position);
+  b.set_origin({name, {}, Phase::kForward});
+  if (is_leaf(item)) {
+    const TensorType type = resized(item.type, sizes);
+    return {item.kind == "input" ? b.add_input(name, type) : b.add_variable(name, type)};
+  }
+  std::vector<TensorId> operands;
+  for (const TensorRef& ref : item.operands) operands.push_back(tensors.at(ref.item).at(ref.result));
+  if (item.kind == "gradients") {
+    std::vector<std::string> names;
+    for (size_t i = 1; i < operands.size(); ++i) names.push_back(fmt::format("{}g{}", name, i - 1));
+    return b.add_gradients(operands[0], {operands.begin() + 1, operands.end()}, names);
+  }
+  const Attributes attributes = resized(item.attributes, sizes);
+  if (const CompositeDef* composite = find_composite(item.kind))
+    return b.add(*composite, operands, attributes, {name});
+  return b.add(op_named(item.kind), operands, attributes, {name});
+}
+
+Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
+  Model model;
+  model.name = "random";
+  GraphBuilder b;
+  std::vector<std::vector<TensorId>> tensors;
+  for (size_t i = 0; i < random_case.items.size(); ++i) {
+    const Item& item = random_case.items[i];
+    tensors.push_back(add_item(b, item, i, random_case.sizes, tensors));
+    add_used_dims(model.dims, item, random_case.sizes);
+    for (const TensorId id : tensors.back()) {
+      b.mark_from_model(id, item.from_model);
+      model.dims = unite(model.dims, b.dims(id));
+    }
+    if (is_leaf(item)) {
+      const Tensor& tensor = b.graph().tensor(tensors.back()[0]);
+      const bool trainable = random_case.loss && is_float(tensor.type.dtype);
+      add_leaf_to(model, item, tensor, trainable, random_case, leaves);
+    }
+  }
+  const auto id_of = [&](const TensorRef& ref) { return tensors.at(ref.item).at(ref.result); };
+  for (const TensorRef& ref : random_case.outputs)
+    model.outputs.push_back({b.graph().tensor(id_of(ref)).name, id_of(ref)});
+  for (const auto& [variable, value] : random_case.assignments) {
+    if (b.type(id_of(value)) != b.type(tensors.at(variable)[0]))
+      throw OpError{"an assignment of another type", ""};
+    model.assignments.push_back({b.graph().tensor(tensors.at(variable)[0]).name, id_of(value), {}});
+  }
+  if (random_case.loss) {
+    model.train = TrainSpec{id_of(*random_case.loss), random_case.optimizer, {{"lr", 0.1}}};
+    if (random_case.optimizer == "momentum") model.train->numbers["momentum"] = 0.9;
+    model.train->shard_state_over = random_case.shard_state_over;
+  }
+  model.graph = std::move(b).build();
+  return model;
+}
+
+std::string to_string(const RandomCase& random_case) {
+  WholeTensors leaves;
+  const Model model = model_of(random_case, leaves);
+  std::string text = to_string(model.graph);
+  for (const NamedTensor& output : model.outputs) text += fmt::format("output {}\n", output.name);
+  for (const Assignment& assignment : model.assignments)
+    text += fmt::format("assign {} = {}\n", assignment.variable, model.graph.tensor(assignment.value).name);
+  if (model.train)
+    text += fmt::format("train {} {}, state over [{}]\n", model.graph.tensor(model.train->loss).name,
+                        model.train->optimizer, fmt::join(model.train->shard_state_over, ", "));
+  return fmt::format("{}mesh {} layout {} (seed {})\n", text, to_string(random_case.layout.mesh),
+                     to_string(random_case.layout), random_case.seed);
+}
+
+}  // namespace mtfc

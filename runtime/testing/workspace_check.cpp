@@ -1,0 +1,41 @@
+#include "runtime/testing/workspace_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/comm/transfer.h"
+
+namespace mtfc {
+namespace {
+
+int64_t packed_bytes(const CollectivePlan& plan) {
+  int64_t sent = 0, received = 0;
+  for (const std::vector<Run>& runs : plan.sends) sent += elements(runs);
+  for (const std::vector<Run>& runs : plan.receives) received += elements(runs);
+  if (plan.kind == CollectiveKind::kAllGather) sent = 0;
+  if (plan.kind == CollectiveKind::kReduceScatter) {
+    sent = std::max(sent, plan.input.elements());
+    received = 0;
+  }
+  const int64_t size = size_of(plan.dtype);
+  return (sent * size + kAlignment - 1) / kAlignment * kAlignment + received * size;
+}
+
+}  // namespace
+
+std::string workspace_fault(const Program& program, const EntryPoint& entry) {
+  const Mesh& mesh = program.mesh();
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind != StepKind::kStart) continue;
+    for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+      const CollectivePlan plan = plan_collective(entry, step, mesh, mesh.coordinates(rank));
+      if (packed_bytes(plan) > plan.workspace_bytes)
+        return fmt::format("step {} '{}': its workspace is too small", s, step.name);
+    }
+  }
+  return "";
+}
+
+}  // namespace mtfc

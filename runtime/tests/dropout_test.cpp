@@ -1,0 +1,108 @@
+// Dropout: on in training, off in evaluation, the same for every layout, and one draw for value and gradient.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/testing/example_data.h"
+#include "runtime/testing/sharded_runs.h"
+
+namespace mtfc {
+namespace {
+
+constexpr double kRate = 0.3;
+const Dims kDims{{"batch", 101}, {"hidden", 97}};
+
+// Ones x, dropped twice; the gradient of the sum of the first in x; and a variable that makes it a training.
+Model dropping() {
+  Model model;
+  model.dims = kDims;
+  GraphBuilder b;
+  const TensorType type{DType::kF64, kDims};
+  const auto known = [&](const char* name, TensorId id) {
+    b.name(id, name);
+    model.outputs.push_back({name, id});
+    return id;
+  };
+  const TensorId x = known("x", b.add_input("x", type));
+  model.inputs.push_back({"x", type, "", {}});
+  const TensorId seen = b.add_variable("seen", {DType::kF64, {}});
+  model.variables.push_back({"seen", {DType::kF64, {}}, Init{}, false, false, {}});
+  const CompositeDef& dropout = *find_composite("dropout");
+  for (const char* name : {"first", "second"}) {
+    b.set_origin({name, {}, Phase::kForward});
+    known(name, b.add(dropout, {x}, {{"rate", kRate}}, {name})[0]);
+  }
+  b.set_origin({"sum", {}, Phase::kForward});
+  const TensorId sum = b.op("reduce_sum", {model.outputs[1].tensor});
+  known("gradient", b.add_gradients(sum, {x}, {"gradient"})[0]);
+  b.mark_from_model(seen);
+  model.assignments.push_back({"seen", sum, {}});
+  model.graph = std::move(b).build();
+  return model;
+}
+
+WholeTensors run(const Layout& layout, const char* entry_name, int64_t step) {
+  const Program program = compile(dropping(), layout, {});
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.mesh(), processes);
+  Executor executor(program, comm);
+  const EntryPoint& entry = *program.find(entry_name);
+  const TensorType type{DType::kF64, kDims};
+  const WholeTensor ones{type, std::vector<double>(static_cast<size_t>(elements(kDims)), 1)};
+  executor.load(entry);
+  for (const Binding& input : entry.inputs)
+    for (size_t device = 0; device < executor.devices(); ++device)
+      fill_part(ones, executor.part(entry, input.value, device));
+  executor.run(entry, step);
+  WholeTensors outputs;
+  for (const Binding& output : entry.outputs) {
+    std::vector<LocalPart> parts;
+    for (size_t device = 0; device < executor.devices(); ++device)
+      parts.push_back(executor.part(entry, output.value, device));
+    outputs[output.name] =
+        assembled(output.name, entry.values[static_cast<size_t>(output.value)].type, parts);
+  }
+  return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("dropout keeps its share and scales it, with one draw for value and gradient") {
+  const WholeTensors train = run({}, "train", 0);
+  const std::vector<double>& values = train.at("first").values;
+  double kept = 0;
+  for (const double value : values) {
+    CHECK((value == 0 || value == doctest::Approx(1 / (1 - kRate))));
+    kept += value != 0;
+  }
+  const double count = static_cast<double>(values.size());
+  const double deviation = std::sqrt(count * kRate * (1 - kRate));
+  CHECK(std::abs(kept - count * (1 - kRate)) < 5 * deviation);
+  CHECK(train.at("gradient").values == values);
+  CHECK(train.at("second").values != values);
+}
+
+TEST_CASE("dropout draws anew in each step, and the same for every layout") {
+  const WholeTensors first = run({}, "train", 0), later = run({}, "train", 1);
+  CHECK(first.at("first").values != later.at("first").values);
+  for (const Layout& layout : all_rule_sets(Mesh({{"p", 2}, {"q", 3}}), kDims, true)) {
+    if (!is_legal(dropping(), layout)) continue;
+    CAPTURE(to_string(layout));
+    const WholeTensors split = run(layout, "train", 1);
+    for (const char* name : {"first", "second", "gradient"})
+      CHECK(split.at(name).values == later.at(name).values);
+  }
+}
+
+TEST_CASE("dropout is off in evaluation") {
+  const WholeTensors evaluate = run({}, "evaluate", 0);
+  for (const char* name : {"first", "second", "gradient"})
+    CHECK(evaluate.at(name).values == evaluate.at("x").values);
+}
+
+}  // namespace mtfc

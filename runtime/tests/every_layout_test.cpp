@@ -1,0 +1,95 @@
+// Every operation under every layout: the sharded result equals the unsharded one.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/graph/op_registry.h"
+#include "core/passes/pipeline.h"
+#include "runtime/testing/sharded_runs.h"
+
+namespace mtfc {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int64_t kMostDevices = 4;
+#else
+constexpr int64_t kMostDevices = 8;
+#endif
+
+std::vector<Mesh> meshes() {
+  std::vector<Mesh> all;
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{1}, {2}, {3}, {4}, {6}, {8}, {2, 2}, {3, 2}, {2, 4}, {2, 2, 2}}) {
+    std::vector<Axis> axes;
+    for (const int64_t size : sizes)
+      axes.push_back({std::string(1, static_cast<char>('p' + axes.size())), size});
+    all.emplace_back(axes);
+    if (all.back().devices() > kMostDevices) all.pop_back();
+  }
+  return all;
+}
+
+struct Tally {
+  int64_t ran = 0;
+  int64_t refused = 0;
+  std::vector<std::string> wrong;
+};
+
+void try_layout(const Model& model, const WholeTensors& inputs, const WholeTensors& expected,
+                const Layout& layout, const std::string& label, Tally& tally) {
+  const bool legal = is_legal(model, layout);
+  std::string problem;
+  try {
+    const Program program = compile(model, layout, {});
+    if (!legal) problem = "an illegal layout was accepted";
+    if (legal) problem = difference(expected, run_in_lockstep(program, inputs));
+  } catch (const UserError& error) {
+    if (legal) problem = fmt::format("a legal layout was refused: {}", error.what());
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  ++(legal ? tally.ran : tally.refused);
+  if (!problem.empty())
+    tally.wrong.push_back(
+        fmt::format("{} mesh {} layout {}: {}", label, to_string(layout.mesh), to_string(layout), problem));
+}
+
+void try_everywhere(const Signature& signature, Tally& tally) {
+  const std::string kind(signature.name);
+  for (size_t e = 0; e < signature.examples.size(); ++e) {
+    WholeTensors inputs;
+    const Model model = model_of(kind, signature.examples[e], true, inputs);
+    const WholeTensors expected = run_in_lockstep(compile(model, {}, {}), inputs);
+    for (const Mesh& mesh : meshes())
+      for (const Layout& layout :
+           all_rule_sets(mesh, model.dims, mesh.axes().size() == 2 && model.dims.size() <= 4))
+        try_layout(model, inputs, expected, layout, fmt::format("{} example {}", kind, e), tally);
+  }
+}
+
+void report(const Tally& tally) {
+  MESSAGE(fmt::format("{} layouts ran, {} were refused as illegal", tally.ran, tally.refused));
+  for (size_t i = 0; i < tally.wrong.size() && i < 10; ++i) FAIL_CHECK(tally.wrong[i]);
+  CHECK(tally.wrong.empty());
+  CHECK(tally.ran > 0);
+}
+
+// Two halves, so that they can run side by side.
+void try_half(size_t half) {
+  Tally tally;
+  const std::vector<const OpDef*>& ops = all_ops();
+  for (size_t i = half; i < ops.size(); i += 2) try_everywhere(ops[i]->signature, tally);
+  const std::vector<const CompositeDef*>& composites = all_composites();
+  for (size_t i = half; i < composites.size(); i += 2) try_everywhere(composites[i]->signature, tally);
+  report(tally);
+}
+
+TEST_CASE("every operation under every layout, first half") {
+  try_half(0);
+}
+TEST_CASE("every operation under every layout, second half") {
+  try_half(1);
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,71 @@
+// Random graphs under random layouts: the same values, counts and variables as on one device and in the
+// interpreter.
+//
+// MTFC_CASES and MTFC_SEED choose how many cases and which; scripts/fuzz_layouts.sh runs many. The smallest
+// case that still fails is written as a model and a layout file to the folder MTFC_FAILURES, or to that of
+// temporary files.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "runtime/testing/differential.h"
+#include "runtime/testing/gradient_check.h"
+#include "runtime/testing/model_json.h"
+#include "runtime/testing/random_models.h"
+
+namespace mtfc {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int64_t kCases = 150;
+#else
+constexpr int64_t kCases = 2000;
+#endif
+
+int64_t setting(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+TEST_CASE("random graphs give the same under random layouts") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  int64_t skipped = 0, failed = 0;
+  for (int64_t i = 0; i < cases && failed < 3; ++i) {
+    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const Outcome outcome = try_case(drawn);
+    skipped += outcome.skipped;
+    if (outcome.problem.empty()) continue;
+    ++failed;
+    const RandomCase small = shrunk(drawn);
+    const char* folder = std::getenv("MTFC_FAILURES");
+    FAIL_CHECK(
+        fmt::format("seed {}: {}\nshrunk: {}\n{}{}", first + i, outcome.problem, try_case(small).problem,
+                    to_string(small),
+                    saved_case(small, folder ? folder : std::filesystem::temp_directory_path().string())));
+  }
+  MESSAGE(fmt::format("{} cases from seed {}, {} skipped for their large values", cases, first, skipped));
+  CHECK(failed == 0);
+  CHECK(skipped < cases / 4 + 1);
+}
+
+TEST_CASE("gradients of random graphs are their slopes") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  int64_t compared = 0, failed = 0;
+  for (int64_t i = 0; i < cases && failed < 3; ++i) {
+    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const GradientOutcome outcome = compare_gradients(drawn);
+    compared += outcome.compared;
+    if (outcome.fault.empty()) continue;
+    ++failed;
+    FAIL_CHECK(fmt::format("seed {}: {}\n{}", first + i, outcome.fault, to_string(drawn)));
+  }
+  MESSAGE(fmt::format("{} slopes compared", compared));
+  CHECK(failed == 0);
+  CHECK(compared > cases / 50);
+}
+
+}  // namespace
+}  // namespace mtfc
