@@ -13,8 +13,8 @@
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
 #include "core/diagnostics/error.h"
-#include "formats/hardware_reader.h"
-#include "formats/layout_reader.h"
+#include "formats/hardware/hardware_reader.h"
+#include "formats/layout/layout_reader.h"
 #include "runtime/calibrate/calibration.h"
 
 namespace mtfc {

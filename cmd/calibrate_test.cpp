@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cmd/scratch_folder_trial.h"
-#include "formats/hardware_reader.h"
+#include "formats/hardware/hardware_reader.h"
 
 namespace mtfc {
 namespace {

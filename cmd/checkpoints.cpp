@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "core/diagnostics/error.h"
-#include "formats/mapped_file.h"
-#include "formats/safetensors.h"
+#include "formats/data/safetensors.h"
+#include "formats/json/mapped_file.h"
 #include "runtime/data/array_file.h"
 #include "runtime/data/checkpoint.h"
 #include "runtime/data/output_file.h"

@@ -10,7 +10,7 @@
 
 #include "core/program/program.h"
 #include "core/tensors/data.h"
-#include "formats/checkpoint_notes.h"
+#include "formats/data/checkpoint_notes.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {

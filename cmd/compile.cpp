@@ -9,7 +9,7 @@
 #include "cmd/memory_limit.h"
 #include "cmd/model_options.h"
 #include "cmd/option_checks.h"
-#include "formats/program_writer.h"
+#include "formats/program/program_writer.h"
 
 namespace mtfc {
 namespace {

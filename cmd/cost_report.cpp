@@ -13,9 +13,9 @@
 #include "cmd/option_checks.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
-#include "formats/mesh_choices.h"
-#include "formats/program_reader.h"
-#include "formats/report_writer.h"
+#include "formats/layout/mesh_choices.h"
+#include "formats/program/program_reader.h"
+#include "formats/report/report_writer.h"
 
 namespace mtfc {
 namespace {

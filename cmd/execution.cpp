@@ -13,7 +13,7 @@
 
 #include "cmd/launch.h"
 #include "cmd/option_checks.h"
-#include "formats/program_writer.h"
+#include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/compute/threads.h"

@@ -17,8 +17,8 @@
 #include "cmd/weights.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
-#include "formats/layout_reader.h"
-#include "formats/model_reader.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/generate/decoder.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cmd/scratch_folder_trial.h"
-#include "formats/npy.h"
+#include "formats/data/npy.h"
 
 namespace mtfc {
 namespace {

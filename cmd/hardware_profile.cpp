@@ -11,7 +11,7 @@
 #include "cmd/included_files.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
-#include "formats/hardware_reader.h"
+#include "formats/hardware/hardware_reader.h"
 
 namespace mtfc {
 namespace {

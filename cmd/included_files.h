@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "formats/include_reader.h"
+#include "formats/model/include_reader.h"
 
 namespace mtfc {
 

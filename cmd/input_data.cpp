@@ -6,7 +6,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
-#include "formats/data_spec.h"
+#include "formats/data/data_spec.h"
 
 namespace mtfc {
 

@@ -11,8 +11,8 @@
 #include "cmd/files.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
-#include "formats/layout_reader.h"
-#include "formats/model_reader.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
 
 namespace mtfc {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cmd/scratch_folder_trial.h"
-#include "formats/safetensors.h"
+#include "formats/data/safetensors.h"
 
 namespace mtfc {
 namespace {

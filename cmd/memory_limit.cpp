@@ -7,7 +7,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/program/memory_use.h"
-#include "formats/quantity.h"
+#include "formats/text/quantity.h"
 
 namespace mtfc {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/passes/pipeline.h"
-#include "formats/layout_reader.h"
-#include "formats/model_reader.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
 #include "runtime/testing/model_json.h"
 #include "runtime/testing/random_models.h"
 

@@ -10,9 +10,9 @@
 #include "cmd/files.h"
 #include "cmd/option_checks.h"
 #include "core/model/optimizer.h"
-#include "formats/layout_reader.h"
-#include "formats/model_reader.h"
-#include "formats/program_reader.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "formats/program/program_reader.h"
 
 namespace mtfc {
 

@@ -7,7 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/launch.h"
 #include "core/graph/op_registry.h"
-#include "formats/operation_reference.h"
+#include "formats/reference/operation_reference.h"
 
 namespace mtfc {
 namespace {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cmd/scratch_folder_trial.h"
-#include "formats/npy.h"
+#include "formats/data/npy.h"
 
 namespace mtfc {
 namespace {

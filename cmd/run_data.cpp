@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "core/diagnostics/suggest.h"
-#include "formats/mapped_file.h"
-#include "formats/npy.h"
+#include "formats/data/npy.h"
+#include "formats/json/mapped_file.h"
 
 namespace mtfc {
 namespace {

@@ -11,7 +11,7 @@
 #include "cmd/files.h"
 #include "cmd/input_data.h"
 #include "core/diagnostics/error.h"
-#include "formats/metrics_writer.h"
+#include "formats/report/metrics_writer.h"
 
 namespace mtfc {
 namespace {

@@ -6,7 +6,7 @@
 #include "cmd/files.h"
 #include "cmd/option_checks.h"
 #include "core/diagnostics/error.h"
-#include "formats/schema_writer.h"
+#include "formats/reference/schema_writer.h"
 
 namespace mtfc {
 namespace {

@@ -14,8 +14,8 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
-#include "formats/hardware_reader.h"
-#include "formats/operation_reference.h"
+#include "formats/hardware/hardware_reader.h"
+#include "formats/reference/operation_reference.h"
 
 namespace mtfc {
 namespace {

@@ -20,11 +20,11 @@
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
 #include "core/search/layout_search.h"
-#include "formats/layout_reader.h"
-#include "formats/layout_writer.h"
-#include "formats/mesh_choices.h"
-#include "formats/quantity.h"
-#include "formats/search_writer.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/layout/layout_writer.h"
+#include "formats/layout/mesh_choices.h"
+#include "formats/report/search_writer.h"
+#include "formats/text/quantity.h"
 
 namespace mtfc {
 namespace {

@@ -10,9 +10,9 @@
 #include "cmd/checkpoints.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
-#include "formats/checkpoint_notes.h"
-#include "formats/mapped_file.h"
-#include "formats/safetensors.h"
+#include "formats/data/checkpoint_notes.h"
+#include "formats/data/safetensors.h"
+#include "formats/json/mapped_file.h"
 #include "runtime/data/array_file.h"
 
 namespace mtfc {

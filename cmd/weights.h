@@ -11,7 +11,7 @@
 
 #include "core/program/program.h"
 #include "core/tensors/data.h"
-#include "formats/name_map.h"
+#include "formats/data/name_map.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {

@@ -1,6 +1,6 @@
 #pragma once
 // What a device and its links can do: the profile that predicted times come from (core/cost/time_model.h). Read
-// from JSON by formats/hardware_reader.h, measured by `mtfc calibrate`. All rates are of one device, that is
+// from JSON by formats/hardware/hardware_reader.h, measured by `mtfc calibrate`. All rates are of one device, that is
 // one rank.
 //
 //   {"name": "box", "flops": {"f32": 1e11}, "memory_bytes": 8e9, "memory_bandwidth": [[1e6, 8e10], [1e8,

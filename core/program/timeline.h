@@ -1,6 +1,6 @@
 #pragma once
 // When the steps of a program ran on one device, as measured. Made by runtime/execute/timeline.h, written by
-// formats/trace_writer.h.
+// formats/report/trace_writer.h.
 //
 // Times are nanoseconds of rank 0's steady clock, on which all devices of a run are aligned. Of each run of
 // an entry point there is one span per step of the program, in the same order; they don't overlap. A step in

@@ -1,0 +1,83 @@
+#include "formats/data/checkpoint_notes.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "core/diagnostics/error.h"
+#include "formats/json/json_value.h"
+#include "formats/json/mapped_file.h"
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kLongest = 1 << 20;
+constexpr const char* kVersionKey = "mtfc_checkpoint";
+constexpr int64_t kVersion = 1;
+
+JsonValue parsed(std::string_view text, const std::string& file) {
+  try {
+    return parse_json(text, file);
+  } catch (const UserError& error) {
+    throw RunError(fmt::format("{}: {}", file, error.diagnostics().front().message));
+  }
+}
+
+uint64_t count_at(const JsonValue& notes, const char* key, const std::string& file) {
+  const JsonValue* value = notes.find(key);
+  uint64_t count = 0;
+  if (value && value->kind == JsonKind::kNumber) {
+    const std::string& text = value->text;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (error == std::errc() && end == text.data() + text.size() && count <= INT64_MAX) return count;
+  }
+  throw RunError(fmt::format("{}: the notes of a checkpoint need a whole number '{}'", file, key));
+}
+
+}  // namespace
+
+std::string checkpoint_json(const CheckpointNotes& notes) {
+  Json json;
+  json[kVersionKey] = kVersion;
+  json["model"] = notes.model;
+  json["step"] = notes.step;
+  json["seed"] = notes.seed;
+  json["rows"] = notes.rows;
+  return json.dump() + "\n";
+}
+
+CheckpointNotes read_checkpoint_notes(const std::string& path) {
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  if (text.size() > kLongest) throw RunError(path + ": not the notes of a checkpoint");
+  const JsonValue json = parsed(text, path);
+  if (json.kind != JsonKind::kObject || !json.find(kVersionKey))
+    throw RunError(path + ": not the notes of a checkpoint");
+  const uint64_t version = count_at(json, kVersionKey, path);
+  if (version != kVersion)
+    throw RunError(fmt::format("{}: version {} of checkpoints is not known", path, version));
+  CheckpointNotes notes;
+  const JsonValue* model = json.find("model");
+  if (model && model->kind == JsonKind::kString) notes.model = model->text;
+  notes.step = static_cast<int64_t>(count_at(json, "step", path));
+  notes.seed = count_at(json, "seed", path);
+  notes.rows = static_cast<int64_t>(count_at(json, "rows", path));
+  return notes;
+}
+
+std::string names_json(const std::vector<std::string>& names) {
+  return Json(names).dump();
+}
+
+std::vector<std::string> names_in_json(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  std::vector<std::string> names;
+  if (!json.is_array()) return names;
+  for (const Json& name : json)
+    if (name.is_string()) names.push_back(name);
+  return names;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,331 @@
+#include "formats/data/data_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
+#include "formats/data/idx.h"
+#include "formats/data/npy.h"
+#include "formats/data/token_file.h"
+#include "formats/json/mapped_file.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kForms =
+    "FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, random:int,hi=N or present";
+
+constexpr const char* kPresentRows = "present";
+
+// One token of so many, the last ones, is held out by `split`.
+constexpr int64_t kValidShare = 10;
+
+enum class SourceKind { kArray, kIdx, kTokens, kRandom, kPresent };
+
+struct Option {
+  std::string key;
+  std::string value;
+};
+
+// Of `,rows=A:B`; an end that is left out is that of the file.
+struct Rows {
+  int64_t first = 0;
+  std::optional<int64_t> last;
+};
+
+// A spec taken apart: `source`, then options. What is malformed is found before any file is touched.
+class SpecReader {
+ public:
+  SpecReader(const FedInput& input, const std::string& spec, const NameLookup& lookup)
+      : input_(input), spec_(spec), lookup_(lookup) {
+    take_apart();
+    parse();
+  }
+  InputData open() const;
+
+ private:
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = "") const {
+    // An option may be given several times; a place in a file shows which spec is meant.
+    const bool is_option = input_.at.line == 0;
+    throw UserError(is_option ? fmt::format("{}={}: {}", input_.name, spec_, message) : message, hint,
+                    input_.at);
+  }
+  void take_apart();
+  void parse();
+  void parse_random();
+  void parse_tokens(bool text);
+  void parse_rows();
+  void check_dtype() const;
+  [[noreturn]] void unknown_source(const std::string& prefix) const;
+  void check_options(const std::vector<std::string>& known) const;
+  const std::string* find(std::string_view key) const;
+  Number number(const std::string& key, const std::string& text) const;
+  double real(const std::string& key, double fallback) const;
+  int64_t count(const std::string& key, const std::string& text) const;
+  std::pair<int64_t, int64_t> rows_of(int64_t available, const std::string& unit) const;
+  void open_array(InputData& data, StoredArray array) const;
+  TokenSource open_tokens() const;
+
+  const FedInput& input_;
+  const std::string& spec_;
+  const NameLookup& lookup_;
+  std::string source_;
+  std::vector<Option> options_;
+  SourceKind kind_ = SourceKind::kArray;
+  std::string file_;
+  double scale_ = 1;
+  std::optional<Rows> rows_;
+  RandomSource random_;
+  StoredType token_ = StoredType::kU8;
+  int64_t shift_ = 0;
+};
+
+bool is_option(std::string_view part) {
+  const size_t equals = part.find('=');
+  return equals != std::string_view::npos && equals > 0 &&
+         std::all_of(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+// Names of files and calls in expressions may contain commas: a part that is no option belongs to the one
+// before.
+void SpecReader::take_apart() {
+  size_t start = 0;
+  bool first = true;
+  while (start <= spec_.size()) {
+    const size_t end = std::min(spec_.find(',', start), spec_.size());
+    const std::string part = spec_.substr(start, end - start);
+    if (first)
+      source_ = part;
+    else if (is_option(part))
+      options_.push_back({part.substr(0, part.find('=')), part.substr(part.find('=') + 1)});
+    else
+      (options_.empty() ? source_ : options_.back().value) += "," + part;
+    first = false;
+    start = end + 1;
+  }
+}
+
+void SpecReader::check_options(const std::vector<std::string>& known) const {
+  for (size_t i = 0; i < options_.size(); ++i) {
+    const std::string& key = options_[i].key;
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      const std::string near = did_you_mean(key, known);
+      fail(fmt::format("'{}' is no option of this source", key),
+           near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
+    }
+    for (size_t j = 0; j < i; ++j)
+      if (options_[j].key == key) fail(fmt::format("'{}' is given twice", key));
+  }
+}
+
+const std::string* SpecReader::find(std::string_view key) const {
+  for (const Option& option : options_)
+    if (option.key == key) return &option.value;
+  return nullptr;
+}
+
+Number SpecReader::number(const std::string& key, const std::string& text) const {
+  try {
+    return evaluate(text, lookup_);
+  } catch (const ExpressionError& error) {
+    if (error.message.empty()) throw;
+    fail(fmt::format("{}={}: {}", key, text, error.message), error.hint);
+  }
+}
+
+double SpecReader::real(const std::string& key, double fallback) const {
+  const std::string* text = find(key);
+  return text ? to_double(number(key, *text)) : fallback;
+}
+
+int64_t SpecReader::count(const std::string& key, const std::string& text) const {
+  const auto value = to_integer(number(key, text));
+  if (!value || *value < 0)
+    fail(fmt::format("{}: '{}' is no {}", key, text, key == "rows" ? "row number" : "number of tokens"));
+  return *value;
+}
+
+void SpecReader::parse() {
+  const size_t colon = source_.find(':');
+  const std::string prefix = colon == std::string::npos ? "" : source_.substr(0, colon);
+  file_ = colon == std::string::npos ? source_ : source_.substr(colon + 1);
+  if (prefix == "random") {
+    kind_ = SourceKind::kRandom;
+    parse_random();
+  } else if (prefix == "text" || prefix == "tokens") {
+    kind_ = SourceKind::kTokens;
+    parse_tokens(prefix == "text");
+  } else if (prefix == "idx" || source_.ends_with(".npy")) {
+    kind_ = prefix == "idx" ? SourceKind::kIdx : SourceKind::kArray;
+    if (kind_ == SourceKind::kArray) file_ = source_;
+    check_options({"rows", "scale"});
+  } else if (source_ == kPresentRows) {
+    kind_ = SourceKind::kPresent;
+    check_options({});
+  } else {
+    unknown_source(prefix);
+  }
+  if (file_.empty()) fail("the name of the file is missing");
+  scale_ = real("scale", 1);
+  parse_rows();
+  check_dtype();
+}
+
+void SpecReader::unknown_source(const std::string& prefix) const {
+  std::string hint =
+      did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
+  std::error_code error;
+  if (std::filesystem::is_regular_file(source_, error))
+    hint = fmt::format("say what the file holds: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy",
+                       source_);
+  fail(fmt::format("unknown source '{}'", source_), hint.empty() ? fmt::format("expected {}", kForms) : hint);
+}
+
+void SpecReader::parse_rows() {
+  const std::string* text = find("rows");
+  if (!text) return;
+  const size_t colon = text->find(':');
+  if (colon == std::string::npos) fail(fmt::format("expected rows=A:B, found rows={}", *text));
+  rows_.emplace();
+  if (colon > 0) rows_->first = count("rows", text->substr(0, colon));
+  if (colon + 1 < text->size()) rows_->last = count("rows", text->substr(colon + 1));
+  if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} are no rows", *text));
+}
+
+// What no file could mend.
+void SpecReader::check_dtype() const {
+  if (!input_.dtype || is_float(*input_.dtype)) return;
+  const std::string dtype = to_string(*input_.dtype);
+  if (kind_ == SourceKind::kRandom && random_.kind != RandomKind::kInteger)
+    fail(fmt::format("fractions can't feed the input '{}', which is {}", input_.name, dtype),
+         "random:int,hi=N gives whole numbers");
+  if (scale_ != 1)
+    fail(fmt::format("a scale needs floating point, and the input '{}' is {}", input_.name, dtype));
+}
+
+void SpecReader::parse_tokens(bool text) {
+  std::vector<std::string> known = {"shift", "split", "rows", "scale"};
+  if (!text) known.insert(known.begin(), "width");
+  check_options(known);
+  if (const std::string* shift = find("shift"); shift && !shift->empty()) shift_ = count("shift", *shift);
+  const std::string* split = find("split");
+  if (split && *split != "train" && *split != "valid") {
+    const std::string near = did_you_mean(*split, {"train", "valid"});
+    fail(fmt::format("unknown split '{}'", *split), near.empty() ? "splits are train and valid" : near);
+  }
+  token_ = text ? StoredType::kU8 : StoredType::kU16;
+  const std::string* width = find("width");
+  if (width && *width != "2" && *width != "4")
+    fail(fmt::format("'{}' is no width of a token", *width), "2 or 4 bytes");
+  if (width && *width == "4") token_ = StoredType::kU32;
+}
+
+void SpecReader::parse_random() {
+  const std::string& kind = file_;
+  if (kind != "normal" && kind != "uniform" && kind != "int") {
+    const std::string near = did_you_mean(kind, {"normal", "uniform", "int"});
+    fail(fmt::format("unknown distribution '{}'", kind),
+         near.empty() ? "known are normal, uniform and int" : near);
+  }
+  if (find("rows")) fail("random numbers have no end, so 'rows' can't name a part of them");
+  if (kind == "normal") return check_options({"scale"});
+  check_options({"lo", "hi", "scale"});
+  random_.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
+  random_.low = real("lo", 0);
+  if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers come out below it");
+  random_.high = real("hi", 1);
+  if (kind == "int" && (!to_integer(random_.low) || !to_integer(random_.high)))
+    fail("'lo' and 'hi' of random:int must be whole numbers");
+  if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
+}
+
+// What is left of `available` rows.
+std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::string& unit) const {
+  if (!rows_) return {0, available};
+  const int64_t last = rows_->last.value_or(available);
+  if (last > available) fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
+  if (rows_->first >= last)
+    fail(fmt::format("rows={} are no rows: {} has {}", *find("rows"), file_, available));
+  return {rows_->first, last};
+}
+
+void SpecReader::open_array(InputData& data, StoredArray array) const {
+  if (rows_) {
+    if (array.shape.empty()) fail("'rows' of an array without dimensions");
+    data.rows = rows_of(array.shape[0], "rows");
+  }
+  data.source = std::move(array);
+}
+
+// Rows are tokens here; a split is taken of what they leave.
+TokenSource SpecReader::open_tokens() const {
+  TokenSource source;
+  source.shift = shift_;
+  source.tokens = read_tokens(file_, token_);
+  auto [first, last] = rows_of(source.tokens.shape[0], token_ == StoredType::kU8 ? "bytes" : "tokens");
+  if (const std::string* split = find("split"))
+    (*split == "train" ? last : first) = last - (last - first) / kValidShare;
+  source.first = first;
+  source.tokens.shape = {last - first};
+  source.tokens.data += first * size_of(token_);
+  return source;
+}
+
+InputData SpecReader::open() const {
+  InputData data;
+  data.input = input_.name;
+  data.spec = spec_;
+  data.scale = scale_;
+  try {
+    switch (kind_) {
+      case SourceKind::kArray:
+        open_array(data, read_npy(file_));
+        break;
+      case SourceKind::kIdx:
+        open_array(data, read_idx(file_));
+        break;
+      case SourceKind::kTokens:
+        data.source = open_tokens();
+        break;
+      case SourceKind::kRandom:
+        data.source = random_;
+        break;
+      case SourceKind::kPresent:
+        data.source = PresentRows{};
+        break;
+    }
+  } catch (const UnreadableFile& error) {
+    throw RunError(
+        fmt::format("cannot read the data of input '{}' from '{}': {}", input_.name, file_, error.reason));
+  }
+  return data;
+}
+
+}  // namespace
+
+NameLookup lookup_of(const std::map<std::string, double>& names) {
+  NameLookup lookup;
+  for (const auto& [name, value] : names) lookup.known.push_back(name);
+  lookup.find = [names](std::string_view name) -> std::optional<Number> {
+    const auto at = names.find(std::string(name));
+    if (at == names.end()) return std::nullopt;
+    const std::optional<int64_t> whole = to_integer(at->second);
+    return whole ? Number(*whole) : Number(at->second);
+  };
+  return lookup;
+}
+
+void check_data_spec(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
+  SpecReader(input, spec, lookup);
+}
+
+InputData read_input_data(const FedInput& input, const std::string& spec, const NameLookup& lookup) {
+  return SpecReader(input, spec, lookup).open();
+}
+
+}  // namespace mtfc

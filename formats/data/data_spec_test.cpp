@@ -1,0 +1,270 @@
+#include "formats/data/data_spec.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/diagnostics/error.h"
+#include "formats/data/idx.h"
+
+using namespace mtfc;
+
+namespace {
+
+const NameLookup kNames = lookup_of(Dims{{"vocab", 100}});
+
+// A folder that lives as long as the test.
+class ScratchFolder {
+ public:
+  ScratchFolder()
+      : path_(std::filesystem::temp_directory_path() / ("mtfc_data_spec_test." + std::to_string(getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  std::string write(const std::string& name, const std::string& contents) const {
+    std::ofstream(path_ / name, std::ios::binary) << contents;
+    return (path_ / name).string();
+  }
+  std::string write_gzip(const std::string& name, const std::string& contents) const {
+    const std::string path = (path_ / name).string();
+    gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, contents.data(), static_cast<unsigned>(contents.size()));
+    gzclose(file);
+    return path;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const std::string kIdx(
+    "\0\0\x08\x02\0\0\0\x03\0\0\0\x02"
+    "abcdef",
+    18);
+
+InputData read(const std::string& spec) {
+  return read_input_data({"x"}, spec, kNames);
+}
+
+std::string complaint(const std::string& spec) {
+  try {
+    read(spec);
+  } catch (const UserError& error) {
+    return error.what();
+  } catch (const RunError& error) {
+    return std::string("run: ") + error.what();
+  }
+  return "";
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("random sources") {
+  CHECK(std::get<RandomSource>(read("random:normal").source).kind == RandomKind::kNormal);
+  const RandomSource uniform = std::get<RandomSource>(read("random:uniform,lo=-1,hi=1/2").source);
+  CHECK(uniform.low == -1);
+  CHECK(uniform.high == 0.5);
+  const InputData data = read("random:int,hi=min(vocab, 50),scale=2");
+  CHECK(std::get<RandomSource>(data.source).kind == RandomKind::kInteger);
+  CHECK(std::get<RandomSource>(data.source).high == 50);
+  CHECK(data.scale == 2);
+}
+
+TEST_CASE("expressions see the model's params and dims") {
+  const std::map<std::string, double> names = {{"vocab", 100}, {"share", 0.5}};
+  const InputData data = read_input_data({"x"}, "random:int,hi=vocab * share", lookup_of(names));
+  CHECK(std::get<RandomSource>(data.source).high == 50);
+}
+
+TEST_CASE("IDX files, plain and compressed") {
+  const ScratchFolder folder;
+  for (const std::string& path : {folder.write("d,1", kIdx), folder.write_gzip("d.gz", kIdx)}) {
+    const InputData data = read("idx:" + path + ",rows=1:,scale=1/255");
+    const StoredArray& array = std::get<StoredArray>(data.source);
+    CHECK(array.type == StoredType::kU8);
+    CHECK(array.shape == std::vector<int64_t>{3, 2});
+    CHECK(std::string(reinterpret_cast<const char*>(array.data), 6) == "abcdef");
+    CHECK(data.rows == std::pair<int64_t, int64_t>{1, 3});
+    CHECK(data.scale == doctest::Approx(1.0 / 255));
+  }
+  const std::string path = folder.write("wide", std::string("\0\0\x0B\x01\0\0\0\x01\1\2", 10));
+  CHECK(read_idx(path).big_endian);
+}
+
+TEST_CASE("broken IDX files are refused with a reason") {
+  const ScratchFolder folder;
+  const auto refusal = [](const std::string& path) {
+    const std::string text = complaint("idx:" + path);
+    CHECK(text.starts_with("run: " + path + ": "));
+    return text.substr(std::min(text.size(), path.size() + 7));
+  };
+  CHECK(refusal(folder.write("a", "")) == "the file is empty");
+  CHECK(refusal(folder.write("a", "PK\3\4")) == "not an IDX file");
+  CHECK(refusal(folder.write("a", std::string("\0\0\x07\x01", 4))) == "IDX type 0x07 is not known");
+  CHECK(refusal(folder.write("a", kIdx.substr(0, 9))) == "the IDX header is cut off");
+  const std::string promise = "the IDX header promises 6 bytes of elements, the file has ";
+  CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == promise + "5");
+  CHECK(refusal(folder.write("a", kIdx + "x")) == promise + "7");
+  CHECK(refusal(folder.write_gzip("a", kIdx.substr(0, 17))) == promise + "5");
+  CHECK(refusal(folder.write_gzip("a", kIdx + "x")) == promise + "more");
+  const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
+  CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are absurd");
+  const std::string large("\0\0\x08\x02\x01\0\0\0\x01\0\0\0", 12);  // 2^48
+  CHECK(refusal(folder.write("a", large)) ==
+        "the IDX header promises 281474976710656 bytes of elements, the file has 0");
+  CHECK(refusal(folder.write_gzip("a", large)).ends_with(" at most"));
+  const std::string good = contents(folder.write_gzip("g", kIdx));
+  for (const size_t cut : {size_t{1}, size_t{8}, size_t{9}, size_t{14}, good.size() - 12})
+    CHECK(refusal(folder.write("a", good.substr(0, good.size() - cut))) == "the gzip data is cut off");
+  std::string wrong = good;
+  wrong[wrong.size() - 6] = static_cast<char>(wrong[wrong.size() - 6] ^ 1);  // in the checksum
+  CHECK(refusal(folder.write("a", wrong)).starts_with("broken gzip data"));
+  CHECK(complaint("idx:/nonexistent") ==
+        "run: cannot read the data of input 'x' from '/nonexistent': No such file or directory");
+}
+
+TEST_CASE("tokens of text and of integers") {
+  const ScratchFolder folder;
+  const auto tokens = [](const std::string& spec) { return std::get<TokenSource>(read(spec).source); };
+  const std::string text = folder.write("t,1.txt", "abcdefghijklmnopqrstuvwxyz");
+  const TokenSource whole = tokens("text:" + text + ",shift=vocab/50");
+  CHECK(whole.tokens.shape == std::vector<int64_t>{26});
+  CHECK(whole.tokens.type == StoredType::kU8);
+  CHECK(whole.shift == 2);
+  // The last tenth, rounded down, is held out; both parts together are the text.
+  const TokenSource train = tokens("text:" + text + ",split=train"),
+                    valid = tokens("text:" + text + ",split=valid");
+  CHECK(train.first == 0);
+  CHECK(train.tokens.shape[0] == 24);
+  CHECK(valid.first == 24);
+  CHECK(valid.tokens.shape[0] == 2);
+  CHECK(static_cast<char>(valid.tokens.data[0]) == 'y');
+  const TokenSource part = tokens("text:" + text + ",rows=3:23,split=valid");
+  CHECK(part.first == 21);
+  CHECK(part.tokens.shape[0] == 2);
+  CHECK(static_cast<char>(part.tokens.data[1]) == 'w');
+  CHECK(tokens("text:" + text + ",rows=0:9,split=valid").tokens.shape[0] == 0);
+  CHECK(complaint("text:" + text + ",rows=3:27").ends_with("has 26 bytes"));
+  const std::string wide = folder.write("wide", std::string("\1\0\2\0\3\0\4\0", 8));
+  CHECK(tokens("tokens:" + wide).tokens.type == StoredType::kU16);
+  const TokenSource two = tokens("tokens:" + wide + ",width=2,rows=1:");
+  CHECK(two.tokens.shape[0] == 3);
+  CHECK(two.tokens.data[0] == std::byte{2});
+  CHECK(tokens("tokens:" + wide + ",width=4").tokens.shape[0] == 2);
+}
+
+TEST_CASE("broken files of tokens are refused with a reason") {
+  const ScratchFolder folder;
+  const std::string odd = folder.write("odd", "abcdef");
+  CHECK(complaint("tokens:" + odd + ",width=4") ==
+        "run: " + odd + ": 6 bytes are no whole number of tokens of 4 bytes");
+  CHECK(complaint("tokens:" + odd) == "");
+  const std::string empty = folder.write("empty", "");
+  CHECK(complaint("text:" + empty) == "run: " + empty + ": the file is empty");
+  CHECK(complaint("text:/nonexistent") ==
+        "run: cannot read the data of input 'x' from '/nonexistent': No such file or directory");
+  CHECK(complaint("text:/tmp") == "run: cannot read the data of input 'x' from '/tmp': not a regular file");
+}
+
+TEST_CASE("compressed tokens are refused") {
+  const ScratchFolder folder;
+  for (const char* kind : {"text:", "tokens:"}) {
+    const std::string path = folder.write_gzip("t.gz", "some text");
+    CHECK(complaint(kind + path) ==
+          "run: " + path + ": the file is compressed, and tokens are read as they stand: gunzip it first");
+  }
+  CHECK(complaint("text:" + folder.write("short", "\x1F\x8B\x08")) == "");
+}
+
+TEST_CASE("a spec is checked against the dtype of its input, and without its file") {
+  const auto said = [](const FedInput& input, const std::string& spec) -> std::string {
+    try {
+      check_data_spec(input, spec, kNames);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(said({"x", DType::kI32}, "random:normal") ==
+        "--input: error: x=random:normal: fractions can't feed the input 'x', which is i32 (random:int,hi=N "
+        "gives "
+        "whole numbers)");
+  CHECK(
+      said({"x", DType::kI64}, "random:int,hi=3,scale=0.5") ==
+      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, and the input 'x' is i64");
+  CHECK(said({"x", DType::kI64}, "random:int,hi=3") == "");
+  CHECK(said({"x", DType::kF64}, "random:normal") == "");
+  CHECK(said({"x"}, "text:/nonexistent,rows=3:9,split=train") == "");
+  CHECK(said({"x", {}, {"--valid", 0, 0, ""}}, "text:/nonexistent,rows=9:3") ==
+        "--valid: error: x=text:/nonexistent,rows=9:3: rows=9:3 are no rows");
+  CHECK(said({"x", {}, {"m.json", 3, 7, "/data/x"}}, "random:int,hi=0") ==
+        "m.json:3:7: error: /data/x: no numbers lie in [0, 0)");
+}
+
+TEST_CASE("malformed specs are the user's") {
+  const ScratchFolder scratch;
+  const std::string plain = scratch.write("t.sh", "text");
+  CHECK(complaint(plain) ==
+        fmt::format(
+            "--input: error: x={0}: unknown source '{0}' (say what the file holds: text:{0}, tokens:{0} or "
+            "idx:{0}; an array ends in .npy)",
+            plain));
+  CHECK(complaint("random:normal,rows=1:2") ==
+        "--input: error: x=random:normal,rows=1:2: random numbers have no end, so 'rows' can't name a part "
+        "of them");
+  CHECK(complaint("randm:normal") ==
+        "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
+  CHECK(complaint("x.csv") ==
+        "--input: error: x=x.csv: unknown source 'x.csv' "
+        "(expected FILE.npy, idx:FILE, text:FILE, tokens:FILE, random:normal, random:uniform, "
+        "random:int,hi=N or present)");
+  CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
+  CHECK(complaint("present,scale=2") ==
+        "--input: error: x=present,scale=2: 'scale' is no option of this source");
+  CHECK(std::holds_alternative<PresentRows>(read("present").source));
+  CHECK(complaint("text:a,shift=-1") ==
+        "--input: error: x=text:a,shift=-1: shift: '-1' is no number of tokens");
+  CHECK(complaint("text:a,split=test") ==
+        "--input: error: x=text:a,split=test: unknown split 'test' (splits are train and valid)");
+  CHECK(complaint("text:a,split=vald") ==
+        "--input: error: x=text:a,split=vald: unknown split 'vald' (did you mean 'valid'?)");
+  CHECK(complaint("text:a,width=2") ==
+        "--input: error: x=text:a,width=2: 'width' is no option of this source (options are shift, split, "
+        "rows, "
+        "scale)");
+  CHECK(complaint("tokens:a,width=8") ==
+        "--input: error: x=tokens:a,width=8: '8' is no width of a token (2 or 4 bytes)");
+  CHECK(complaint("text:") == "--input: error: x=text:: the name of the file is missing");
+  CHECK(complaint("random:int") ==
+        "--input: error: x=random:int: random:int needs 'hi' (numbers come out below it)");
+  CHECK(complaint("random:int,hi=vocb") ==
+        "--input: error: x=random:int,hi=vocb: hi=vocb: unknown param or dimension 'vocb' (did you mean "
+        "'vocab'?)");
+  CHECK(complaint("random:int,hi=0.5") ==
+        "--input: error: x=random:int,hi=0.5: 'lo' and 'hi' of random:int must be whole numbers");
+  CHECK(complaint("random:uniform,lo=2") ==
+        "--input: error: x=random:uniform,lo=2: no numbers lie in [2, 1)");
+  CHECK(complaint("random:normal,hi=2") ==
+        "--input: error: x=random:normal,hi=2: 'hi' is no option of this source (options are scale)");
+  CHECK(complaint("a.npy,row=1:2") ==
+        "--input: error: x=a.npy,row=1:2: 'row' is no option of this source (did you mean 'rows'?)");
+  CHECK(complaint("a.npy,scale=1,scale=2") ==
+        "--input: error: x=a.npy,scale=1,scale=2: 'scale' is given twice");
+  CHECK(complaint("idx:") == "--input: error: x=idx:: the name of the file is missing");
+  const ScratchFolder folder;
+  const std::string spec = "idx:" + folder.write("d", kIdx);
+  CHECK(complaint(spec + ",rows=2").ends_with(": expected rows=A:B, found rows=2"));
+  CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 are no rows"));
+  CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
+  CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is no row number"));
+}

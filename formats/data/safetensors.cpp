@@ -1,0 +1,279 @@
+#include "formats/data/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "core/diagnostics/error.h"
+#include "formats/json/mapped_file.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kLongestHeader = 100'000'000;
+constexpr size_t kMostDimensions = 64;
+constexpr size_t kAlignedHeader = 8;
+constexpr const char* kMetadata = "__metadata__";
+
+struct StoredName {
+  std::string_view name;
+  StoredType type;
+};
+constexpr StoredName kStoredNames[] = {
+    {"BOOL", StoredType::kBool}, {"U8", StoredType::kU8},     {"I8", StoredType::kI8},
+    {"U16", StoredType::kU16},   {"I16", StoredType::kI16},   {"U32", StoredType::kU32},
+    {"I32", StoredType::kI32},   {"U64", StoredType::kU64},   {"I64", StoredType::kI64},
+    {"F16", StoredType::kF16},   {"BF16", StoredType::kBF16}, {"F32", StoredType::kF32},
+    {"F64", StoredType::kF64}};
+
+// What the header says of one tensor.
+struct Entry {
+  std::string name;
+  std::optional<StoredType> type;
+  std::optional<std::vector<int64_t>> shape;
+  std::optional<std::vector<int64_t>> offsets;
+};
+
+// Takes the events of a header's JSON and refuses whatever doesn't belong there as soon as it comes, so that
+// a hostile header takes no more memory than its entries.
+class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit HeaderHandler(const std::string& file) : file_(file) {}
+  std::vector<Entry>& entries() { return entries_; }
+  std::map<std::string, std::string>& metadata() { return metadata_; }
+
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool) override { return unexpected("true or false"); }
+  bool number_float(number_float_t, const string_t& text) override { return unexpected(text); }
+  bool binary(binary_t&) override { return unexpected("binary data"); }
+  bool number_integer(number_integer_t value) override { return unexpected(fmt::format("{}", value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (state_ != State::kShape && state_ != State::kOffsets) return unexpected(fmt::format("{}", value));
+    if (value > static_cast<uint64_t>(INT64_MAX))
+      fail(fmt::format("has the absurd number {} for '{}'", value, entry().name));
+    std::vector<int64_t>& numbers = *(state_ == State::kShape ? entry().shape : entry().offsets);
+    if (numbers.size() == kMostDimensions) fail(fmt::format("has too long a list for '{}'", entry().name));
+    numbers.push_back(static_cast<int64_t>(value));
+    return true;
+  }
+  bool string(string_t& value) override {
+    if (state_ == State::kMetadata) {
+      metadata_[key_] = std::move(value);
+      return true;
+    }
+    if (state_ != State::kEntry || key_ != "dtype") return unexpected("a string");
+    entry().type = type_named(value);
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (state_ == State::kBefore) {
+      state_ = State::kTensors;
+      return true;
+    }
+    if (state_ != State::kTensors) return unexpected("an object");
+    state_ = key_ == kMetadata ? State::kMetadata : State::kEntry;
+    if (state_ == State::kEntry) entries_.push_back({std::move(key_), {}, {}, {}});
+    return true;
+  }
+  bool end_object() override {
+    state_ = state_ == State::kTensors ? State::kAfter : State::kTensors;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (state_ != State::kEntry) return unexpected("a list");
+    if (key_ != "shape" && key_ != "data_offsets") return unexpected("a list");
+    const bool is_shape = key_ == "shape";
+    std::optional<std::vector<int64_t>>& list = is_shape ? entry().shape : entry().offsets;
+    if (list) fail(fmt::format("has two lists '{}' for '{}'", key_, entry().name));
+    list.emplace();
+    state_ = is_shape ? State::kShape : State::kOffsets;
+    return true;
+  }
+  bool end_array() override {
+    state_ = State::kEntry;
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (state_ == State::kEntry && name != "dtype" && name != "shape" && name != "data_offsets")
+      fail(fmt::format("has the unknown key '{}' for '{}'", name, entry().name));
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    fail(fmt::format("is not valid JSON at its byte {}", position));
+  }
+
+ private:
+  enum class State { kBefore, kTensors, kMetadata, kEntry, kShape, kOffsets, kAfter };
+  Entry& entry() { return entries_.back(); }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw RunError(fmt::format("{}: the .safetensors header {}", file_, what));
+  }
+  bool unexpected(const std::string& what) {
+    if (state_ == State::kBefore) fail("is " + what + " instead of an object");
+    if (state_ == State::kMetadata)
+      fail(fmt::format("has {} under '{}' of {}, where a string belongs", what, key_, kMetadata));
+    if (state_ == State::kTensors) fail(fmt::format("has {} under '{}', where a tensor belongs", what, key_));
+    fail(fmt::format("has {} in '{}' of '{}', where it does not belong", what, key_, entry().name));
+  }
+  StoredType type_named(const std::string& name) const {
+    std::string known;
+    for (const StoredName& candidate : kStoredNames) {
+      if (candidate.name == name) return candidate.type;
+      known += fmt::format("{}{}", known.empty() ? "" : " ", candidate.name);
+    }
+    fail(fmt::format("says that '{}' has elements of type '{}', which are not read here ({} are)",
+                     entries_.back().name, name, known));
+  }
+
+  const std::string& file_;
+  State state_ = State::kBefore;
+  std::string key_;
+  std::vector<Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+[[noreturn]] void fail(const std::string& file, const std::string& what) {
+  throw RunError(file + ": " + what);
+}
+
+// The header's text.
+std::string_view locate_header(std::span<const std::byte> bytes, const std::string& file) {
+  if (bytes.empty()) fail(file, "the file is empty");
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.size() < kLengthBytes) fail(file, "not a .safetensors file");
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<uint64_t>(bytes[i]) << 8 * i;
+  const std::string_view rest = text.substr(kLengthBytes);
+  if (length > kLongestHeader)
+    fail(file, fmt::format("the .safetensors header has {} bytes, more than the {} that are allowed, or this "
+                           "is no such file",
+                           length, kLongestHeader));
+  if (length > rest.size())
+    fail(file, fmt::format("the .safetensors header is cut off: it has {} bytes, and the file {} for it",
+                           length, rest.size()));
+  const std::string_view header = rest.substr(0, length);
+  if (!header.starts_with('{')) fail(file, "not a .safetensors file: its header is no JSON object");
+  // nlohmann takes a zero byte for the end of the text.
+  if (const size_t zero = header.find('\0'); zero != std::string_view::npos)
+    fail(file, fmt::format("the .safetensors header has a zero byte at {}", zero));
+  return header;
+}
+
+// Throws unless the tensor's elements take exactly [offsets[0], offsets[1]).
+void check_entry(const Entry& entry, const std::string& file) {
+  const std::string name = fmt::format("the .safetensors header says that '{}'", entry.name);
+  for (const auto& [known, key] : {std::pair(entry.type.has_value(), "dtype"),
+                                   {entry.shape.has_value(), "shape"},
+                                   {entry.offsets.has_value(), "data_offsets"}})
+    if (!known) fail(file, fmt::format("{} has no '{}'", name, key));
+  const std::vector<int64_t>& offsets = *entry.offsets;
+  if (offsets.size() != 2 || offsets[0] > offsets[1])
+    fail(file, fmt::format("{} does not lie between two ascending offsets", name));
+  int64_t bytes = size_of(*entry.type);
+  const std::vector<int64_t>& shape = *entry.shape;
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  for (const int64_t size : shape)
+    if (!empty && __builtin_mul_overflow(bytes, size, &bytes)) fail(file, name + " has absurd sizes");
+  if (empty) bytes = 0;
+  if (bytes != offsets[1] - offsets[0])
+    fail(file, fmt::format("{} has {} bytes of elements by its shape and {} by its offsets", name, bytes,
+                           offsets[1] - offsets[0]));
+}
+
+// Each byte after the header belongs to exactly one tensor.
+void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::string& file) {
+  using Extent = std::tuple<int64_t, int64_t, const std::string*>;
+  std::vector<Extent> extents;
+  for (const Entry& entry : entries)
+    extents.emplace_back((*entry.offsets)[0], (*entry.offsets)[1], &entry.name);
+  std::sort(extents.begin(), extents.end());
+  int64_t reached = 0;
+  const std::string* before = nullptr;
+  for (const auto& [begin, end, name] : extents) {
+    if (begin < reached)
+      fail(file, fmt::format("the .safetensors header lets '{}' and '{}' overlap", *before, *name));
+    if (begin > reached)
+      fail(file, fmt::format("the .safetensors header leaves bytes {} to {} before '{}' to no tensor",
+                             reached, begin, *name));
+    reached = end;
+    before = name;
+  }
+  if (reached != bytes)
+    fail(file, fmt::format("the .safetensors header promises {} bytes of elements, the file has {}", reached,
+                           bytes));
+}
+
+const char* code_of(DType dtype) {
+  constexpr const char* kCodes[] = {"F32", "F64", "I32", "I64", "BOOL"};
+  return kCodes[static_cast<int>(dtype)];
+}
+
+}  // namespace
+
+Safetensors read_safetensors(const std::string& path) {
+  const std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
+  const std::string_view header = locate_header(mapped->bytes(), path);
+  HeaderHandler handler(path);
+  nlohmann::json::sax_parse(header.begin(), header.end(), &handler);
+  std::vector<Entry>& entries = handler.entries();
+  for (const Entry& entry : entries) check_entry(entry, path);
+  const std::span<const std::byte> elements = mapped->bytes().subspan(kLengthBytes + header.size());
+  check_cover(entries, static_cast<int64_t>(elements.size()), path);
+  Safetensors found{path, {}, std::move(handler.metadata())};
+  for (Entry& entry : entries) {
+    StoredArray array;
+    array.file = fmt::format("{}: '{}'", path, entry.name);
+    array.type = *entry.type;
+    array.shape = std::move(*entry.shape);
+    array.data = elements.data() + (*entry.offsets)[0];
+    array.owner = mapped;
+    const auto [at, is_new] = found.tensors.emplace(entry.name, std::move(array));
+    if (!is_new) fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
+  }
+  return found;
+}
+
+SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,
+                                 const std::map<std::string, std::string>& metadata) {
+  std::sort(tensors.begin(), tensors.end(), [](const TensorPlace& a, const TensorPlace& b) {
+    return std::tuple(-size_of(a.type.dtype), a.name) < std::tuple(-size_of(b.type.dtype), b.name);
+  });
+  using Json = nlohmann::ordered_json;
+  std::string text = "{";
+  const auto add = [&](const std::string& name, const Json& value) {
+    text += fmt::format("{}{}:{}", text.size() > 1 ? "," : "", Json(name).dump(), value.dump());
+  };
+  if (!metadata.empty()) add(kMetadata, metadata);
+  int64_t end = 0;
+  for (TensorPlace& tensor : tensors) {
+    tensor.offset = end;
+    end += bytes(tensor.type);
+    Json shape = Json::array();
+    for (const Dim& dim : tensor.type.dims) shape.push_back(dim.size);
+    add(tensor.name, {{"dtype", code_of(tensor.type.dtype)},
+                      {"shape", std::move(shape)},
+                      {"data_offsets", {tensor.offset, end}}});
+  }
+  text += "}";
+  while (text.size() % kAlignedHeader != 0) text += ' ';
+  if (text.size() > kLongestHeader)
+    throw RunError(
+        fmt::format("{} tensors are too many for the header of a .safetensors file", tensors.size()));
+  SafetensorsPlan plan;
+  for (size_t i = 0; i < kLengthBytes; ++i) plan.header += static_cast<char>(text.size() >> 8 * i & 0xFF);
+  plan.header += text;
+  const auto start = static_cast<int64_t>(plan.header.size());
+  for (TensorPlace& tensor : tensors) tensor.offset += start;
+  plan.places = std::move(tensors);
+  plan.file_bytes = start + end;
+  return plan;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,220 @@
+#include "formats/hardware/hardware_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "formats/json/cursor.h"
+
+namespace mtfc {
+namespace {
+
+const std::vector<std::string> kDTypes = {"f32", "f64", "i32", "i64", "bool", "bf16"};
+
+std::optional<double> number(const Cursor& at) {
+  if (at.is(JsonKind::kNumber)) return at.value().number();
+  at.expected("a number");
+  return std::nullopt;
+}
+
+std::optional<double> number_above_zero(const Cursor& at) {
+  const std::optional<double> value = number(at);
+  if (!value || *value > 0) return value;
+  at.error(fmt::format("expected a number above 0, found {}", at.value().text));
+  return std::nullopt;
+}
+
+double required(const Cursor& at, const char* key) {
+  const auto found = at.require(key);
+  return found ? number_above_zero(*found).value_or(1) : 1;
+}
+
+double not_negative(const Cursor& at) {
+  const std::optional<double> value = number(at);
+  if (value && *value < 0)
+    at.error(fmt::format("expected a number of at least 0, found {}", at.value().text));
+  return value.value_or(0);
+}
+
+// A number, or a list of [size, value] pairs in ascending order of sizes.
+Curve curve(const Cursor& at, double most = 0) {
+  const auto value = [&](const Cursor& place) {
+    const double found = number_above_zero(place).value_or(1);
+    if (most > 0 && found > most)
+      place.error(fmt::format("expected at most {}, found {}", most, place.value().text));
+    return found;
+  };
+  if (!at.is(JsonKind::kArray)) {
+    if (at.is(JsonKind::kNumber)) return value(at);
+    at.expected("a number, or a list of pairs [size, value]");
+    return 1;
+  }
+  std::vector<std::pair<double, double>> points;
+  for (const Cursor& pair : at.items()) {
+    if (!pair.is(JsonKind::kArray) || pair.value().items.size() != 2) {
+      pair.error("a point is a list of a size and a value");
+      continue;
+    }
+    const double size = number_above_zero(pair.item(0)).value_or(1);
+    if (!points.empty() && size <= points.back().first)
+      pair.item(0).error(fmt::format("the sizes must ascend, and {} follows {}", size, points.back().first));
+    points.emplace_back(size, value(pair.item(1)));
+  }
+  if (at.value().items.empty()) at.error("the list has no points");
+  return points.empty() ? Curve(1) : Curve(std::move(points));
+}
+
+void read_rate(const Cursor& at, Rate& rate) {
+  if (const auto latency = at.require("latency_s")) rate.latency_s = not_negative(*latency);
+  if (const auto bandwidth = at.require("bytes_per_s")) rate.bytes_per_s = curve(*bandwidth);
+}
+
+Link read_link(const Cursor& at) {
+  static const std::vector<std::string> kKinds = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
+                                                  "exchange"};
+  Link link;
+  if (!at.check_keys({"latency_s", "bytes_per_s", "overlaps", "collectives", "doc"})) return link;
+  read_rate(at, link);
+  if (const auto doc = at.find("doc")) doc->string();
+  if (const auto overlaps = at.find("overlaps")) link.overlaps = overlaps->flag().value_or(true);
+  if (const auto collectives = at.find("collectives"); collectives && collectives->check_keys(kKinds))
+    for (const NamedCursor& kind : collectives->members())
+      if (kind.value.check_keys({"latency_s", "bytes_per_s"}))
+        read_rate(kind.value, link.collectives[kind.key]);
+  return link;
+}
+
+void read_flops(const Cursor& at, Hardware& hardware) {
+  if (!at.check_keys(kDTypes)) return;
+  for (const NamedCursor& dtype : at.members())
+    hardware.flops[dtype.key] = number_above_zero(dtype.value).value_or(1);
+  if (hardware.flops.empty())
+    at.error("no dtype is listed", "f32 is the one that models compute in unless stated");
+}
+
+double share_of(const Cursor& at) {
+  const double value = number_above_zero(at).value_or(1);
+  if (value > 1) at.error(fmt::format("expected at most 1, found {}", at.value().text));
+  return value;
+}
+
+std::vector<double> ascending_sizes(const Cursor& at, const char* key) {
+  std::vector<double> sizes;
+  const auto list = at.require(key);
+  if (!list) return sizes;
+  for (const Cursor& item : list->items("a list of sizes")) {
+    const double size = number_above_zero(item).value_or(1);
+    if (!sizes.empty() && size <= sizes.back())
+      item.error(fmt::format("the sizes must ascend, and {} follows {}", size, sizes.back()));
+    sizes.push_back(size);
+  }
+  if (list->is(JsonKind::kArray) && sizes.empty()) list->error("the list has no sizes");
+  return sizes;
+}
+
+// {"m": [16, 256], "n": [16, 256], "k": [64], "share": [0.1, 0.5, 0.5, 0.9]}
+ProductTable product_table(const Cursor& at) {
+  ProductTable table;
+  if (!at.check_keys({"m", "n", "k", "share"})) return table;
+  table.m = ascending_sizes(at, "m");
+  table.n = ascending_sizes(at, "n");
+  table.k = ascending_sizes(at, "k");
+  const auto shares = at.require("share");
+  if (!shares) return table;
+  for (const Cursor& item : shares->items("a list of shares")) table.shares.push_back(share_of(item));
+  if (const size_t wanted = table.m.size() * table.n.size() * table.k.size(); table.shares.size() != wanted)
+    shares->error(fmt::format("expected a share for each of {} x {} x {} sizes, {} in all, found {}",
+                              table.m.size(), table.n.size(), table.k.size(), wanted, table.shares.size()),
+                  "those of all k for the first m and n come first");
+  return table;
+}
+
+bool has_table(const NamedCursor& kernel) {
+  return kernel.value.is(JsonKind::kObject) && (kernel.key == "einsum" || kernel.key == "batched_einsum");
+}
+
+void read_efficiency(const Cursor& at, Hardware& hardware) {
+  std::vector<std::string> known = kernel_classes();
+  for (const OpDef* op : all_ops()) known.emplace_back(op->signature.name);
+  for (const NamedCursor& kernel : at.members("an object {class of kernels: share}")) {
+    if (std::find(known.begin(), known.end(), kernel.key) == known.end()) {
+      const std::string near = did_you_mean(kernel.key, known);
+      at.sink().error(kernel.key_location,
+                      fmt::format("'{}' is neither an operation nor a class of kernels", kernel.key),
+                      near.empty() ? fmt::format("classes are {}", fmt::join(kernel_classes(), ", ")) : near);
+    }
+    if (has_table(kernel))
+      hardware.products[kernel.key] = product_table(kernel.value);
+    else
+      hardware.efficiency[kernel.key] = curve(kernel.value, 1);
+  }
+}
+
+void read_topology(const Cursor& at, Hardware& hardware) {
+  if (at.is(JsonKind::kObject)) {
+    if (!at.check_keys({"kind", "devices_per_node", "inside"})) return;
+    hardware.topology = Topology::kTwoLevel;
+    if (const auto kind = at.require("kind"))
+      if (const auto name = kind->string(); name && *name != "two_level")
+        kind->error(fmt::format("expected 'two_level', found '{}'", *name), "other topologies are a string");
+    if (const auto count = at.require("devices_per_node"))
+      if (const auto devices = count->integer()) {
+        if (*devices < 1) count->error(fmt::format("expected at least 1, found {}", *devices));
+        hardware.devices_per_node = *devices;
+      }
+    if (const auto inside = at.find("inside")) hardware.inside = read_link(*inside);
+    return;
+  }
+  const auto name = at.string("a topology");
+  if (!name) return;
+  const std::vector<std::string> names = {"fully_connected", "ring", "torus"};
+  for (const Topology topology : {Topology::kFullyConnected, Topology::kRing, Topology::kTorus})
+    if (to_string(topology) == *name) {
+      hardware.topology = topology;
+      return;
+    }
+  const std::string near = did_you_mean(*name, names);
+  at.error(fmt::format("unknown topology '{}'", *name),
+           !near.empty() ? near : R"(it is fully_connected, ring, torus, or {"kind": "two_level", ...})");
+}
+
+}  // namespace
+
+Hardware read_hardware(std::string_view text, const std::string& file) {
+  DiagnosticSink sink;
+  std::vector<Diagnostic> none;
+  const JsonValue json = parse_json(text, file);
+  const Cursor root(json, file, sink);
+  Hardware hardware;
+  if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program")) {
+    root.error("this is no hardware profile", "`mtfc schema hardware` describes one");
+  } else if (root.check_keys({"name", "doc", "flops", "memory_bytes", "memory_bandwidth", "write_bandwidth",
+                              "overlap", "step_overhead_s", "efficiency", "axes", "topology"})) {
+    if (const auto name = root.require("name")) hardware.name = name->string().value_or("");
+    if (const auto doc = root.find("doc")) hardware.doc = doc->string().value_or("");
+    if (const auto flops = root.require("flops")) read_flops(*flops, hardware);
+    hardware.memory_bytes = required(root, "memory_bytes");
+    if (const auto bandwidth = root.require("memory_bandwidth"))
+      hardware.memory_bandwidth = curve(*bandwidth);
+    if (const auto bandwidth = root.find("write_bandwidth")) hardware.write_bandwidth = curve(*bandwidth);
+    if (const auto overlap = root.find("overlap")) {
+      hardware.overlap = not_negative(*overlap);
+      if (hardware.overlap > 1)
+        overlap->error(fmt::format("expected at most 1, found {}", overlap->value().text));
+    }
+    if (const auto overhead = root.find("step_overhead_s"))
+      hardware.step_overhead_s = not_negative(*overhead);
+    if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, hardware);
+    if (const auto axes = root.require("axes"))
+      for (const NamedCursor& axis : axes->members("an object {axis: link}"))
+        hardware.axes[axis.key] = read_link(axis.value);
+    if (const auto topology = root.find("topology")) read_topology(*topology, hardware);
+  }
+  sink.finish(none);
+  return hardware;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,118 @@
+#include "formats/hardware/hardware_reader.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/diagnostics/error.h"
+
+using namespace mtfc;
+
+namespace {
+
+std::string complaint(const std::string& text) {
+  try {
+    read_hardware(text, "h.json");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A profile with `more` members, and `axes`.
+std::string profile(const std::string& more, const std::string& axes = "{}") {
+  return fmt::format(R"({{"name": "a", "flops": {{"f32": 1}}, "memory_bytes": 1, "memory_bandwidth": 1,
+"axes": {}{}{}}})",
+                     axes, more.empty() ? "" : ",\n", more);
+}
+
+}  // namespace
+
+TEST_CASE("a profile with everything comes back from its own JSON") {
+  const Hardware hardware = read_hardware(R"({
+    "name": "box", "doc": "for a test", "flops": {"f32": 22.5e12, "bf16": 4.5e13}, "memory_bytes": 8e9,
+    "memory_bandwidth": [[1e6, 3.5e11], [1e8, 1e10]], "write_bandwidth": 2e10, "overlap": 0.25,
+    "step_overhead_s": 2e-6,
+    "efficiency": {"einsum": [[1e6, 0.25], [1e9, 1]], "gelu": 0.125,
+                   "batched_einsum": {"m": [1, 64], "n": [8], "k": [1, 2, 4], "share": [0.1, 0.2, 0.3, 0.4, 0.5, 1]}},
+    "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": [[1e3, 1e9], [1e6, 6.2e10]], "overlaps": false,
+                      "collectives": {"all_reduce": {"latency_s": 0, "bytes_per_s": 5e9}}},
+             "*": {"latency_s": 0, "bytes_per_s": 1}},
+    "topology": {"kind": "two_level", "devices_per_node": 8, "inside": {"latency_s": 0, "bytes_per_s": 2}}})",
+                                          "h.json");
+  CHECK(hardware.name == "box");
+  CHECK(hardware.flops.at("bf16") == 4.5e13);
+  CHECK(hardware.memory_bandwidth.at(1e7) == doctest::Approx(1.8e11));
+  CHECK(hardware.write_bandwidth->at(1) == 2e10);
+  CHECK(hardware.overlap == 0.25);
+  CHECK(hardware.products.at("batched_einsum").at(64, 8, 2) == doctest::Approx(0.5));
+  CHECK(hardware.step_overhead_s == 2e-6);
+  CHECK(hardware.efficiency.at("gelu").at(7) == 0.125);
+  CHECK_FALSE(hardware.link("rows").overlaps);
+  CHECK(hardware.link("rows").collectives.at("all_reduce").bytes_per_s.at(1) == 5e9);
+  CHECK(hardware.link("cols").bytes_per_s.at(1) == 1);
+  CHECK(hardware.topology == Topology::kTwoLevel);
+  CHECK(hardware.devices_per_node == 8);
+  CHECK(hardware.inside->bytes_per_s.at(1) == 2);
+  CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+}
+
+TEST_CASE("the bundled profiles are read, and named as their files") {
+  size_t count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(MTFC_SOURCE_DIR) / "models/hardware")) {
+    std::stringstream text;
+    text << std::ifstream(entry.path()).rdbuf();
+    const Hardware hardware = read_hardware(text.str(), entry.path().string());
+    CHECK(hardware.name == entry.path().stem().string());
+    CHECK(hardware.axes.count("*") == 1);
+    CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+    ++count;
+  }
+  CHECK(count == 4);
+}
+
+TEST_CASE("mistakes in profiles, with their places") {
+  CHECK(complaint("{}") ==
+        "h.json:1:1: error: 'name' is missing\n"
+        "h.json:1:1: error: 'flops' is missing\n"
+        "h.json:1:1: error: 'memory_bytes' is missing\n"
+        "h.json:1:1: error: 'memory_bandwidth' is missing\n"
+        "h.json:1:1: error: 'axes' is missing");
+  CHECK(complaint(R"({"mtfc": 1})") ==
+        "h.json:1:1: error: this is no hardware profile (`mtfc schema hardware` describes one)");
+  CHECK(complaint(profile(R"("topology": "torsu")")) ==
+        "h.json:3:13: error: /topology: unknown topology 'torsu' (did you mean 'torus'?)");
+  CHECK(complaint(profile(R"("topology": {"kind": "ring", "devices_per_node": 0})")) ==
+        "h.json:3:22: error: /topology/kind: expected 'two_level', found 'ring' (other topologies are a "
+        "string)\n"
+        "h.json:3:50: error: /topology/devices_per_node: expected at least 1, found 0");
+  CHECK(complaint(profile(R"("efficiency": {"einsum": 1.5, "enisum": 1})")) ==
+        "h.json:3:26: error: /efficiency/einsum: expected at most 1, found 1.5\n"
+        "h.json:3:31: error: /efficiency/enisum: 'enisum' is neither an operation nor a class of kernels "
+        "(did you mean 'einsum'?)");
+  CHECK(complaint(profile(R"("efficiency": {"einsum": [[2, 1], [1, 1], 3], "gelu": []})")) ==
+        "h.json:3:36: error: /efficiency/einsum/1/0: the sizes must ascend, and 1 follows 2\n"
+        "h.json:3:43: error: /efficiency/einsum/2: a point is a list of a size and a value\n"
+        "h.json:3:55: error: /efficiency/gelu: the list has no points");
+  CHECK(complaint(profile(R"("overlap": 1.5)")) ==
+        "h.json:3:12: error: /overlap: expected at most 1, found 1.5");
+  CHECK(
+      complaint(profile(R"("efficiency": {"einsum": {"m": [2, 1], "n": [], "k": [1], "share": [2]}})")) ==
+      "h.json:3:36: error: /efficiency/einsum/m/1: the sizes must ascend, and 1 follows 2\n"
+      "h.json:3:45: error: /efficiency/einsum/n: the list has no sizes\n"
+      "h.json:3:68: error: /efficiency/einsum/share: expected a share for each of 2 x 0 x 1 sizes, 0 in all, "
+      "found 1 (those of all k for the first m and n come first)\n"
+      "h.json:3:69: error: /efficiency/einsum/share/0: expected at most 1, found 2");
+  CHECK(complaint(profile(R"("efficiency": {"gelu": {"m": [1]}})")) ==
+        "h.json:3:24: error: /efficiency/gelu: expected a number, or a list of pairs [size, value], found an "
+        "object");
+  CHECK(complaint(profile("", R"({"*": {"latency_s": -1, "bytes_per_s": 0, "colour": 1}})")) ==
+        "h.json:2:29: error: /axes/*/latency_s: expected a number of at least 0, found -1\n"
+        "h.json:2:48: error: /axes/*/bytes_per_s: expected a number above 0, found 0\n"
+        "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
+        "overlaps, collectives, doc)");
+}

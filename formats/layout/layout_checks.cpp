@@ -1,0 +1,83 @@
+#include "formats/layout/layout_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/diagnostics/suggest.h"
+#include "formats/expression/expression.h"
+#include "formats/json/cursor.h"
+
+namespace mtfc {
+
+void MeshChecker::add(const std::string& name, int64_t size, const Location& name_at,
+                      const Location& size_at) {
+  if (!is_expression_name(name))
+    return sink_.error(name_at, fmt::format("'{}' can't name an axis", name),
+                       "names are letters, digits and '_', and start with a letter or '_'");
+  for (const Axis& axis : axes_)
+    if (axis.name == name) return sink_.error(name_at, fmt::format("the mesh has two axes '{}'", name));
+  if (size < 1)
+    return sink_.error(size_at,
+                       fmt::format("axis '{}' must have a size of at least 1, found {}", name, size));
+  axes_.push_back({name, size});
+  const bool too_large = __builtin_mul_overflow(devices_, size, &devices_) || devices_ > kMostDevices;
+  if (!too_large) return;
+  sink_.error(size_at, fmt::format("the mesh has too many devices: at most {} are possible", kMostDevices));
+  devices_ = 1;  // said once
+}
+
+Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
+  if (!at.is(JsonKind::kArray)) {
+    at.expected("a list of ranks");
+    return mesh;
+  }
+  const std::vector<Cursor> items = at.items("a list of ranks");
+  const auto devices = mesh.devices();
+  if (static_cast<int64_t>(items.size()) != devices) {
+    at.error(fmt::format("the device order names {} ranks, and the mesh {} has {} devices", items.size(),
+                         mesh.axes().empty() ? "of one device" : to_string(mesh), devices));
+    return mesh;
+  }
+  std::vector<int64_t> order;
+  std::vector<bool> named(items.size());
+  for (const Cursor& item : items) {
+    const std::optional<int64_t> rank = item.integer();
+    if (!rank) continue;
+    if (*rank < 0 || *rank >= devices)
+      item.error(fmt::format("there is no rank {}: ranks are 0 to {}", *rank, devices - 1));
+    else if (named[static_cast<size_t>(*rank)])
+      item.error(fmt::format("rank {} has two places in the device order", *rank));
+    else
+      order.push_back(*rank);
+    if (*rank >= 0 && *rank < devices) named[static_cast<size_t>(*rank)] = true;
+  }
+  return order.size() == items.size() ? Mesh(mesh.axes(), std::move(order)) : mesh;
+}
+
+void RuleChecker::add(const std::string& dim, const Location& at, const std::vector<LocatedName>& axes) {
+  for (const Rule& rule : rules_)
+    if (rule.dim == dim)
+      return sink_.error(at, fmt::format("dimension '{}' has two rules", dim),
+                         "one rule may name several axes");
+  Rule rule{dim, {}, at};
+  std::vector<std::string> known;
+  for (const Axis& axis : mesh_.axes()) known.push_back(axis.name);
+  for (const LocatedName& name : axes) {
+    const int axis = mesh_.find(name.name);
+    if (axis < 0) {
+      std::string hint = did_you_mean(name.name, known);
+      if (hint.empty())
+        hint = known.empty() ? "there is no mesh: give one with --mesh, or in the layout file"
+                             : fmt::format("the mesh is {}", to_string(mesh_));
+      sink_.error(name.location, fmt::format("unknown axis '{}'", name.name), hint);
+    } else if (std::find(rule.axes.begin(), rule.axes.end(), axis) != rule.axes.end()) {
+      sink_.error(name.location, fmt::format("axis '{}' appears twice in the rule of '{}'", name.name, dim));
+    } else {
+      rule.axes.push_back(axis);
+    }
+  }
+  rules_.push_back(std::move(rule));
+}
+
+}  // namespace mtfc

@@ -1,0 +1,218 @@
+#include "formats/layout/layout_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "formats/expression/number_reader.h"
+#include "formats/json/cursor.h"
+#include "formats/layout/layout_checks.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kMeshFlag = "--mesh";
+constexpr const char* kLayoutFlag = "--layout";
+
+// A piece of a flag's value and where it starts.
+struct Piece {
+  std::string_view text;
+  size_t offset = 0;
+};
+
+std::vector<Piece> split(Piece whole, std::string_view separators) {
+  std::vector<Piece> pieces;
+  size_t start = 0;
+  while (true) {
+    const size_t end = std::min(whole.text.find_first_of(separators, start), whole.text.size());
+    pieces.push_back({whole.text.substr(start, end - start), whole.offset + start});
+    if (end == whole.text.size()) return pieces;
+    start = end + 1;
+  }
+}
+
+// The short form NAME:VALUE,NAME:VALUE … of a flag.
+class ShortForm {
+ public:
+  ShortForm(const char* flag, std::string_view text, const char* form, DiagnosticSink& sink)
+      : flag_(flag), text_(text), form_(form), sink_(sink) {}
+
+  struct Part {
+    Piece name;
+    Piece value;
+  };
+  std::vector<Part> parts() {
+    std::vector<Part> parts;
+    for (const Piece& piece : split({text_, 0}, ",; \t\n")) {
+      if (piece.text.empty()) continue;
+      const std::vector<Piece> sides = split(piece, ":");
+      if (sides.size() == 2 && !sides[0].text.empty() && !sides[1].text.empty())
+        parts.push_back({sides[0], sides[1]});
+      else
+        sink_.error(at(piece), fmt::format("expected {}, found '{}'", form_, piece.text),
+                    piece.text.find_first_of("./") == std::string_view::npos
+                        ? ""
+                        : "the name of a layout file ends in .json");
+    }
+    return parts;
+  }
+  Location at(const Piece& piece) const { return {flag_, 1, 1 + characters(text_, piece.offset), ""}; }
+
+ private:
+  const char* flag_;
+  std::string_view text_;
+  const char* form_;
+  DiagnosticSink& sink_;
+};
+
+Mesh short_mesh(std::string_view text, DiagnosticSink& sink) {
+  ShortForm form(kMeshFlag, text, "AXIS:SIZE", sink);
+  MeshChecker checker(sink);
+  for (const auto& [name, value] : form.parts()) {
+    int64_t size = 0;
+    const char* end = value.text.data() + value.text.size();
+    const auto [stop, error] = std::from_chars(value.text.data(), end, size);
+    if (error == std::errc::result_out_of_range && stop == end)
+      sink.error(form.at(value), fmt::format("the number {} is too large", value.text));
+    else if (error == std::errc() && stop == end)
+      checker.add(std::string(name.text), size, form.at(name), form.at(value));
+    else
+      sink.error(form.at(value), fmt::format("the size of axis '{}' must be a whole number, found '{}'",
+                                             name.text, value.text));
+  }
+  return std::move(checker).mesh();
+}
+
+std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, DiagnosticSink& sink) {
+  ShortForm form(kLayoutFlag, text, "DIMENSION:AXIS", sink);
+  RuleChecker checker(mesh, sink);
+  for (const auto& [name, value] : form.parts()) {
+    std::vector<LocatedName> axes;
+    for (const Piece& axis : split(value, "+")) {
+      if (axis.text.empty())
+        sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis beside '+'", value.text));
+      else
+        axes.push_back({std::string(axis.text), form.at(axis)});
+    }
+    checker.add(std::string(name.text), form.at(name), axes);
+  }
+  return std::move(checker).rules();
+}
+
+Mesh file_mesh(const Cursor& at) {
+  MeshChecker checker(at.sink());
+  for (const NamedCursor& axis : at.members("an object {axis: size}"))
+    if (const auto size = axis.value.integer())
+      checker.add(axis.key, *size, axis.key_location, axis.value.location());
+  return std::move(checker).mesh();
+}
+
+std::optional<LocatedName> axis_name(const Cursor& at) {
+  const auto name = at.string("the name of an axis");
+  if (!name) return std::nullopt;
+  return LocatedName{*name, at.location()};
+}
+
+std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
+  RuleChecker checker(mesh, at.sink());
+  for (const Cursor& rule : at.items("a list of rules")) {
+    if (!rule.is(JsonKind::kArray) || rule.value().items.size() != 2) {
+      rule.error("a rule is a list of a dimension and an axis or a list of axes");
+      continue;
+    }
+    const auto dim = rule.item(0).string("the name of a dimension");
+    const Cursor target = rule.item(1);
+    std::vector<LocatedName> axes;
+    if (target.is(JsonKind::kArray)) {
+      for (const Cursor& item : target.items())
+        if (auto name = axis_name(item)) axes.push_back(std::move(*name));
+      if (target.value().items.empty()) target.error("the rule names no axis");
+    } else if (target.is(JsonKind::kString)) {
+      axes.push_back({target.value().text, target.location()});
+    } else {
+      target.expected("an axis or a list of axes");
+    }
+    if (dim) checker.add(*dim, rule.location(), axes);
+  }
+  return std::move(checker).rules();
+}
+
+// Keys of the format whose other values this version can't honour.
+void check_unsupported(const Cursor& root) {
+  if (const auto shardings = root.find("shardings")) {
+    if (!shardings->is(JsonKind::kObject))
+      shardings->expected("an object");
+    else if (!shardings->value().members.empty())
+      shardings->error(unsupported_message("'shardings'"));
+  }
+  if (const auto propagate = root.find("propagate"))
+    if (propagate->flag() == true) propagate->error(unsupported_message("'propagate': true"));
+}
+
+Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root) {
+  Layout layout;
+  const auto mesh = root ? root->find("mesh") : std::nullopt;
+  const auto rules = root ? root->find("rules") : std::nullopt;
+  const size_t before = sink.error_count();
+  if (sources.mesh) {
+    layout.mesh = short_mesh(*sources.mesh, sink);
+    if (layout.mesh.axes().empty() && sink.error_count() == before)
+      sink.error({kMeshFlag, 0, 0, ""}, "the mesh is empty",
+                 "name its axes, as in rows:2,cols:4; one device needs no --mesh");
+  }
+  if (!sources.mesh && mesh) layout.mesh = file_mesh(*mesh);
+  if (sink.error_count() > before) return layout;  // every axis would be unknown
+  if (sources.rules)
+    layout.rules = short_rules(*sources.rules, layout.mesh, sink);
+  else if (rules)
+    layout.rules = file_rules(*rules, layout.mesh);
+  if (!root) return layout;
+  if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
+  check_unsupported(*root);
+  return layout;
+}
+
+}  // namespace
+
+Mesh parse_mesh(std::string_view text) {
+  DiagnosticSink sink;
+  std::vector<Diagnostic> none;
+  Mesh mesh = short_mesh(text, sink);
+  sink.finish(none);
+  return mesh;
+}
+
+std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh) {
+  DiagnosticSink sink;
+  std::vector<Diagnostic> none;
+  std::vector<Rule> rules = short_rules(text, mesh, sink);
+  sink.finish(none);
+  return rules;
+}
+
+Layout read_layout(const LayoutSources& sources) {
+  DiagnosticSink sink;
+  std::vector<Diagnostic> none;
+  Layout layout;
+  if (sources.file_text) {
+    const JsonValue json = parse_json(*sources.file_text, sources.file);
+    const Cursor root(json, sources.file, sink);
+    const bool is_model = root.find("mtfc") || root.find("ops");
+    if (is_model || root.find("mtfc_program"))
+      root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
+                 "a layout has a \"mesh\" and \"rules\"");
+    else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))
+      layout = layout_from(sources, sink, &root);
+    sink.finish(none);
+    return layout;
+  }
+  layout = layout_from(sources, sink, nullptr);
+  sink.finish(none);
+  return layout;
+}
+
+bool is_layout_file(std::string_view flag) {
+  return flag == "-" || flag.ends_with(".json");
+}
+
+}  // namespace mtfc

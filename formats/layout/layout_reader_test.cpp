@@ -1,0 +1,85 @@
+#include "formats/layout/layout_reader.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+using namespace mtfc;
+
+namespace {
+
+std::string complaint(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("short forms") {
+  const Mesh mesh = parse_mesh("rows:2,cols:4; planes:1");
+  CHECK(to_string(mesh) == "rows:2,cols:4,planes:1");
+  CHECK(parse_mesh("").axes().empty());
+  const std::vector<Rule> rules = parse_rules("batch:rows+planes hidden:cols", mesh);
+  REQUIRE(rules.size() == 2);
+  CHECK(rules[0].dim == "batch");
+  CHECK(rules[0].axes == AxisList{0, 2});
+  CHECK(rules[1].axes == AxisList{1});
+  CHECK(rules[1].location.column == 19);
+  CHECK(parse_rules("", mesh).empty());
+}
+
+TEST_CASE("flags replace what the file says") {
+  LayoutSources sources;
+  sources.file = "l.json";
+  sources.file_text =
+      R"({"mesh": {"rows": 2}, "rules": [["batch", "rows"], ["hidden", ["cols"]]], "shardings": {},
+                          "propagate": false, "device_order": [0, 1, 2, 3]})";
+  sources.mesh = "rows:2,cols:2";
+  Layout layout = read_layout(sources);
+  CHECK(to_string(layout.mesh) == "rows:2,cols:2");
+  REQUIRE(layout.rules.size() == 2);
+  CHECK(layout.rules[1].axes == AxisList{1});
+  CHECK(layout.rules[1].location.pointer == "/rules/1");
+  sources.rules = "";
+  layout = read_layout(sources);
+  CHECK(layout.rules.empty());
+}
+
+TEST_CASE("without anything there is one device") {
+  const Layout layout = read_layout({});
+  CHECK(layout.mesh.devices() == 1);
+  CHECK(layout.rules.empty());
+}
+
+TEST_CASE("mistakes in the flags are located") {
+  CHECK(complaint([] { parse_mesh("rows,cols:x,cols:0"); }) ==
+        "--mesh:1:1: error: expected AXIS:SIZE, found 'rows'\n"
+        "--mesh:1:11: error: the size of axis 'cols' must be a whole number, found 'x'\n"
+        "--mesh:1:18: error: axis 'cols' must have a size of at least 1, found 0");
+  CHECK(complaint([] { parse_mesh("a:65536,b:65536"); }) ==
+        "--mesh:1:11: error: the mesh has too many devices: at most 2147483647 are possible");
+  CHECK(complaint([] { parse_mesh("a:2,a:2"); }) == "--mesh:1:5: error: the mesh has two axes 'a'");
+  CHECK(complaint([] { parse_rules("batch:rowz,batch:rows,h:cols+cols", parse_mesh("rows:2,cols:2")); }) ==
+        "--layout:1:7: error: unknown axis 'rowz' (did you mean 'rows'?)\n"
+        "--layout:1:12: error: dimension 'batch' has two rules (one rule may name several axes)\n"
+        "--layout:1:30: error: axis 'cols' appears twice in the rule of 'h'");
+  CHECK(complaint([] { parse_rules("batch:", parse_mesh("rows:2")); }) ==
+        "--layout:1:1: error: expected DIMENSION:AXIS, found 'batch:'");
+  LayoutSources sources;
+  sources.rules = "batch:rows";
+  CHECK(complaint([&] { read_layout(sources); }) ==
+        "--layout:1:7: error: unknown axis 'rows' (there is no mesh: give one with --mesh, or in the layout "
+        "file)");
+}
+
+TEST_CASE("a layout flag that names a file") {
+  CHECK(is_layout_file("x.json"));
+  CHECK(is_layout_file("-"));
+  CHECK_FALSE(is_layout_file(""));
+  CHECK_FALSE(is_layout_file("batch:rows"));
+}

@@ -1,0 +1,20 @@
+#include "formats/layout/layout_writer.h"
+
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+
+std::string layout_json(const Layout& layout, const std::string& doc) {
+  Json json = Json::object();
+  if (!doc.empty()) json["doc"] = doc;
+  json["mesh"] = json_of(layout.mesh);
+  json["rules"] = Json::array();
+  for (const Rule& rule : layout.rules) {
+    const Json axes = json_of(rule.axes, layout.mesh);
+    json["rules"].push_back(Json::array({rule.dim, axes.size() == 1 ? axes[0] : axes}));
+  }
+  if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
+  return dump_lines(json, 1);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,27 @@
+#include "formats/layout/layout_writer.h"
+
+#include <doctest/doctest.h>
+
+#include "formats/layout/layout_reader.h"
+
+using namespace mtfc;
+
+TEST_CASE("a layout that is written is the layout that is read") {
+  const Layout layout{Mesh({{"rows", 2}, {"cols", 3}}, {0, 2, 4, 1, 3, 5}),
+                      {{"batch", {0}, {}}, {"hidden", {1, 0}, {}}}};
+  const std::string text = layout_json(layout, "why");
+  CHECK(text ==
+        "{\n \"doc\": \"why\",\n \"mesh\": {\"rows\":2,\"cols\":3},\n"
+        " \"rules\": [[\"batch\",\"rows\"],[\"hidden\",[\"cols\",\"rows\"]]],\n"
+        " \"device_order\": [0,2,4,1,3,5]\n}\n");
+  LayoutSources sources;
+  sources.file = "layout.json";
+  sources.file_text = text;
+  const Layout read = read_layout(sources);
+  CHECK(read.mesh == layout.mesh);
+  CHECK(to_string(read) == to_string(layout));
+}
+
+TEST_CASE("what a layout lacks is left out") {
+  CHECK(layout_json({Mesh({{"a", 2}}), {}}, "") == "{\n \"mesh\": {\"a\":2},\n \"rules\": []\n}\n");
+}

@@ -1,0 +1,79 @@
+#include "formats/model/attribute_reader.h"
+
+#include <fmt/format.h>
+
+#include "formats/expression/number_reader.h"
+#include "formats/model/type_reader.h"
+
+namespace mtfc {
+namespace {
+
+template <typename T>
+std::optional<AttributeValue> wrapped(const std::optional<T>& value) {
+  if (!value) return std::nullopt;
+  return AttributeValue(*value);
+}
+
+std::optional<AttributeValue> read_renaming(const Cursor& at, const ModelScope& scope) {
+  const size_t before = at.sink().error_count();
+  std::vector<Renaming> map;
+  for (const NamedCursor& member : at.members("an object {old: new}"))
+    if (const std::optional<Dim> to = read_dim(member.value, scope)) {
+      const Dim* from = scope.dim(member.key);
+      map.push_back({from ? from->name : member.key, *to});
+    }
+  if (at.sink().error_count() > before) return std::nullopt;
+  return map;
+}
+
+std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType type, const ModelScope& scope) {
+  switch (type) {
+    case AttributeType::kFlag:
+      return wrapped(at.flag());
+    case AttributeType::kInteger:
+      return wrapped(read_integer(at, scope.lookup()));
+    case AttributeType::kNumber:
+      return wrapped(read_real(at, scope.lookup()));
+    case AttributeType::kText:
+      return wrapped(at.string());
+    case AttributeType::kDType:
+      return wrapped(read_dtype(at));
+    case AttributeType::kDim:
+      return wrapped(read_dim(at, scope));
+    case AttributeType::kDims:
+      return wrapped(read_dims(at, scope, false));
+    case AttributeType::kOver:
+      return wrapped(read_dims(at, scope, true));
+    case AttributeType::kParts:
+      return wrapped(read_parts(at, scope));
+    case AttributeType::kRenaming:
+      return read_renaming(at, scope);
+  }
+  throw InternalError("an attribute type is not known");
+}
+
+}  // namespace
+
+std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature,
+                                          const ModelScope& scope) {
+  const size_t before = at.sink().error_count();
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  for (const AttributeSpec& spec : signature.attributes)
+    if (!spec.by_compiler) keys.emplace_back(spec.name);
+  at.check_keys(keys, {"sharding"});
+  Attributes attributes;
+  for (const AttributeSpec& spec : signature.attributes) {
+    if (spec.by_compiler) continue;
+    const std::optional<Cursor> cursor = at.find(spec.name);
+    if (!cursor) {
+      if (spec.required)
+        at.error(fmt::format("'{}' needs '{}'", signature.name, spec.name), std::string(spec.doc));
+      continue;
+    }
+    if (const auto value = read_attribute(*cursor, spec.type, scope)) attributes.set(spec.name, *value);
+  }
+  if (at.sink().error_count() > before) return std::nullopt;
+  return attributes;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,17 @@
+#pragma once
+// `init` of a variable: how its values start.
+
+#include <optional>
+
+#include "core/model/model.h"
+#include "formats/json/cursor.h"
+#include "formats/model/model_scope.h"
+
+namespace mtfc {
+
+/// Records errors and returns nothing for anything that does not suit `type`. `variance_scaling` comes out as
+/// the truncated normal distribution that has the variance scale / fan after truncation at two standard
+/// deviations.
+std::optional<Init> read_init(const Cursor& at, const TensorType& type, const ModelScope& scope);
+
+}  // namespace mtfc

@@ -1,0 +1,278 @@
+#include "formats/model/model_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/diagnostics/suggest.h"
+#include "core/model/training.h"
+#include "formats/data/data_spec.h"
+#include "formats/json/cursor.h"
+#include "formats/model/decode_reader.h"
+#include "formats/model/include_reader.h"
+#include "formats/model/model_draft.h"
+#include "formats/model/operation_reader.h"
+#include "formats/model/train_reader.h"
+#include "formats/model/type_reader.h"
+#include "formats/model/variable_reader.h"
+
+namespace mtfc {
+namespace {
+
+// Someone has mixed up the two files of a command.
+bool is_layout(const Cursor& root) {
+  return (root.find("mesh") || root.find("rules")) && !root.find("mtfc") && !root.find("ops");
+}
+
+void check_texts(const Cursor& root, const std::string& file, Model& model) {
+  model.file = file;
+  model.name = file == "-" ? "model" : std::filesystem::path(file).stem().string();
+  if (const auto name = root.find("name")) model.name = name->string().value_or(model.name);
+}
+
+void read_input(const NamedCursor& input, ModelDraft& draft) {
+  const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
+  if (!input.value.check_keys({"dims", "dtype", "doc"}, {"sharding"})) return;
+  std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
+  if (!type || !is_new) return;
+  type->dtype = draft.builder.widened(type->dtype);
+  draft.builder.set_origin({input.key, input.value.location(), Phase::kForward});
+  const TensorId tensor = draft.builder.add_input(input.key, *type);
+  draft.builder.mark_from_model(tensor);
+  draft.symbols.bind(input.key, tensor);
+  draft.model.inputs.push_back({input.key, *type, "", input.key_location});
+}
+
+void read_outputs(const Cursor& root, ModelDraft& draft) {
+  Model& model = draft.model;
+  const std::optional<Cursor> outputs = root.find("outputs");
+  if (!outputs) {
+    if (model.train) model.outputs = {{root.find("train")->find("loss")->value().text, model.train->loss}};
+    return;
+  }
+  for (const Cursor& item : outputs->items("a list of tensors")) {
+    const std::optional<std::string> name = item.string("the name of a tensor");
+    if (!name) continue;
+    if (std::any_of(model.outputs.begin(), model.outputs.end(),
+                    [&](const NamedTensor& other) { return other.name == *name; })) {
+      item.error(fmt::format("'{}' is listed twice", *name));
+      continue;
+    }
+    const Symbol* symbol = draft.symbols.use(*name, item.location());
+    if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
+  }
+}
+
+// The file is opened by a run; what is wrong whatever it holds is said here.
+void check_source(const InputDecl& input, const std::string& spec, const Cursor& at, ModelDraft& draft) {
+  try {
+    check_data_spec({input.name, input.type.dtype, at.location()}, spec, draft.scope.lookup());
+  } catch (const UserError& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) at.error(diagnostic.message, diagnostic.hint);
+  } catch (const ExpressionError&) {
+    draft.sink.consequence();
+  }
+}
+
+void read_data(const Cursor& data, ModelDraft& draft) {
+  std::vector<InputDecl>& inputs = draft.model.inputs;
+  for (const NamedCursor& member : data.members("an object {input: source}")) {
+    const std::optional<std::string> spec = member.value.string("a source of data");
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const InputDecl& decl) { return decl.name == member.key; });
+    if (input != inputs.end()) {
+      input->source = spec.value_or("");
+      input->source_location = member.value.location();
+      if (spec) check_source(*input, *spec, member.value, draft);
+      continue;
+    }
+    if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)
+      continue;
+    std::vector<std::string> names;
+    for (const InputDecl& decl : inputs) names.push_back(decl.name);
+    draft.sink.error(member.key_location, fmt::format("unknown input '{}'", member.key),
+                     did_you_mean(member.key, names));
+  }
+}
+
+// The optimizer assigns every trainable variable, so nothing else may.
+void check_assignments(ModelDraft& draft) {
+  if (!draft.model.train) return;
+  for (const Assignment& assignment : draft.model.assignments)
+    for (const VariableDecl& decl : draft.model.variables)
+      if (decl.name == assignment.variable && decl.trainable)
+        draft.sink.error(assignment.location,
+                         fmt::format("'{}' is assigned here and by the optimizer", decl.name),
+                         "state \"trainable\": false for it");
+}
+
+// Training makes tensors under names of its own, which layouts and `outputs` go by.
+void check_training_names(ModelDraft& draft) {
+  if (!draft.model.train) return;
+  const TrainSpec& train = *draft.model.train;
+  bool trains = false;
+  for (const VariableDecl& decl : draft.model.variables) {
+    if (!decl.trainable) continue;
+    trains = true;
+    std::vector<std::pair<std::string, std::string>> made = {{decl.name + "/grad", "the gradient"}};
+    for (const VariableDecl& state : state_of(train, decl))
+      made.emplace_back(state.name, "a state of the optimizer");
+    for (const auto& [name, what] : made)
+      if (const Symbol* symbol = draft.symbols.find(name))
+        draft.sink.error(symbol->location,
+                         fmt::format("'{}' names {} of the variable '{}'", name, what, decl.name),
+                         "give it another name, or don't train the variable");
+  }
+  for (const char* name : {kStepName, kRateName, kNormName})
+    if (const Symbol* symbol = draft.symbols.find(name); symbol && trains)
+      draft.sink.error(symbol->location, fmt::format("'{}' names a tensor of training itself", name),
+                       "give it another name");
+}
+
+void warn_unused(ModelDraft& draft) {
+  for (const auto& [name, symbol] : draft.symbols.all()) {
+    if (symbol.used || symbol.kind == SymbolKind::kOperation) continue;
+    draft.sink.warning(symbol.location,
+                       fmt::format("the {} '{}' is not used",
+                                   symbol.kind == SymbolKind::kInput ? "input" : "variable", name));
+  }
+}
+
+void warn_unused_blocks(ModelDraft& draft) {
+  for (const auto& [name, block] : draft.blocks.all())
+    if (!block.used && !block.standard)
+      draft.sink.warning(block.location, fmt::format("the block '{}' is not used", name));
+}
+
+// A run would do nothing.
+void warn_idle(const Cursor& root, ModelDraft& draft) {
+  const Model& model = draft.model;
+  if (!model.outputs.empty() || model.train || !model.assignments.empty()) return;
+  draft.sink.warning(root.find("outputs").value_or(root).location(),
+                     "the model has no outputs and does not train: running it computes nothing",
+                     "name tensors under \"outputs\"");
+}
+
+// The tensors that `last` is made from, itself included.
+std::vector<bool> ancestors(const Graph& graph, TensorId last) {
+  std::vector<bool> needed(graph.tensors().size(), false);
+  needed[static_cast<size_t>(last)] = true;
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    const bool is_needed = std::any_of(node.results.begin(), node.results.end(),
+                                       [&](TensorId id) { return needed[static_cast<size_t>(id)]; });
+    if (!is_needed) continue;
+    for (const TensorId operand : node.operands) needed[static_cast<size_t>(operand)] = true;
+  }
+  return needed;
+}
+
+void warn_untrained(ModelDraft& draft) {
+  const Model& model = draft.model;
+  if (!model.train) return;
+  const Graph& graph = draft.builder.graph();
+  const std::vector<bool> needed = ancestors(graph, model.train->loss);
+  bool trains = false;
+  for (const VariableDecl& decl : model.variables) {
+    if (!decl.trainable) continue;
+    trains = true;
+    const Symbol& symbol = *draft.symbols.find(decl.name);
+    if (symbol.used && !needed[static_cast<size_t>(symbol.tensor)])
+      draft.sink.warning(
+          decl.location,
+          fmt::format("the loss does not depend on the variable '{}', which is to be trained", decl.name),
+          "state \"trainable\": false for it");
+  }
+  if (!trains)
+    draft.sink.warning(model.train->location, "the model has no variable to train",
+                       "training would change nothing");
+}
+
+void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraft& draft) {
+  if (const auto inputs = root.find("inputs"))
+    for (const NamedCursor& input : inputs->members("an object {name: input}")) read_input(input, draft);
+  if (const auto variables = root.find("variables"))
+    for (const NamedCursor& variable : variables->members("an object {name: variable}"))
+      read_variable(variable, draft);
+  const std::optional<Cursor> ops = root.find("ops");
+  if (ops) OperationReader(draft).read(*ops);
+  if (!ops || !ops->is(JsonKind::kArray)) draft.symbols.expect_gaps();
+  if (const auto train = root.find("train"))
+    draft.model.train = read_train(*train, overrides, draft);
+  else if (overrides.optimizer || overrides.microbatches)
+    draft.sink.error(
+        {},
+        fmt::format("{}: the model does not train", overrides.optimizer ? "--optimizer" : "--microbatches"),
+        "it needs \"train\" with a loss and an optimizer");
+  read_outputs(root, draft);
+  if (!ops && draft.symbols.has_missed()) root.require("ops");
+  if (const auto data = root.find("data")) read_data(*data, draft);
+  check_assignments(draft);
+  check_training_names(draft);
+  if (draft.sink.failed()) return;
+  if (const auto decode = root.find("decode")) read_decode(*decode, draft);
+  if (draft.sink.failed()) return;
+  warn_unused(draft);
+  warn_unused_blocks(draft);
+  warn_idle(root, draft);
+  warn_untrained(draft);
+}
+
+std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& includes) {
+  std::vector<ScopePart> parts = {{root.find("params"), root.find("dims")}};
+  for (const IncludedFile& file : includes.files()) {
+    const Cursor included = includes.root_of(file);
+    parts.push_back({included.find("params"), included.find("dims")});
+  }
+  return parts;
+}
+
+bool has_names(const std::vector<ScopePart>& parts) {
+  const auto is_object = [](const std::optional<Cursor>& list) {
+    return !list || list->is(JsonKind::kObject);
+  };
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](const ScopePart& part) { return is_object(part.params) && is_object(part.dims); });
+}
+
+}  // namespace
+
+Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
+                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source,
+                 const ModelOverrides& overrides) {
+  const JsonValue json = parse_json(text, file);
+  DiagnosticSink sink;
+  const Cursor root(json, file, sink);
+  if (is_layout(root)) {
+    root.error("this is a layout, not a model", "give it with --layout");
+    sink.finish(warnings);
+  }
+  if (root.is(JsonKind::kObject) && !check_version(root, true)) sink.finish(warnings);
+  const bool is_object =
+      root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs", "variables", "blocks",
+                       "ops", "train", "outputs", "data", "decode"});
+  if (!is_object) sink.finish(warnings);
+  IncludeReader includes(include_source, sink);
+  includes.read(root);
+  const std::vector<ScopePart> parts = scope_parts(root, includes);
+  const ModelScope scope(parts, sets, sink);
+  // Without any names every further message would be noise.
+  if (!has_names(parts) || includes.has_gaps()) sink.finish(warnings);
+  ModelDraft draft(scope, sink);
+  if (const auto blocks = root.find("blocks")) draft.blocks.add(*blocks, false);
+  for (const IncludedFile& file : includes.files())
+    if (const auto blocks = includes.root_of(file).find("blocks"))
+      draft.blocks.add(*blocks, file.name.standard);
+  check_texts(root, file, draft.model);
+  draft.model.dims = scope.dims();
+  draft.model.params = scope.params();
+  if (overrides.f64) draft.builder.widen_floats();
+  read_tensors(root, overrides, draft);
+  sink.finish(warnings);
+  draft.model.graph = std::move(draft.builder).build();
+  return std::move(draft.model);
+}
+
+}  // namespace mtfc

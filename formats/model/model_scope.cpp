@@ -1,0 +1,258 @@
+#include "formats/model/model_scope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/diagnostics/suggest.h"
+#include "formats/expression/number_reader.h"
+#include "formats/model/symbol_table.h"
+
+namespace mtfc {
+
+ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets,
+                       DiagnosticSink& sink)
+    : sink_(sink) {
+  for (size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].params) declare(*parts[part].params, false, part);
+    if (parts[part].dims) declare(*parts[part].dims, true, part);
+  }
+  for (const std::string& set : sets) apply(set);
+  compute_all();
+  for (const Definition& definition : definitions_)
+    if (definition.is_dim)
+      dims_.push_back(
+          {definition.name, definition.state == State::kDone ? std::get<int64_t>(definition.value) : 1});
+}
+
+ModelScope::ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink)
+    : sink_(sink), model_(&model) {
+  const auto define_number = [&](const std::string& name, bool is_dim, const Number& value) {
+    by_name_.emplace(name, definitions_.size());
+    Definition& definition = definitions_.emplace_back();
+    definition.name = name;
+    definition.is_dim = is_dim;
+    definition.value = value;
+    definition.state = State::kDone;
+  };
+  for (const auto& [formal, dim] : names.dims) {
+    define_number(formal, true, dim.size);
+    formals_.push_back(formal);
+    dims_.push_back(dim);
+  }
+  for (const auto& [name, value] : names.bound) define_number(name, false, value);
+  if (names.params) declare(*names.params, false, 1);
+  compute_all();
+}
+
+bool ModelScope::is_known(std::string_view name) const {
+  return by_name_.find(name) != by_name_.end() || (model_ && model_->is_known(name));
+}
+
+const Dim* ModelScope::dim(std::string_view name) const {
+  if (model_ && by_name_.find(name) == by_name_.end()) return model_->dim(name);
+  if (model_) {
+    const auto at = std::find(formals_.begin(), formals_.end(), name);
+    return at == formals_.end() ? nullptr : &dims_[static_cast<size_t>(at - formals_.begin())];
+  }
+  const int at = position(dims_, name);
+  return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
+}
+
+std::vector<std::string> ModelScope::dim_names() const {
+  std::vector<std::string> list = formals_;
+  for (const Dim& dim : model_ ? model_->dims_ : dims_) list.push_back(dim.name);
+  return list;
+}
+
+bool ModelScope::is_broken(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end()) return model_ && model_->is_broken(name);
+  return definitions_[at->second].state == State::kFailed;
+}
+
+std::map<std::string, double> ModelScope::params() const {
+  std::map<std::string, double> params;
+  for (const Definition& definition : definitions_)
+    if (!definition.is_dim) params.emplace(definition.name, to_double(definition.value));
+  return params;
+}
+
+std::vector<std::string> ModelScope::names() const {
+  std::vector<std::string> list;
+  for (const Definition& definition : definitions_) list.push_back(definition.name);
+  if (model_) list.insert(list.end(), model_->lookup_.known.begin(), model_->lookup_.known.end());
+  return list;
+}
+
+// Whether another definition of that name counts, or is in conflict with this one.
+bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part) {
+  const auto at = by_name_.find(member.key);
+  if (at == by_name_.end()) return false;
+  Definition& other = definitions_[at->second];
+  const bool is_own = other.part == 0 && part > 0;  // of the model, or given by the call of a block
+  if (other.is_dim != is_dim && !is_own) {
+    sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
+                fmt::format("params and dims share one name space; the other is in {}",
+                            line_text(other.location, member.key_location)));
+    other.state = State::kFailed;
+  } else if (!is_own && member.value.value().text != other.written) {
+    sink_.error(member.key_location,
+                fmt::format("'{}' is defined differently in {}:{}", member.key, other.location.file,
+                            other.location.line),
+                "define it in the model, which counts before what it includes");
+  }
+  return true;
+}
+
+void ModelScope::declare(const Cursor& list, bool is_dim, size_t part) {
+  for (const NamedCursor& member :
+       list.members(is_dim ? "an object {dimension: size}" : "an object {param: number}")) {
+    if (!is_expression_name(member.key)) {
+      sink_.error(member.key_location,
+                  fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
+                  "names are letters, digits and '_', and no word of the expressions");
+      define(member, is_dim, part).state = State::kFailed;
+      continue;
+    }
+    if (is_settled(member, is_dim, part)) continue;
+    Definition& definition = define(member, is_dim, part);
+    if (member.value.is(JsonKind::kNumber)) {
+      definition.value = number_of(member.value.value());
+      definition.expression = Expression();
+    } else if (member.value.is(JsonKind::kString)) {
+      definition.in_string = true;
+      set_expression(definition, member.value.value().text);
+    } else {
+      member.value.expected("a number or an expression");
+      definition.state = State::kFailed;
+    }
+  }
+}
+
+ModelScope::Definition& ModelScope::define(const NamedCursor& member, bool is_dim, size_t part) {
+  by_name_.emplace(member.key, definitions_.size());
+  Definition& definition = definitions_.emplace_back();
+  definition.name = member.key;
+  definition.is_dim = is_dim;
+  definition.part = part;
+  definition.location = member.value.location();
+  definition.written = member.value.value().text;
+  return definition;
+}
+
+void ModelScope::apply(const std::string& set) {
+  const Location location{"--set", 0, 0, ""};
+  const size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return sink_.error(location, fmt::format("expected NAME=VALUE, found '{}'", set));
+  const std::string name = set.substr(0, equals);
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end())
+    return sink_.error(location, fmt::format("the model has no param or dimension '{}'", name),
+                       did_you_mean(name, names()));
+  Definition& definition = definitions_[at->second];
+  definition.location = {fmt::format("--set {}", name), 0, 0, ""};
+  definition.in_string = false;
+  definition.state = State::kNew;
+  set_expression(definition, set.substr(equals + 1));
+}
+
+void ModelScope::set_expression(Definition& definition, const std::string& text) {
+  definition.text = text;
+  try {
+    definition.expression = Expression::parse(text);
+  } catch (const ExpressionError& error) {
+    fail(definition, error.message, error.hint, error.offset);
+  }
+}
+
+void ModelScope::fail(Definition& definition, std::string message, std::string hint, size_t offset) {
+  Location location = definition.location;
+  if (definition.in_string) location.column += 1 + characters(definition.text, offset);
+  sink_.error(location, std::move(message), std::move(hint));
+  definition.state = State::kFailed;
+}
+
+void ModelScope::compute_all() {
+  lookup_.known = names();
+  lookup_.find = [this](std::string_view name) -> std::optional<Number> {
+    const auto at = by_name_.find(name);
+    if (at == by_name_.end()) return model_ ? model_->lookup_.find(name) : std::nullopt;
+    if (definitions_[at->second].state == State::kFailed) throw ExpressionError{"", "", 0};
+    return definitions_[at->second].value;
+  };
+  for (size_t i = 0; i < definitions_.size(); ++i) compute(i);
+}
+
+// Depth first without recursion: a chain of definitions may be as long as the file.
+void ModelScope::compute(size_t first) {
+  if (definitions_[first].state != State::kNew) return;
+  std::vector<std::pair<size_t, size_t>> open = {
+      {first, 0}};  // a definition, and how many of its names are done
+  definitions_[first].state = State::kOpen;
+  while (!open.empty()) {
+    const size_t current = open.back().first;
+    Definition& definition = definitions_[current];
+    const std::vector<Expression::NameUse>& uses = definition.expression->names();
+    if (definition.state == State::kFailed || open.back().second == uses.size()) {
+      if (definition.state == State::kOpen) finish(definition);
+      open.pop_back();
+      // What needs a failed one fails too; the cause has been reported.
+      if (definition.state == State::kFailed && !open.empty())
+        definitions_[open.back().first].state = State::kFailed;
+      continue;
+    }
+    const Expression::NameUse& use = uses[open.back().second++];
+    const auto at = by_name_.find(use.name);
+    if (at == by_name_.end() && is_known(use.name)) continue;
+    if (at == by_name_.end()) {
+      fail(definition, fmt::format("unknown param or dimension '{}'", use.name),
+           did_you_mean(use.name, lookup_.known), use.offset);
+      continue;
+    }
+    Definition& needed = definitions_[at->second];
+    if (needed.state == State::kFailed) {
+      definition.state = State::kFailed;
+    } else if (needed.state == State::kOpen) {
+      report_cycle(open, at->second);
+    } else if (needed.state == State::kNew) {
+      needed.state = State::kOpen;
+      open.emplace_back(at->second, 0);
+    }
+  }
+}
+
+void ModelScope::report_cycle(const std::vector<std::pair<size_t, size_t>>& open, size_t again) {
+  std::string chain;
+  bool inside = false;
+  for (const auto& [index, done] : open) {
+    inside = inside || index == again;
+    if (inside) chain += definitions_[index].name + " -> ";
+  }
+  fail(definitions_[again], fmt::format("'{}' depends on itself: {}{}", definitions_[again].name, chain,
+                                        definitions_[again].name));
+  for (const auto& [index, done] : open) definitions_[index].state = State::kFailed;
+}
+
+void ModelScope::finish(Definition& definition) {
+  // The operands are done: the dependencies come first.
+  if (!definition.text.empty()) {
+    try {
+      definition.value = definition.expression->evaluate(lookup_);
+    } catch (const ExpressionError& error) {
+      return fail(definition, error.message, error.hint, error.offset);
+    }
+  }
+  if (definition.is_dim) {
+    const std::optional<int64_t> size = to_integer(definition.value);
+    if (!size || *size < 1)
+      return fail(definition,
+                  fmt::format("the size of dimension '{}' must be a positive whole number, but is {}",
+                              definition.name, to_string(definition.value)));
+    definition.value = *size;
+  }
+  definition.state = State::kDone;
+}
+
+}  // namespace mtfc

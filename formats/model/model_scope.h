@@ -1,0 +1,96 @@
+#pragma once
+// The params and dims of a model: one name space of numbers, each given as a number or as an expression over
+// the others, in any order. Everything is computed when the scope is made. A call of a block has a scope of
+// its own, in which the block's formal dimensions stand for dimensions of the model:
+//
+//   block "ffn": dims {"hidden": "d_ff"}, params {"rate": 0}     dim("hidden") is d_ff=2048, "hidden * 2"
+//   4096
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/tensors/shape.h"
+#include "formats/expression/expression.h"
+#include "formats/json/cursor.h"
+
+namespace mtfc {
+
+/// The objects `params` and `dims` of a file; either may be absent.
+struct ScopePart {
+  std::optional<Cursor> params, dims;
+};
+
+/// What a call of a block gives its names.
+struct BlockNames {
+  std::vector<std::pair<std::string, Dim>> dims;  // the formal ones, and the model's that they stand for
+  std::optional<Cursor> params;                   // by default
+  std::map<std::string, Number> bound;            // params that the call gives
+};
+
+class ModelScope {
+ public:
+  /// Reads the first of `parts`, the model's own, and those of included files, whose definitions count where
+  /// the model has none, with `sets` (NAME=VALUE, the last of a name counts) in place of the files'. Errors
+  /// go to `sink`: cycles as their chain, dimensions that are no positive integer, unknown names.
+  ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets, DiagnosticSink& sink);
+  /// Of a call of a block in `model`, whose names are known in it where the block has none of that name.
+  ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink);
+
+  ModelScope(const ModelScope&) = delete;
+  ModelScope& operator=(const ModelScope&) = delete;
+
+  /// Every dimension of the model, in the order of the file.
+  const Dims& dims() const { return dims_; }
+  /// The model's dimension that `name` is or stands for, or nullptr.
+  const Dim* dim(std::string_view name) const;
+  /// The names that dim() knows.
+  std::vector<std::string> dim_names() const;
+  /// Whether the definition of `name` is wrong, which has been reported.
+  bool is_broken(std::string_view name) const;
+  std::map<std::string, double> params() const;
+  /// Over params and dims; a broken one throws an ExpressionError without a message. The scope must outlive
+  /// it.
+  const NameLookup& lookup() const { return lookup_; }
+
+ private:
+  enum class State { kNew, kOpen, kDone, kFailed };
+  struct Definition {
+    std::string name;
+    bool is_dim = false;
+    size_t part = 0;         // of those the scope was made from
+    Location location;       // of the value
+    bool in_string = false;  // the value is a string in the file: offsets count from its quote
+    std::string text;        // of the expression, "" for a number
+    std::string written;     // in the file, either of them
+    std::optional<Expression> expression;
+    State state = State::kNew;
+    Number value = int64_t{0};
+  };
+
+  void declare(const Cursor& list, bool is_dim, size_t part);
+  bool is_settled(const NamedCursor& member, bool is_dim, size_t part);
+  void apply(const std::string& set);
+  void set_expression(Definition& definition, const std::string& text);
+  void compute_all();
+  void compute(size_t first);
+  void finish(Definition& definition);
+  void fail(Definition& definition, std::string message, std::string hint = "", size_t offset = 0);
+  void report_cycle(const std::vector<std::pair<size_t, size_t>>& open, size_t again);
+  std::vector<std::string> names() const;
+  Definition& define(const NamedCursor& member, bool is_dim, size_t part);
+  bool is_known(std::string_view name) const;
+
+  DiagnosticSink& sink_;
+  std::vector<Definition> definitions_;  // in the order of the file
+  std::map<std::string, size_t, std::less<>> by_name_;
+  NameLookup lookup_;
+  Dims dims_;  // of a block: what its formal dimensions stand for
+  std::vector<std::string> formals_;
+  const ModelScope* model_ = nullptr;  // of a block
+};
+
+}  // namespace mtfc

@@ -1,0 +1,452 @@
+#include "formats/model/operation_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "formats/expression/number_reader.h"
+#include "formats/model/attribute_reader.h"
+#include "formats/model/block_reader.h"
+#include "formats/model/literal.h"
+#include "formats/model/loop_reader.h"
+#include "formats/model/type_reader.h"
+#include "formats/reference/operation_reference.h"
+
+namespace mtfc {
+namespace {
+
+bool is_call(const std::string& kind) {
+  return kind == "call" || kind == "repeat" || kind == "while";
+}
+
+bool is_kind(const JsonValue& value) {
+  return value.kind == JsonKind::kString && (find_signature(value.text) || value.text == "assign" ||
+                                             value.text == "gradients" || is_call(value.text));
+}
+
+// Keys of operations of the kind, or of any.
+std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  std::vector<std::string> kinds = operation_names();
+  if (kind && find_signature(*kind)) kinds = {*kind};
+  for (const std::string& name : kinds)
+    for (const AttributeSpec& spec : find_signature(name)->attributes)
+      if (!spec.by_compiler) keys.emplace_back(spec.name);
+  if (!kind || !find_signature(*kind))
+    keys.insert(keys.end(),
+                {"of", "variable", "sharding", "block", "bind", "scope", "times", "cond", "body"});
+  return keys;
+}
+
+bool is_float_scalar(const TensorType& type) {
+  return type.dims.empty() && is_float(type.dtype);
+}
+
+// The place an OpError blames.
+Cursor blamed(const Cursor& at, const OpError& error) {
+  if (!error.attribute.empty())
+    if (const auto attribute = at.find(error.attribute)) return *attribute;
+  if (error.operand >= 0) {
+    const auto in = at.find("in");
+    const auto index = static_cast<size_t>(error.operand);
+    if (in && in->is(JsonKind::kArray) && index < in->value().items.size()) return in->item(index);
+    if (in) return *in;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft) {
+  const std::optional<Cursor> when = at.find("when");
+  if (!when) return true;
+  const std::optional<Number> value = read_number(*when, draft.names().lookup());
+  if (!value) return std::nullopt;
+  return to_double(*value) != 0;
+}
+
+void OperationReader::read(const Cursor& ops) {
+  announce(ops);
+  for (const Cursor& at : ops.items("a list of operations")) read_statement(at);
+}
+
+void OperationReader::announce(const Cursor& ops) {
+  if (!ops.is(JsonKind::kArray)) return;
+  for (const JsonValue& op : ops.value().items) {
+    const JsonValue* out = op.find("out");
+    if (!out) continue;
+    if (out->kind == JsonKind::kString) draft_.symbols.announce(out->text, op.place.line);
+    for (const JsonValue& name : out->items)
+      if (name.kind == JsonKind::kString) draft_.symbols.announce(name.text, op.place.line);
+  }
+}
+
+std::optional<std::vector<std::string>> OperationReader::read_out(const Cursor& at) {
+  const std::optional<Cursor> out = at.require("out");
+  if (!out) return std::nullopt;
+  std::vector<std::string> names;
+  if (out->is(JsonKind::kString)) return std::vector<std::string>{out->value().text};
+  for (const Cursor& item : out->items("a name or a list of names"))
+    if (const auto name = item.string("a name")) names.push_back(*name);
+  if (out->is(JsonKind::kArray) && out->value().items.empty()) out->error("'out' names no result");
+  if (names.empty()) return std::nullopt;
+  return names;
+}
+
+void OperationReader::read_statement(const Cursor& at) {
+  if (!at.is(JsonKind::kObject)) return at.expected("an operation");
+  const std::optional<Cursor> op = at.require("op");
+  const std::optional<std::string> kind = op ? op->string("the name of an operation") : std::nullopt;
+  if (kind == "assign") return read_assign(at);
+  if (!op || !at.find("out")) blame_keys(at, kind);
+  read_definition(at, kind);
+}
+
+// Where 'op' or 'out' is missing, a key that nobody knows may stand for it. The names it gives are then
+// known, without tensors.
+void OperationReader::blame_keys(const Cursor& at, const std::optional<std::string>& kind) {
+  const std::vector<std::string> known = keys_of(kind);
+  for (const NamedCursor& member : at.members()) {
+    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    std::vector<std::string> names;
+    if (member.value.is(JsonKind::kString)) names = {member.value.value().text};
+    for (const JsonValue& item : member.value.value().items)
+      if (item.kind == JsonKind::kString) names.push_back(item.text);
+    std::string hint = did_you_mean(member.key, known);
+    if (!at.find("op") && is_kind(member.value.value())) {
+      hint = "did you mean 'op'?";
+    } else if (!at.find("out") && !names.empty()) {
+      hint = "did you mean 'out'?";
+      for (const std::string& name : names)
+        draft_.symbols.define_path(draft_.symbols.full(name), member.value.location(), kNoTensor);
+    }
+    draft_.sink.error(member.key_location, fmt::format("unknown key '{}'", member.key), hint);
+  }
+}
+
+void OperationReader::read_definition(const Cursor& at, const std::optional<std::string>& kind) {
+  const std::optional<std::vector<std::string>> names = read_out(at);
+  const std::optional<bool> chosen = is_chosen(at, draft_);
+  if (!names) return;
+  bool complete = chosen.has_value() && kind.has_value();
+  for (const std::string& name : *names) {
+    if (chosen == false)
+      draft_.symbols.note_removed(name);
+    else if (!draft_.symbols.define(name, SymbolKind::kOperation, at.find("out")->location()))
+      complete = false;
+  }
+  if (!complete || chosen == false) return;
+  for (const std::string& name : *names) draft_.symbols.open(name);
+  std::vector<std::string> full;
+  for (const std::string& name : *names) full.push_back(draft_.symbols.full(name));
+  const Results results = read_operation(at, *kind, full.front(), full, 0);
+  for (const std::string& name : *names) draft_.symbols.close(name);
+  if (!results) return;
+  if (results->size() != names->size())
+    return at.find("out")->error(fmt::format(
+        "'{}' has {} result{}, but {} named here", *kind, results->size(), results->size() == 1 ? "" : "s",
+        names->size() == 1 ? "1 is" : fmt::format("{} are", names->size())));
+  for (size_t i = 0; i < names->size(); ++i) draft_.symbols.bind((*names)[i], (*results)[i]);
+}
+
+OperationReader::Results OperationReader::read_operation(const Cursor& at, const std::string& kind,
+                                                         const std::string& path,
+                                                         const std::vector<std::string>& names, int depth) {
+  if (kind == "gradients") return read_gradients(at, path, names);
+  if (is_call(kind)) return read_call(at, kind, path, names, depth);
+  const Signature* signature = find_signature(kind);
+  if (!signature) {
+    at.find("op")->error(fmt::format("unknown operation '{}'", kind), operation_hint(kind));
+    return std::nullopt;
+  }
+  const std::optional<Attributes> attributes = read_attributes(at, *signature, draft_.names());
+  std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
+  if (!operands || !check_operand_count(at, kind, operands->size())) return std::nullopt;
+  if (!attributes || !settle_literals(*operands, literal_types(signature->own_dtypes, *operands)))
+    return std::nullopt;
+  return add_checked(at, kind, *operands, *attributes, path, names);
+}
+
+bool OperationReader::check_operand_count(const Cursor& at, const std::string& kind, size_t count) {
+  const Signature& signature = *find_signature(kind);
+  const int found = static_cast<int>(count);
+  const int least = signature.min_operands, most = signature.max_operands;
+  if (found >= least && (most < 0 || found <= most)) return true;
+  std::string range = fmt::format("{}", least);
+  if (most < 0) range = fmt::format("at least {}", least);
+  if (most > least) range = fmt::format("{} to {}", least, most);
+  const bool one = (most < 0 ? least : most) == 1;
+  at.find("in").value_or(at).error(
+      fmt::format("'{}' takes {} operand{}, found {}", kind, range, one ? "" : "s", found));
+  return false;
+}
+
+std::optional<std::vector<OperationReader::Operand>> OperationReader::read_operands(const Cursor& at,
+                                                                                    const std::string& path,
+                                                                                    int depth) {
+  const std::optional<Cursor> in = at.find("in");
+  std::vector<Cursor> list;
+  if (in && in->is(JsonKind::kArray))
+    list = in->items();
+  else if (in)
+    list = {*in};
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (auto operand = read_operand(list[i], fmt::format("{}.{}", path, i), depth))
+      operands.push_back(std::move(*operand));
+  if (operands.size() < list.size()) return std::nullopt;
+  return operands;
+}
+
+std::optional<OperationReader::Operand> OperationReader::read_operand(const Cursor& at,
+                                                                      const std::string& path, int depth) {
+  switch (at.kind()) {
+    case JsonKind::kNumber:
+      return Operand{at, path, kNoTensor, at.value().number()};
+    case JsonKind::kString: {
+      const std::string& name = at.value().text;
+      const std::vector<std::string>& numbers = draft_.names().lookup().known;
+      if (!draft_.symbols.is_known(name) &&
+          std::find(numbers.begin(), numbers.end(), name) != numbers.end()) {
+        at.error(
+            fmt::format("'{}' is a {}, not a tensor", name, draft_.names().dim(name) ? "dimension" : "param"),
+            fmt::format("write {{\"expr\": \"{}\"}} for its value", name));
+        return std::nullopt;
+      }
+      const TensorId tensor = tensor_named(at);
+      if (tensor == kNoTensor) return std::nullopt;
+      return Operand{at, path, tensor};
+    }
+    case JsonKind::kObject:
+      break;
+    default:
+      at.expected("a tensor, a number or an operation");
+      return std::nullopt;
+  }
+  if (const auto expression = at.find("expr")) {
+    at.check_keys({"expr", "doc"});
+    const std::optional<double> value = read_real(*expression, draft_.names().lookup());
+    if (!value) return std::nullopt;
+    return Operand{at, path, kNoTensor, *value};
+  }
+  return read_nested(at, path, depth + 1);
+}
+
+std::optional<OperationReader::Operand> OperationReader::read_nested(const Cursor& at,
+                                                                     const std::string& path, int depth) {
+  if (depth > kDeepestOperand) {
+    at.error(fmt::format("operands nest more than {} deep", kDeepestOperand));
+    return std::nullopt;
+  }
+  for (const char* key : {"out", "when"})
+    if (const auto cursor = at.find(key)) {
+      cursor->error(fmt::format("a nested operation has no '{}'", key), "move it to a line of its own");
+      return std::nullopt;
+    }
+  const std::optional<Cursor> op = at.require("op");
+  const std::optional<std::string> kind = op ? op->string("the name of an operation") : std::nullopt;
+  if (!kind) return std::nullopt;
+  if (*kind == "assign" || *kind == "gradients") {
+    op->error(fmt::format("'{}' can't be nested", *kind), "move it to a line of its own");
+    return std::nullopt;
+  }
+  const Results results = read_operation(at, *kind, path, {path}, depth);
+  if (!results) return std::nullopt;
+  if (results->size() != 1) {
+    op->error(fmt::format("'{}' has {} results; a nested operation needs one", *kind, results->size()));
+    return std::nullopt;
+  }
+  draft_.symbols.define_path(path, at.location(), results->front());
+  return Operand{at, path, results->front()};
+}
+
+TensorId OperationReader::tensor_named(const Cursor& at) {
+  const std::optional<std::string> name = at.string("the name of a tensor");
+  if (!name) return kNoTensor;
+  const Symbol* symbol = draft_.symbols.use(*name, at.location());
+  return symbol ? draft_.tensor_of(*symbol) : kNoTensor;
+}
+
+std::vector<OperationReader::LiteralType> OperationReader::literal_types(
+    std::span<const OwnDType> own_dtypes, const std::vector<Operand>& operands) const {
+  std::vector<LiteralType> types(operands.size());
+  for (const OwnDType& own : own_dtypes) types[static_cast<size_t>(own.operand)] = {own.literal, true};
+  std::optional<DType> shared;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (types[i].own || operands[i].tensor == kNoTensor || (shared && *shared != DType::kBool)) continue;
+    shared = draft_.builder.type(operands[i].tensor).dtype;
+  }
+  for (LiteralType& type : types)
+    if (!type.own) type.dtype = shared.value_or(DType::kF32);
+  return types;
+}
+
+bool OperationReader::settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types) {
+  bool good = true;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Operand& operand = operands[i];
+    const auto [dtype, own] = types[i];
+    if (!operand.literal) continue;
+    if (const auto problem = literal_problem(*operand.literal, dtype)) {
+      const std::string hint = own ? fmt::format("a literal here is of type {}", to_string(dtype))
+                                   : "a literal takes the type of the other operands";
+      operand.at.error(problem->message, problem->hint.empty() ? hint : problem->hint);
+      good = false;
+      continue;
+    }
+    const Attributes attributes = {{"value", *operand.literal}, {"dtype", dtype}};
+    draft_.builder.set_origin({operand.path, operand.at.location(), Phase::kForward});
+    operand.tensor = draft_.builder.add(op_named("constant"), {}, attributes, {operand.path}).front();
+    draft_.builder.mark_from_model(operand.tensor);
+    draft_.symbols.define_path(operand.path, operand.at.location(), operand.tensor);
+  }
+  return good;
+}
+
+OperationReader::Results OperationReader::add_checked(const Cursor& at, const std::string& kind,
+                                                      const std::vector<Operand>& operands,
+                                                      Attributes attributes, const std::string& path,
+                                                      const std::vector<std::string>& names) {
+  std::vector<TensorId> ids;
+  for (const Operand& operand : operands) ids.push_back(operand.tensor);
+  draft_.builder.set_origin({path, at.location(), Phase::kForward});
+  try {
+    const OpDef* op = find_op(kind);
+    const std::vector<TensorId> results =
+        op ? draft_.builder.add(*op, ids, std::move(attributes), names)
+           : draft_.builder.add(*find_composite(kind), ids, std::move(attributes), names);
+    if (!check_results(at, kind, results)) return std::nullopt;
+    for (const TensorId id : results) draft_.builder.mark_from_model(id);
+    return results;
+  } catch (const OpError& error) {
+    // What an operation needs reads as a sentence only with its name.
+    const bool needs = error.message.starts_with("needs ");
+    blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, error.message) : error.message, error.hint);
+    return std::nullopt;
+  }
+}
+
+// Sizes and flops are computed in int64_t from here on.
+bool OperationReader::check_results(const Cursor& at, const std::string& kind,
+                                    const std::vector<TensorId>& results) {
+  for (const TensorId id : results)
+    if (const std::string problem = size_problem(draft_.builder.dims(id)); !problem.empty()) {
+      at.error(problem);
+      return false;
+    }
+  const OpDef* op = find_op(kind);
+  if (!op || op->family != Family::kContraction) return true;
+  Dims all;
+  const Graph& graph = draft_.builder.graph();
+  for (const TensorId id : graph.producer(results.front()).operands) all = unite(all, graph.type(id).dims);
+  if (size_problem(all).empty()) return true;
+  at.error(fmt::format("a contraction of dimensions [{}] is too large", to_string(all)));
+  return false;
+}
+
+OperationReader::Results OperationReader::read_call(const Cursor& at, const std::string& kind,
+                                                    const std::string& path,
+                                                    const std::vector<std::string>& names, int depth) {
+  const bool loops = kind == "while";
+  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  if (loops)
+    keys.insert(keys.end(), {"cond", "body"});
+  else
+    keys.emplace_back("block");
+  keys.insert(keys.end(), {"bind", "scope"});
+  if (kind != "call") keys.emplace_back("times");
+  const size_t before = at.sink().error_count();
+  at.check_keys(keys, {"sharding"});
+  LoopReader loop_reader(draft_);
+  BlockReader reader(draft_);
+  const LoopBlocks blocks = loops ? loop_reader.named(at) : LoopBlocks{nullptr, reader.named(at)};
+  std::optional<std::vector<Operand>> operands = read_operands(at, path, depth);
+  if (!blocks.body || !operands || at.sink().error_count() > before) return std::nullopt;
+  if (!settle_literals(*operands, literal_types({}, *operands))) return std::nullopt;
+  std::vector<TensorId> ids;
+  for (const Operand& operand : *operands) ids.push_back(operand.tensor);
+  const Results results =
+      loops ? loop_reader.read(at, blocks, ids, names) : reader.read(at, *blocks.body, ids);
+  for (size_t i = 0; results && i < results->size() && i < names.size(); ++i)
+    if (draft_.builder.is_free(names[i])) draft_.builder.alias((*results)[i], names[i]);
+  return results;
+}
+
+OperationReader::Results OperationReader::read_gradients(const Cursor& at, const std::string& path,
+                                                         const std::vector<std::string>& names) {
+  const size_t before = at.sink().error_count();
+  at.check_keys({"op", "of", "in", "out", "when", "doc"}, {"sharding"});
+  const std::optional<Cursor> of_cursor = at.require("of");
+  const std::optional<Cursor> in_cursor = at.require("in");
+  if (!of_cursor || !in_cursor) return std::nullopt;
+  const TensorId of = tensor_named(*of_cursor);
+  bool complete = of != kNoTensor;
+  if (complete && !is_float_scalar(draft_.builder.type(of)))
+    of_cursor->error(fmt::format("only a float scalar has gradients, and '{}' is {}", of_cursor->value().text,
+                                 to_string(draft_.builder.type(of))),
+                     "reduce_mean makes one");
+  const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)
+                                       ? std::vector<Cursor>{*in_cursor}
+                                       : in_cursor->items("a tensor or a list of tensors");
+  std::vector<TensorId> in;
+  for (const Cursor& item : list) {
+    in.push_back(tensor_named(item));
+    complete = complete && in.back() != kNoTensor;
+    if (in.back() != kNoTensor && !is_float(draft_.builder.type(in.back()).dtype))
+      item.error(fmt::format("'{}' is {}, which has no gradient", item.value().text,
+                             to_string(draft_.builder.type(in.back()))));
+  }
+  if (!complete || at.sink().error_count() > before) return std::nullopt;
+  draft_.builder.set_origin({path, at.location(), Phase::kForward});
+  const std::vector<TensorId> results = draft_.builder.add_gradients(of, in, names);
+  for (const TensorId id : results) draft_.builder.mark_from_model(id);
+  return results;
+}
+
+const Symbol* OperationReader::assigned_variable(const Cursor& target, const std::string& name) {
+  const Symbol* symbol = draft_.symbols.find(name);
+  if (!symbol || symbol->kind != SymbolKind::kVariable) {
+    std::vector<std::string> variables;
+    for (const VariableDecl& decl : draft_.model.variables) variables.push_back(decl.name);
+    target.error(fmt::format("'{}' is no variable", name), did_you_mean(name, variables));
+    return nullptr;
+  }
+  const std::string full = draft_.symbols.full(name);
+  for (const Assignment& other : draft_.model.assignments)
+    if (other.variable == full) {
+      target.error(fmt::format("'{}' is assigned twice", name),
+                   fmt::format("the other assignment is in line {}", other.location.line));
+      return nullptr;
+    }
+  return draft_.symbols.use(name, target.location());
+}
+
+void OperationReader::read_assign(const Cursor& at) {
+  at.check_keys({"op", "variable", "in", "when", "doc"});
+  if (!is_chosen(at, draft_).value_or(false)) return;
+  if (draft_.rounds > 0)
+    return at.error("a block that 'while' repeats can't assign variables",
+                    "carry the value from round to round, and assign what the loop gives");
+  const std::optional<Cursor> target = at.require("variable");
+  const std::optional<Cursor> in = at.require("in");
+  const std::optional<std::string> name = target ? target->string("the name of a variable") : std::nullopt;
+  if (!name || !in) return;
+  const Symbol* symbol = assigned_variable(*target, *name);
+  const std::string full = draft_.symbols.full(*name);
+  std::optional<std::vector<Operand>> operands = read_operands(at, full + "/assign", 0);
+  if (!operands || !symbol || symbol->tensor == kNoTensor) return;
+  if (operands->size() != 1)
+    return in->error(fmt::format("'assign' takes 1 operand, found {}", operands->size()));
+  const TensorType wanted = draft_.builder.type(symbol->tensor);
+  if (!settle_literals(*operands, {{wanted.dtype}})) return;
+  const Operand& operand = operands->front();
+  const TensorType& found = draft_.builder.type(operand.tensor);
+  if (found != wanted)
+    return operand.at.error(
+        fmt::format("'{}' is {}, but the value is {}", *name, to_string(wanted), to_string(found)));
+  draft_.model.assignments.push_back({full, operand.tensor, at.location()});
+}
+
+}  // namespace mtfc

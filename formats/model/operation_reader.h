@@ -1,0 +1,69 @@
+#pragma once
+// `ops`: operations into graph nodes, `assign` into assignments, `gradients` into gradients nodes. An
+// operation that fails leaves its names known but without tensors, so that its users stay silent.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/expression/expression.h"
+#include "formats/json/cursor.h"
+#include "formats/model/model_draft.h"
+
+namespace mtfc {
+
+/// Operands nest at most this deep.
+inline constexpr int kDeepestOperand = 256;
+
+class OperationReader {
+ public:
+  explicit OperationReader(ModelDraft& draft) : draft_(draft) {}
+
+  /// Reads the list `ops`. Inputs and variables have been defined.
+  void read(const Cursor& ops);
+
+ private:
+  /// An operand before the types of literals are known.
+  struct Operand {
+    Cursor at;
+    std::string path;  // its name, as in `h.0`
+    TensorId tensor = kNoTensor;
+    std::optional<double> literal = std::nullopt;
+  };
+  struct LiteralType {
+    DType dtype = DType::kF32;
+    bool own = false;  // of the operand, and not by the other operands
+  };
+  using Results = std::optional<std::vector<TensorId>>;
+
+  void announce(const Cursor& ops);
+  void read_statement(const Cursor& at);
+  void blame_keys(const Cursor& at, const std::optional<std::string>& kind);
+  void read_definition(const Cursor& at, const std::optional<std::string>& kind);
+  void read_assign(const Cursor& at);
+  Results read_operation(const Cursor& at, const std::string& kind, const std::string& path,
+                         const std::vector<std::string>& names, int depth);
+  Results read_gradients(const Cursor& at, const std::string& path, const std::vector<std::string>& names);
+  Results read_call(const Cursor& at, const std::string& kind, const std::string& path,
+                    const std::vector<std::string>& names, int depth);
+  Results add_checked(const Cursor& at, const std::string& kind, const std::vector<Operand>& operands,
+                      Attributes attributes, const std::string& path, const std::vector<std::string>& names);
+  std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
+  std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth);
+  std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);
+  /// What a literal in place of each operand becomes: the operation's own dtype for it, or that of the first
+  /// other tensor that is no bool; bool where all are; f32 where there is none.
+  std::vector<LiteralType> literal_types(std::span<const OwnDType> own_dtypes,
+                                         const std::vector<Operand>& operands) const;
+  bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);
+  const Symbol* assigned_variable(const Cursor& target, const std::string& name);
+  bool check_operand_count(const Cursor& at, const std::string& kind, size_t count);
+  bool check_results(const Cursor& at, const std::string& kind, const std::vector<TensorId>& results);
+  TensorId tensor_named(const Cursor& at);
+  std::optional<std::vector<std::string>> read_out(const Cursor& at);
+
+  ModelDraft& draft_;
+};
+
+}  // namespace mtfc

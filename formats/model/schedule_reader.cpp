@@ -1,0 +1,69 @@
+#include "formats/model/schedule_reader.h"
+
+#include <fmt/format.h>
+
+#include "core/diagnostics/suggest.h"
+#include "formats/expression/number_reader.h"
+#include "formats/model/literal.h"
+
+namespace mtfc {
+namespace {
+
+std::optional<ScheduleKind> read_kind(const Cursor& at) {
+  const std::optional<std::string> name = at.string("the name of a schedule");
+  if (!name) return std::nullopt;
+  if (*name == "rsqrt") return ScheduleKind::kRsqrt;
+  if (*name == "cosine") return ScheduleKind::kCosine;
+  if (*name == "linear") return ScheduleKind::kLinear;
+  std::string hint = did_you_mean(*name, {"rsqrt", "cosine", "linear"});
+  if (hint.empty()) hint = "known are rsqrt, cosine, linear";
+  at.error(fmt::format("unknown schedule '{}'", *name), hint);
+  return std::nullopt;
+}
+
+// A count of steps, at least `least`.
+void read_steps(const std::optional<Cursor>& at, const NameLookup& lookup, double least, double& steps) {
+  if (!at) return;
+  const std::optional<int64_t> count = read_integer(*at, lookup);
+  if (!count) return;
+  steps = static_cast<double>(*count);
+  if (steps < least) at->error(fmt::format("expected at least {:.0f}, found {}", least, *count));
+}
+
+void read_rate(const std::optional<Cursor>& at, const NameLookup& lookup, DType narrowest, double& rate) {
+  const std::optional<double> value = at ? read_real(*at, lookup) : std::nullopt;
+  if (!value) return;
+  rate = *value;
+  if (const auto problem = literal_problem(*value, narrowest)) at->error(problem->message, problem->hint);
+}
+
+}  // namespace
+
+std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup, DType narrowest) {
+  const size_t before = at.sink().error_count();
+  const std::optional<Cursor> named = at.require("schedule");
+  const std::optional<ScheduleKind> kind = named ? read_kind(*named) : std::nullopt;
+  if (!kind) return std::nullopt;
+  const bool is_rsqrt = *kind == ScheduleKind::kRsqrt;
+  std::vector<std::string> keys = {"schedule", "peak", "warmup", "doc"};
+  if (!is_rsqrt) keys.insert(keys.end(), {"steps", "end"});
+  at.check_keys(keys);
+  Schedule schedule;
+  schedule.kind = *kind;
+  read_rate(at.require("peak"), lookup, narrowest, schedule.peak);
+  read_steps(is_rsqrt ? at.require("warmup") : at.find("warmup"), lookup, is_rsqrt ? 1 : 0, schedule.warmup);
+  if (!is_rsqrt) {
+    const size_t errors = at.sink().error_count();
+    const std::optional<Cursor> steps = at.require("steps");
+    read_steps(steps, lookup, 1, schedule.steps);
+    read_rate(at.find("end"), lookup, narrowest, schedule.end);
+    if (steps && at.sink().error_count() == errors && schedule.steps <= schedule.warmup)
+      steps->error(fmt::format("the schedule ends in step {:.0f}, but its warm-up in step {:.0f}",
+                               schedule.steps, schedule.warmup),
+                   "steps count from the start of training, the warm-up included");
+  }
+  if (at.sink().error_count() > before) return std::nullopt;
+  return schedule;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,109 @@
+#include "formats/model/variable_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/diagnostics/suggest.h"
+#include "formats/model/init_reader.h"
+#include "formats/model/type_reader.h"
+
+namespace mtfc {
+namespace {
+
+// Only a float has a gradient: other variables are not trained unless that was asked for, which is an error.
+bool read_trainable(const Cursor& at, DType dtype) {
+  const std::optional<Cursor> trainable = at.find("trainable");
+  if (!trainable) return is_float(dtype);
+  const bool wanted = trainable->flag().value_or(false);
+  if (wanted && !is_float(dtype))
+    trainable->error(fmt::format("a variable of type {} can't be trained", to_string(dtype)));
+  return wanted;
+}
+
+// The leaf of a variable of the model exists since `decode` began.
+void share_variable(const NamedCursor& variable, ModelDraft& draft) {
+  const std::string name = draft.symbols.full_variable(variable.key);
+  const auto shared = std::find_if(draft.shared->begin(), draft.shared->end(),
+                                   [&](const VariableDecl& decl) { return decl.name == name; });
+  if (shared == draft.shared->end()) {
+    std::vector<std::string> names;
+    for (const VariableDecl& decl : *draft.shared) names.push_back(decl.name);
+    std::string hint = did_you_mean(name, names);
+    if (hint.empty())
+      hint = "decode shares the model's variables by name; \"cache\": true makes one of its own";
+    draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
+    return draft.sink.error(variable.key_location, fmt::format("the model has no variable '{}'", name), hint);
+  }
+  std::optional<TensorType> type = read_tensor_type(variable.value, draft.names());
+  if (!type) return;
+  type->dtype = draft.builder.widened(type->dtype);
+  if (*type != shared->type)
+    draft.sink.error(
+        variable.key_location,
+        fmt::format("'{}' is {} here, and {} in the model", name, to_string(*type), to_string(shared->type)),
+        "decode shares the variable with the model");
+}
+
+// What caches are not allowed to say.
+void check_cache(const Cursor& at, const ModelDraft& draft) {
+  if (!draft.shared)
+    at.find("cache")->error("a cache belongs to \"decode\", and this is a variable of the model itself",
+                            "leave out \"cache\", or call the block in \"decode\"");
+  if (const auto init = at.find("init"))
+    init->error("a cache has no \"init\": it is zero before the first token");
+  if (const auto trainable = at.find("trainable"))
+    trainable->error("a cache is never trained: leave out \"trainable\"");
+}
+
+void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
+  const Cursor& at = variable.value;
+  const bool is_new = draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
+  std::optional<TensorType> type = read_tensor_type(at, draft.names());
+  if (!type) return;
+  type->dtype = draft.builder.widened(type->dtype);
+  VariableDecl decl;
+  decl.name = draft.symbols.full_variable(variable.key);
+  decl.type = *type;
+  decl.location = variable.key_location;
+  if (const auto init = at.find("init"); init && !is_cache)
+    decl.init = read_init(*init, *type, draft.names());
+  decl.trainable = !is_cache && read_trainable(at, type->dtype);
+  if (!is_new) return;
+  GraphBuilder& builder = draft.outermost();
+  builder.set_origin({decl.name, at.location(), Phase::kForward});
+  const TensorId tensor = builder.add_variable(decl.name, *type);
+  builder.mark_from_model(tensor);
+  draft.symbols.bind(variable.key, tensor);
+  draft.model.variables.push_back(std::move(decl));
+}
+
+void read(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
+  const Cursor& at = variable.value;
+  const std::optional<bool> chosen = is_chosen(at, draft);
+  if (chosen == false) return draft.symbols.note_removed(variable.key);
+  if (draft.later_rounds > 0) return;
+  const bool has_form =
+      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "when", "doc"}, {"sharding"});
+  if (!has_form) {
+    draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
+    return;
+  }
+  if (const auto cache = at.find("cache")) is_cache |= cache->flag().value_or(false);
+  if (is_cache) check_cache(at, draft);
+  if (draft.shared && !is_cache) return share_variable(variable, draft);
+  define_variable(variable, is_cache, draft);
+}
+
+}  // namespace
+
+void read_variable(const NamedCursor& variable, ModelDraft& draft) {
+  read(variable, false, draft);
+}
+
+void read_cache(const NamedCursor& variable, ModelDraft& draft) {
+  read(variable, true, draft);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,148 @@
+#include "formats/json/ordered_json.h"
+#include "formats/program/program_writer.h"
+
+namespace mtfc {
+namespace {
+
+// Names and sizes in order: an object could not tell the order of two dimensions from its text alone.
+Json dims_json(const Dims& dims) {
+  Json list = Json::array();
+  for (const Dim& dim : dims) list.push_back({dim.name, dim.size});
+  return list;
+}
+
+Json type_json(const TensorType& type) {
+  return {{"dtype", to_string(type.dtype)}, {"dims", dims_json(type.dims)}};
+}
+
+// One list of axes per dimension.
+Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
+  Json dims = Json::array();
+  for (const AxisList& axes : sharding.dims) dims.push_back(json_of(axes, mesh));
+  Json json = {{"dims", dims}};
+  if (!sharding.partial.empty()) json["partial"] = partial_json(sharding, mesh);
+  return json;
+}
+
+// {"type": "dims", "value": …}: the types of core/graph/attributes.h.
+struct AttributeWriter {
+  static Json typed(const char* type, Json value) { return {{"type", type}, {"value", std::move(value)}}; }
+  Json operator()(bool flag) const { return typed("flag", flag); }
+  Json operator()(int64_t number) const { return typed("integer", number); }
+  Json operator()(double number) const { return typed("number", real_json(number)); }
+  Json operator()(const std::string& text) const { return typed("text", text); }
+  Json operator()(DType dtype) const { return typed("dtype", to_string(dtype)); }
+  Json operator()(const Dim& dim) const { return typed("dim", {dim.name, dim.size}); }
+  Json operator()(const Dims& dims) const { return typed("dims", dims_json(dims)); }
+  Json operator()(const std::vector<Renaming>& map) const {
+    Json list = Json::array();
+    for (const Renaming& entry : map) list.push_back({entry.from, entry.to.name, entry.to.size});
+    return typed("renaming", std::move(list));
+  }
+};
+
+Json attributes_json(const Attributes& attributes) {
+  Json json = Json::object();
+  for (const auto& [name, value] : attributes.entries()) json[name] = std::visit(AttributeWriter{}, value);
+  return json;
+}
+
+Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
+  Json json = {{"name", variable.decl.name}};
+  json.update(type_json(variable.decl.type));
+  json["sharding"] = sharding_json(variable.sharding, mesh);
+  json["trainable"] = variable.decl.trainable;
+  json["optimizer_state"] = variable.decl.optimizer_state;
+  if (const std::optional<Init>& init = variable.decl.init)
+    json["init"] = {{"kind", to_string(init->kind)}, {"a", real_json(init->a)}, {"b", real_json(init->b)}};
+  json["offset"] = variable.offset;
+  json["bytes"] = variable.bytes;
+  return json;
+}
+
+Json step_json(const Step& step, const Mesh& mesh) {
+  Json json = {{"kind", to_string(step.kind)},   {"name", step.name},     {"source", step.source},
+               {"phase", to_string(step.phase)}, {"inputs", step.inputs}, {"outputs", step.outputs}};
+  if (step.workspace != kNoBuffer) json["workspace"] = step.workspace;
+  if (step.op) {
+    json["op"] = step.op->signature.name;
+    json["attributes"] = attributes_json(step.attributes);
+  }
+  if (step.kind == StepKind::kStart) {
+    json["collective"] = to_string(step.collective);
+    json["axes"] = json_of(step.axes, mesh);
+    json["reduce"] = to_string(step.reduce);
+  }
+  if (step.kind == StepKind::kWait) json["started"] = step.started;
+  if (is_control(step.kind)) json["partner"] = step.partner;
+  if (step.times > 0) json["times"] = step.times;
+  for (const Step& part : step.parts) json["parts"].push_back(step_json(part, mesh));
+  return json;
+}
+
+Json bindings_json(const std::vector<Binding>& bindings) {
+  Json json = Json::array();
+  for (const Binding& binding : bindings) json.push_back({{"name", binding.name}, {"value", binding.value}});
+  return json;
+}
+
+Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
+  Json values = Json::array(), buffers = Json::array(), steps = Json::array();
+  for (const Value& value : entry.values) {
+    Json json = {{"name", value.name}};
+    json.update(type_json(value.type));
+    json["sharding"] = sharding_json(value.sharding, mesh);
+    json["buffer"] = value.buffer;
+    if (value.from_model) json["from_model"] = true;
+    if (value.alias_of >= 0) json["alias_of"] = value.alias_of;
+    values.push_back(std::move(json));
+  }
+  for (const Buffer& buffer : entry.buffers)
+    buffers.push_back({{"kind", to_string(buffer.kind)},
+                       {"bytes", buffer.bytes},
+                       {"offset", buffer.offset},
+                       {"first_step", buffer.first_step},
+                       {"last_step", buffer.last_step}});
+  for (const Step& step : entry.steps) steps.push_back(step_json(step, mesh));
+  Json json = {{"name", entry.name}};
+  for (const ProgramVariable& cache : entry.caches) json["caches"].push_back(variable_json(cache, mesh));
+  json.update(Json{{"arena_bytes", entry.arena_bytes},
+                   {"useful_einsum_flops", entry.useful_einsum_flops},
+                   {"inputs", bindings_json(entry.inputs)},
+                   {"outputs", bindings_json(entry.outputs)},
+                   {"values", std::move(values)},
+                   {"buffers", std::move(buffers)},
+                   {"steps", std::move(steps)}});
+  return json;
+}
+
+}  // namespace
+
+std::string program_json(const Program& program) {
+  const Mesh& mesh = program.mesh();
+  Json axes = Json::array(), rules = Json::array(), names = Json::object(), inputs = Json::array();
+  for (const auto& [name, value] : program.names) names[name] = real_json(value);
+  for (const Axis& axis : mesh.axes()) axes.push_back({axis.name, axis.size});
+  for (const Rule& rule : program.layout.rules) rules.push_back({rule.dim, json_of(rule.axes, mesh)});
+  for (const InputDecl& input : program.inputs) {
+    Json json = {{"name", input.name}};
+    json.update(type_json(input.type));
+    json["data"] = input.source;
+    inputs.push_back(std::move(json));
+  }
+  Json variables = Json::array(), entries = Json::array();
+  for (const ProgramVariable& variable : program.variables)
+    variables.push_back(variable_json(variable, mesh));
+  for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
+  Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", std::move(axes)}};
+  if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
+  json.update(Json{{"rules", std::move(rules)},
+                   {"names", std::move(names)},
+                   {"inputs", std::move(inputs)},
+                   {"variables", std::move(variables)},
+                   {"entry_points", std::move(entries)},
+                   {"warnings", program.warnings}});
+  return dump_lines(json, 4);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,443 @@
+#include "formats/program/program_reader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "core/program/program_check.h"
+#include "formats/data/data_spec.h"
+#include "formats/expression/number_reader.h"
+#include "formats/json/cursor.h"
+#include "formats/layout/layout_checks.h"
+#include "formats/program/program_writer.h"
+
+namespace mtfc {
+namespace {
+
+template <typename T>
+using Names = std::vector<std::pair<std::string, T>>;
+
+template <typename Enum, typename... Values>
+Names<Enum> names_of(Values... values) {
+  return {{to_string(values), values}...};
+}
+
+class ProgramReader {
+ public:
+  explicit ProgramReader(const Cursor& root) : root_(root) {}
+
+  Program read() {
+    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "names", "inputs",
+                      "variables", "entry_points", "warnings"});
+    program_.model = text(root_, "model");
+    read_mesh();
+    read_rules();
+    if (const auto names = root_.require("names"))
+      for (const NamedCursor& member : names->members("an object {name: number}"))
+        program_.names[member.key] = real(member.value);
+    for (const Cursor& at : list(root_, "inputs")) program_.inputs.push_back(input(at));
+    for (const Cursor& at : list(root_, "variables")) program_.variables.push_back(variable(at));
+    for (const Cursor& at : list(root_, "entry_points")) program_.entry_points.push_back(entry_point(at));
+    for (const Cursor& at : list(root_, "warnings")) program_.warnings.push_back(at.string().value_or(""));
+    return std::move(program_);
+  }
+
+ private:
+  // -- values under a key; what is wrong is recorded, and something harmless returned --
+
+  static std::vector<Cursor> list(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found ? found->items() : std::vector<Cursor>{};
+  }
+  static std::string text(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found ? found->string().value_or("") : "";
+  }
+  static bool flag(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found && found->flag().value_or(false);
+  }
+  static int64_t integer(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found ? found->integer().value_or(0) : 0;
+  }
+  static int index(const Cursor& at) {
+    const int64_t value = at.integer().value_or(0);
+    if (value >= -1 && value < std::numeric_limits<int>::max()) return static_cast<int>(value);
+    at.error(fmt::format("{} is no index", value));
+    return 0;
+  }
+  static int index(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found ? index(*found) : 0;
+  }
+  static std::vector<int> indices(const Cursor& at, const char* key) {
+    std::vector<int> found;
+    for (const Cursor& item : list(at, key)) found.push_back(index(item));
+    return found;
+  }
+  // A number, or the word for one that JSON has no number for.
+  static double real(const Cursor& at) {
+    if (at.is(JsonKind::kNumber)) return at.value().number();
+    const std::string word = at.is(JsonKind::kString) ? at.value().text : "";
+    if (word == "inf") return std::numeric_limits<double>::infinity();
+    if (word == "-inf") return -std::numeric_limits<double>::infinity();
+    if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
+    at.expected("a number, \"inf\", \"-inf\" or \"nan\"");
+    return 0;
+  }
+  static double real(const Cursor& at, const char* key) {
+    const auto found = at.require(key);
+    return found ? real(*found) : 0;
+  }
+  template <typename Enum>
+  static Enum word(const Cursor& at, std::string_view what, const Names<Enum>& names) {
+    const std::optional<std::string> found = at.string();
+    if (!found) return names[0].second;
+    std::vector<std::string> known;
+    for (const auto& [name, value] : names) {
+      if (*found == name) return value;
+      known.push_back(name);
+    }
+    at.error(fmt::format("unknown {} '{}'", what, *found), did_you_mean(*found, known));
+    return names[0].second;
+  }
+  template <typename Enum>
+  static Enum word(const Cursor& at, const char* key, std::string_view what, const Names<Enum>& names) {
+    const auto found = at.require(key);
+    return found ? word(*found, what, names) : names[0].second;
+  }
+  // The two or three items of a short list.
+  static std::vector<Cursor> parts(const Cursor& at, size_t count, std::string_view what) {
+    const std::vector<Cursor> items = at.items(what);
+    if (items.size() == count) return items;
+    if (at.is(JsonKind::kArray)) at.error(fmt::format("expected {}", what));
+    return {};
+  }
+
+  // -- mesh, shapes and shardings --
+
+  void read_mesh() {
+    MeshChecker checker(root_.sink());
+    for (const Cursor& at : list(root_, "mesh"))
+      if (const auto pair = parts(at, 2, "[axis, size]"); !pair.empty()) {
+        const auto name = pair[0].string();
+        const auto size = pair[1].integer();
+        if (name && size) checker.add(*name, *size, pair[0].location(), pair[1].location());
+      }
+    program_.layout.mesh = std::move(checker).mesh();
+    if (const auto order = root_.find("device_order"))
+      program_.layout.mesh = with_device_order(program_.layout.mesh, *order);
+  }
+
+  void read_rules() {
+    RuleChecker checker(mesh(), root_.sink());
+    for (const Cursor& at : list(root_, "rules"))
+      if (const auto pair = parts(at, 2, "[dimension, [axes]]"); !pair.empty()) {
+        std::vector<LocatedName> axes;
+        for (const Cursor& axis : pair[1].items("a list of axes"))
+          if (const auto name = axis.string()) axes.push_back({*name, axis.location()});
+        if (const auto dim = pair[0].string()) checker.add(*dim, pair[0].location(), axes);
+      }
+    program_.layout.rules = std::move(checker).rules();
+  }
+
+  const Mesh& mesh() const { return program_.layout.mesh; }
+
+  std::optional<int> axis(const std::string& name, const Location& location) const {
+    const int found = mesh().find(name);
+    if (found >= 0) return found;
+    std::vector<std::string> known;
+    for (const Axis& own : mesh().axes()) known.push_back(own.name);
+    root_.sink().error(location, fmt::format("unknown axis '{}'", name), did_you_mean(name, known));
+    return std::nullopt;
+  }
+
+  AxisList axes(const Cursor& at) const {
+    AxisList found;
+    for (const Cursor& item : at.items("a list of axes"))
+      if (const auto name = item.string())
+        if (const auto number = axis(*name, item.location())) found.push_back(*number);
+    return found;
+  }
+
+  static Dim dim(const Cursor& at) {
+    const auto pair = parts(at, 2, "[dimension, size]");
+    if (pair.empty()) return {"", 1};
+    return {pair[0].string().value_or(""), pair[1].integer().value_or(1)};
+  }
+  static Dims dims(const Cursor& at) {
+    Dims found;
+    for (const Cursor& item : at.items("a list of [dimension, size]")) found.push_back(dim(item));
+    return found;
+  }
+
+  static Names<DType> dtypes() {
+    return names_of<DType>(DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool);
+  }
+  static Names<ReduceKind> reduce_kinds() {
+    return names_of<ReduceKind>(ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd);
+  }
+
+  static TensorType type(const Cursor& at) {
+    const auto found = at.require("dims");
+    return {word(at, "dtype", "dtype", dtypes()), found ? dims(*found) : Dims{}};
+  }
+
+  Sharding sharding(const Cursor& parent) const {
+    Sharding found;
+    const auto at = parent.require("sharding");
+    if (!at) return found;
+    at->check_keys({"dims", "partial"});
+    for (const Cursor& item : list(*at, "dims")) found.dims.push_back(axes(item));
+    if (const auto partial = at->find("partial"))
+      for (const NamedCursor& member : partial->members("an object {axis: kind}"))
+        if (const auto number = axis(member.key, member.key_location))
+          found.partial.push_back({*number, word(member.value, "reduction", reduce_kinds())});
+    std::sort(found.partial.begin(), found.partial.end());
+    return found;
+  }
+
+  // -- inputs and variables --
+
+  InputDecl input(const Cursor& at) const {
+    at.check_keys({"name", "dtype", "dims", "data"});
+    InputDecl found{text(at, "name"), type(at), text(at, "data"), at.location()};
+    if (found.source.empty()) return found;
+    const Cursor data = *at.find("data");
+    found.source_location = data.location();
+    try {
+      check_data_spec({found.name, found.type.dtype, data.location()}, found.source,
+                      lookup_of(program_.names));
+    } catch (const UserError& error) {
+      for (const Diagnostic& diagnostic : error.diagnostics())
+        data.error(diagnostic.message, diagnostic.hint);
+    }
+    return found;
+  }
+
+  ProgramVariable variable(const Cursor& at) const {
+    at.check_keys(
+        {"name", "dtype", "dims", "sharding", "trainable", "optimizer_state", "init", "offset", "bytes"});
+    ProgramVariable found;
+    found.decl.name = text(at, "name");
+    found.decl.type = type(at);
+    found.decl.trainable = flag(at, "trainable");
+    found.decl.optimizer_state = flag(at, "optimizer_state");
+    found.decl.location = at.location();
+    if (const auto init = at.find("init")) {
+      init->check_keys({"kind", "a", "b"});
+      const auto kinds = names_of<InitKind>(InitKind::kConstant, InitKind::kNormal,
+                                            InitKind::kTruncatedNormal, InitKind::kUniform);
+      found.decl.init =
+          Init{word(*init, "kind", "kind of initial values", kinds), real(*init, "a"), real(*init, "b")};
+    }
+    found.sharding = sharding(at);
+    found.offset = integer(at, "offset");
+    found.bytes = integer(at, "bytes");
+    return found;
+  }
+
+  // -- entry points --
+
+  EntryPoint entry_point(const Cursor& at) const {
+    at.check_keys({"name", "caches", "arena_bytes", "useful_einsum_flops", "inputs", "outputs", "values",
+                   "buffers", "steps"});
+    EntryPoint entry;
+    entry.name = text(at, "name");
+    if (at.find("caches"))
+      for (const Cursor& item : list(at, "caches")) entry.caches.push_back(variable(item));
+    entry.arena_bytes = integer(at, "arena_bytes");
+    entry.useful_einsum_flops = integer(at, "useful_einsum_flops");
+    entry.inputs = bindings(at, "inputs");
+    entry.outputs = bindings(at, "outputs");
+    for (const Cursor& item : list(at, "values")) entry.values.push_back(value(item));
+    for (const Cursor& item : list(at, "buffers")) entry.buffers.push_back(buffer(item));
+    for (const Cursor& item : list(at, "steps")) entry.steps.push_back(step(item));
+    return entry;
+  }
+
+  static std::vector<Binding> bindings(const Cursor& at, const char* key) {
+    std::vector<Binding> found;
+    for (const Cursor& item : list(at, key)) {
+      item.check_keys({"name", "value"});
+      found.push_back({text(item, "name"), index(item, "value")});
+    }
+    return found;
+  }
+
+  Value value(const Cursor& at) const {
+    at.check_keys({"name", "dtype", "dims", "sharding", "buffer", "alias_of", "from_model"});
+    Value found;
+    found.name = text(at, "name");
+    found.type = type(at);
+    found.sharding = sharding(at);
+    found.buffer = index(at, "buffer");
+    found.from_model = at.find("from_model") && flag(at, "from_model");
+    if (const auto alias = at.find("alias_of")) found.alias_of = index(*alias);
+    return found;
+  }
+
+  static Buffer buffer(const Cursor& at) {
+    at.check_keys({"kind", "bytes", "offset", "first_step", "last_step"});
+    const auto kinds = names_of<BufferKind>(BufferKind::kVariable, BufferKind::kInput,
+                                            BufferKind::kActivation, BufferKind::kWorkspace);
+    return {word(at, "kind", "kind of buffer", kinds), integer(at, "bytes"), integer(at, "offset"),
+            index(at, "first_step"), index(at, "last_step")};
+  }
+
+  Step step(const Cursor& at) const {
+    at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
+                   "collective", "axes", "reduce", "started", "parts", "partner", "times"});
+    Step found;
+    found.kind =
+        word(at, "kind", "kind of step",
+             names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice, StepKind::kStart,
+                                StepKind::kWait, StepKind::kLoop, StepKind::kLeave, StepKind::kRepeat));
+    found.name = text(at, "name");
+    found.source = text(at, "source");
+    found.phase =
+        word(at, "phase", "phase", names_of<Phase>(Phase::kForward, Phase::kBackward, Phase::kUpdate));
+    found.inputs = indices(at, "inputs");
+    found.outputs = indices(at, "outputs");
+    if (const auto workspace = at.find("workspace")) found.workspace = index(*workspace);
+    if (found.kind == StepKind::kKernel || (found.kind == StepKind::kStart && at.find("op")))
+      read_operation(at, found);
+    if (found.kind == StepKind::kStart) read_collective(at, found);
+    if (found.kind == StepKind::kFused) read_parts(at, found);
+    if (found.kind == StepKind::kWait) found.started = index(at, "started");
+    if (is_control(found.kind)) found.partner = index(at, "partner");
+    if (at.find("times")) found.times = integer(at, "times");
+    // A wait ends the collective that its start describes.
+    if (found.kind == StepKind::kWait) found.collective = CollectiveKind::kAllReduce;
+    return found;
+  }
+
+  void read_parts(const Cursor& at, Step& found) const {
+    for (const Cursor& item : list(at, "parts"))
+      if (text(item, "kind") == to_string(StepKind::kKernel))
+        found.parts.push_back(step(item));
+      else
+        item.error("a part must be a kernel");
+  }
+
+  void read_collective(const Cursor& at, Step& found) const {
+    found.collective =
+        word(at, "collective", "collective",
+             names_of<CollectiveKind>(CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
+                                      CollectiveKind::kAllGather, CollectiveKind::kAllToAll,
+                                      CollectiveKind::kExchange));
+    if (const auto list = at.require("axes")) found.axes = axes(*list);
+    found.reduce = word(at, "reduce", "reduction", reduce_kinds());
+  }
+
+  static void read_operation(const Cursor& at, Step& found) {
+    const std::string name = text(at, "op");
+    found.op = find_op(name);
+    if (const auto op_at = at.find("op"); !found.op && op_at && op_at->is(JsonKind::kString)) {
+      std::vector<std::string> known;
+      for (const OpDef* op : all_ops()) known.emplace_back(op->signature.name);
+      op_at->error(fmt::format("unknown operation '{}'", name), did_you_mean(name, known));
+    }
+    if (const auto attributes = at.require("attributes"))
+      for (const NamedCursor& member : attributes->members())
+        if (const auto value = attribute(member.value)) found.attributes.set(member.key, *value);
+  }
+
+  // {"type": "dims", "value": …}
+  static std::optional<AttributeValue> attribute(const Cursor& at) {
+    if (!at.check_keys({"type", "value"})) return std::nullopt;
+    const std::string type = text(at, "type");
+    const auto value = at.require("value");
+    if (!value) return std::nullopt;
+    if (type == "flag") return value->flag().value_or(false);
+    if (type == "integer") return value->integer().value_or(0);
+    if (type == "number") return real(*value);
+    if (type == "text") return value->string().value_or("");
+    if (type == "dtype") return word(*value, "dtype", dtypes());
+    if (type == "dim") return dim(*value);
+    if (type == "dims") return dims(*value);
+    if (type == "renaming") return renaming(*value);
+    if (const auto type_at = at.find("type"); type_at && type_at->is(JsonKind::kString))
+      type_at->error(
+          fmt::format("unknown type of attribute '{}'", type),
+          did_you_mean(type, {"flag", "integer", "number", "text", "dtype", "dim", "dims", "renaming"}));
+    return std::nullopt;
+  }
+
+  static std::vector<Renaming> renaming(const Cursor& at) {
+    std::vector<Renaming> map;
+    for (const Cursor& item : at.items("a list of [old, new, size]"))
+      if (const auto three = parts(item, 3, "[old, new, size]"); !three.empty())
+        map.push_back({three[0].string().value_or(""),
+                       {three[1].string().value_or(""), three[2].integer().value_or(1)}});
+    return map;
+  }
+
+  Cursor root_;
+  Program program_;
+};
+
+// Waits carry what their starts say, so that a step stands for itself.
+void complete_waits(Program& program) {
+  for (EntryPoint& entry : program.entry_points)
+    for (Step& step : entry.steps) {
+      if (step.kind != StepKind::kWait || step.started < 0 ||
+          step.started >= static_cast<int>(entry.steps.size()))
+        continue;
+      const Step& start = entry.steps[static_cast<size_t>(step.started)];
+      step.collective = start.collective;
+      step.axes = start.axes;
+      step.reduce = start.reduce;
+    }
+}
+
+// The place in the file that `pointer` names.
+Location place_of(const JsonValue& root, const std::string& file, const std::string& pointer) {
+  const JsonValue* at = &root;
+  for (size_t begin = 1; begin < pointer.size();) {
+    const size_t end = std::min(pointer.find('/', begin), pointer.size());
+    const std::string token = pointer.substr(begin, end - begin);
+    const JsonValue* next =
+        at->kind == JsonKind::kArray ? &at->items.at(std::stoull(token)) : at->find(token);
+    if (!next) break;
+    at = next;
+    begin = end + 1;
+  }
+  return {file, at->place.line, at->place.column, pointer};
+}
+
+}  // namespace
+
+bool is_program(std::string_view text) {
+  static constexpr std::string_view kKey = "\"mtfc_program\"";
+  const size_t at = text.find(kKey);
+  if (at == std::string_view::npos) return false;
+  const size_t next = text.find_first_not_of(" \t\r\n", at + kKey.size());
+  return next != std::string_view::npos && text[next] == ':';
+}
+
+Program read_program(std::string_view text, const std::string& file) {
+  const JsonValue root = parse_json(text, file);
+  DiagnosticSink sink;
+  const Cursor at(root, file, sink);
+  const auto version = at.require("mtfc_program");
+  if (version && version->integer() != kProgramVersion)
+    version->error(fmt::format("this is a program of version {}, but this mtfc reads version {}",
+                               version->is(JsonKind::kNumber) ? version->value().text : "?", kProgramVersion),
+                   "compile the model again");
+  Program program;
+  if (!sink.failed()) program = ProgramReader(at).read();
+  std::vector<Diagnostic> warnings;
+  sink.finish(warnings);
+  complete_waits(program);
+  if (const std::optional<ProgramFault> fault = find_program_fault(program))
+    throw UserError(std::vector<Diagnostic>{{place_of(root, file, fault->pointer), fault->message,
+                                             "compile the model again rather than edit its program"}});
+  return program;
+}
+
+}  // namespace mtfc

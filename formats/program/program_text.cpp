@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/cost/cost.h"
+#include "formats/program/program_writer.h"
+#include "formats/text/quantity.h"
+
+namespace mtfc {
+namespace {
+
+// `h`, or for an alias the value that a step made: `h as [tokens, model]`.
+std::string value_text(const EntryPoint& entry, ValueId id) {
+  const Value& value = entry.values[static_cast<size_t>(id)];
+  const Value& made = entry.values[static_cast<size_t>(root_of(entry, id))];
+  std::string dims;
+  for (const Dim& dim : value.type.dims) dims += (dims.empty() ? "" : ", ") + dim.name;
+  return value.type.dims == made.type.dims ? made.name : fmt::format("{} as [{}]", made.name, dims);
+}
+
+std::string names(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::string text;
+  for (const ValueId id : values) text += (text.empty() ? "" : ", ") + value_text(entry, id);
+  return text;
+}
+
+std::string kind_text(const EntryPoint& entry, const Step& step) {
+  switch (step.kind) {
+    case StepKind::kKernel:
+      return std::string(step.op->signature.name);
+    case StepKind::kFused:
+      return "fused";
+    case StepKind::kSlice:
+      return "slice";
+    case StepKind::kStart:
+      return "start " + to_string(step.collective) +
+             (step.op ? " for " + std::string(step.op->signature.name) : "");
+    case StepKind::kWait:
+      return "wait " + to_string(entry.steps[static_cast<size_t>(step.started)].collective);
+    case StepKind::kLoop:
+      return step.times > 0 ? fmt::format("loop {} times", step.times) : "loop";
+    case StepKind::kLeave:
+      return "leave unless";
+    case StepKind::kRepeat:
+      return "repeat";
+  }
+  return "";
+}
+
+std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  std::string text;
+  for (const ValueId id : step.outputs) {
+    const Value& value = entry.values[static_cast<size_t>(id)];
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", value.name, local_shape(value, mesh));
+  }
+  return text;
+}
+
+std::string step_line(const EntryPoint& entry, const Step& step, const StepCount& count, const Mesh& mesh) {
+  const std::string result = result_text(entry, step, mesh);
+  std::string line = result.empty() ? "" : result + " = ";
+  line += kind_text(entry, step);
+  if (step.kind != StepKind::kWait && step.kind != StepKind::kLoop && step.kind != StepKind::kRepeat)
+    line += fmt::format("({})", names(entry, step.inputs));
+  for (const auto& [name, value] : step.attributes.entries())
+    line += fmt::format(" {}={}", name, to_string(value));
+  if (step.kind == StepKind::kStart) {
+    const bool reduces =
+        step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter;
+    if (reduces) line += fmt::format(" {}", to_string(step.reduce));
+    line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.axes),
+                        grouped(count.elements), grouped(count.bytes_sent));
+  }
+  return line;
+}
+
+// The parts of a fused step, a line each.
+std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
+  std::string text;
+  for (const Step& part : step.parts)
+    text += fmt::format("        {:{}}{}\n", "", indent, step_line(entry, part, {}, mesh));
+  return text;
+}
+
+std::string bindings_line(const char* label, const EntryPoint& entry, const std::vector<Binding>& bindings) {
+  std::string text;
+  for (const Binding& binding : bindings) {
+    const std::string value = value_text(entry, binding.value);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", binding.name);
+    if (value != binding.name) text += fmt::format(" = {}", value);
+  }
+  return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
+}
+
+// What splits the state of an optimizer beyond the rules: `, hidden also over rows`.
+std::string split_beyond_rules(const ProgramVariable& variable, const Layout& layout) {
+  const Sharding by_rules = sharding_by_rules(layout, variable.decl.type.dims);
+  std::string text;
+  for (size_t i = 0; i < by_rules.dims.size(); ++i) {
+    AxisList more = variable.sharding.dims[i];
+    std::erase_if(more, [&](int axis) {
+      return std::find(by_rules.dims[i].begin(), by_rules.dims[i].end(), axis) != by_rules.dims[i].end();
+    });
+    if (!more.empty())
+      text += fmt::format(", {} also over {}", variable.decl.type.dims[i].name, layout.mesh.names(more));
+  }
+  return text;
+}
+
+std::string variable_line(const ProgramVariable& variable, const Layout& layout) {
+  const Mesh& mesh = layout.mesh;
+  const Value local{variable.decl.name, variable.decl.type, variable.sharding, kNoBuffer};
+  return fmt::format("  {}: {} at {}, {} bytes{}", variable.decl.name, local_shape(local, mesh),
+                     variable.offset, grouped(variable.bytes),
+                     variable.decl.optimizer_state ? ", optimizer state" : "") +
+         split_beyond_rules(variable, layout) + "\n";
+}
+
+}  // namespace
+
+std::string local_shape(const Value& value, const Mesh& mesh) {
+  const Coordinates first(mesh.axes().size(), 0);
+  const Dims least = local_dims(value.type.dims, value.sharding, mesh, first);
+  const Dims most = largest_dims(value.type.dims, value.sharding, mesh);
+  std::string text;
+  for (size_t i = 0; i < most.size(); ++i) {
+    text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);
+    if (least[i].size != most[i].size) text += fmt::format("{}..", least[i].size);
+    text += fmt::format("{}", most[i].size);
+  }
+  return fmt::format("{}[{}]", to_string(value.type.dtype), text);
+}
+
+std::string entry_text(const Program& program, const EntryPoint& entry) {
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
+                                 grouped(entry.arena_bytes));
+  for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
+  text += bindings_line("inputs ", entry, entry.inputs);
+  size_t indent = 0;  // two columns a loop
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kRepeat) indent -= 2;
+    text += fmt::format("  {:>{}} {:{}}{}\n", i, fmt::formatted_size("{}", entry.steps.size()), "", indent,
+                        step_line(entry, step, counts[i], program.mesh())) +
+            part_lines(entry, step, program.mesh(), indent);
+    if (step.kind == StepKind::kLoop) indent += 2;
+  }
+  text += bindings_line("outputs", entry, entry.outputs);
+  return text;
+}
+
+std::string program_text(const Program& program) {
+  const Mesh& mesh = program.mesh();
+  std::string text = fmt::format("program {}\n", program.model);
+  text += fmt::format("mesh    {}\n", mesh.axes().empty() ? "one device" : to_string(mesh));
+  text += fmt::format("layout  {}\n", program.layout.rules.empty() ? "no rules" : to_string(program.layout));
+  text += fmt::format("arena   {} bytes a device\n", grouped(program.arena_bytes()));
+  if (!program.variables.empty()) text += "\nvariables\n";
+  for (const ProgramVariable& variable : program.variables) text += variable_line(variable, program.layout);
+  for (const EntryPoint& entry : program.entry_points) text += entry_text(program, entry);
+  return text;
+}
+
+}  // namespace mtfc

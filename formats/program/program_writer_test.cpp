@@ -1,0 +1,93 @@
+#include "formats/program/program_writer.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/graph/op_registry.h"
+
+using namespace mtfc;
+
+namespace {
+
+Step step(StepKind kind, const std::string& name, std::vector<ValueId> inputs, std::vector<ValueId> outputs) {
+  Step step;
+  step.kind = kind;
+  step.name = name;
+  step.source = "/ops/0";
+  step.inputs = std::move(inputs);
+  step.outputs = std::move(outputs);
+  return step;
+}
+
+// x[batch=5/rows] summed over batch: a kernel and an all_reduce.
+Program example() {
+  Program program;
+  program.model = "sum";
+  program.layout.mesh = Mesh({{"rows", 2}});
+  program.layout.rules = {{"batch", {0}, {}}};
+  const TensorType type{DType::kF32, {{"batch", 5}, {"io", 3}}};
+  program.inputs = {{"x", type, "random:normal", {}}};
+  program.variables = {
+      {{"w", {DType::kF32, {}}, Init{InitKind::kConstant, 0.5, 0}, true, false, {}}, {}, 0, 4}};
+  EntryPoint entry;
+  entry.name = "evaluate";
+  entry.values = {{"x", type, {{{0}, {}}, {}}, 0},
+                  {"y@partial", {DType::kF32, {{"io", 3}}}, {{{}}, {{0, ReduceKind::kSum}}}, 1},
+                  {"y", {DType::kF32, {{"io", 3}}}, {{{}}, {}}, 1}};
+  entry.buffers = {{BufferKind::kInput, 36, 64, 0, 0}, {BufferKind::kActivation, 12, 128, 0, 2}};
+  Step kernel = step(StepKind::kKernel, "y@partial", {0}, {1});
+  kernel.op = &op_named("reduce_sum");
+  kernel.attributes = {{"over", Dims{{"batch", 5}}}, {"limit", -std::numeric_limits<double>::infinity()}};
+  Step start = step(StepKind::kStart, "y", {1}, {2});
+  start.axes = {0};
+  Step wait = step(StepKind::kWait, "y", {}, {});
+  wait.started = 1;
+  entry.steps = {kernel, start, wait};
+  entry.inputs = {{"x", 0}};
+  entry.outputs = {{"y", 2}};
+  entry.arena_bytes = 192;
+  program.entry_points = {entry};
+  return program;
+}
+
+}  // namespace
+
+TEST_CASE("the listing") {
+  CHECK(program_text(example()) ==
+        "program sum\n"
+        "mesh    rows:2\n"
+        "layout  batch:rows\n"
+        "arena   192 bytes a device\n"
+        "\n"
+        "variables\n"
+        "  w: f32[] at 0, 4 bytes\n"
+        "\n"
+        "evaluate: 3 steps, arena 192 bytes\n"
+        "  inputs  x\n"
+        "  0 y@partial: f32[io=3] = reduce_sum(x) limit=-inf over=[batch]\n"
+        "  1 y: f32[io=3] = start all_reduce(y@partial) sum over rows, 3 elements, 16 bytes sent\n"
+        "  2 wait all_reduce\n"
+        "  outputs y\n");
+}
+
+TEST_CASE("the JSON form holds everything") {
+  const auto json = nlohmann::ordered_json::parse(program_json(example()));
+  CHECK(json["mtfc_program"] == 1);
+  CHECK(json["mesh"].dump() == R"([["rows",2]])");
+  CHECK(json["rules"].dump() == R"([["batch",["rows"]]])");
+  CHECK(json["inputs"].dump() ==
+        R"([{"name":"x","dtype":"f32","dims":[["batch",5],["io",3]],"data":"random:normal"}])");
+  CHECK(json["variables"][0]["init"].dump() == R"({"kind":"constant","a":0.5,"b":0.0})");
+  const auto& entry = json["entry_points"][0];
+  CHECK(entry["values"][1].dump() == R"({"name":"y@partial","dtype":"f32","dims":[["io",3]],)"
+                                     R"("sharding":{"dims":[[]],"partial":{"rows":"sum"}},"buffer":1})");
+  CHECK(entry["steps"][0]["attributes"].dump() ==
+        R"({"limit":{"type":"number","value":"-inf"},"over":{"type":"dims","value":[["batch",5]]}})");
+  CHECK(entry["steps"][1]["axes"].dump() == R"(["rows"])");
+  CHECK(entry["steps"][2]["started"] == 1);
+  CHECK(entry["outputs"].dump() == R"([{"name":"y","value":2}])");
+  CHECK(program_json(example()) == program_json(example()));
+}

@@ -1,0 +1,285 @@
+#include "formats/reference/operation_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/diagnostics/suggest.h"
+#include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
+
+namespace mtfc {
+namespace {
+
+// Breaks `text` at blanks; lines after the first are indented.
+std::string wrapped(const std::string& first, const std::string& text, size_t indent, int width) {
+  const size_t limit = std::max<size_t>(static_cast<size_t>(std::max(width, 0)), indent + 24);
+  std::string result = first, line = first;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (line.size() + word.size() + 1 > limit && line.size() > indent) {
+      result += "\n" + std::string(indent, ' ');
+      line = std::string(indent, ' ');
+    } else if (line.size() > indent) {
+      result += " ";
+      line += " ";
+    }
+    result += word;
+    line += word;
+    at = end + 1;
+  }
+  return result + "\n";
+}
+
+const char* family_name(Family family) {
+  switch (family) {
+    case Family::kElementwise:
+    case Family::kElementwiseChecked:
+      return "element by element";
+    case Family::kReduction:
+      return "along dimensions";
+    case Family::kContraction:
+      return "products";
+    case Family::kRelabel:
+      return "other dimensions for the same elements";
+    case Family::kIndexing:
+      return "by index";
+    case Family::kMovement:
+      return "moving elements";
+    case Family::kGenerator:
+      return "without operands";
+  }
+  return "";
+}
+
+const char* type_text(AttributeType type) {
+  switch (type) {
+    case AttributeType::kFlag:
+      return "true or false";
+    case AttributeType::kInteger:
+      return "a whole number";
+    case AttributeType::kNumber:
+      return "a number";
+    case AttributeType::kText:
+      return "a string";
+    case AttributeType::kDType:
+      return "a dtype";
+    case AttributeType::kDim:
+      return "a dimension";
+    case AttributeType::kDims:
+      return "a list of dimensions";
+    case AttributeType::kOver:
+      return "a dimension or a list of them";
+    case AttributeType::kParts:
+      return "a dimension, or a list in which one may stand several times";
+    case AttributeType::kRenaming:
+      return "an object {old: new}";
+  }
+  return "";
+}
+
+std::string operand_count(const Signature& signature) {
+  const int least = signature.min_operands, most = signature.max_operands;
+  if (most == 0) return "none";
+  if (most < 0) return fmt::format("{} or more", least);
+  return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
+}
+
+// What a device does with its part of the factor's dimension.
+const char* role(const Factor& factor) {
+  switch (factor.kind) {
+    case Factor::Kind::kPass:
+      return "each device computes its part";
+    case Factor::Kind::kReduce:
+      return "each device has a partial result, and these are reduced";
+    case Factor::Kind::kWhole:
+      return "needed whole, or run in steps that can be split";
+    case Factor::Kind::kMoved:
+      return "devices exchange the elements that move";
+  }
+  return "";
+}
+
+std::string factor_name(const Factor& factor, const std::vector<TensorType>& operands,
+                        const std::vector<TensorType>& results) {
+  std::string first, last;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (factor.operands[i] >= 0 && first.empty())
+      first = operands[i].dims[static_cast<size_t>(factor.operands[i])].name;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (factor.results[i] >= 0) last = results[i].dims[static_cast<size_t>(factor.results[i])].name;
+  if (first.empty() || last.empty() || first == last) return first.empty() ? last : first;
+  return first + " -> " + last;
+}
+
+std::string roles_text(const OpDef& op, const Example& example, const std::vector<TensorType>& operands,
+                       const std::vector<TensorType>& results, int width) {
+  if (op.family == Family::kRelabel)
+    return "\nWhere dimensions are split:\n" +
+           wrapped("  ", "as far as the order of elements allows, the split carries over; else elements move",
+                   2, width);
+  const std::vector<Factor> factors = op.roles({example.attributes, operands}, results);
+  if (factors.empty()) return "";
+  size_t longest = 0;
+  for (const Factor& factor : factors)
+    longest = std::max(longest, factor_name(factor, operands, results).size());
+  std::string text = "\nWhere dimensions of the example are split:\n";
+  for (const Factor& factor : factors)
+    text += wrapped(fmt::format("  {:<{}}  ", factor_name(factor, operands, results), longest), role(factor),
+                    longest + 4, width);
+  return text;
+}
+
+std::string attributes_text(const Signature& signature, int width) {
+  std::string text;
+  size_t longest = 0;
+  for (const AttributeSpec& spec : signature.attributes)
+    if (!spec.by_compiler) longest = std::max(longest, spec.name.size());
+  for (const AttributeSpec& spec : signature.attributes)
+    if (!spec.by_compiler)
+      text +=
+          wrapped(fmt::format("  {:<{}}  ", spec.name, longest),
+                  fmt::format("{}{}: {}", type_text(spec.type), spec.required ? ", required" : "", spec.doc),
+                  longest + 4, width);
+  return text.empty() ? "" : "\nAttributes:\n" + text;
+}
+
+}  // namespace
+
+std::vector<std::string> example_names(char letter, size_t count) {
+  if (count == 1) return {std::string(1, letter)};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", letter, i + 1));
+  return names;
+}
+
+std::string operation_list(int width) {
+  std::vector<std::pair<std::string, std::vector<const Signature*>>> groups;
+  for (const Family family : {Family::kElementwise, Family::kReduction, Family::kContraction,
+                              Family::kRelabel, Family::kMovement, Family::kIndexing, Family::kGenerator}) {
+    groups.push_back({family_name(family), {}});
+    for (const OpDef* op : all_ops())
+      if (family == Family::kElementwise ? is_elementwise(*op) : op->family == family)
+        groups.back().second.push_back(&op->signature);
+  }
+  groups.push_back({"made of other operations", {}});
+  for (const CompositeDef* composite : all_composites())
+    groups.back().second.push_back(&composite->signature);
+  size_t longest = 0;
+  for (const std::string& name : operation_names()) longest = std::max(longest, name.size());
+  std::string statements = "\nstatements:\n";
+  for (const StatementKind& statement : statement_kinds())
+    statements +=
+        wrapped(fmt::format("  {:<{}}  ", statement.name, longest), statement.doc, longest + 4, width);
+  std::string text;
+  for (const auto& [title, signatures] : groups) {
+    text += (text.empty() ? "" : "\n") + title + ":\n";
+    for (const Signature* signature : signatures)
+      text += wrapped(fmt::format("  {:<{}}  ", signature->name, longest), std::string(signature->doc),
+                      longest + 4, width);
+  }
+  return text + statements;
+}
+
+const std::vector<StatementKind>& statement_kinds() {
+  static const std::vector<StatementKind> kKinds = {
+      {"assign", "Gives a variable a new value at the end of the step.",
+       "  variable  the name of the variable, required\n"
+       "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
+       R"({"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}})"},
+      {"call", "The operations and variables of a block, made anew under a scope of their own.",
+       "  block  the name of the block, required\n"
+       "  in     its inputs: an operand or a list of operands\n"
+       "  out    a name for each of its outputs, required\n"
+       "  bind   an object: dimensions for the block's own, numbers for its params\n"
+       "  scope  what its names stand behind, the block's name unless stated\n",
+       R"({"out": "y", "op": "call", "block": "ffn", "in": "x", "bind": {"hidden": "d_ff", "rate": 0.1}})"},
+      {"gradients", "The gradients of a scalar with respect to tensors, one each.",
+       "  of   a float scalar, required\n"
+       "  in   a tensor or a list of tensors, required\n"
+       "  out  a name for each gradient, required\n",
+       R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
+      {"repeat", "Calls a block several times; its outputs feed its first inputs again.",
+       "  times  how often, required; with 0 the inputs pass through\n"
+       "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
+       R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
+      {"while", "Calls a block several times, or while a condition holds; its variables exist once.",
+       "  times  how often: the calls stand one after the other, and have a gradient\n"
+       "  cond   instead of times: a block that gives one bool, asked before each round with the loop's\n"
+       "         first inputs; the loop has no gradient\n"
+       "  body   the name of the block that is repeated, required; what it gives it takes as its first\n"
+       "         inputs in the next round, and has the same type\n"
+       "  in, out, bind, scope  as for a call; bind may also bind what cond has\n",
+       R"({"out": ["s", "n"], "op": "while", "cond": "unfinished", "body": "improve", "in": ["x", 0, "x"]})"},
+  };
+  return kKinds;
+}
+
+std::string statement_page(const StatementKind& statement, int width) {
+  return fmt::format("{}\n{}\nKeys:\n{}\nExample:\n  {}\n", statement.name,
+                     wrapped("  ", statement.doc, 2, width), statement.keys, statement.example);
+}
+
+std::string operation_hint(const std::string& name) {
+  static const std::map<std::string, std::string, std::less<>> kForeign = {
+      {"matmul", "einsum"},
+      {"dot", "einsum"},
+      {"bmm", "einsum"},
+      {"mm", "einsum"},
+      {"linear", "einsum"},
+      {"dense", "einsum"},
+      {"sum", "reduce_sum"},
+      {"mean", "reduce_mean"},
+      {"max", "reduce_max"},
+      {"min", "reduce_min"},
+      {"prod", "reduce_prod"},
+      {"any", "reduce_any"},
+      {"all", "reduce_all"},
+      {"multiply", "mul"},
+      {"subtract", "sub"},
+      {"divide", "div"},
+      {"power", "pow"},
+      {"concatenate", "concat"},
+      {"permute", "transpose"},
+      {"embedding", "gather"},
+      {"select", "where"},
+      {"take", "gather"},
+      {"arange", "range"},
+      {"iota", "range"},
+      {"cross_entropy", "softmax_cross_entropy"}};
+  if (const auto at = kForeign.find(name); at != kForeign.end())
+    return fmt::format("did you mean '{}'?", at->second);
+  std::vector<std::string> known = operation_names();
+  for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);
+  const std::string near = did_you_mean(name, known);
+  return near.empty() ? "mtfc ops lists them" : near;
+}
+
+std::string operation_page(const Signature& signature, int width) {
+  const OpDef* op = find_op(signature.name);
+  std::string text = fmt::format("{}\n", signature.name);
+  text += wrapped("  ", std::string(signature.doc), 2, width);
+  text += fmt::format("\nOperands: {}\n", operand_count(signature));
+  text += attributes_text(signature, width);
+  text += fmt::format("\nGradient: {}\n", !op            ? "by the operations that it is made of"
+                                          : op->gradient ? "yes"
+                                                         : "none");
+  const Example& example = signature.examples.front();
+  std::vector<TensorType> operands;
+  for (const ExampleOperand& operand : example.operands) operands.push_back(operand.type);
+  const std::vector<TensorType> results = signature.infer({example.attributes, operands});
+  if (op) text += roles_text(*op, example, operands, results, width);
+  const std::vector<std::string> in = example_names('x', operands.size()),
+                                 out = example_names('y', results.size());
+  text += fmt::format("\nExample:\n  {}\n", operation_text(signature.name, out, in, example.attributes));
+  for (size_t i = 0; i < operands.size(); ++i)
+    text += fmt::format("  {}: {}\n", in[i], to_string(operands[i]));
+  for (size_t i = 0; i < results.size(); ++i)
+    text += fmt::format("  {}: {}\n", out[i], to_string(results[i]));
+  return text;
+}
+
+}  // namespace mtfc

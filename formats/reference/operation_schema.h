@@ -1,0 +1,17 @@
+#pragma once
+// The part of the model's JSON Schema that follows from the registries: operations with their attributes, and
+// optimizers with their settings.
+
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+
+/// Adds `ops` (a list of statements), `operand`, `statement` and one definition for each kind, `op_KIND`.
+void add_operation_definitions(Json& definitions);
+
+/// Of `optimizer` in `train`, by its kind.
+Json optimizer_schema();
+/// Of a learning rate that is an object.
+Json schedule_schema();
+
+}  // namespace mtfc

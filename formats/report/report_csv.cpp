@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/report/report_writer.h"
+
+namespace mtfc {
+namespace {
+
+// As RFC 4180 has it: quotes around what holds a comma, a quote or the end of a line.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char letter : text) result += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return result + "\"";
+}
+
+using Fields = std::vector<std::pair<const char*, std::string>>;
+
+void add_line(std::string& csv, const Fields& fields) {
+  if (csv.empty()) {
+    for (const auto& [name, value] : fields) csv += (csv.empty() ? "" : ",") + std::string(name);
+    csv += "\n";
+  }
+  std::string line;
+  for (size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + field(fields[i].second);
+  csv += line + "\n";
+}
+
+std::string number(int64_t value) {
+  return fmt::format("{}", value);
+}
+
+std::string seconds(double value) {
+  return fmt::format("{}", value);
+}
+
+Fields which(const ComparedLayout& layout, size_t number_from_zero) {
+  return {{"number", number(static_cast<int64_t>(number_from_zero) + 1)},
+          {"model", layout.model},
+          {"mesh", to_string(layout.layout.mesh)},
+          {"layout", to_string(layout.layout)},
+          {"devices", number(layout.layout.mesh.devices())}};
+}
+
+// Empty fields, in the same columns, where the layout is not possible.
+Fields totals(const ComparedLayout& layout, size_t rank) {
+  const bool possible = layout.report.has_value();
+  const CostReport report = layout.report.value_or(CostReport{});
+  Fields fields = {{"entry", report.entry},
+                   {"rank", number(static_cast<int64_t>(rank) + 1)},
+                   {"hardware", report.time ? report.time->hardware : ""},
+                   {"step_s", seconds(report.time ? report.time->step_s : 0)},
+                   {"compute_s", seconds(report.time ? report.time->compute_s : 0)},
+                   {"communication_s", seconds(report.time ? report.time->communication_s : 0)},
+                   {"roofline_s", seconds(report.time ? report.time->roofline_s : 0)},
+                   {"efficiency", seconds(report.time ? report.time->efficiency : 0)},
+                   {"parameters", number(report.parameters)},
+                   {"parameter_bytes_per_device", number(report.parameter_bytes_per_device)},
+                   {"einsum_flops_per_device", number(report.einsum_per_device)},
+                   {"einsum_flops_total", number(report.einsum_total)},
+                   {"einsum_flops_useful", number(report.einsum_useful)},
+                   {"duplication", fmt::format("{}", report.duplication)},
+                   {"imbalance", fmt::format("{}", report.imbalance)},
+                   {"other_flops_per_device", number(report.other_per_device)},
+                   {"collectives", number(report.communication.count)},
+                   {"elements_per_device", number(report.communication.elements)},
+                   {"bytes_sent_per_device", number(report.communication.bytes_sent)},
+                   {"peak_bytes_per_device", number(report.memory.peak)},
+                   {"variables_bytes", number(report.memory.variables)},
+                   {"optimizer_state_bytes", number(report.memory.optimizer_state)},
+                   {"caches_bytes", number(report.memory.caches)},
+                   {"inputs_bytes", number(report.memory.inputs)},
+                   {"activations_at_peak_bytes", number(report.memory.activations_at_peak)},
+                   {"workspace_bytes", number(report.memory.workspace)}};
+  for (auto& [name, value] : fields) {
+    const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
+    if (!possible || (of_time && !report.time)) value.clear();
+  }
+  fields.emplace_back("not_possible", layout.reason);
+  return fields;
+}
+
+Fields step_fields(const CostReport& report, const StepCost& step) {
+  return {{"entry", report.entry},
+          {"step", number(step.index)},
+          {"name", step.name},
+          {"kind", step.kind},
+          {"source", step.source},
+          {"phase", to_string(step.phase)},
+          {"axes", report.layout.mesh.names(step.axes)},
+          {"runs", number(step.count.runs)},
+          {"flops", number(step.count.flops)},
+          {"elements", number(step.count.elements)},
+          {"bytes_sent", number(step.count.bytes_sent)},
+          {"bytes_alive", number(bytes_alive(report, step))},
+          {"seconds", report.time ? seconds(step.time.seconds) : ""},
+          {"bound", step.time.bound}};
+}
+
+Fields joined(Fields first, const Fields& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+}  // namespace
+
+std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional<size_t> top) {
+  std::string csv;
+  const std::vector<size_t> order = best_first(layouts);
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const Fields head = which(layouts[i], i);
+    if (!top) {
+      const auto rank = static_cast<size_t>(std::find(order.begin(), order.end(), i) - order.begin());
+      add_line(csv, joined(head, totals(layouts[i], rank)));
+      continue;
+    }
+    if (!layouts[i].report) continue;
+    const CostReport& report = *layouts[i].report;
+    const std::vector<size_t> costliest = costliest_steps(report);
+    for (size_t s = 0; s < std::min(*top, costliest.size()); ++s)
+      add_line(csv, joined(head, step_fields(report, report.steps[costliest[s]])));
+  }
+  return csv;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/report/html_page.h"
+#include "formats/report/report_writer.h"
+#include "formats/text/html_text.h"
+#include "formats/text/quantity.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostInDetail = 8;  // layouts; of a sweep over hundreds, all have their bars
+
+// May break after a comma.
+std::string place_of(const Layout& layout) {
+  const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
+  std::string html;
+  for (const char letter : mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)))
+    html += html_escaped({&letter, 1}) + (letter == ',' ? "<wbr>" : "");
+  return html;
+}
+
+// A figure in a table: the text for people, the number for sorting.
+template <typename Number>
+std::string number_cell(Number value, const std::string& text) {
+  return fmt::format("<td data-v=\"{}\">{}</td>", value, value == Number{} ? "" : text);
+}
+
+struct Bar {
+  double value;
+  const char* colour;
+};
+
+std::string bar(const std::vector<Bar>& parts, double most, const std::string& text) {
+  std::string html = "<div><div class=bar>";
+  for (const Bar& part : parts)
+    html += fmt::format("<i style=\"width:{:.1f}%;background:{}\"></i>",
+                        most > 0 ? 100 * part.value / most : 0, part.colour);
+  return html + "</div><small>" + text + "</small></div>";
+}
+
+// How long a step takes, and of it what is not hidden behind kernels; or the arithmetic, without times.
+std::string work_bar(const CostReport& report, double most) {
+  if (!report.time)
+    return bar({{static_cast<double>(report.einsum_per_device), "var(--c1)"}}, most,
+               count_text(report.einsum_per_device, "FLOP"));
+  const double computes = std::min(report.time->compute_s, report.time->step_s);
+  return bar({{computes, "var(--c1)"}, {report.time->step_s - computes, "var(--c3)"}}, most,
+             seconds_text(report.time->step_s));
+}
+
+double work_of(const CostReport& report) {
+  return report.time ? report.time->step_s : static_cast<double>(report.einsum_per_device);
+}
+
+std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order) {
+  double work = 0, sent = 0, memory = 0;
+  bool timed = false;
+  for (const CostReport& report : possible(layouts)) {
+    timed = timed || report.time;
+    work = std::max(work, work_of(report));
+    sent = std::max(sent, static_cast<double>(report.communication.bytes_sent));
+    memory = std::max(memory, static_cast<double>(report.memory.peak));
+  }
+  std::string html = fmt::format(
+      "<div class=bars><span class=head>layout</span><span class=head>{}</span><span class=head>sent per "
+      "device</span><span class=head>memory per device</span>",
+      timed ? "step" : "einsum per device");
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const ComparedLayout& layout = layouts[order[rank]];
+    html += fmt::format("<span class=\"what{}\">{} {}</span>", rank == 0 ? " best" : "", rank + 1,
+                        place_of(layout.layout));
+    if (!layout.report) {
+      html += "<span class=dim style=\"grid-column:span 3\">not possible: " + html_escaped(layout.reason) +
+              "</span>";
+      continue;
+    }
+    const CostReport& report = *layout.report;
+    html +=
+        work_bar(report, work) +
+        bar({{static_cast<double>(report.communication.bytes_sent), "var(--c4)"}}, sent,
+            bytes_text(report.communication.bytes_sent)) +
+        bar({{static_cast<double>(report.memory.peak), "var(--c2)"}}, memory, bytes_text(report.memory.peak));
+  }
+  html += "</div>";
+  if (timed)
+    html +=
+        "<p class=keys><span class=key><i style=\"background:var(--c1)\"></i>kernels</span><span "
+        "class=key><i "
+        "style=\"background:var(--c3)\"></i>communication that they do not hide</span></p>";
+  return html;
+}
+
+std::string figures(const CostReport& report) {
+  std::string html = "<div class=figures>";
+  const auto add = [&](const std::string& name, const std::string& value) {
+    html += fmt::format("<div><b>{}</b><span>{}</span></div>", value, name);
+  };
+  if (report.time) {
+    add("a step, on " + html_escaped(report.time->hardware), seconds_text(report.time->step_s));
+    add("kernels", seconds_text(report.time->compute_s));
+    add("communication", seconds_text(report.time->communication_s));
+    add("efficiency", fmt::format("{:.3g} %", 100 * report.time->efficiency));
+  }
+  add("devices", grouped(report.layout.mesh.devices()));
+  add("parameters", count_text(report.parameters, ""));
+  add("einsum per device", count_text(report.einsum_per_device, "FLOP"));
+  add("duplication", fmt::format("{:.3g}", report.duplication));
+  add("imbalance", fmt::format("{:.3g}", report.imbalance));
+  add("sent per device", bytes_text(report.communication.bytes_sent));
+  add("collectives", grouped(report.communication.count));
+  add("memory at the peak, per device", bytes_text(report.memory.peak));
+  add("of it variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
+  return html + "</div>";
+}
+
+std::string steps_table(const CostReport& report, size_t top) {
+  const std::vector<size_t> order = costliest_steps(report);
+  const size_t count = std::min(top, order.size());
+  std::string html = fmt::format(
+      "<h3>Operations</h3><p class=dim>{}; a column sorts when its head is touched. Memory is all that a "
+      "device holds meanwhile.</p><div class=wide><table class=list><thead><tr><th>result<th "
+      "class=word>kind<th "
+      "class=word>phase<th>time<th>FLOP<th>sent<th class=word>over<th>memory<th>step</tr></thead><tbody>",
+      count < order.size() ? fmt::format("The {} costliest of {}", grouped(static_cast<int64_t>(count)),
+                                         grouped(static_cast<int64_t>(order.size())))
+                           : fmt::format("All {}", order.size()));
+  for (size_t i = 0; i < count; ++i) {
+    const StepCost& step = report.steps[order[i]];
+    html += fmt::format("<tr><td title=\"{}\">{}</td><td class=word>{}</td><td class=word>{}</td>",
+                        html_escaped(step.source), html_escaped(step.name), step.kind, to_string(step.phase));
+    html += number_cell(step.time.seconds, seconds_text(step.time.seconds)) +
+            number_cell(step.count.flops, count_text(step.count.flops, "")) +
+            number_cell(step.count.bytes_sent, bytes_text(step.count.bytes_sent));
+    const int64_t alive = bytes_alive(report, step);
+    html += fmt::format("<td class=word>{}</td>{}<td data-v=\"{}\">{}</td></tr>\n",
+                        html_escaped(report.layout.mesh.names(step.axes)),
+                        number_cell(alive, bytes_text(alive)), step.index, step.index);
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string alive_table(const CostReport& report, size_t top) {
+  std::string html = fmt::format(
+      "<h3>Alive at the peak{}</h3><div class=wide><table class=list><thead><tr><th>tensor<th "
+      "class=word>kind<th>"
+      "bytes<th>from step<th>to step</tr></thead><tbody>",
+      report.memory.peak_step.empty() ? "" : ", in " + html_escaped(report.memory.peak_step));
+  for (size_t i = 0; i < std::min(top, report.alive_at_peak.size()); ++i) {
+    const AliveTensor& tensor = report.alive_at_peak[i];
+    html += fmt::format(
+        "<tr><td>{}</td><td class=word>{}</td>{}<td data-v=\"{}\">{}</td><td data-v=\"{}\">{}</td></tr>\n",
+        html_escaped(tensor.name), tensor.kind, number_cell(tensor.bytes, bytes_text(tensor.bytes)),
+        tensor.first_step, tensor.first_step, tensor.last_step, tensor.last_step);
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string detail(const CostReport& report, size_t top) {
+  std::string html = figures(report);
+  const std::string timeline = timeline_drawing(report);
+  if (!timeline.empty()) html += "<h3>A step over time</h3>" + timeline;
+  html += "<h3>Memory over the steps</h3>" + memory_drawing(report);
+  html += steps_table(report, top) + alive_table(report, top);
+  for (const std::string& warning : report.warnings)
+    html += "<p class=dim>warning: " + html_escaped(warning) + "</p>";
+  return html + "<h3>Tensors and the ranks that hold them</h3>" + tensor_drawings(report);
+}
+
+}  // namespace
+
+std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top) {
+  const std::vector<size_t> order = best_first(layouts);
+  const std::string model = html_escaped(layouts.empty() ? "" : layouts.front().model);
+  std::string html = fmt::format(
+      "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport "
+      "content=\"width=device-width,initial-scale=1\">\n<title>{}: cost "
+      "report</title>\n<style>{}</style></head>"
+      "\n<body><h1>{}</h1>",
+      model, kHtmlStyle, model);
+  size_t shown = 0;
+  for (const size_t number : order) {
+    if (!layouts[number].report) continue;
+    const CostReport& report = *layouts[number].report;
+    if (shown == 0) html += fmt::format("<p class=dim>{}, predicted by mtfc</p>", html_escaped(report.entry));
+    if (shown == 0 && layouts.size() > 1) html += bars(layouts, order);
+    if (++shown > kMostInDetail) continue;
+    html += "<h2>" + place_of(report.layout) + "</h2>" + detail(report, top);
+  }
+  if (shown > kMostInDetail)
+    html +=
+        fmt::format("<p class=dim>The best {} of {} layouts are shown in detail.</p>", kMostInDetail, shown);
+  return html + fmt::format("<script>{}</script></body></html>\n", kHtmlScript);
+}
+
+}  // namespace mtfc

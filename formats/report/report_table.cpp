@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "formats/report/report_writer.h"
+#include "formats/text/quantity.h"
+#include "formats/text/wrapped_text.h"
+
+namespace mtfc {
+namespace {
+
+using Reports = std::vector<const CostReport*>;
+using Cell = std::function<std::string(const CostReport&)>;
+
+// A line of the table: a label and one cell per report.
+struct Row {
+  std::string label;
+  Cell cell;
+};
+
+CollectiveTotals total_of(const std::map<std::string, CollectiveTotals>& map, const std::string& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? CollectiveTotals{} : at->second;
+}
+
+void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
+                         std::map<std::string, CollectiveTotals> CostReport::*map, const std::string& label) {
+  std::set<std::string> keys;
+  for (const CostReport* report : reports)
+    for (const auto& [key, totals] : report->*map) keys.insert(key);
+  for (const std::string& key : keys)
+    rows.push_back({fmt::format("  {}{}", label, key), [key, map](const CostReport& report) {
+                      return bytes_text(total_of(report.*map, key).bytes_sent);
+                    }});
+}
+
+std::vector<Row> total_rows(const Reports& reports) {
+  using Report = const CostReport&;
+  std::vector<Row> rows = {
+      {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
+      {"parameters", [](Report r) { return count_text(r.parameters, ""); }},
+      {"  per device", [](Report r) { return bytes_text(r.parameter_bytes_per_device); }},
+      {"einsum, per device", [](Report r) { return count_text(r.einsum_per_device, "FLOP"); }},
+      {"einsum, all devices", [](Report r) { return count_text(r.einsum_total, "FLOP"); }},
+      {"einsum, useful", [](Report r) { return count_text(r.einsum_useful, "FLOP"); }},
+      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.duplication); }},
+      {"imbalance", [](Report r) { return fmt::format("{:.3g}", r.imbalance); }},
+      {"other, per device", [](Report r) { return count_text(r.other_per_device, "FLOP"); }},
+      {"collectives", [](Report r) { return grouped(r.communication.count); }},
+      {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},
+      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.bytes_sent); }},
+  };
+  if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); })) {
+    const std::vector<Row> time = {
+        {"predicted step time", [](Report r) { return seconds_text(r.time->step_s); }},
+        {"  compute", [](Report r) { return seconds_text(r.time->compute_s); }},
+        {"  communication", [](Report r) { return seconds_text(r.time->communication_s); }},
+        {"  roofline", [](Report r) { return seconds_text(r.time->roofline_s); }},
+        {"  efficiency", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
+        {"  hardware", [](Report r) { return r.time->hardware; }},
+    };
+    rows.insert(rows.begin() + 1, time.begin(), time.end());
+  }
+  add_collective_rows(rows, reports, &CostReport::by_kind, "");
+  add_collective_rows(rows, reports, &CostReport::by_axis, "over ");
+  const std::vector<Row> memory = {
+      {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
+      {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
+      {"  optimizer state", [](Report r) { return bytes_text(r.memory.optimizer_state); }},
+      {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
+      {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
+      {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
+  };
+  rows.insert(rows.end(), memory.begin(), memory.end());
+  if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
+    rows.push_back({"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
+  return rows;
+}
+
+// At most `width` characters of `text`: its middle says least about a tensor of a nested block.
+std::string shortened(const std::string& text, size_t width) {
+  if (text.size() <= width) return text;
+  const size_t tail = width / 2;
+  return text.substr(0, width - tail - 2) + ".." + text.substr(text.size() - tail);
+}
+
+std::string mesh_text(const Layout& layout) {
+  return layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
+}
+std::string rules_text(const Layout& layout) {
+  return layout.rules.empty() ? "no rules" : to_string(layout);
+}
+
+// Rows of words, each column as wide as it must be: the first flush left, figures flush right.
+std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths.resize(std::max(widths.size(), c + 1));
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c)
+      line += c < flush_left ? fmt::format("  {:<{}}", row[c], widths[c])
+                             : fmt::format("  {:>{}}", row[c], widths[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+// What the table says of a step: the phase where lines are long enough, the time where there is one.
+std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
+  std::vector<std::string> cells = {step.name, step.kind};
+  if (phase) cells.push_back(to_string(step.phase));
+  if (report.time) cells.push_back(seconds_text(step.time.seconds));
+  const std::string axes = report.layout.mesh.names(step.axes);
+  cells.push_back(step.count.flops > 0 ? count_text(step.count.flops, "") : "");
+  cells.push_back(axes.empty() ? "" : bytes_text(step.count.bytes_sent));
+  cells.push_back(axes);
+  return cells;
+}
+
+constexpr size_t kWideEnough = 76;  // for the phase of a step
+constexpr size_t kLeastName = 12;
+
+std::string steps_text(const CostReport& report, const TableOptions& options) {
+  const std::vector<size_t> order = costliest_steps(report);
+  const size_t count = std::min(options.top, order.size());
+  if (count == 0) return "";
+  const bool phase = options.width >= kWideEnough;
+  std::vector<std::vector<std::string>> rows = {{"step", "kind"}};
+  if (phase) rows[0].push_back("phase");
+  if (report.time) rows[0].push_back("time");
+  for (const char* head : {"FLOP", "sent", "over"}) rows[0].push_back(head);
+  for (size_t i = 0; i < count; ++i) rows.push_back(step_cells(report, report.steps[order[i]], phase));
+  size_t fixed = 2;
+  for (size_t c = 1; c < rows[0].size(); ++c) {
+    size_t most = 0;
+    for (const auto& row : rows) most = std::max(most, row[c].size());
+    fixed += most + 2;
+  }
+  const size_t room = options.width > fixed + kLeastName ? options.width - fixed : kLeastName;
+  for (auto& row : rows) row[0] = shortened(row[0], room);
+  return fmt::format("\nsteps that take most, {} of {}\n", count, report.steps.size()) +
+         columns(rows, phase ? 3 : 2);
+}
+
+std::string alive_text(const CostReport& report, const TableOptions& options) {
+  const std::vector<AliveTensor>& alive = report.alive_at_peak;
+  const size_t count = std::min(options.top, alive.size());
+  if (count == 0) return "";
+  std::vector<std::vector<std::string>> rows;
+  int64_t rest = 0;
+  for (size_t i = 0; i < alive.size(); ++i)
+    if (i < count)
+      rows.push_back(
+          {shortened(alive[i].name, options.width - 32), alive[i].kind, bytes_text(alive[i].bytes)});
+    else
+      rest += alive[i].bytes;
+  if (alive.size() > count)
+    rows.push_back(
+        {fmt::format("{} more", grouped(static_cast<int64_t>(alive.size() - count))), "", bytes_text(rest)});
+  const std::string where =
+      report.memory.peak_step.empty() ? "" : shortened(report.memory.peak_step, options.width - 26);
+  return fmt::format("\nalive at the peak{}\n", where.empty() ? "" : ", in " + where) + columns(rows, 2);
+}
+
+// The totals of `reports`, each under its number where there are several.
+std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers, size_t width) {
+  const std::vector<Row> rows = total_rows(reports);
+  size_t label_width = 0, cell_width = 8;
+  for (const Row& row : rows) {
+    label_width = std::max(label_width, row.label.size());
+    for (const CostReport* report : reports) cell_width = std::max(cell_width, row.cell(*report).size());
+  }
+  label_width = std::min({label_width, size_t{40}, width > cell_width + 2 ? width - cell_width - 2 : 1});
+  const size_t beside =
+      std::min(reports.size(), std::max<size_t>(1, (width - label_width) / (cell_width + 2)));
+  std::string text = "\n";
+  if (reports.size() > 1) {
+    text += std::string(label_width, ' ');
+    for (size_t i = 0; i < beside; ++i)
+      text += fmt::format("  {:>{}}", fmt::format("[{}]", numbers[i] + 1), cell_width);
+    text += "\n";
+  }
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}.{}}", row.label, label_width, label_width);
+    for (size_t i = 0; i < beside; ++i) text += fmt::format("  {:>{}}", row.cell(*reports[i]), cell_width);
+    text += "\n";
+  }
+  return text;
+}
+
+// What a layout file would say for a shorter step.
+std::string order_text(const ComparedLayout& layout, const std::string& number, const TableOptions& options) {
+  if (!layout.order) return "";
+  std::string ranks;
+  for (const int64_t rank : layout.order->device_order)
+    if (ranks.size() < 40) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+  if (layout.order->device_order.size() > 12) ranks += ", ...";
+  return "\n" +
+         wrapped("",
+                 fmt::format("{}with axis {} inside the nodes a step takes {}: \"device_order\": [{}]{}",
+                             number, layout.order->axes.back(), seconds_text(layout.order->step_s), ranks,
+                             ranks.ends_with("...") ? ", in full in the JSON" : ""),
+                 " ", options.width);
+}
+
+std::string single_text(const ComparedLayout& layout, const TableOptions& options) {
+  const CostReport& report = *layout.report;
+  std::string text = fmt::format("{}, {}\n", report.model, report.entry);
+  text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
+  text += wrapped("layout ", rules_text(report.layout), ",", options.width);
+  return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
+         steps_text(report, options) + alive_text(report, options);
+}
+
+// What tells the layouts apart stands in their lines, what all have in common above them.
+class RankingText {
+ public:
+  RankingText(const std::vector<ComparedLayout>& layouts, const TableOptions& options)
+      : layouts_(layouts), options_(options), order_(best_first(layouts)) {
+    const auto alike = [&](auto text) {
+      return std::all_of(layouts.begin(), layouts.end(), [&](const ComparedLayout& layout) {
+        return text(layout.layout) == text(layouts.front().layout);
+      });
+    };
+    same_mesh_ = alike(mesh_text);
+    same_rules_ = alike(rules_text);
+    timed_ = layouts_[order_.front()].report->time.has_value();
+  }
+
+  std::string text() const {
+    const CostReport& best = *layouts_[order_.front()].report;
+    const std::string by = timed_ ? "the shortest step on " + best.time->hardware : "the fewest bytes sent";
+    std::string text =
+        fmt::format("{}, {}: {} layouts, {} first\n", best.model, best.entry, layouts_.size(), by);
+    if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
+    if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
+    text += "\n" + lines();
+    text += order_text(layouts_[order_.front()], fmt::format("[{}] ", order_.front() + 1), options_);
+    Reports reports;
+    for (const size_t number : order_)
+      if (layouts_[number].report) reports.push_back(&*layouts_[number].report);
+    if (reports.size() > 1 && reports.size() <= kMostInDetail)
+      text += totals_text(reports, order_, options_.width);
+    return text;
+  }
+
+ private:
+  static constexpr size_t kMostInDetail = 6;
+
+  std::string name(const ComparedLayout& layout) const {
+    if (same_mesh_ && !same_rules_) return rules_text(layout.layout);
+    if (same_rules_) return mesh_text(layout.layout);
+    return mesh_text(layout.layout) + " " + rules_text(layout.layout);
+  }
+
+  std::vector<std::string> heads() const {
+    if (timed_) return {"step", "sent", "memory", "einsum"};
+    return {"sent", "memory", "einsum"};
+  }
+
+  std::vector<std::string> figures(const CostReport& report) const {
+    std::vector<std::string> cells = {bytes_text(report.communication.bytes_sent),
+                                      bytes_text(report.memory.peak),
+                                      count_text(report.einsum_per_device, "FLOP")};
+    if (timed_) cells.insert(cells.begin(), seconds_text(report.time->step_s));
+    return cells;
+  }
+
+  std::string lines() const {
+    std::vector<size_t> widths;
+    for (const std::string& head : heads()) widths.push_back(head.size());
+    size_t name_width = 6;
+    for (const ComparedLayout& layout : layouts_) {
+      if (!layout.report) continue;
+      name_width = std::max(name_width, name(layout).size());
+      const std::vector<std::string> cells = figures(*layout.report);
+      for (size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(widths[c], cells[c].size());
+    }
+    const size_t number_width = fmt::formatted_size("[{}]", layouts_.size());
+    const size_t before = 5 + number_width + 1;
+    size_t fixed = before;
+    for (const size_t width : widths) fixed += width + 2;
+    const size_t room = options_.width > fixed + 12 ? options_.width - fixed : 12;
+    name_width = std::min(name_width, room);
+
+    const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {
+      std::string text = fmt::format("{:<{}}", first, before + name_width);
+      for (size_t c = 0; c < cells.size(); ++c) text += fmt::format("  {:>{}}", cells[c], widths[c]);
+      return text + "\n";
+    };
+    std::string text = line("", heads());
+    for (size_t rank = 0; rank < order_.size(); ++rank) {
+      const ComparedLayout& layout = layouts_[order_[rank]];
+      const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 ? "best" : "",
+                                           fmt::format("[{}]", order_[rank] + 1), number_width);
+      const std::string own = name(layout), margin(before, ' ');
+      if (!layout.report)
+        text += wrapped(head, own, ", ", options_.width) +
+                wrapped(margin, "not possible: " + layout.reason, " ", options_.width);
+      else if (own.size() <= room)
+        text += line(head + own, figures(*layout.report));
+      else
+        text += wrapped(head, own, ", ", options_.width) + line("", figures(*layout.report));
+    }
+    return text;
+  }
+
+  const std::vector<ComparedLayout>& layouts_;
+  const TableOptions& options_;
+  std::vector<size_t> order_;
+  bool same_mesh_ = false, same_rules_ = false, timed_ = false;
+};
+
+}  // namespace
+
+std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options) {
+  if (layouts.empty() || possible(layouts).empty()) return "";
+  if (layouts.size() == 1) return single_text(layouts.front(), options);
+  return RankingText(layouts, options).text();
+}
+
+}  // namespace mtfc

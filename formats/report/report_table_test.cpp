@@ -1,0 +1,116 @@
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+
+#include "formats/report/report_writer.h"
+
+using namespace mtfc;
+
+namespace {
+
+ComparedLayout example(int64_t rows, int64_t bytes, const std::string& dim = "batch") {
+  CostReport report;
+  report.model = "two_layer";
+  report.entry = "train";
+  report.layout.mesh = Mesh({{"rows", rows}, {"cols", 2}});
+  report.layout.rules = {{dim, {0}, {}}, {"hidden", {1, 0}, {}}};
+  report.einsum_per_device = 327270400;
+  report.communication = {3, 1000, bytes};
+  report.by_axis["rows+cols"] = {3, 1000, bytes};
+  report.memory.peak = 5 << 20;
+  report.memory.peak_step = "block_1/h";
+  report.memory_over_steps = {{1}, {2}, {3}};
+  report.steps = {{"block_0/attention/scores", "einsum", "", Phase::kForward, {}, {300, 600, 0, 0}, {}, 0},
+                  {"block_0/a_name_that_is_too_long_for_a_line/h",
+                   "all_reduce",
+                   "",
+                   Phase::kBackward,
+                   {0, 1},
+                   {0, 0, 30, bytes},
+                   {},
+                   0},
+                  {"x", "add", "", Phase::kForward, {}, {10, 0, 0, 0}, {}, 0}};
+  report.alive_at_peak = {{"w", "variable", 4096, 0, 3}, {"h", "activation", 1024, 1, 2}};
+  ComparedLayout made{"two_layer", report.layout, {}, {}, {}};
+  made.report = std::move(report);
+  return made;
+}
+
+ComparedLayout impossible() {
+  ComparedLayout made = example(2, 0, "io");
+  made.report.reset();
+  made.reason =
+      "the rules io:rows and batch:rows split tensor 'x', an input, twice over the same axis 'rows'";
+  return made;
+}
+
+size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  size_t most = 0;
+  for (std::string line; std::getline(lines, line);) most = std::max(most, line.size());
+  return most;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("one layout: totals, costliest steps, tensors alive at the peak") {
+  const std::string text = report_table({example(2, 8000)}, {});
+  CHECK(text.starts_with("two_layer, train\nmesh   rows:2,cols:2\nlayout batch:rows,hidden:cols+rows\n\n"));
+  CHECK_FALSE(has(text, "[1]"));
+  CHECK(has(text, "327 MFLOP"));
+  CHECK(has(text, "5.00 MiB"));
+  CHECK(has(text, "  over rows+cols"));
+  // All of the bytes before a part of the arithmetic.
+  CHECK(text.find("all_reduce  backward") < text.find("block_0/attention/scores"));
+  CHECK(
+      has(text, "\nalive at the peak, in block_1/h\n  w  variable    4.00 KiB\n  h  activation  1.00 KiB\n"));
+  const std::string one = report_table({example(2, 8000)}, {80, 1});
+  CHECK(has(one, "steps that take most, 1 of 3\n"));
+  CHECK(has(one, "  1 more            1.00 KiB\n"));
+  CHECK_FALSE(has(one, "scores"));
+  for (const size_t width : {60, 80, 120})
+    CHECK(widest(report_table({example(2, 8000)}, {width, 10})) <= width);
+}
+
+TEST_CASE("several layouts: the best first, what is not possible last and why") {
+  const std::string text = report_table({example(4, 8000), impossible(), example(2, 100)}, {});
+  CHECK(text.starts_with("two_layer, train: 3 layouts, the fewest bytes sent first\n"));
+  CHECK(has(text, "best [3] rows:2,cols:2 batch:rows,hidden:cols+rows\n"));
+  CHECK(text.find("[3]") < text.find("[1]"));
+  CHECK(text.find("[1]") < text.find("[2] "));
+  CHECK(has(text, "not possible: the rules io:rows and batch:rows"));
+  CHECK(widest(text) <= 80);
+  // What all have in common is said once.
+  const std::string sweep = report_table({example(4, 8000), example(2, 100)}, {});
+  CHECK(has(sweep, "\nlayout batch:rows,hidden:cols+rows\n"));
+  CHECK(has(sweep, "best [2] rows:2,cols:2     100 B  5.00 MiB  327 MFLOP\n"));
+  const std::vector<ComparedLayout> many(30, example(2, 100));
+  CHECK_FALSE(has(report_table(many, {}), "einsum, useful"));
+}
+
+TEST_CASE("CSV: a line per layout, or per step") {
+  const std::vector<ComparedLayout> layouts = {example(4, 8000), impossible(), example(2, 100)};
+  std::istringstream lines(report_csv(layouts, std::nullopt));
+  std::string head, first, second, third, none;
+  std::getline(lines, head);
+  CHECK(head.starts_with("number,model,mesh,layout,devices,entry,rank,hardware,step_s,"));
+  CHECK(head.ends_with(",workspace_bytes,not_possible"));
+  std::getline(lines, first);
+  CHECK(first.starts_with(R"(1,two_layer,"rows:4,cols:2","batch:rows,hidden:cols+rows",8,train,2,,,,,,,0,)"));
+  std::getline(lines, second);
+  CHECK(second.starts_with(R"(2,two_layer,"rows:2,cols:2","io:rows,hidden:cols+rows",4,,,)"));
+  CHECK(second.ends_with(
+      R"(,"the rules io:rows and batch:rows split tensor 'x', an input, twice over the same axis 'rows'")"));
+  std::getline(lines, third);
+  CHECK(third.starts_with(R"(3,two_layer,"rows:2,cols:2","batch:rows,hidden:cols+rows",4,train,1,)"));
+  CHECK_FALSE(std::getline(lines, none));
+  const std::string steps = report_csv({example(4, 8000)}, 2);
+  CHECK(std::count(steps.begin(), steps.end(), '\n') == 3);
+  CHECK(has(steps, ",scores") == false);
+  CHECK(has(steps, "block_0/attention/scores,einsum,,forward,,1,300,0,0,6,,\n"));
+}

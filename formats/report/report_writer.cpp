@@ -1,0 +1,236 @@
+#include "formats/report/report_writer.h"
+
+#include <algorithm>
+
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+namespace {
+
+Json totals_json(const CollectiveTotals& totals) {
+  return {{"count", totals.count}, {"elements", totals.elements}, {"bytes_sent", totals.bytes_sent}};
+}
+
+Json totals_json(const std::map<std::string, CollectiveTotals>& map) {
+  Json json = Json::object();
+  for (const auto& [name, totals] : map) json[name] = totals_json(totals);
+  return json;
+}
+
+Json tensor_json(const TensorCost& tensor, const Mesh& mesh) {
+  Json json = {{"name", tensor.name},
+               {"dims", json_of(tensor.dims)},
+               {"sharding", json_of(tensor.dims, tensor.sharding, mesh)},
+               {"local_shape", tensor.local_shape},
+               {"local_shape_min", tensor.local_shape_min}};
+  if (!tensor.sharding.partial.empty()) json["partial"] = partial_json(tensor.sharding, mesh);
+  return json;
+}
+
+Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
+  Json json = {{"name", step.name},
+               {"kind", step.kind},
+               {"source", step.source},
+               {"phase", to_string(step.phase)},
+               {"axes", json_of(step.axes, mesh)},
+               {"elements", step.count.elements},
+               {"bytes_sent", step.count.bytes_sent},
+               {"flops", step.count.flops}};
+  if (!timed) return json;
+  json["seconds"] = step.time.seconds;
+  json["begin_s"] = step.time.begin_s;
+  json["end_s"] = step.time.end_s;
+  json["bound"] = step.time.bound;
+  return json;
+}
+
+Json time_json(const TimeCost& time) {
+  return {
+      {"hardware", time.hardware}, {"compute_s", time.compute_s},   {"communication_s", time.communication_s},
+      {"step_s", time.step_s},     {"roofline_s", time.roofline_s}, {"efficiency", time.efficiency}};
+}
+
+constexpr size_t kLargest = 20;
+
+Json memory_json(const CostReport& report) {
+  const MemoryCost& memory = report.memory;
+  Json json = {{"peak_bytes_per_device", memory.peak},
+               {"variables", memory.variables},
+               {"optimizer_state", memory.optimizer_state},
+               {"caches", memory.caches},
+               {"inputs", memory.inputs},
+               {"activations_at_peak", memory.activations_at_peak},
+               {"workspace", memory.workspace},
+               {"peak_step", memory.peak_step}};
+  json["largest_at_peak"] = Json::array();
+  for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
+    const AliveTensor& tensor = report.alive_at_peak[i];
+    json["largest_at_peak"].push_back(
+        {{"name", tensor.name}, {"kind", tensor.kind}, {"bytes", tensor.bytes}});
+  }
+  return json;
+}
+
+Json report_object(const CostReport& report) {
+  const Mesh& mesh = report.layout.mesh;
+  Json json = {{"model", report.model},
+               {"entry", report.entry},
+               {"mesh", json_of(mesh)},
+               {"devices", mesh.devices()},
+               {"layout", json_of(report.layout)}};
+  if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
+  json["parameters"] = {{"count", report.parameters},
+                        {"bytes", report.parameter_bytes},
+                        {"bytes_per_device", report.parameter_bytes_per_device}};
+  json["flops"] = {{"einsum_per_device", report.einsum_per_device},
+                   {"einsum_total", report.einsum_total},
+                   {"einsum_useful", report.einsum_useful},
+                   {"other_per_device", report.other_per_device},
+                   {"duplication", report.duplication},
+                   {"imbalance", report.imbalance}};
+  json["communication"] = {{"count", report.communication.count},
+                           {"elements_per_device", report.communication.elements},
+                           {"bytes_sent_per_device", report.communication.bytes_sent},
+                           {"by_kind", totals_json(report.by_kind)},
+                           {"by_axis", totals_json(report.by_axis)}};
+  json["memory"] = memory_json(report);
+  if (report.time) json["time"] = time_json(*report.time);
+  json["tensors"] = Json::array();
+  for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
+  json["steps"] = Json::array();
+  for (const StepCost& step : report.steps)
+    json["steps"].push_back(step_json(step, mesh, report.time.has_value()));
+  json["warnings"] = report.warnings;
+  return json;
+}
+
+// What the steps of one kind, or one step, took.
+struct KindTime {
+  int64_t steps = 0;
+  bool collective = false;
+  double mean = 0, most = 0;   // seconds
+  double start = 0, wait = 0;  // of `mean`, where it is a collective
+  double predicted = 0;
+
+  void add(const KindTime& other) {
+    steps += other.steps;
+    mean += other.mean;
+    most += other.most;
+    start += other.start;
+    wait += other.wait;
+    predicted += other.predicted;
+  }
+};
+
+// One for every step of the program; that of a collective, with its wait, stands at its start.
+std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts,
+                                 const std::optional<TimeCost>& predicted) {
+  std::vector<KindTime> times(entry.steps.size());
+  for (size_t i = 0; i < entry.steps.size(); ++i) {
+    const Step& step = entry.steps[i];
+    const bool waits = step.kind == StepKind::kWait, starts = step.kind == StepKind::kStart;
+    const double mean = facts.mean_seconds[i], most = facts.max_seconds[i];
+    KindTime& time = times[waits ? static_cast<size_t>(step.started) : i];
+    time.collective = waits || starts;
+    time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0,
+              predicted && !starts ? predicted->steps[i].seconds : 0});
+  }
+  return times;
+}
+
+void put_time(Json& json, const KindTime& time, bool predicted) {
+  if (predicted) json["predicted_seconds"] = time.predicted;
+  json["seconds"] = time.mean;
+  json["seconds_max"] = time.most;
+  if (!time.collective) return;
+  json["start_seconds"] = time.start;
+  json["wait_seconds"] = time.wait;
+}
+
+// The kind that takes longest comes first.
+Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times, bool predicted) {
+  std::map<std::string, KindTime> kinds;
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (entry.steps[i].kind == StepKind::kWait) continue;
+    KindTime& kind = kinds[kind_of(entry.steps[i])];
+    kind.collective = times[i].collective;
+    kind.add(times[i]);
+  }
+  std::vector<std::pair<std::string, KindTime>> ordered(kinds.begin(), kinds.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.second.mean > b.second.mean; });
+  Json json = Json::object();
+  for (const auto& [name, time] : ordered) {
+    json[name]["steps"] = time.steps;
+    put_time(json[name], time, predicted);
+  }
+  return json;
+}
+
+Json time_json(const EntryPoint& entry, const RunFacts& facts, const std::optional<TimeCost>& predicted) {
+  Json json = {{"runs", facts.runs},
+               {"seconds_per_step", facts.seconds_per_step},
+               {"steps_per_second", facts.seconds_per_step > 0 ? 1 / facts.seconds_per_step : 0},
+               {"input_seconds", facts.input_seconds}};
+  if (predicted) json["predicted_seconds_per_step"] = predicted->step_s;
+  const std::vector<KindTime> times = step_times(entry, facts, predicted);
+  json["by_kind"] = kinds_json(entry, times, predicted.has_value());
+  json["steps"] = Json::array();
+  for (size_t i = 0; i < times.size(); ++i) {
+    const Step& step = entry.steps[i];
+    if (step.kind == StepKind::kWait) continue;
+    Json line = {{"name", step.name},
+                 {"kind", kind_of(step)},
+                 {"source", step.source},
+                 {"phase", to_string(step.phase)}};
+    put_time(line, times[i], predicted.has_value());
+    json["steps"].push_back(std::move(line));
+  }
+  return json;
+}
+
+Json impossible_object(const ComparedLayout& layout) {
+  return {{"model", layout.model},
+          {"mesh", json_of(layout.layout.mesh)},
+          {"devices", layout.layout.mesh.devices()},
+          {"layout", json_of(layout.layout)},
+          {"not_possible", layout.reason}};
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<CostReport>& reports) {
+  if (reports.size() == 1) return dump_lines(report_object(reports.front()), 2);
+  Json list = Json::array();
+  for (const CostReport& report : reports) list.push_back(report_object(report));
+  return dump_lines(list, 3);
+}
+
+std::string report_json(const std::vector<ComparedLayout>& layouts) {
+  Json list = Json::array();
+  for (const ComparedLayout& layout : layouts) {
+    list.push_back(layout.report ? report_object(*layout.report) : impossible_object(layout));
+    if (layout.order)
+      list.back()["better_device_order"] = {{"axes", layout.order->axes},
+                                            {"device_order", layout.order->device_order},
+                                            {"step_s", layout.order->step_s}};
+  }
+  if (list.size() == 1) return dump_lines(list.front(), 2);
+  return dump_lines(list, 3);
+}
+
+std::string run_report_json(const EntryPoint& entry, const CostReport& predicted, const CostReport& measured,
+                            const RunFacts& facts) {
+  Json both;
+  both["predicted"] = report_object(predicted);
+  both["measured"] = report_object(measured);
+  both["run"] = {{"arena_bytes_per_device", facts.arena_bytes},
+                 {"resident_bytes", facts.resident_bytes},
+                 {"ranks", facts.ranks},
+                 {"ranks_per_node", facts.ranks_per_node},
+                 {"threads_per_rank", facts.threads_per_rank},
+                 {"time", time_json(entry, facts, predicted.time)}};
+  return dump_lines(both, 4);
+}
+
+}  // namespace mtfc

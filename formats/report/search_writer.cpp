@@ -1,0 +1,154 @@
+#include "formats/report/search_writer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/cost/layout_difference.h"
+#include "formats/json/ordered_json.h"
+#include "formats/text/quantity.h"
+#include "formats/text/wrapped_text.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostItems = 3;       // of the differences between two layouts
+constexpr double kWorthSaying = 0.05;  // of the largest of them
+
+std::string why_text(const SearchReport& report, const TableOptions& options) {
+  if (report.layouts.size() < 2) return "";
+  std::string text = "\nwhat the others take longer than [1]\n";
+  const size_t width = fmt::formatted_size("[{}]", report.layouts.size());
+  for (size_t i = 1; i < report.layouts.size(); ++i)
+    text += wrapped(fmt::format("  {:>{}} ", fmt::format("[{}]", i + 1), width),
+                    loss_text(*report.layouts.front().report, *report.layouts[i].report), " ", options.width);
+  return text;
+}
+
+std::string equals_text(const SearchReport& report, const TableOptions& options) {
+  std::string text;
+  for (size_t i = 0; i < report.result.best.size(); ++i)
+    if (const int64_t equals = report.result.best[i].equals; equals > 0)
+      text += fmt::format("{}[{}] {}", text.empty() ? "" : ", ", i + 1, grouped(equals));
+  return text.empty() ? ""
+                      : wrapped("", "layouts with the same figures, not shown: " + text, " ", options.width);
+}
+
+std::string too_large_text(const SearchReport& report, const TableOptions& options) {
+  const std::optional<FoundLayout>& found = report.result.too_large;
+  if (!found) return "";
+  return wrapped(
+      "",
+      fmt::format("{} would take {}, but needs {} a device, {} more than the limit of {}",
+                  layout_text(found->layout), seconds_text(found->step_s), bytes_text(found->memory),
+                  bytes_text(found->memory - report.memory_limit), bytes_text(report.memory_limit)),
+      " ", options.width);
+}
+
+std::string counts_text(const SearchReport& report, const TableOptions& options) {
+  const SearchCounts& counts = report.result.counts;
+  const std::string rule_sets = counts.rule_sets < 1e15 ? grouped(static_cast<int64_t>(counts.rule_sets))
+                                                        : fmt::format("{:.3g}", counts.rule_sets);
+  std::string text = fmt::format(
+      "searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets, counts.rule_sets == 1 ? "" : "s",
+      counts.meshes, counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
+  const auto say = [&](int64_t count, const char* what) {
+    if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
+  };
+  say(counts.mirrored, "mirror images of others");
+  say(counts.too_large, "over the memory limit");
+  say(counts.no_better, "that can't be better");
+  say(counts.refused, "refused by the compiler");
+  say(counts.compiled, "compiled");
+  say(counts.left, "not looked at");
+  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, and not proved the best";
+  return wrapped("", text, " ", options.width);
+}
+
+Json found_json(const SearchReport& report, size_t i) {
+  const FoundLayout& found = report.result.best[i];
+  const CostReport& cost = *report.layouts[i].report;
+  Json json = {{"rank", i + 1},
+               {"mesh", json_of(found.layout.mesh)},
+               {"devices", found.layout.mesh.devices()},
+               {"layout", json_of(found.layout)}};
+  if (!found.layout.mesh.device_order().empty()) json["device_order"] = found.layout.mesh.device_order();
+  json["time"] = {{"step_s", cost.time->step_s},
+                  {"compute_s", cost.time->compute_s},
+                  {"communication_s", cost.time->communication_s},
+                  {"roofline_s", cost.time->roofline_s},
+                  {"efficiency", cost.time->efficiency}};
+  json["duplication"] = cost.duplication;
+  json["bytes_sent_per_device"] = cost.communication.bytes_sent;
+  json["memory_bytes_per_device"] = found.memory;
+  json["same_figures"] = found.equals;
+  if (i == 0) return json;
+  const CostReport& best = *report.layouts.front().report;
+  json["slower_by_s"] = cost.time->step_s - best.time->step_s;
+  json["differences_s"] = Json::object();
+  for (const TimeDifference& difference : time_differences(best, cost))
+    json["differences_s"][difference.what] = difference.seconds;
+  json["why"] = loss_text(best, cost);
+  return json;
+}
+
+}  // namespace
+
+std::string layout_text(const Layout& layout) {
+  return fmt::format("{} {}", layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh),
+                     layout.rules.empty() ? "without rules" : to_string(layout));
+}
+
+std::string loss_text(const CostReport& best, const CostReport& other) {
+  std::string text = fmt::format("+{}", seconds_text(other.time->step_s - best.time->step_s));
+  const bool same_mesh = best.layout.mesh.axes() == other.layout.mesh.axes();
+  const std::string rules = same_mesh ? rule_differences(best.layout, other.layout) : "";
+  if (!rules.empty()) text += " with " + rules;
+  const std::vector<TimeDifference> differences = time_differences(best, other);
+  size_t said = 0;
+  for (const auto& [what, seconds] : differences) {
+    if (seconds == 0 || std::abs(seconds) < kWorthSaying * std::abs(differences.front().seconds)) continue;
+    if (said++ == kMostItems) break;
+    // More of what is hidden behind kernels makes a step shorter.
+    const bool more = (seconds > 0) != (what == "overlap");
+    text += fmt::format("{}{} {} {}", said == 1 ? ": " : ", ", seconds_text(std::abs(seconds)),
+                        more ? "more" : "less", what);
+    if (what == "products" && other.duplication > best.duplication * 1.005)
+      text += fmt::format(" ({:.3g} times the useful ones)", other.duplication);
+  }
+  return text;
+}
+
+std::string search_table(const SearchReport& report, const TableOptions& options) {
+  return report_table(report.layouts, options) + why_text(report, options) + "\n" +
+         equals_text(report, options) + too_large_text(report, options) + counts_text(report, options);
+}
+
+std::string search_json(const SearchReport& report) {
+  const SearchCounts& counts = report.result.counts;
+  const CostReport& best = *report.layouts.front().report;
+  Json json = {{"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
+  json["memory_limit"] = report.memory_limit > 0 ? Json(report.memory_limit) : Json();
+  json["proved"] = report.result.is_proved;
+  json["seconds"] = report.seconds;
+  json["counts"] = {{"rule_sets", counts.rule_sets},
+                    {"meshes", counts.meshes},
+                    {"legal", counts.legal},
+                    {"mirror_images", counts.mirrored},
+                    {"candidates", counts.candidates()},
+                    {"compiled", counts.compiled},
+                    {"refused", counts.refused},
+                    {"over_memory", counts.too_large},
+                    {"no_better", counts.no_better},
+                    {"not_looked_at", counts.left}};
+  json["layouts"] = Json::array();
+  for (size_t i = 0; i < report.layouts.size(); ++i) json["layouts"].push_back(found_json(report, i));
+  if (const std::optional<FoundLayout>& found = report.result.too_large)
+    json["faster_but_too_large"] = {{"mesh", json_of(found->layout.mesh)},
+                                    {"layout", json_of(found->layout)},
+                                    {"step_s", found->step_s},
+                                    {"memory_bytes_per_device", found->memory}};
+  return dump_lines(json, 3);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,75 @@
+#include "formats/report/search_writer.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace mtfc;
+
+namespace {
+
+CostReport report(double product, double all_reduce, const std::vector<Rule>& rules) {
+  CostReport made;
+  made.model = "m";
+  made.entry = "train";
+  made.layout = {Mesh({{"rows", 2}, {"cols", 2}}), rules};
+  made.memory_over_steps = {{1}, {2}, {3}};
+  made.time.emplace().hardware = "h";
+  made.time->step_s = product + all_reduce;
+  made.steps.resize(2);
+  made.steps[0].kind = "einsum";
+  made.steps[0].time.seconds = product;
+  made.steps[1].kind = "all_reduce";
+  made.steps[1].axes = {1};
+  made.steps[1].time.seconds = all_reduce;
+  return made;
+}
+
+const CostReport kBest = report(4e-3, 2e-3, {{"batch", {0}, {}}, {"heads", {1}, {}}});
+
+SearchResult found(int64_t left) {
+  SearchResult result;
+  result.best = {{kBest.layout, kBest.time->step_s, 100, 0, 0, 3}, {kBest.layout, 9e-3, 90}};
+  result.too_large = FoundLayout{kBest.layout, 1e-3, 3 << 20};
+  result.counts = {1e6, 50, 20, 1, 10, 0, 4, 16 - left, left};
+  result.is_proved = left == 0;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("why a layout loses") {
+  CostReport other = report(10e-3, 0.5e-3, {{"batch", {0, 1}, {}}});
+  other.duplication = 1.5;
+  CHECK(loss_text(kBest, other) ==
+        "+4.50 ms with batch over rows+cols, heads whole: 6.00 ms more products (1.5 times the useful ones), "
+        "1.50 ms less all_reduce over cols");
+  other.layout.mesh = Mesh({{"rows", 4}, {"cols", 1}});
+  CHECK(loss_text(kBest, other).starts_with("+4.50 ms: 6.00 ms more"));
+  // What runs beside kernels makes the step shorter.
+  CostReport hidden = kBest;
+  hidden.time->step_s += 1e-3;
+  CHECK(loss_text(kBest, hidden) == "+1.00 ms: 1.00 ms less overlap");
+}
+
+TEST_CASE("what was searched, and whether it is proved") {
+  const ComparedLayout best{"m", kBest.layout, kBest, "", {}};
+  const ComparedLayout other{"m", kBest.layout, report(9e-3, 0, {}), "", {}};
+  const SearchResult result = found(0), stopped = found(6);
+  const std::string text = search_table({result, {best, other}, 2 << 20, 0.5}, {80, 0});
+  CHECK(text.find("layouts with the same figures, not shown: [1] 3\n") != std::string::npos);
+  CHECK(text.find("rows:2,cols:2 batch:rows,heads:cols would take 1.00 ms, but needs 3.00 MiB a\ndevice, "
+                  "1.00 MiB more than the limit of 2.00 MiB\n") != std::string::npos);
+  CHECK(
+      text.ends_with("searched 1,000,000 rule sets on 1 mesh in 500 ms: 50 legal, 20 mirror images of\n"
+                     "others, 4 over the memory limit, 16 that can't be better, 10 compiled\n"));
+  CHECK(search_table({stopped, {best, other}, 0, 0.5}, {400, 0})
+            .ends_with(", 10 that can't be better, 10 compiled, 6 not looked at; stopped, so [1] is the best "
+                       "so far, and not proved the best\n"));
+  const auto json = nlohmann::json::parse(search_json({stopped, {best, other}, 0, 0.5}));
+  CHECK(json["proved"] == false);
+  CHECK(json["memory_limit"].is_null());
+  CHECK(json["counts"]["candidates"] == 30);
+  CHECK(json["layouts"][1]["slower_by_s"].get<double>() == doctest::Approx(3e-3));
+  CHECK(json["layouts"][0]["same_figures"] == 3);
+}

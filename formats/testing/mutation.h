@@ -1,0 +1,63 @@
+#pragma once
+// For tests: texts with mistakes, made from good ones. The same seed makes the same mistakes.
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "formats/json/json_value.h"
+
+namespace mtfc {
+
+/// Words and values to put where they don't belong.
+struct Vocabulary {
+  std::vector<std::string> words;
+  std::vector<JsonValue> values;
+  std::map<std::string, std::vector<JsonValue>> by_key;  // what stood under a key
+  /// Adds the keys, strings and parts of a document.
+  void learn(const JsonValue& document);
+};
+
+class Mutator {
+ public:
+  Mutator(uint64_t seed, const Vocabulary& vocabulary) : random_(seed), vocabulary_(vocabulary) {}
+
+  /// `text` with one to four mistakes: of its structure where it is JSON, now and then of its bytes.
+  std::string mutated_json(const std::string& text);
+  /// `bytes` with up to `most` of them flipped, removed, repeated, cut off or replaced.
+  std::string mutated_bytes(std::string bytes, int most);
+
+  /// Something like an expression.
+  std::string expression();
+
+  /// A number in [0, count).
+  size_t pick(size_t count) { return random_() % count; }
+  bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+  template <typename T>
+  const T& one_of(const std::vector<T>& list) {
+    return list[pick(list.size())];
+  }
+
+ private:
+  JsonValue* random_value(JsonValue& root);
+  JsonValue any_value();
+  JsonValue value_for(const std::string& key);
+  JsonValue operation();
+  const std::string& word();
+  std::string any_text();
+  void mutate(JsonValue& root);
+  void mutate_list(JsonValue& list);
+  void mutate_object(JsonValue& object);
+  void mutate_scalar(JsonValue& value);
+
+  std::mt19937_64 random_;
+  const Vocabulary& vocabulary_;
+  Vocabulary own_;  // of the document at hand
+};
+
+/// The document as text.
+std::string text_of(const JsonValue& value);
+
+}  // namespace mtfc

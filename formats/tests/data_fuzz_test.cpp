@@ -1,0 +1,287 @@
+// Data files with mistakes, thousands of them, through the readers: each is read or refused with a RunError,
+// soon, and without more memory than the file can fill. MTFC_CASES, MTFC_SEED and MTFC_DUMP as in
+// input_fuzz_test.cpp.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/diagnostics/error.h"
+#include "core/tensors/data.h"
+#include "formats/data/data_spec.h"
+#include "formats/data/npy.h"
+#include "formats/data/safetensors.h"
+#include "formats/testing/fuzz_guard.h"
+#include "formats/testing/mutation.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kCases = 5000;
+
+// A good file and how it is named as a source.
+struct SeedFile {
+  std::string prefix;  // "", "idx:"
+  std::string ending;  // ".npy", ".safetensors" (no source, but loaded), or "" for IDX
+  std::string bytes;
+};
+
+std::string gzipped(const std::string& bytes) {
+  std::string packed(compressBound(bytes.size()) + 64, '\0');
+  z_stream stream = {};
+  constexpr int kGzip = 16;
+  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+std::string idx_header(char type, const std::vector<uint32_t>& shape) {
+  std::string header = std::string(2, '\0') + type + static_cast<char>(shape.size());
+  for (const uint32_t size : shape)
+    for (const int shift : {24, 16, 8, 0}) header += static_cast<char>(size >> shift & 0xFF);
+  return header;
+}
+
+std::string length_bytes(uint64_t length) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(length >> 8 * i & 0xFF);
+  return bytes;
+}
+
+std::vector<SeedFile> safetensors_files() {
+  std::vector<SeedFile> files;
+  const TensorType matrix{DType::kF32, {{"a", 2}, {"b", 5}}};
+  const std::vector<TensorPlace> two = {{"w", matrix}, {"step", {DType::kI64, {}}}};
+  std::vector<TensorPlace> many = {{"none", {DType::kBool, {{"z", 0}}}}};
+  for (int i = 0; i < 40; ++i) many.push_back({fmt::format("layer_{}/w", i), matrix});
+  for (const std::vector<TensorPlace>& tensors : {std::vector<TensorPlace>{}, two, two, many}) {
+    const SafetensorsPlan plan = plan_safetensors(tensors, {{"format", "mtfc"}});
+    std::string bytes = plan.header;
+    bytes.resize(static_cast<size_t>(plan.file_bytes), '\1');
+    files.push_back({"", ".safetensors", bytes});
+  }
+  const std::string nested(5000, '[');
+  files.push_back({"", ".safetensors", length_bytes(uint64_t{1} << 60) + "{}"});
+  files.push_back({"", ".safetensors", length_bytes(nested.size() + 6) + "{\"w\":" + nested + "}"});
+  return files;
+}
+
+std::vector<SeedFile> seed_files() {
+  std::vector<SeedFile> files;
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool})
+    for (const Dims& dims : {Dims{}, Dims{{"a", 3}}, Dims{{"a", 2}, {"b", 5}, {"c", 1}}, Dims{{"a", 1000}}})
+      files.push_back({"", ".npy",
+                       npy_header({dtype, dims}) +
+                           std::string(static_cast<size_t>(elements(dims) * size_of(dtype)), '\1')});
+  const auto version_two = [](const std::string& dictionary) {
+    return std::string("\x93NUMPY\x02\0", 8) + static_cast<char>(dictionary.size()) + std::string(3, '\0') +
+           dictionary;
+  };
+  files.push_back(
+      {"", ".npy", version_two("{'shape': (2L, 2), 'fortran_order': False, 'descr': '>i2'}") + "abcdefgh"});
+  files.push_back(
+      {"", ".npy", version_two("{'shape': (1152921504606846976,), 'fortran_order': False, 'descr': '|u1'}")});
+  for (const auto& [type, size] :
+       {std::pair('\x08', 1), {'\x09', 1}, {'\x0B', 2}, {'\x0C', 4}, {'\x0D', 4}, {'\x0E', 8}})
+    for (const bool packed : {false, true}) {
+      const std::string bytes = idx_header(type, {3, 4}) + std::string(static_cast<size_t>(12 * size), '\2');
+      files.push_back({"idx:", "", packed ? gzipped(bytes) : bytes});
+    }
+  std::string text = "to be, or not to be: ";
+  for (int i = 0; i < 6; ++i) text += text;
+  files.push_back({"text:", ".txt", text});
+  files.push_back({"text:", ".txt", "é\xff\n"});
+  files.push_back({"text:", ".txt", ""});
+  files.push_back({"tokens:", ".bin", text});
+  files.push_back({"tokens:", ".bin", "abc"});
+  const std::string huge = idx_header('\x0E', {1u << 31, 1u << 28});
+  files.push_back({"idx:", "", huge});
+  files.push_back({"idx:", "", gzipped(huge + std::string(100000, '\0'))});
+  return files;
+}
+
+// A header with a mistake that still has the length it says, so that what lies behind the length is tried.
+std::string with_header_mistake(const std::string& bytes, Mutator& mutator) {
+  constexpr size_t kLength = 8;
+  if (bytes.size() < kLength) return bytes;
+  size_t length = 0;
+  for (size_t i = 0; i < kLength; ++i) length |= static_cast<size_t>(static_cast<uint8_t>(bytes[i])) << 8 * i;
+  if (length > bytes.size() - kLength) return bytes;
+  std::string header = bytes.substr(kLength, length);
+  const size_t at = header.find_first_of("0123456789", mutator.pick(header.size() + 1));
+  if (at != std::string::npos && mutator.chance(60)) {
+    const size_t end = header.find_first_not_of("0123456789", at);
+    header.replace(at, end == std::string::npos ? end : end - at,
+                   mutator.one_of(std::vector<std::string>{
+                       "0", "1", "4", "8", "40", "-1", "1.5", "1e3", "4294967296", "4611686018427387904",
+                       "9223372036854775807", "18446744073709551615", "1e400", "[]", "null", "{}"}));
+  } else {
+    header = mutator.mutated_bytes(header, 3);
+  }
+  return length_bytes(header.size()) + header + bytes.substr(kLength + length);
+}
+
+std::string made_file(const SeedFile& seed, Mutator& mutator) {
+  if (seed.ending == ".safetensors" && mutator.chance(60)) return with_header_mistake(seed.bytes, mutator);
+  if (mutator.chance(5) || seed.bytes.empty()) return seed.bytes;
+  // Digits and sizes in the header decide most.
+  std::string bytes = seed.bytes;
+  if (mutator.chance(30)) {
+    for (size_t i = mutator.pick(3) + 1; i > 0; --i) {
+      const size_t at = mutator.pick(std::min<size_t>(bytes.size(), 128));
+      bytes[at] =
+          mutator.one_of(std::vector<char>{'\0', '\1', '\x7f', '\xff', '\x80', '9', '(', ',', ' ', '\''});
+    }
+    return bytes;
+  }
+  if (mutator.chance(10)) return bytes.substr(0, mutator.pick(bytes.size()));
+  return mutator.mutated_bytes(bytes, 6);
+}
+
+// A file in memory under names that end as wanted: writing to a disk would take most of the time.
+class MemoryFile {
+ public:
+  MemoryFile() : folder_(fs::temp_directory_path() / fmt::format("mtfc_data_fuzz.{}", getpid())) {
+    fs::create_directories(folder_);
+    for (const char* ending : {".npy", ".idx", ".txt", ".bin", ".safetensors"})
+      fs::create_symlink(fmt::format("/proc/self/fd/{}", number_), path(ending));
+  }
+  ~MemoryFile() {
+    fs::remove_all(folder_);
+    close(number_);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path(const std::string& ending) const { return (folder_ / ("case" + ending)).string(); }
+  void fill(const std::string& bytes) const {
+    REQUIRE(ftruncate(number_, 0) == 0);
+    REQUIRE(pwrite(number_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  fs::path folder_;
+  int number_ = memfd_create("fuzz", 0);
+};
+
+int64_t setting(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+// Reads every byte that the array claims to have.
+uint64_t sum_of(const StoredArray& array) {
+  int64_t bytes = size_of(array.type);
+  for (const int64_t size : array.shape) bytes = size == 0 ? 0 : bytes * size;
+  uint64_t sum = 0;
+  for (int64_t i = 0; i < bytes; ++i) sum += std::to_integer<uint64_t>(array.data[i]);
+  return sum;
+}
+
+// "" where the file was read or refused as it should be.
+std::string problem_with(const std::string& spec, bool& read) {
+  try {
+    if (spec.ends_with(".safetensors")) {
+      for (const auto& [name, array] : read_safetensors(spec).tensors) read = sum_of(array) < UINT64_MAX;
+      return "";
+    }
+    const InputData data = read_input_data({"x"}, spec, {});
+    if (const auto* array = std::get_if<StoredArray>(&data.source)) read = sum_of(*array) < UINT64_MAX;
+  } catch (const RunError& error) {
+    const std::string text = error.what();
+    if (text.find('\n') != std::string::npos) return "a message of several lines";
+  } catch (const UserError& error) {
+    const std::string text = error.what();
+    return text.ends_with("is not supported by this version of mtfc") ? "" : text;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void try_files(const std::vector<SeedFile>& seeds) {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const char* dump = std::getenv("MTFC_DUMP");
+  const MemoryFile file;
+  const Vocabulary none;
+  int64_t read = 0, failed = 0;
+  const FuzzGuard guard;
+  for (int64_t i = 0; i < cases && failed < 5; ++i) {
+    const auto seed = static_cast<uint64_t>(first + i);
+    Mutator mutator(seed, none);
+    const SeedFile& good = mutator.one_of(seeds);
+    const std::string ending = good.ending.empty() ? ".idx" : good.ending;
+    const std::string bytes = made_file(good, mutator);
+    if (dump) {
+      std::ofstream(fmt::format("{}/{}{}", dump, seed, ending), std::ios::binary) << bytes;
+      continue;
+    }
+    file.fill(bytes);
+    guard.watch(seed);
+    bool is_read = false;
+    const std::string problem = problem_with(good.prefix + file.path(ending), is_read);
+    read += is_read;
+    if (problem.empty()) continue;
+    ++failed;
+    const std::string kept = fmt::format("mtfc_fuzz_{}{}", seed, ending);
+    std::ofstream(kept, std::ios::binary) << bytes;
+    FAIL_CHECK(fmt::format("seed {}: {} (kept as {})", seed, problem, kept));
+  }
+  MESSAGE(fmt::format("{} cases from seed {}: {} read", cases, first, read));
+  CHECK(failed == 0);
+  if (!dump) CHECK(read > cases / 50);
+}
+
+}  // namespace
+
+TEST_CASE("mutants of sources are taken apart or refused as the user's") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const std::vector<std::string> sources = {
+      "random:normal,scale=1/255", "random:uniform,lo=-1,hi=1/2", "random:int,lo=0,hi=min(vocab, 50)",
+      "/none.npy,rows=0:vocab",    "idx:/none,rows=1:,scale=2",   "text:/none,shift=1,split=train"};
+  const NameLookup lookup = lookup_of(Dims{{"vocab", 100}});
+  const Vocabulary none;
+  int64_t accepted = 0;
+  const FuzzGuard guard;
+  for (int64_t i = 0; i < cases; ++i) {
+    const auto seed = static_cast<uint64_t>(first + i);
+    guard.watch(seed);
+    Mutator mutator(seed, none);
+    const std::string source = mutator.mutated_bytes(mutator.one_of(sources), 3);
+    CAPTURE(seed);
+    CAPTURE(source);
+    try {
+      read_input_data({"x"}, source, lookup);
+      ++accepted;
+    } catch (const UserError& error) {
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    } catch (const RunError& error) {  // the file is not there
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    }
+  }
+  CHECK(accepted > cases / 50);
+}
+
+TEST_CASE("mutants of data files are read or refused with a message") {
+  try_files(seed_files());
+}
+
+TEST_CASE("mutants of .safetensors files are read or refused with a message") {
+  try_files(safetensors_files());
+}
+
+}  // namespace mtfc

@@ -1,0 +1,86 @@
+// Every folder of testdata/errors/ is a mistake and the complete text it is answered with: a model.json (with
+// --set arguments in sets.txt, one a line), or a layout.json and flags in mesh.txt and layout.txt, or both,
+// and expected.txt. An empty uneven.txt stands for --no-uneven. Files that a model includes stand beside it.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/passes/pipeline.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+
+using namespace mtfc;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<std::string> contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::optional<std::string> line_of(const fs::path& path) {
+  std::optional<std::string> text = contents(path);
+  if (text && text->ends_with('\n')) text->pop_back();
+  return text;
+}
+
+std::optional<Layout> layout_in(const fs::path& folder) {
+  LayoutSources sources;
+  sources.file = "layout.json";
+  sources.file_text = contents(folder / "layout.json");
+  sources.mesh = line_of(folder / "mesh.txt");
+  sources.rules = line_of(folder / "layout.txt");
+  if (!sources.file_text && !sources.mesh && !sources.rules) return std::nullopt;
+  return read_layout(sources);
+}
+
+// What is said about the files in `folder`: errors, or warnings.
+std::string answer(const fs::path& folder) {
+  std::vector<Diagnostic> warnings;
+  try {
+    std::optional<Model> model;
+    if (const auto text = contents(folder / "model.json")) {
+      std::vector<std::string> sets;
+      std::istringstream lines(contents(folder / "sets.txt").value_or(""));
+      for (std::string line; std::getline(lines, line);) sets.push_back(line);
+      model = read_model(*text, "model.json", sets, warnings, [&](const IncludeName& name) {
+        if (const auto included = contents(folder / name.file)) return IncludeText{included};
+        return IncludeText{{}, "cannot read the include '" + name.file + "': No such file or directory"};
+      });
+    }
+    const std::optional<Layout> layout = layout_in(folder);
+    CompileOptions options;
+    options.allow_uneven = !fs::exists(folder / "uneven.txt");
+    if (model && layout) compile(*model, *layout, options);
+  } catch (const UserError& error) {
+    return std::string(error.what()) + "\n";
+  }
+  std::string text;
+  for (const Diagnostic& warning : warnings) text += to_string(warning) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("mistakes are answered with the expected text") {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "testdata" / "errors"))
+    if (entry.is_directory()) folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end());
+  CHECK(folders.size() >= 40);
+  for (const fs::path& folder : folders) {
+    CAPTURE(folder.filename().string());
+    CHECK(answer(folder) == contents(folder / "expected.txt").value_or("expected.txt is missing"));
+  }
+}

@@ -1,0 +1,138 @@
+// Saved programs with mistakes, thousands of them, through read_program: each is read or refused with a
+// UserError, soon, and without much memory; what is read can be costed and saved. MTFC_CASES, MTFC_SEED and
+// MTFC_DUMP as in input_fuzz_test.cpp.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "formats/program/program_reader.h"
+#include "formats/program/program_writer.h"
+#include "formats/report/report_writer.h"
+#include "formats/testing/fuzz_guard.h"
+#include "formats/testing/mutation.h"
+#include "formats/testing/seed_models.h"
+
+namespace mtfc {
+namespace {
+
+CompileOptions with_decode() {
+  CompileOptions options;
+  options.decode = true;
+  return options;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int64_t kCases = 500;
+#else
+constexpr int64_t kCases = 3000;
+#endif
+constexpr double kSlow = 5;  // seconds
+constexpr int64_t kMostCosted = 1000;
+
+// Of one model under a layout that splits its first two dimensions; nothing where that can't be compiled, or
+// is so large that a mistake would hardly meet what matters.
+std::string saved(const std::string& model_text, bool split) {
+  constexpr size_t kLargest = 60000;
+  try {
+    std::vector<Diagnostic> warnings;
+    Model model = read_model(model_text, "model.json", {}, warnings);
+    for (InputDecl& input : model.inputs)  // so that what is left can be run
+      if (input.source.empty()) input.source = "random:int,lo=0,hi=2";
+    LayoutSources layout;
+    if (split) layout.mesh = "p:2,q:3";
+    if (split && model.dims.size() > 1)
+      layout.rules = fmt::format("{}:p,{}:q", model.dims[0].name, model.dims[1].name);
+    const std::string text = program_json(compile(model, read_layout(layout), with_decode()));
+    return text.size() < kLargest ? text : "";
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+struct Seeds {
+  std::vector<std::string> programs;
+  Vocabulary vocabulary;
+  Seeds() {
+    for (const std::vector<std::string>& models : {example_models(), bundled_models()})
+      for (const std::string& model : models)
+        for (const bool split : {false, true})
+          if (std::string text = saved(model, split); !text.empty()) programs.push_back(std::move(text));
+    // Programs are much alike: a few hold every key and most values.
+    for (size_t i = 0; i < programs.size(); i += 8) vocabulary.learn(parse_json(programs[i], ""));
+  }
+};
+
+std::string problem_with(const std::string& text, bool& is_read) {
+  try {
+    const Program program = read_program(text, "program.json");
+    // Counting an exchange takes time that grows with the square of its group.
+    const bool is_small = program.mesh().devices() <= kMostCosted;
+    for (size_t i = 0; is_small && i < program.entry_points.size(); ++i) {
+      const EntryPoint& entry = program.entry_points[i];
+      report_json({cost_report(program, entry, predicted_counts(program, entry))});
+    }
+    program_text(program);
+    program_json(program);
+    is_read = true;
+  } catch (const UserError& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics())
+      if (to_string(diagnostic).find('\n') != std::string::npos) return "a message of several lines";
+  } catch (const OpError& error) {
+    return "OpError: " + error.message;
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+int64_t setting(const char* name, int64_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : fallback;
+}
+
+}  // namespace
+
+TEST_CASE("mutants of saved programs are read or refused with a message") {
+  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+  const char* dump = std::getenv("MTFC_DUMP");
+  const Seeds seeds;
+  REQUIRE(seeds.programs.size() > 100);
+  int64_t read = 0, failed = 0;
+  const FuzzGuard guard;
+  for (int64_t i = 0; i < cases && failed < 5; ++i) {
+    const auto seed = static_cast<uint64_t>(first + i);
+    Mutator mutator(seed, seeds.vocabulary);
+    const std::string text = mutator.mutated_json(mutator.one_of(seeds.programs));
+    if (dump) {
+      std::ofstream(fmt::format("{}/{}.json", dump, seed), std::ios::binary) << text;
+      continue;
+    }
+    guard.watch(seed);
+    bool is_read = false;
+    const auto start = std::chrono::steady_clock::now();
+    std::string problem = problem_with(text, is_read);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > kSlow) problem += fmt::format(" took {:.1f} s", seconds);
+    read += is_read;
+    if (problem.empty()) continue;
+    ++failed;
+    const std::string kept = fmt::format("mtfc_fuzz_{}.json", seed);
+    std::ofstream(kept, std::ios::binary) << text;
+    FAIL_CHECK(fmt::format("seed {}: {} (kept as {})", seed, problem, kept));
+  }
+  MESSAGE(fmt::format("{} cases from seed {} of {} programs: {} read", cases, first, seeds.programs.size(),
+                      read));
+  CHECK(failed == 0);
+  if (!dump) CHECK(read > cases / 50);
+  if (!dump) CHECK(read < cases / 2);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,115 @@
+// The examples of formats/README.md are files that mtfc reads, and its table has every operation.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/graph/op_registry.h"
+#include "core/model/optimizer.h"
+#include "core/passes/pipeline.h"
+#include "formats/hardware/hardware_reader.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "formats/program/program_reader.h"
+#include "formats/program/program_writer.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<std::string> lines() {
+  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/formats/README.md");
+  REQUIRE(file.good());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// What stands between ``` json and ```.
+std::vector<std::string> json_examples() {
+  std::vector<std::string> examples;
+  bool inside = false;
+  for (const std::string& line : lines()) {
+    if (line.rfind("```", 0) == 0) {
+      inside = line == "```json";
+      if (inside) examples.emplace_back();
+    } else if (inside) {
+      examples.back() += line + "\n";
+    }
+  }
+  return examples;
+}
+
+// The names in backticks of the rows of the table with this head, of `columns` columns from `first_column`
+// on.
+std::set<std::string> names_in_table(const std::string& head, size_t first_column, size_t columns) {
+  std::set<std::string> names;
+  bool inside = false;
+  for (const std::string& line : lines()) {
+    if (line == head) inside = true;
+    if (line.empty()) inside = false;
+    if (!inside) continue;
+    std::istringstream cells(line.substr(1));
+    std::string cell;
+    for (size_t i = 0; i < first_column + columns && std::getline(cells, cell, '|'); ++i) {
+      if (i < first_column) continue;
+      std::istringstream pieces(cell);
+      std::string piece;
+      for (bool quoted = false; std::getline(pieces, piece, '`'); quoted = !quoted)
+        if (quoted) names.insert(piece);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the examples of the reference are read without an error or a warning") {
+  std::vector<std::string> models, layouts, programs;
+  size_t profiles = 0;
+  for (const std::string& example : json_examples()) {
+    CAPTURE(example);
+    std::vector<Diagnostic> warnings;
+    if (is_program(example)) {
+      programs.push_back(program_json(read_program(example, "program.json")));
+    } else if (example.find("\"mtfc\"") != std::string::npos) {
+      models.push_back(example);
+      CHECK(!read_model(example, "model.json", {}, warnings).outputs.empty());
+    } else if (example.find("\"flops\"") != std::string::npos) {
+      ++profiles;
+      const Hardware hardware = read_hardware(example, "hardware.json");
+      CHECK(read_hardware(hardware_json(hardware), "again.json") == hardware);
+    } else {
+      layouts.push_back(example);
+      LayoutSources sources;
+      sources.file = "layout.json";
+      sources.file_text = example;
+      CHECK(read_layout(sources).mesh.devices() == 8);
+    }
+    CHECK(warnings.empty());
+  }
+  REQUIRE(models.size() == 7);
+  REQUIRE(layouts.size() == 1);
+  REQUIRE(programs.size() == 1);
+  CHECK(profiles == 1);
+  std::vector<Diagnostic> warnings;
+  LayoutSources sources;
+  sources.mesh = "all:2";
+  sources.rules = "batch:all";
+  CHECK(programs.front() == program_json(compile(read_model(models.back(), "model.json", {}, warnings),
+                                                 read_layout(sources), {})));
+}
+
+TEST_CASE("the reference names every operation and every optimizer, and no others") {
+  const std::vector<std::string> operations = operation_names();
+  CHECK(names_in_table("| family | operations |", 1, 1) ==
+        std::set<std::string>(operations.begin(), operations.end()));
+  std::set<std::string> optimizers = {"kind"};  // the head of the table
+  for (const OptimizerDef* optimizer : all_optimizers()) optimizers.emplace(optimizer->name);
+  CHECK(names_in_table("| `kind` | settings |", 0, 1) == optimizers);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,70 @@
+#include "formats/text/quantity.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace mtfc {
+namespace {
+
+std::string scaled(int64_t count, double step, const std::array<const char*, 7>& prefixes,
+                   const std::string& unit) {
+  double value = static_cast<double>(count);
+  size_t prefix = 0;
+  // 999.5 would round to 1000.
+  for (; std::abs(value) >= (step == 1000 ? 999.5 : 1023.5) && prefix + 1 < prefixes.size(); ++prefix)
+    value /= step;
+  if (prefix == 0) return fmt::format("{}{}{}", count, unit.empty() ? "" : " ", unit);
+  const int decimals = std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}{}", value, decimals, prefixes[prefix], unit);
+}
+
+}  // namespace
+
+std::string bytes_text(int64_t bytes) {
+  return scaled(bytes, 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}, "B");
+}
+
+std::string count_text(int64_t count, const std::string& unit) {
+  return scaled(count, 1000, {"", "k", "M", "G", "T", "P", "E"}, unit);
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds <= 0) return "0 s";
+  static constexpr std::array<const char*, 4> kUnits = {"s", "ms", "us", "ns"};
+  size_t unit = 0;
+  for (; seconds < 0.9995 && unit + 1 < kUnits.size(); ++unit) seconds *= 1e3;
+  const int decimals = seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}", seconds, decimals, kUnits[unit]);
+}
+
+std::string grouped(int64_t count) {
+  std::string digits = fmt::format("{}", count);
+  const size_t first = count < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  std::string unit;
+  for (const char* at = stop; at != end; ++at)
+    if (*at != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+  double scale = unit.empty() || unit == "b" ? 1 : 0;
+  const std::string_view prefixes = "kmgtpe";
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    const double power = static_cast<double>(i + 1);
+    if (unit == fmt::format("{}b", prefixes[i])) scale = std::pow(1000.0, power);
+    if (unit == fmt::format("{}ib", prefixes[i])) scale = std::pow(1024.0, power);
+  }
+  const double bytes = std::floor(number * scale);
+  if (!(bytes >= 1) || bytes >= 9.2e18) return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
+
+}  // namespace mtfc
