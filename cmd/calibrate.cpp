@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "cmd/command.h"
-#include "cmd/execution.h"
-#include "cmd/files.h"
-#include "cmd/interrupt.h"
-#include "cmd/launch.h"
-#include "cmd/option_checks.h"
+#include "cmd/files/files.h"
+#include "cmd/launch/execution.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"

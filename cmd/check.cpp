@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/model_options.h"
+#include "cmd/options/model_options.h"
 
 namespace mtfc {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/files.h"
-#include "cmd/memory_limit.h"
-#include "cmd/model_options.h"
-#include "cmd/option_checks.h"
+#include "cmd/files/files.h"
+#include "cmd/options/memory_limit.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
 #include "formats/program/program_writer.h"
 
 namespace mtfc {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "cmd/command.h"
-#include "cmd/files.h"
-#include "cmd/hardware_profile.h"
-#include "cmd/launch.h"
-#include "cmd/model_options.h"
-#include "cmd/option_checks.h"
+#include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "formats/layout/mesh_choices.h"

@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/files.h"
-#include "cmd/generate_options.h"
-#include "cmd/launch.h"
-#include "cmd/run_data.h"
-#include "cmd/standard_output.h"
+#include "cmd/files/files.h"
+#include "cmd/generating/generate_options.h"
+#include "cmd/launch/launch.h"
+#include "cmd/running/run_data.h"
+#include "cmd/terminal/standard_output.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
 

@@ -8,9 +8,9 @@
 #include <new>
 
 #include "cmd/command.h"
-#include "cmd/launch.h"
-#include "cmd/option_checks.h"
-#include "cmd/standard_output.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {

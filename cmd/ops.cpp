@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/launch.h"
+#include "cmd/launch/launch.h"
 #include "core/graph/op_registry.h"
 #include "formats/reference/operation_reference.h"
 

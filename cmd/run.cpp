@@ -5,17 +5,17 @@
 #include <memory>
 #include <optional>
 
-#include "cmd/checkpoints.h"
 #include "cmd/command.h"
-#include "cmd/files.h"
-#include "cmd/hardware_profile.h"
-#include "cmd/input_data.h"
-#include "cmd/memory_limit.h"
-#include "cmd/option_checks.h"
-#include "cmd/run_data.h"
-#include "cmd/run_files.h"
-#include "cmd/run_options.h"
-#include "cmd/training.h"
+#include "cmd/files/files.h"
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/memory_limit.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/running/checkpoints.h"
+#include "cmd/running/input_data.h"
+#include "cmd/running/run_data.h"
+#include "cmd/running/run_files.h"
+#include "cmd/running/run_options.h"
+#include "cmd/running/training.h"
 #include "core/cost/cost.h"
 
 namespace mtfc {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/files.h"
-#include "cmd/option_checks.h"
+#include "cmd/files/files.h"
+#include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 #include "formats/reference/schema_writer.h"
 

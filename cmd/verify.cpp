@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "cmd/command.h"
-#include "cmd/input_data.h"
-#include "cmd/model_options.h"
-#include "cmd/option_checks.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/running/input_data.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/compute/threads.h"

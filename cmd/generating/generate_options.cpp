@@ -1,0 +1,184 @@
+#include "cmd/generating/generate_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+
+#include "cmd/files/files.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kMostSequences = 65536;
+constexpr int64_t kMostBeams = 1024;
+
+void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& what) {
+  for (const int64_t token : tokens)
+    if (token >= vocabulary)
+      throw UserError(fmt::format("{} has the token {}, and the model's vocabulary has {}: 0 to {}", what,
+                                  token, vocabulary, vocabulary - 1));
+}
+
+void add_prompt_options(CLI::App& app, GenerateOptions& options) {
+  const auto one_each = [](CLI::Option* option, const char* type) {
+    option->allow_extra_args(false)->type_name(type);
+  };
+  one_each(app.add_option("--prompt", options.prompts,
+                          "a text to go on with, of a model whose tokens are bytes (repeatable)"),
+           "TEXT");
+  one_each(app.add_option("--prompt-file", options.prompt_files,
+                          "the same from a file, or - for standard input (repeatable)"),
+           "FILE");
+  one_each(app.add_option("--prompt-tokens", options.prompt_tokens,
+                          "token ids to go on with; ids are printed (repeatable)"),
+           "ID,ID,...");
+  app.add_option("--length", options.length, "tokens to generate (default: to the end of the model's length)")
+      ->check(whole_number(1))
+      ->type_name("N");
+  app.add_option("--stop", options.stop, "end a sequence where this text has come")->type_name("TEXT");
+  app.add_option("--stop-tokens", options.stop_tokens, "end a sequence where these tokens have come")
+      ->type_name("ID,ID,...");
+}
+
+void add_choice_options(CLI::App& app, GenerateOptions& options) {
+  app.add_flag("--greedy", options.greedy, "always the likeliest token");
+  app.add_option("--temperature", options.temperature,
+                 "divide logits by T before a token is drawn: below 1 bolder, above 1 wilder (default: 1)")
+      ->check(positive_number())
+      ->type_name("T");
+  app.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
+      ->check(whole_number(1))
+      ->type_name("K");
+  app.add_option("--samples", options.samples, "results per prompt; with --beams its best ones")
+      ->check(whole_number(1, kMostSequences))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--beams", options.beams, "beam search: keep the B likeliest beginnings")
+      ->check(whole_number(1, kMostBeams))
+      ->type_name("B");
+  app.add_option("--length-penalty", options.length_penalty,
+                 "of beam search: results rank by log p / ((5 + tokens) / 6)^A (default: 0)")
+      ->check(number_not_negative())
+      ->type_name("A");
+  app.add_option("--seed", options.seed, "of the tokens that are drawn, and of initial weights")
+      ->check(whole_number(0))
+      ->capture_default_str();
+}
+
+// It can be read once.
+void check_standard_input(const GenerateOptions& options) {
+  std::vector<std::string> takers;
+  if (options.model.model == "-") takers.emplace_back("the model");
+  if (options.layout.layout == "-") takers.emplace_back("the layout");
+  for (const std::string& file : options.prompt_files)
+    if (file == "-")
+      takers.emplace_back(takers.empty() || takers.back() != "a prompt" ? "a prompt" : "another prompt");
+  if (takers.size() > 1)
+    throw UserError(fmt::format("{} and {} can't both be read from standard input", takers[0], takers[1]));
+}
+
+}  // namespace
+
+void add_generate_options(CLI::App& app, GenerateOptions& options) {
+  add_prompt_options(app, options);
+  add_choice_options(app, options);
+  app.add_option("--checkpoint", options.checkpoint,
+                 "the weights: a folder of checkpoints (the last), one checkpoint, or a .safetensors file")
+      ->type_name("DIR|FILE");
+  app.add_option("--load", options.loads,
+                 "the same, or the values of one variable as NAME=FILE.npy (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option(
+         "--map", options.maps,
+         "names of a loaded file's tensors in the model, each * any characters but . and /; an empty TO "
+         "leaves a tensor out; FILE: lines of the same")
+      ->allow_extra_args(false)
+      ->type_name("FROM=TO");
+  app.add_option("-o", options.file, "write the results here, all at once")->type_name("FILE");
+}
+
+void check(const GenerateOptions& options) {
+  const bool text = !options.prompts.empty() || !options.prompt_files.empty();
+  if (options.prompt_count() == 0)
+    throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
+  if (text && !options.prompt_tokens.empty())
+    throw UserError("--prompt-tokens can't be mixed with prompts of text", "give one kind");
+  if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens say the same thing");
+  if (options.stop && options.stop->empty()) throw UserError("--stop: the text is empty");
+  if (static_cast<int64_t>(options.prompt_count()) > kMostSequences / options.samples)
+    throw UserError(fmt::format("{} prompts with {} samples each are more than {} sequences",
+                                options.prompt_count(), options.samples, kMostSequences));
+  const char* drawn = options.temperature ? "--temperature" : options.top_k ? "--top-k" : nullptr;
+  if (options.greedy && drawn)
+    throw UserError(fmt::format("{} is for drawing tokens, and --greedy draws none", drawn), "leave out one");
+  if (options.beams && (drawn || options.greedy))
+    throw UserError(fmt::format("--beams can't be combined with {}", drawn ? drawn : "--greedy"),
+                    "beam search draws no tokens; --beams 1 is greedy");
+  if (options.greedy && options.samples > 1)
+    throw UserError("--samples with --greedy would give one result several times", "leave out one");
+  if (options.length_penalty && !options.beams)
+    throw UserError("--length-penalty is for beam search", "give --beams B");
+  if (options.beams && options.samples > *options.beams)
+    throw UserError(fmt::format("--samples {} are more than the {} beams", options.samples, *options.beams));
+  const char* training = options.model.optimizer      ? "--optimizer"
+                         : options.model.microbatches ? "--microbatches"
+                                                      : nullptr;
+  if (training)
+    throw UserError(fmt::format("{} is for training, and generate does not train", training), "leave it out");
+  if (!options.maps.empty() && !options.checkpoint && options.loads.empty())
+    throw UserError("--map renames what --checkpoint and --load give, and there is neither");
+  check_standard_input(options);
+}
+
+std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary) {
+  if ((options.as_bytes() || options.stop) && vocabulary != 256)
+    throw UserError(
+        fmt::format("the model's vocabulary has {} tokens, so they are no bytes of a text", vocabulary),
+        "give ids: --prompt-tokens 1,2,3, and --stop-tokens");
+  std::vector<std::pair<std::string, Tokens>> named;
+  for (const std::string& text : options.prompts) named.emplace_back("--prompt", tokens_of(text));
+  for (const std::string& file : options.prompt_files)
+    named.emplace_back(fmt::format("the prompt '{}'", file), tokens_of(read_text(file, "prompt")));
+  for (const std::string& ids : options.prompt_tokens)
+    named.emplace_back("--prompt-tokens", parse_tokens(ids, "--prompt-tokens"));
+  std::vector<Tokens> prompts;
+  for (auto& [name, tokens] : named) {
+    if (tokens.empty())
+      throw UserError(fmt::format("{} is empty", name), "the model goes on from at least one token");
+    require_range(tokens, vocabulary, name);
+    prompts.push_back(std::move(tokens));
+  }
+  if (options.stop_tokens)
+    require_range(parse_tokens(*options.stop_tokens, "--stop-tokens"), vocabulary, "--stop-tokens");
+  return prompts;
+}
+
+GenerationOptions generation_options(const GenerateOptions& options, int64_t longest, int64_t positions) {
+  GenerationOptions found;
+  found.sampling = {options.greedy, options.temperature.value_or(1), options.top_k.value_or(0)};
+  found.samples = options.samples;
+  found.beams = options.beams.value_or(0);
+  found.alpha = options.length_penalty.value_or(0);
+  found.seed = options.seed;
+  if (options.stop) found.stop = tokens_of(*options.stop);
+  if (options.stop_tokens) found.stop = parse_tokens(*options.stop_tokens, "--stop-tokens");
+  if (positions == std::numeric_limits<int64_t>::max() && !options.length)
+    throw UserError("nothing ends the sequence: the model's caches have no length", "give --length N");
+  if (longest >= positions)
+    throw UserError(fmt::format("the prompt has {} tokens, and the model's length is {}", longest, positions),
+                    "shorten the prompt: at least one token must fit behind it");
+  found.length = options.length.value_or(positions - longest);
+  if (found.length > positions - longest)
+    throw UserError(fmt::format("a prompt of {} tokens and --length {} make {}, and the model's length is {}",
+                                longest, found.length, longest + found.length, positions),
+                    fmt::format("--length can be {} at most", positions - longest));
+  return found;
+}
+
+}  // namespace mtfc

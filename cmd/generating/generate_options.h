@@ -1,0 +1,51 @@
+#pragma once
+// What `mtfc generate` is asked to do.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/generating/generation.h"
+#include "cmd/generating/prompts.h"
+#include "cmd/launch/execution.h"
+
+namespace mtfc {
+
+struct GenerateOptions : ExecutionOptions {
+  std::vector<std::string> prompts;        // texts
+  std::vector<std::string> prompt_files;   // of texts
+  std::vector<std::string> prompt_tokens;  // lists of ids
+  std::optional<int64_t> length;           // absent: as long as the model can
+  bool greedy = false;
+  std::optional<double> temperature;
+  std::optional<int64_t> top_k;
+  std::optional<int64_t> beams;
+  std::optional<double> length_penalty;
+  int64_t samples = 1;
+  uint64_t seed = 0;
+  std::optional<std::string> stop;         // text
+  std::optional<std::string> stop_tokens;  // ids
+  std::vector<std::string> loads;          // as of run; --checkpoint is one more
+  std::optional<std::string> checkpoint;
+  std::vector<std::string> maps;
+  std::string file;  // "": standard output, as tokens come
+
+  size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
+  bool as_bytes() const { return prompt_tokens.empty(); }
+};
+
+void add_generate_options(CLI::App& app, GenerateOptions& options);
+
+/// Throws UserError for options that contradict each other, or of which one would be ignored.
+void check(const GenerateOptions& options);
+
+/// Of every prompt, in the order of the options. Throws UserError for a file that can't be read, an empty
+/// prompt, and tokens that a vocabulary of `vocabulary` tokens does not have.
+std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary);
+
+/// For prompts of at most `longest` tokens and a model that can take `positions`. Throws UserError where that
+/// is too long.
+GenerationOptions generation_options(const GenerateOptions& options, int64_t longest, int64_t positions);
+
+}  // namespace mtfc

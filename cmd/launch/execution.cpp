@@ -1,0 +1,238 @@
+#include "cmd/launch/execution.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "cmd/launch/launch.h"
+#include "cmd/options/option_checks.h"
+#include "formats/program/program_writer.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/comm/mpi/comm_mpi.h"
+#include "runtime/compute/threads.h"
+#include "runtime/processes/step_text.h"
+#include "runtime/processes/watchdog.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kMostSimulated = 65536;
+constexpr int64_t kMostThreads = 1024;           // more than any node has cores for
+constexpr int64_t kLongestWait = 1'000'000'000;  // seconds: some 30 years
+
+// All devices of the mesh in this process.
+int run_here(const Program& program, const ExecutionOptions& options, const Execution& execution) {
+  Processes processes = Processes::alone();
+  use_cores(options.threads, processes);
+  const std::string prepared = execution.prepare();
+  LockstepComm comm(program.mesh(), processes);
+  execution.open(program, prepared);
+  execution.run(program, comm);
+  return kExitSuccess;
+}
+
+// The strings that rank 0 read, as one, and back.
+std::string packed(const Sources& sources) {
+  std::string bytes;
+  const std::string includes = sources.includes->packed();
+  for (const std::string* part : {&sources.model_text, &sources.layout_text, &includes})
+    bytes += std::to_string(part->size()) + ":" + *part;
+  return bytes;
+}
+
+void unpack(const std::string& bytes, Sources& sources) {
+  size_t at = 0;
+  std::string includes;
+  for (std::string* part : {&sources.model_text, &sources.layout_text, &includes}) {
+    const size_t colon = bytes.find(':', at);
+    const size_t size = std::stoull(bytes.substr(at, colon - at));
+    *part = bytes.substr(colon + 1, size);
+    at = colon + 1 + size;
+  }
+  sources.includes->unpack(includes);
+}
+
+// Runs `work` on this rank and agrees with the others on how it went: the gravest exit code of any. Where
+// there is an error, the first rank that has it speaks.
+template <typename Work>
+int agreed(Processes& processes, Work work) {
+  int code = kExitSuccess;
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (const UserError&) {
+    code = kExitUserError;
+    error = std::current_exception();
+  } catch (const RunError&) {
+    code = kExitRunFailed;
+    error = std::current_exception();
+  }
+  const auto gravest = static_cast<int>(processes.maximum(code));
+  if (gravest == kExitSuccess) return gravest;
+  const int64_t first_with_it = -processes.maximum(code == gravest ? -processes.rank() : -processes.size());
+  if (error && first_with_it == processes.rank()) {
+    processes.finish();
+    std::rethrow_exception(error);
+  }
+  return gravest;
+}
+
+NodeOptions node_options(const ExecutionOptions& options) {
+  NodeOptions node;
+  node.ranks_per_node = options.ranks_per_node;
+  if (options.shared_memory >= 0) node.shared_bytes = options.shared_memory;
+  if (!options.model.quiet)
+    node.warn = [](const std::string& message) { std::cerr << "mtfc: warning: " << message << "\n"; };
+  return node;
+}
+
+// This rank's device of the mesh, under a launcher.
+int run_ranks(const ExecutionOptions& options, const Execution& execution) {
+  Watchdog::of_process().set_limit(options.watchdog);
+  Processes processes = Processes::start();
+  check_launcher(processes.size());
+  Sources sources{options.model.model, {}, options.layout, {}};
+  Program program;
+  std::vector<Diagnostic> warnings;
+  // Rank 0 reads and judges for all.
+  std::string bytes, prepared;
+  int code = agreed(processes, [&] {
+    if (!processes.speaks()) return;
+    sources = read_sources(options.model, options.layout);
+    program = execution.compile(sources, warnings);
+    if (program.mesh().axes().empty() && processes.size() > 1)
+      throw UserError(fmt::format("there is no mesh, but {} ranks", processes.size()),
+                      fmt::format("give --mesh, as in --mesh all:{}", processes.size()));
+    if (program.mesh().devices() != processes.size())
+      throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
+                                  to_string(program.mesh()), program.mesh().devices(), processes.size()),
+                      fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
+    execution.require_ready(program);
+    show(warnings, options.model.quiet);
+    prepared = execution.prepare();
+    bytes = packed(sources);
+  });
+  if (code != kExitSuccess) return code;
+  processes.broadcast(bytes);
+  processes.broadcast(prepared);
+  unpack(bytes, sources);
+  if (!processes.speaks()) program = execution.compile(sources, warnings);
+  processes.require_equal("program", program_json(program));
+  use_cores(options.threads, processes);
+  code = agreed(processes, [&] { execution.open(program, prepared); });
+  if (code != kExitSuccess) return code;
+  try {
+    NodeMemory node(processes, node_options(options));
+    MpiComm comm(program.mesh(), processes, node);
+    execution.run(program, comm);
+  } catch (const std::exception& error) {
+    // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
+    // first.
+    if (!processes.speaks()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    const auto* wait = dynamic_cast<const WaitError*>(&error);
+    if (!dynamic_cast<const AgreedError*>(&error))
+      std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(),
+                               wait ? missing_text(program, *wait) : error.what())
+                << std::flush;
+    else if (processes.speaks())
+      std::cerr << fmt::format("mtfc: error: {}\n", error.what()) << std::flush;
+    const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
+    const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
+    processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);
+  }
+  return kExitSuccess;
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+// Gives the ranks what this process has read from standard input.
+void offer_standard_input(const std::string& text) {
+  const int file = memfd_create("stdin", 0);
+  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file, 0, SEEK_SET) != 0 || dup2(file, 0) < 0)
+    throw RunError("cannot pass standard input on to the ranks");
+  close(file);
+}
+
+}  // namespace
+
+std::vector<std::string> own_arguments() {
+  std::vector<std::string> arguments = command_line();
+  arguments.erase(arguments.begin());
+  return arguments;
+}
+
+void limit_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
+  setenv("GOMP_SPINCOUNT", "20000", 1);
+  std::vector<std::string> arguments = command_line();
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv("/proc/self/exe", pointers.data());
+}
+
+void use_cores(int wanted, const Processes& processes) {
+  int count = wanted;
+  if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
+  if (count == 0) count = default_threads(processes.cores_on_node(), processes.ranks_on_node());
+  set_threads(count);
+  if (count == 1) processes.bind_to_core();
+}
+
+int execute(const ExecutionOptions& options, const Execution& execution) {
+  if (options.simulate && launched_by() && launched_by()->ranks > 1)
+    throw UserError("--simulate runs all devices in one process", "start it without a launcher");
+  if (launched_by() && !options.simulate) return run_ranks(options, execution);
+  const Sources sources = read_sources(options.model, options.layout);
+  std::vector<Diagnostic> warnings;
+  const Program program = execution.compile(sources, warnings);
+  const int64_t devices = program.mesh().devices();
+  if (options.simulate && devices > kMostSimulated)
+    throw UserError(fmt::format("--simulate holds every device in one process, and the mesh {} has {}",
+                                to_string(program.mesh()), devices),
+                    fmt::format("it can be {} at most", kMostSimulated));
+  if (options.simulate || devices == 1) {
+    execution.require_ready(program);
+    show(warnings, options.model.quiet);
+    return run_here(program, options, execution);
+  }
+  if (options.model.model == "-") offer_standard_input(sources.model_text);
+  if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
+  return launch_ranks(own_arguments(), devices);
+}
+
+void add_execution_options(CLI::App& app, ExecutionOptions& options) {
+  app.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
+  app.add_option("--threads", options.threads,
+                 "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
+      ->check(whole_number(1, kMostThreads))
+      ->type_name("T");
+  app.add_option("--watchdog", options.watchdog,
+                 "end the run when a rank waits longer than S seconds for others, and name those")
+      ->check(whole_number(1, kLongestWait))
+      ->type_name("S")
+      ->capture_default_str();
+  app.add_option("--ranks-per-node", options.ranks_per_node,
+                 "pretend that nodes have so many ranks each, to try what happens between nodes on one")
+      ->check(whole_number(1, kMostThreads))
+      ->type_name("N");
+  app.add_option("--shared-memory", options.shared_memory,
+                 "the most bytes of /dev/shm that the ranks of a node may share; 0: they send messages only")
+      ->check(whole_number(0))
+      ->type_name("BYTES");
+}
+
+}  // namespace mtfc

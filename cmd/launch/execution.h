@@ -1,0 +1,68 @@
+#pragma once
+// Where a program is executed: all devices in this process, this rank's device under a launcher, or ranks
+// that this process starts. Shared by the commands that execute programs.
+//
+//   mtfc run m.json --mesh all:4   no launcher -> compiles, starts mpiexec with 4 ranks of itself, waits
+//   rank 0                         reads, compiles and judges; broadcasts the bytes it read
+//   ranks 1..3                     compile the same bytes; then all open, and run
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cmd/options/model_options.h"
+#include "core/diagnostics/error.h"
+#include "core/program/program.h"
+#include "runtime/comm/comm.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+struct ExecutionOptions {
+  ModelOptions model;
+  LayoutFlags layout;
+  bool simulate = false;
+  int threads = 0;             // 0: cores / ranks on the node
+  int64_t watchdog = 600;      // seconds
+  int ranks_per_node = 0;      // 0: as they are
+  int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
+};
+
+/// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory.
+void add_execution_options(CLI::App& app, ExecutionOptions& options);
+
+/// What a command does at each stage. All may throw UserError and RunError, on which ranks then agree.
+struct Execution {
+  /// From what has been read to a program; the same on every rank.
+  std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
+  /// Asked once, by the process that speaks, after it has compiled: what can't be written, for example.
+  std::function<void(const Program&)> require_ready = [](const Program&) {};
+  /// The same, later, once warnings have been shown: what all ranks then get for `open`.
+  std::function<std::string()> prepare = [] { return std::string(); };
+  /// On every rank: opens what the run reads.
+  std::function<void(const Program&, const std::string& prepared)> open = [](const Program&,
+                                                                             const std::string&) {};
+  std::function<void(const Program&, Comm&)> run;
+};
+
+/// Executes, and returns the exit code that all ranks agreed on.
+int execute(const ExecutionOptions& options, const Execution& execution);
+
+/// How many threads the process computes with: `wanted`, else what OMP_NUM_THREADS has set, else the node's
+/// cores divided by its ranks; and where several ranks share one core, that they stay there.
+void use_cores(int wanted, const Processes& processes);
+
+/// The command line that this process was started with, without its own name.
+std::vector<std::string> own_arguments();
+
+/// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another
+/// process wants the core; so they spin for some 50 microseconds and then sleep. The library reads this
+/// before main(), which is why the program starts itself anew. Where that fails, it only runs slower on a
+/// busy machine.
+void limit_spinning();
+
+}  // namespace mtfc

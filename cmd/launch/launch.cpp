@@ -1,0 +1,369 @@
+#include "cmd/launch/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include "cmd/launch/launcher_output.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kTerminalVariable =
+    "MTFC_TERMINAL";                   // for ranks: which streams end at one, as in `1,2`
+constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's waits for more
+constexpr int kLookMilliseconds = 20;  // between looks for the ranks, until all have started
+constexpr std::chrono::seconds kLookSeconds{30};
+
+const char* environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+int64_t number(const char* text) {
+  return text ? std::strtoll(text, nullptr, 10) : 0;
+}
+
+bool is_executable(const std::string& path) {
+  struct stat facts;
+  return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string in_path(const std::string& name) {
+  std::istringstream path(environment("PATH") ? environment("PATH") : "/usr/bin:/bin");
+  for (std::string folder; std::getline(path, folder, ':');) {
+    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_executable(candidate)) return candidate;
+  }
+  return "";
+}
+
+bool is_hydra(const std::string& launcher) {
+  FILE* pipe = popen(("'" + launcher + "' --version 2>/dev/null").c_str(), "r");
+  if (!pipe) return false;
+  std::string text(4096, '\0');
+  text.resize(fread(text.data(), 1, text.size(), pipe));
+  while (fgetc(pipe) != EOF) {
+  }
+  pclose(pipe);
+  return text.find("HYDRA") != std::string::npos || text.find("MPICH") != std::string::npos;
+}
+
+std::string find_launcher() {
+  for (const char* name : {"mpiexec.mpich", "mpiexec.hydra"})
+    if (const std::string path = in_path(name); !path.empty()) return path;
+  if (const std::string path = in_path("mpiexec"); !path.empty() && is_hydra(path)) return path;
+  throw RunError("can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)");
+}
+
+std::string own_path() {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  if (length < 0) throw RunError(fmt::format("can't find the program itself: {}", std::strerror(errno)));
+  path.resize(static_cast<size_t>(length));
+  return path;
+}
+
+// The system's reason where not all could be written, else 0.
+int write_all(int stream, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(stream, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+// One stream of the launcher's, on its way to ours.
+struct Relay {
+  int from = -1;
+  int to = 1;
+  LauncherOutput output;
+  int error = 0;  // the first reason for which something was lost
+
+  void write(const std::string& bytes) {
+    const int failed = write_all(to, bytes);
+    if (error == 0) error = failed;
+  }
+
+  // Passes on what is there; false at the end.
+  bool pump() {
+    char bytes[65536];
+    const ssize_t count = read(from, bytes, sizeof bytes);
+    if (count < 0) return errno == EAGAIN || errno == EINTR;
+    if (count == 0) return false;
+    write(output.pass({bytes, static_cast<size_t>(count)}));
+    return true;
+  }
+  void drain() {
+    char bytes[65536];
+    for (ssize_t count; (count = read(from, bytes, sizeof bytes)) > 0;)
+      write(output.pass({bytes, static_cast<size_t>(count)}));
+    write(output.flush());
+  }
+};
+
+sigset_t handled_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  return set;
+}
+
+// Makes this (forked) process the launcher. A group of its own keeps the terminal's Ctrl-C from it, which it
+// would take for ours and a second one; but only the terminal's own group may read from the terminal, and
+// ranks have no need to.
+[[noreturn]] void become(const std::vector<std::string>& command, int out, int err) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  setpgid(0, 0);
+  if (isatty(STDIN_FILENO)) dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  const sigset_t signals = handled_signals();
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  fmt::print(stderr, "mtfc: error: can't start {}: {}\n", command[0], std::strerror(errno));
+  _exit(127);
+}
+
+void describe_terminal() {
+  std::string streams;
+  for (const int stream : {1, 2})
+    if (is_terminal(stream)) streams += fmt::format("{}{}", streams.empty() ? "" : ",", stream);
+  if (streams.empty()) {
+    unsetenv(kTerminalVariable);
+    return;
+  }
+  setenv(kTerminalVariable, streams.c_str(), 1);
+  setenv("COLUMNS", std::to_string(terminal_width()).c_str(), 1);
+}
+
+// The ranks on this node, found among the launcher's grandchildren, and the order in which they end. The
+// launcher can't tell which rank was killed first: it then kills the others, in the same way. The kernel's
+// queue of ended processes can, however late it is read.
+class RankProcesses {
+ public:
+  RankProcesses(pid_t launcher, int64_t ranks)
+      : launcher_(launcher), ranks_(ranks), queue_(epoll_create1(EPOLL_CLOEXEC)) {}
+  ~RankProcesses() {
+    for (const auto& [rank, file] : files_) close(file);
+    close(queue_);
+  }
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+
+  bool complete() const { return static_cast<int64_t>(files_.size()) >= ranks_; }
+  int queue() const { return queue_; }  // readable when a rank has ended
+  const std::vector<int>& ended() const { return ended_; }
+
+  void look() {
+    for (const int64_t proxy : children(launcher_))
+      for (const int64_t pid : children(proxy)) {
+        std::ifstream file(fmt::format("/proc/{}/environ", pid));
+        for (std::string entry; std::getline(file, entry, '\0');)
+          if (entry.rfind("PMI_RANK=", 0) == 0) watch(static_cast<pid_t>(pid), std::atoi(entry.c_str() + 9));
+      }
+  }
+  void interrupt() const {
+    for (const auto& [rank, file] : files_) syscall(SYS_pidfd_send_signal, file, SIGINT, nullptr, 0);
+  }
+  void note_ended() {
+    epoll_event event;
+    while (epoll_wait(queue_, &event, 1, 0) == 1) {
+      const int rank = static_cast<int>(event.data.u32);
+      ended_.push_back(rank);
+      epoll_ctl(queue_, EPOLL_CTL_DEL, files_[rank], nullptr);
+    }
+  }
+
+ private:
+  static std::vector<int64_t> children(int64_t pid) {
+    std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
+    return {std::istream_iterator<int64_t>(file), {}};
+  }
+  void watch(pid_t pid, int rank) {
+    if (files_.count(rank) > 0) return;
+    // The C library of Debian 12 declares pidfd_open without C linkage.
+    const int file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (file < 0) return;
+    files_[rank] = file;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = static_cast<uint32_t>(rank);
+    epoll_ctl(queue_, EPOLL_CTL_ADD, file, &event);
+  }
+
+  pid_t launcher_;
+  int64_t ranks_;
+  int queue_;
+  std::map<int, int> files_;  // by rank
+  std::vector<int> ended_;    // first to last
+};
+
+// Relays until the launcher has ended; returns its wait status.
+int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcesses& processes) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (int status = 0;;) {
+    pollfd waits[4] = {{relays[0].from, POLLIN, 0},
+                       {relays[1].from, POLLIN, 0},
+                       {signals, POLLIN, 0},
+                       {processes.queue(), POLLIN, 0}};
+    const bool holds = relays[0].output.holds() || relays[1].output.holds();
+    const bool looks = !processes.complete() && std::chrono::steady_clock::now() - begin < kLookSeconds;
+    const int ready = poll(waits, 4, looks ? kLookMilliseconds : holds ? kHoldMilliseconds : -1);
+    if (looks) processes.look();
+    processes.note_ended();
+    if (ready == 0)
+      for (Relay& relay : relays) relay.write(relay.output.flush());
+    for (int i = 0; i < 2 && ready > 0; ++i)
+      if (waits[i].revents != 0 && !relays[i].pump()) relays[i].from = -1;
+    signalfd_siginfo got;
+    if (ready <= 0 || waits[2].revents == 0 || read(signals, &got, sizeof got) != sizeof got) continue;
+    if (got.ssi_signo != SIGCHLD) {
+      // The launcher passes SIGINT on, too, and SIGTERM it does not; but now and then it then loses a rank's
+      // exit code.
+      if (processes.complete())
+        processes.interrupt();
+      else
+        kill(launcher, SIGINT);
+    } else if (waitpid(launcher, &status, WNOHANG) == launcher) {
+      return status;
+    }
+  }
+}
+
+// The rank that was killed by the signal that the launcher reports, or -1.
+int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
+  const auto fits = [&](int rank) {
+    const auto index = static_cast<size_t>(rank);
+    return index < word.statuses.size() && (word.statuses[index] & 0x7f) == word.signal;
+  };
+  std::vector<int> candidates;
+  for (size_t rank = 0; rank < word.statuses.size(); ++rank)
+    if (fits(static_cast<int>(rank))) candidates.push_back(static_cast<int>(rank));
+  if (candidates.size() == 1) return candidates[0];
+  // Where the launcher lost a status, the order is all there is.
+  for (const int rank : processes.ended())
+    if (candidates.empty() || fits(rank)) return rank;
+  return -1;
+}
+
+int exit_code(int status, const LauncherWord& word, const RankProcesses& processes) {
+  if (word.signal != 0) {
+    const int rank = killed_rank(word, processes);
+    fmt::print(stderr, "mtfc: error: {} was killed by signal {} ({}); the run has ended\n",
+               rank >= 0 ? fmt::format("rank {}", rank) : "a rank", word.signal, strsignal(word.signal));
+    return kExitRunFailed;
+  }
+  if (WIFSIGNALED(status)) {
+    fmt::print(stderr, "mtfc: error: mpiexec was killed by signal {} ({}); the run has ended\n",
+               WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return kExitRunFailed;
+  }
+  const int code = WEXITSTATUS(status);
+  if (code <= kExitInternalError) return code;
+  fmt::print(stderr, "mtfc: error: mpiexec ended with exit code {}\n", code);
+  return kExitRunFailed;
+}
+
+}  // namespace
+
+std::optional<LaunchedBy> launched_by() {
+  if (const char* ranks = environment("OMPI_COMM_WORLD_SIZE"))
+    return LaunchedBy{"OMPI_COMM_WORLD_SIZE", "mpiexec of Open MPI", number(ranks)};
+  if (const char* ranks = environment("PMI_SIZE"))
+    return LaunchedBy{"PMI_SIZE", "a PMI launcher", number(ranks)};
+  // The script of a batch job has the job's variables, and may start ranks; a task of srun belongs to a step.
+  const char* tasks = environment("SLURM_NTASKS");
+  if (tasks && (environment("SLURM_STEP_ID") || !environment("SLURM_JOB_ID")))
+    return LaunchedBy{"SLURM_NTASKS", "srun", number(tasks)};
+  for (const char* variable : {"PMI_RANK", "PMIX_RANK"})
+    if (environment(variable)) return LaunchedBy{variable, "a PMI launcher", 0};
+  return std::nullopt;
+}
+
+void check_launcher(int64_t size_seen_by_mpi) {
+  const std::optional<LaunchedBy> by = launched_by();
+  if (!by || size_seen_by_mpi > 1 || by->ranks <= 1) return;
+  throw UserError(
+      fmt::format("this rank finds itself alone, but {}={} says that there are {}: {} starts ranks of "
+                  "another MPI than mtfc's, which is MPICH",
+                  by->variable, by->ranks, by->ranks, by->launcher),
+      by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
+}
+
+int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
+  std::vector<std::string> command{find_launcher(), "-print-all-exitcodes", "-n", std::to_string(ranks),
+                                   own_path()};
+  command.insert(command.end(), args.begin(), args.end());
+  describe_terminal();
+
+  int out[2], err[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
+    throw RunError(fmt::format("can't make a pipe: {}", std::strerror(errno)));
+  const sigset_t signals = handled_signals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const int signal_file = signalfd(-1, &signals, SFD_CLOEXEC);
+  std::fflush(nullptr);
+  std::cout.flush();
+  const pid_t launcher = fork();
+  if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
+  if (launcher == 0) become(command, out[1], err[1]);
+  close(out[1]);
+  close(err[1]);
+  for (const int from : {out[0], err[0]}) fcntl(from, F_SETFL, O_NONBLOCK);
+  Relay relays[2] = {{out[0], STDOUT_FILENO, {}, 0}, {err[0], STDERR_FILENO, {}, 0}};
+  RankProcesses processes(launcher, ranks);
+  const int status = relay_until_end(launcher, signal_file, relays, processes);
+  for (Relay& relay : relays) relay.drain();
+  close(out[0]);
+  close(err[0]);
+  close(signal_file);
+  const int code = exit_code(status, relays[0].output.word(), processes);
+  if (code == kExitSuccess && relays[0].error != 0)
+    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays[0].error)));
+  return code;
+}
+
+bool is_terminal(int stream) {
+  if (isatty(stream)) return true;
+  const char* streams = environment(kTerminalVariable);
+  return streams && std::strchr(streams, '0' + stream) != nullptr;
+}
+
+int terminal_width() {
+  winsize size{};
+  for (const int stream : {STDERR_FILENO, STDOUT_FILENO})
+    if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const int64_t columns = number(environment("COLUMNS"));
+  return columns > 0 ? static_cast<int>(columns) : 80;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,131 @@
+#include "cmd/launch/launcher_output.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+namespace mtfc {
+namespace {
+
+const std::string kRule(83, '=');
+constexpr std::string_view kOwn = "[mpiexec@";
+constexpr std::string_view kExitCodes = "Exit codes: ";
+constexpr std::string_view kExitString = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ";
+constexpr std::string_view kSignal = "(signal ";
+constexpr std::string_view kAbort = "application called MPI_Abort(";
+
+// Lines that start so are the launcher's, or MPI's own word on a rank that ended the job and has said why.
+const std::string_view kStarts[] = {
+    kRule,
+    "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    "=   PID ",
+    "=   EXIT CODE: ",
+    "=   CLEANING UP REMAINING PROCESSES",
+    "=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES",
+    kExitString,
+    "This typically refers to a problem with your application.",
+    "Please see the FAQ page for debugging suggestions",
+    kOwn,
+    "[proxy:",
+    "Abort(",
+};
+
+bool starts_with(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+// The numbers of `[node] 0,0,9,0 [other] 0,0`.
+std::vector<int> statuses_in(std::string_view codes) {
+  std::vector<int> statuses;
+  for (size_t i = 0; i < codes.size();) {
+    if (codes[i] == '[') {
+      const size_t end = codes.find(']', i);
+      if (end == std::string_view::npos) break;
+      i = end + 1;
+    } else if (std::isdigit(static_cast<unsigned char>(codes[i]))) {
+      int status = 0;
+      for (; i < codes.size() && std::isdigit(static_cast<unsigned char>(codes[i])); ++i)
+        status = status * 10 + (codes[i] - '0');
+      statuses.push_back(status);
+    } else {
+      ++i;
+    }
+  }
+  return statuses;
+}
+
+}  // namespace
+
+std::string LauncherOutput::pass(std::string_view bytes) {
+  std::string passed;
+  for (const char c : bytes) {
+    line_ += c;
+    if (c == '\n') end_line(passed);
+  }
+  if (line_.empty() || may_be_launchers()) return passed;
+  release_blanks(passed);
+  // A rank's line without an end may be followed by the launcher's: its first characters wait as well.
+  size_t kept = std::min(line_.size(), kOwn.size() - 1);
+  while (kept > 0 && !starts_with(kOwn, std::string_view(line_).substr(line_.size() - kept))) --kept;
+  passed.append(line_, 0, line_.size() - kept);
+  line_.erase(0, line_.size() - kept);
+  line_begun_ = true;
+  return passed;
+}
+
+void LauncherOutput::end_line(std::string& passed) {
+  if (line_ == "\n" && !line_begun_) {
+    ++blank_lines_;
+  } else if (is_launchers()) {
+    learn();
+    if (blank_lines_ > 0 && line_.compare(0, kRule.size(), kRule) == 0) --blank_lines_;
+  } else {
+    release_blanks(passed);
+    const size_t own = line_.find(kOwn);
+    passed.append(line_, 0, own);
+    if (own != std::string::npos) learn();
+  }
+  line_.clear();
+  line_begun_ = false;
+}
+
+bool LauncherOutput::is_launchers() const {
+  if (line_begun_) return starts_with(line_, kOwn);
+  if (starts_with(line_, "Abort(")) return line_.find(kAbort) != std::string::npos;
+  return std::any_of(std::begin(kStarts), std::end(kStarts),
+                     [&](std::string_view start) { return starts_with(line_, start); });
+}
+
+bool LauncherOutput::may_be_launchers() const {
+  const auto fits = [&](std::string_view start) {
+    return starts_with(line_, start) || starts_with(start, line_);
+  };
+  return line_begun_ ? fits(kOwn) : std::any_of(std::begin(kStarts), std::end(kStarts), fits);
+}
+
+void LauncherOutput::learn() {
+  const size_t codes = line_.find(kExitCodes);
+  if (codes != std::string::npos)
+    word_.statuses = statuses_in(std::string_view(line_).substr(codes + kExitCodes.size()));
+  const size_t signal = starts_with(line_, kExitString) ? line_.find(kSignal) : std::string::npos;
+  if (signal != std::string::npos && word_.signal == 0)
+    word_.signal = std::atoi(line_.c_str() + signal + kSignal.size());
+}
+
+void LauncherOutput::release_blanks(std::string& passed) {
+  passed.append(static_cast<size_t>(blank_lines_), '\n');
+  blank_lines_ = 0;
+}
+
+std::string LauncherOutput::flush() {
+  std::string passed;
+  release_blanks(passed);
+  if (!line_.empty() && !(starts_with(line_, kOwn) || starts_with(line_, kRule))) {
+    passed += line_;
+    line_begun_ = true;
+    line_.clear();
+  }
+  return passed;
+}
+
+}  // namespace mtfc

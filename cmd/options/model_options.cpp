@@ -1,0 +1,177 @@
+#include "cmd/options/model_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <map>
+
+#include "cmd/files/files.h"
+#include "cmd/options/option_checks.h"
+#include "core/model/optimizer.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "formats/program/program_reader.h"
+
+namespace mtfc {
+
+void add_model_options(CLI::App& app, ModelOptions& options, bool or_program) {
+  if (or_program)
+    app.add_option("MODEL|PROGRAM", options.model,
+                   "the model file, or a program that `mtfc compile -o` has saved, or - for standard input")
+        ->required();
+  else
+    app.add_option("MODEL", options.model, "the model file, or - for standard input")->required();
+  app.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+  std::vector<std::string> kinds;
+  for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
+  app.add_option("--optimizer", options.optimizer,
+                 "train with another optimizer: the model's lr, and that kind's own settings")
+      ->check(one_of(kinds))
+      ->type_name("KIND");
+  app.add_option("--microbatches", options.microbatches,
+                 "train on the batch in so many parts, one after the other: the same result in less memory")
+      ->check(whole_number(1))
+      ->type_name("N");
+  app.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
+      ->check(one_of({"f64"}))
+      ->type_name("f64");
+  app.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");
+  app.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
+}
+
+void add_layout_options(CLI::App& app, LayoutFlags& flags) {
+  app.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
+      ->type_name("AXIS:SIZE,...");
+  app.add_option(
+         "--layout", flags.layout,
+         "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
+      ->type_name("DIM:AXIS,...|FILE");
+}
+
+Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {
+  return std::move(read_sources(options, std::vector<LayoutFlags>{flags}).front());
+}
+
+std::vector<Sources> read_sources(const ModelOptions& options, const std::vector<LayoutFlags>& flags) {
+  std::vector<Sources> all;
+  std::map<std::string, std::string> layouts;  // by file
+  for (const LayoutFlags& one : flags) {
+    Sources sources{options.model, {}, one, {}};
+    if (one.layout && is_layout_file(*one.layout)) {
+      if (options.model == "-" && *one.layout == "-")
+        throw UserError("the model and the layout can't both be read from standard input");
+      if (layouts.count(*one.layout) == 0) layouts[*one.layout] = read_text(*one.layout, "layout");
+      sources.layout_text = layouts[*one.layout];
+    }
+    if (!all.empty()) sources.includes = all.front().includes;
+    all.push_back(std::move(sources));
+  }
+  const std::string model = read_text(options.model, "model");
+  for (Sources& sources : all) sources.model_text = model;
+  return all;
+}
+
+namespace {
+
+Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
+  const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
+  if (is_program(sources.model_text))
+    throw UserError(fmt::format("{} is a compiled program, not a model", file),
+                    "run and cost-report take programs");
+  return read_model(sources.model_text, file, options.sets, warnings,
+                    [&](const IncludeName& name) { return sources.includes->read(name); },
+                    {options.optimizer, options.dtype.has_value(), options.microbatches});
+}
+
+Layout read_layout(const Sources& sources) {
+  LayoutSources layout;
+  layout.mesh = sources.flags.mesh;
+  if (sources.flags.layout && is_layout_file(*sources.flags.layout)) {
+    layout.file = *sources.flags.layout == "-" ? "<stdin>" : *sources.flags.layout;
+    layout.file_text = sources.layout_text;
+  } else {
+    layout.rules = sources.flags.layout;
+  }
+  return read_layout(layout);
+}
+
+// What `read` gives, or nothing, with its errors added to `errors`.
+template <typename Read>
+auto gather_errors(std::vector<Diagnostic>& errors, Read read) -> std::optional<decltype(read())> {
+  try {
+    return read();
+  } catch (const UserError& error) {
+    for (const Diagnostic& diagnostic : error.diagnostics()) {
+      const auto is_same = [&](const Diagnostic& other) { return to_string(other) == to_string(diagnostic); };
+      if (std::none_of(errors.begin(), errors.end(), is_same)) errors.push_back(diagnostic);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
+                                       std::vector<Diagnostic>& warnings) {
+  std::vector<Diagnostic> errors;
+  std::optional<Model> model =
+      gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
+  std::vector<Layout> layouts;
+  for (const Sources& one : sources)
+    if (auto layout = gather_errors(errors, [&] { return read_layout(one); })) layouts.push_back(*layout);
+  if (!errors.empty()) throw UserError(std::move(errors));
+  return {std::move(*model), std::move(layouts)};
+}
+
+namespace {
+
+bool keeps(const Program& program, const std::string& name) {
+  const auto is_named = [&](const auto& named) { return named.name == name; };
+  for (const EntryPoint& entry : program.entry_points)
+    if (std::any_of(entry.outputs.begin(), entry.outputs.end(), is_named)) return true;
+  return std::any_of(program.variables.begin(), program.variables.end(),
+                     [&](const ProgramVariable& variable) { return variable.decl.name == name; });
+}
+
+Program saved_program(const Sources& sources, const ModelOptions& options,
+                      const CompileOptions& compile_options) {
+  const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
+  const char* given = sources.flags.mesh      ? "--mesh"
+                      : sources.flags.layout  ? "--layout"
+                      : !options.sets.empty() ? "--set"
+                      : options.optimizer     ? "--optimizer"
+                      : options.microbatches  ? "--microbatches"
+                      : options.dtype         ? "--dtype"
+                      : options.no_uneven     ? "--no-uneven"
+                                              : nullptr;
+  if (given)
+    throw UserError(fmt::format("{} can't change {}, which is a compiled program", given, file),
+                    "give the model, or compile it anew");
+  Program program = read_program(sources.model_text, file);
+  for (const std::string& name : compile_options.keep)
+    if (!keeps(program, name))
+      throw UserError(fmt::format("{} does not keep the tensor '{}'", file, name),
+                      fmt::format("compile the model with --output {}", name));
+  return program;
+}
+
+}  // namespace
+
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings) {
+  if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options, warnings);
+  return compile(model, layouts.front(), compile_options);
+}
+
+void show(const std::vector<Diagnostic>& warnings, bool quiet) {
+  if (quiet) return;
+  for (const Diagnostic& warning : warnings)
+    std::cerr << (warning.location.file.empty() ? "mtfc: " : "") + to_string(warning) + "\n";
+}
+
+}  // namespace mtfc

@@ -1,0 +1,82 @@
+#pragma once
+// The options that name a model and a layout, shared by all subcommands, and what they lead to.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmd/files/included_files.h"
+#include "core/model/model.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program.h"
+#include "core/tensors/layout.h"
+
+namespace CLI {
+class App;
+}
+
+namespace mtfc {
+
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> sets;
+  std::optional<std::string> optimizer;
+  std::optional<std::string> dtype;
+  std::optional<int64_t> microbatches;
+  bool quiet = false;
+  bool no_uneven = false;
+};
+/// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
+/// also be a saved program.
+void add_model_options(CLI::App& app, ModelOptions& options, bool or_program = false);
+
+/// One mesh and layout, as given: each may be absent.
+struct LayoutFlags {
+  std::optional<std::string> mesh;
+  std::optional<std::string> layout;
+};
+void add_layout_options(CLI::App& app, LayoutFlags& flags);
+
+/// The bytes a program is compiled from; read once, by one rank.
+struct Sources {
+  std::string model_file;
+  std::string model_text;
+  LayoutFlags flags;
+  std::string layout_text;  // of the layout file, where flags.layout names one
+  // Filled as the model is read. Sources of one model share them.
+  std::shared_ptr<IncludedFiles> includes = std::make_shared<IncludedFiles>();
+};
+/// Throws UserError where a file can't be read.
+Sources read_sources(const ModelOptions& options, const LayoutFlags& flags);
+/// The same model under several layouts; each file is read once, for standard input can't be read again.
+std::vector<Sources> read_sources(const ModelOptions& options, const std::vector<LayoutFlags>& flags);
+
+/// A model, and a layout per Sources.
+struct ModelAndLayouts {
+  Model model;
+  std::vector<Layout> layouts;
+};
+/// Reads the one model of all `sources`, and their layouts. Throws one UserError with all that is wrong with
+/// the model and with the text of the layouts; warnings go to `warnings`.
+ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
+                                       std::vector<Diagnostic>& warnings);
+
+/// Both of them, with everything that is wrong with either in one UserError: neither reading needs the other.
+std::pair<Model, Layout> read_model_and_layout(const Sources& sources, const ModelOptions& options,
+                                               std::vector<Diagnostic>& warnings);
+/// Warns where the devices of the program's mesh all do the same.
+void warn_unsplit(const Program& program, std::vector<Diagnostic>& warnings);
+
+/// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
+/// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not
+/// keep.
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings);
+
+/// Prints warnings to standard error, unless quiet.
+void show(const std::vector<Diagnostic>& warnings, bool quiet);
+
+}  // namespace mtfc

@@ -1,0 +1,91 @@
+#include "cmd/running/run_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/diagnostics/suggest.h"
+#include "formats/data/npy.h"
+#include "formats/json/mapped_file.h"
+
+namespace mtfc {
+namespace {
+
+size_t variable_named(const Program& program, const std::string& name) {
+  std::vector<std::string> known;
+  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[i] == name) return i;
+  throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
+}
+
+// Whether the value of --load names one variable, as NAME=FILE.npy, and not a file of many.
+bool names_variable(const std::string& load) {
+  std::error_code ignored;
+  return load.find('=') != std::string::npos && !std::filesystem::exists(load, ignored);
+}
+
+// Values for one variable each, which come before those of files of many.
+void load_arrays(const Program& program, const std::vector<std::string>& loads, VariableValues& values) {
+  for (const std::string& text : loads) {
+    if (!names_variable(text)) continue;
+    const auto [name, file] = split_assignment(text, "--load");
+    const size_t variable = variable_named(program, name);
+    std::erase_if(values, [&](const auto& value) { return value.first == variable; });
+    try {
+      values.emplace_back(variable, read_npy(file));
+    } catch (const UnreadableFile& error) {
+      throw RunError(fmt::format("cannot read the values of '{}' from '{}': {}", name, file, error.reason));
+    }
+  }
+}
+
+}  // namespace
+
+const EntryPoint& main_entry(const Program& program, const RunOptions& options) {
+  const EntryPoint* train = program.find("train");
+  return options.evaluate || !train ? *program.find("evaluate") : *train;
+}
+
+VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
+                          const std::vector<std::string>& maps) {
+  VariableValues values;
+  std::vector<std::string> files;
+  for (const std::string& load : loads)
+    if (!names_variable(load)) files.push_back(load);
+  if (!files.empty()) values = read_weights(program, files, NameMap(maps));
+  load_arrays(program, loads, values);
+  std::vector<bool> set;
+  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
+  for (const auto& [variable, array] : values) set[variable] = true;
+  for (size_t v = 0; v < set.size(); ++v)
+    if (!set[v])
+      throw UserError(
+          fmt::format("the variable '{}' has no \"init\" and is not loaded", program.variables[v].decl.name),
+          fmt::format("give its values with --load {}=FILE.npy", program.variables[v].decl.name));
+  return values;
+}
+
+RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint) {
+  RunData data;
+  data.seed = options.seed;
+  data.inputs = read_inputs(program, options.inputs, "--input", {});
+  if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
+  require_data(main_entry(program, options), data.inputs);
+  if (!checkpoint.empty()) {
+    Continuation last = read_checkpoint(program, checkpoint);
+    if (options.seed_given && options.seed != last.notes.seed)
+      throw UserError(fmt::format("--seed {} is not that of '{}', which is {}", options.seed, checkpoint,
+                                  last.notes.seed),
+                      "leave out --seed: the run goes on with its own");
+    data.seed = last.notes.seed;
+    data.values = std::move(last.values);
+    data.start = last.notes;
+    return data;
+  }
+  data.values = read_loads(program, options.loads, options.maps);
+  return data;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,36 @@
+#pragma once
+// What a run reads, opened and checked before the first step.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/running/checkpoints.h"
+#include "cmd/running/run_options.h"
+#include "cmd/running/weights.h"
+#include "core/program/program.h"
+#include "core/tensors/data.h"
+
+namespace mtfc {
+
+struct RunData {
+  std::vector<InputData> inputs;
+  std::vector<InputData> valid;
+  uint64_t seed = 0;
+  VariableValues values;                 // other variables have their initial ones
+  std::optional<CheckpointNotes> start;  // of the checkpoint that the run goes on from
+};
+
+/// Opens everything, and refuses what can't start. `checkpoint`: the one to go on from, or "". Throws
+/// UserError and RunError.
+RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint);
+
+/// What `loads` (as --load takes them) hold for the variables, with names renamed by `maps`. Throws UserError
+/// where a variable has no values then.
+VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
+                          const std::vector<std::string>& maps);
+
+/// The entry point that the options make the run's own.
+const EntryPoint& main_entry(const Program& program, const RunOptions& options);
+
+}  // namespace mtfc

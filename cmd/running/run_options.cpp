@@ -1,0 +1,93 @@
+#include "cmd/running/run_options.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cmd/launch/launch.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+void require_one_each(const std::vector<std::string>& values, const std::string& option,
+                      const std::string& verb) {
+  std::map<std::string, std::string> first;
+  for (const std::string& value : values) {
+    const auto [name, rest] = split_assignment(value, option);
+    const auto [at, is_new] = first.emplace(name, rest);
+    if (!is_new)
+      throw UserError(
+          fmt::format("{} {} '{}' twice: from '{}' and from '{}'", option, verb, name, at->second, rest),
+          "give it once");
+  }
+}
+
+// Every file that a run writes, and the option that says so.
+std::vector<std::pair<std::string, std::string>> written_files(const RunOptions& options) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!options.metrics.empty()) files.emplace_back(options.metrics, "--metrics");
+  if (!options.report.empty()) files.emplace_back(options.report, "--report");
+  if (!options.trace.empty()) files.emplace_back(options.trace, "--trace");
+  for (const std::string& output : options.outputs) {
+    const auto [name, file] = split_assignment(output, "--output");
+    files.emplace_back(file, "--output " + name);
+  }
+  return files;
+}
+
+void check_files(const RunOptions& options) {
+  std::map<std::string, std::string> writers;
+  for (const auto& [file, option] : written_files(options)) {
+    const auto [at, is_new] = writers.emplace(file, option);
+    const std::string shown = file == "-" ? "standard output" : fmt::format("'{}'", file);
+    if (!is_new)
+      throw UserError(fmt::format("{} and {} would both write to {}", at->second, option, shown),
+                      "give them files of their own");
+    if (file == "-" && option.starts_with("--output") && is_terminal(1))
+      throw UserError(fmt::format("{}=- would write the bytes of an array to the terminal", option),
+                      "name a file, or send standard output to one");
+  }
+}
+
+void check_checkpoints(const RunOptions& options) {
+  const char* of_checkpoints = options.every > 0  ? "--every"
+                               : options.keep > 0 ? "--keep"
+                               : options.resume   ? "--resume"
+                                                  : nullptr;
+  if (of_checkpoints && options.checkpoint.empty())
+    throw UserError(fmt::format("{} needs --checkpoint", of_checkpoints),
+                    "give the folder with --checkpoint DIR");
+  if (options.evaluate && !options.checkpoint.empty())
+    throw UserError("--checkpoint saves what a run trains, and --evaluate trains nothing",
+                    fmt::format("--load {} reads the last checkpoint", options.checkpoint));
+  if (!options.maps.empty() && options.loads.empty())
+    throw UserError("--map needs --load", "it renames the tensors of a loaded file");
+}
+
+}  // namespace
+
+void check(const RunOptions& options) {
+  if (options.valid_every > 0 && options.valid.empty())
+    throw UserError("--valid-every needs --valid", "give the held-out data with --valid NAME=SPEC");
+  const char* of_training = !options.valid.empty() ? "--valid" : options.steps_given ? "--steps" : nullptr;
+  if (options.evaluate && of_training)
+    throw UserError(
+        fmt::format("{} is for training, and --evaluate goes once over the data of --input", of_training),
+        fmt::format("leave out --evaluate or {}", of_training));
+  if (!options.hardware.empty() && options.report.empty())
+    throw UserError("--hardware predicts the times of a report, and there is no --report",
+                    "name its file with --report FILE.json");
+  if (options.hardware == "-" && (options.model.model == "-" || options.layout.layout == "-"))
+    throw UserError("the hardware profile and another file can't both be read from standard input");
+  require_one_each(options.inputs, "--input", "feeds");
+  require_one_each(options.valid, "--valid", "feeds");
+  std::vector<std::string> single;
+  for (const std::string& load : options.loads)
+    if (load.find('=') != std::string::npos) single.push_back(load);
+  require_one_each(single, "--load", "loads");
+  check_checkpoints(options);
+  check_files(options);
+}
+
+}  // namespace mtfc

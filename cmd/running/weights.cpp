@@ -1,0 +1,130 @@
+#include "cmd/running/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "cmd/running/checkpoints.h"
+#include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
+#include "formats/data/checkpoint_notes.h"
+#include "formats/data/safetensors.h"
+#include "formats/json/mapped_file.h"
+#include "runtime/data/array_file.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A tensor of a file under the name that the map gives it.
+struct Found {
+  StoredArray array;
+  bool optimizer_state = false;  // of the run that wrote it
+};
+using FoundTensors = std::map<std::string, Found>;
+
+// `'a', 'b', 'c' and 4 more`
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += fmt::format("{}'{}'", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", names[i]);
+  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
+}
+
+void add_file(const std::string& path, const NameMap& map, FoundTensors& found) {
+  Safetensors file;
+  try {
+    file = read_safetensors(path);
+  } catch (const UnreadableFile& error) {
+    throw RunError(fmt::format(
+        "cannot read the weights in '{}': {} (one variable is loaded as NAME=FILE.npy)", path, error.reason));
+  }
+  const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
+  const std::set<std::string> of_optimizer(state.begin(), state.end());
+  for (auto& [name, array] : file.tensors) {
+    const std::optional<std::string> called = map.renamed(name);
+    if (!called) continue;
+    const std::string here = array.file;
+    const auto [at, is_new] = found.emplace(*called, Found{std::move(array), of_optimizer.contains(name)});
+    if (!is_new)
+      throw RunError(
+          fmt::format("{} and {} would both be '{}' of the model", at->second.array.file, here, *called));
+  }
+}
+
+void require_complete(const std::vector<std::string>& missing, const std::string& shown) {
+  if (missing.empty()) return;
+  throw RunError(
+      fmt::format("{} has no values for {} of the model (--map FROM=TO renames tensors of the file)", shown,
+                  listed(missing)));
+}
+
+// What was found and is for no variable.
+void refuse_others(const FoundTensors& others, const Program& program, const std::string& shown) {
+  std::vector<std::string> names, known;
+  for (const auto& [name, tensor] : others)
+    if (!tensor.optimizer_state) names.push_back(name);
+  if (names.empty()) return;
+  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
+  const std::string near = did_you_mean(names.front(), known);
+  throw RunError(
+      fmt::format("{} has {}, which the model has no variable for ({}--map '{}=' leaves a tensor out)", shown,
+                  listed(names), near.empty() ? "" : near + "; ", names.front()));
+}
+
+}  // namespace
+
+std::string tensors_file(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return path;
+  const std::string inside = path + "/" + kTensorsName;
+  if (fs::exists(inside, ignored)) return inside;
+  const std::vector<int64_t> steps = checkpoint_steps(path);
+  if (steps.empty()) throw RunError(fmt::format("there is no checkpoint in the folder '{}'", path));
+  return checkpoint_path(path, steps.back()) + "/" + kTensorsName;
+}
+
+VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
+                            bool (*may_lack)(const VariableDecl&)) {
+  FoundTensors found;
+  for (const std::string& path : paths) add_file(tensors_file(path), map, found);
+  const std::string shown =
+      paths.size() == 1 ? fmt::format("'{}'", tensors_file(paths.front())) : "what --load names";
+  VariableValues values;
+  std::vector<std::string> missing, missing_state;
+  bool any_state = false;
+  for (size_t v = 0; v < program.variables.size(); ++v) {
+    const VariableDecl& decl = program.variables[v].decl;
+    const auto at = found.find(decl.name);
+    if (at == found.end()) {
+      if (decl.optimizer_state)
+        missing_state.push_back(decl.name);
+      else if (!may_lack || !may_lack(decl))
+        missing.push_back(decl.name);
+      continue;
+    }
+    any_state |= decl.optimizer_state;
+    require_loadable(at->second.array, decl.name, decl.type);
+    values.emplace_back(v, std::move(at->second.array));
+    found.erase(at);
+  }
+  require_complete(missing, shown);
+  // A part of the optimizer's state would be worse than none of it.
+  if (any_state) require_complete(missing_state, shown);
+  refuse_others(found, program, shown);
+  return values;
+}
+
+void fill_variables(Executor& executor, const VariableValues& values) {
+  for (const auto& [variable, array] : values)
+    for (size_t device = 0; device < executor.devices(); ++device)
+      load_array(array, executor.program().variables[variable].decl.name,
+                 executor.variable(variable, device));
+}
+
+}  // namespace mtfc

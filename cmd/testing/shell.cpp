@@ -1,0 +1,30 @@
+#include "cmd/testing/shell.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+namespace mtfc {
+
+Outcome outcome_of(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome found;
+  std::array<char, 4096> bytes;
+  while (const size_t count = fread(bytes.data(), 1, bytes.size(), pipe))
+    found.text.append(bytes.data(), count);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) found.code = WEXITSTATUS(status);
+  return found;
+}
+
+std::string outcome_in_models(const std::string& command) {
+  const auto [code, text] = outcome_of(
+      fmt::format("cd '{}/models' && MTFC='{}'; {} 2>&1 </dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, command));
+  return fmt::format("exit {}: {}", code, text);
+}
+
+}  // namespace mtfc

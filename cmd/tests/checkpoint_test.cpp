@@ -1,0 +1,378 @@
+// Runs that are saved and go on: bit for bit as if never stopped, on other meshes, after kills; and what is
+// refused.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/scratch_folder.h"
+#include "formats/data/safetensors.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Prime sizes, so that shards are uneven, and empty where 3 devices split the 2 heads; all that a step may
+// depend on: dropout, data in an order of their own, bias correction, a schedule, a counter of another type.
+const char* const kModel = R"({
+  "mtfc": 1,
+  "name": "tiny",
+  "params": {"lr": 0.05, "extra": 0},
+  "dims": {"batch": 6, "in": 5, "hidden": 7, "heads": 2},
+  "inputs": {"x": {"dims": ["batch", "in"]}},
+  "variables": {
+    "w": {"dims": ["in", "hidden"], "init": {"normal": 0.5}},
+    "h/v": {"dims": ["hidden", "heads"], "init": {"normal": 0.5}},
+    "bias": {"dims": [], "init": 0.5},
+    "more": {"dims": ["heads"], "init": 1, "when": "extra"},
+    "seen": {"dims": ["batch"], "dtype": "i64", "init": 0, "trainable": false},
+    "big": {"dims": ["heads"], "dtype": "bool", "init": 0, "trainable": false}
+  },
+  "ops": [
+    {"out": "a", "op": "dropout", "in": {"op": "tanh", "in": {"op": "einsum", "in": ["x", "w"], "over": "in"}}, "rate": 0.3},
+    {"out": "y", "op": "add", "in": [{"op": "einsum", "in": ["a", "h/v"], "over": "hidden"}, "bias"]},
+    {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": "y"}},
+    {"op": "assign", "variable": "seen", "in": {"op": "add", "in": ["seen", 1]}},
+    {"op": "assign", "variable": "big", "in": {"op": "greater", "in": [{"op": "reduce_sum", "in": "y", "over": "batch"}, 0]}}
+  ],
+  "train": {"loss": "loss", "optimizer": {"kind": "adamw", "lr": {"schedule": "cosine", "peak": "lr", "warmup": 3, "steps": 20}}},
+  "outputs": ["loss"]
+}
+)";
+
+// A folder with the model and its data, to run commands in.
+struct Folder : ScratchFolder {
+  Folder() {
+    std::ofstream(path / "model.json") << kModel;
+    const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (47, 5), }\n";
+    std::string data = std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header;
+    for (int i = 0; i < 47 * 5; ++i) {
+      const float value = static_cast<float>((i * 37) % 101) / 50 - 1;
+      data.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+    std::ofstream(path / "x.npy", std::ios::binary) << data;
+  }
+
+  // `exit N: ` and what the shell's `command` says on standard error; $RUN runs the model quietly.
+  std::string said(const std::string& command) const {
+    const std::string run = fmt::format("{} run model.json -q --input x=x.npy", MTFC_BINARY);
+    const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; RUN=\"{}\"; ({}) 2>err </dev/null",
+                                               path.string(), MTFC_BINARY, run, command)
+                                       .c_str());
+    const std::string text = read("err");
+    fs::remove(path / "err");
+    return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, text);
+  }
+  std::vector<std::string> names(const std::string& folder) const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(path / folder)) found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+};
+
+std::string weights(const Folder& folder, const std::string& checkpoint) {
+  return folder.read(checkpoint + "/variables.safetensors");
+}
+
+std::string elements_of(const StoredArray& array) {
+  int64_t bytes = size_of(array.type);
+  for (const int64_t size : array.shape) bytes *= size;
+  return {reinterpret_cast<const char*>(array.data), static_cast<size_t>(bytes)};
+}
+
+// Whether both files hold the same tensors, whatever else their headers say.
+void check_same_tensors(const std::string& one, const std::string& other) {
+  const Safetensors a = read_safetensors(one), b = read_safetensors(other);
+  REQUIRE(a.tensors.size() == b.tensors.size());
+  for (const auto& tensor : a.tensors) {
+    const std::string& name = tensor.first;
+    const StoredArray& array = tensor.second;
+    INFO(name);
+    REQUIRE(b.tensors.count(name) == 1);
+    CHECK(b.tensors.at(name).shape == array.shape);
+    CHECK(elements_of(b.tensors.at(name)) == elements_of(array));
+  }
+}
+
+// What is logged of each step but for its time.
+std::vector<Json> logged(const Folder& folder, const std::string& name) {
+  std::ifstream file(folder / name);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(file, line);) {
+    Json json = Json::parse(line);
+    json.erase("step_time");
+    json.erase("samples_per_second");
+    lines.push_back(json);
+  }
+  return lines;
+}
+
+std::string refusal(const std::string& text) {
+  return "exit 1: mtfc: error: " + text + "\n";
+}
+std::string mistake(const std::string& text) {
+  return "exit 2: mtfc: error: " + text + "\n";
+}
+
+const std::vector<std::string> kMeshes = {
+    "", "--mesh a:2,b:2 --layout batch:a,hidden:b --simulate", "--mesh a:3 --layout heads:a,in:a --simulate",
+    "--mesh a:2 --layout hidden:a", "--mesh a:2,b:2 --layout batch:a,heads:b"};
+
+}  // namespace
+
+TEST_CASE("a run that goes on ends with the bits of one that was never stopped") {
+  for (const std::string& mesh : kMeshes) {
+    CAPTURE(mesh);
+    const Folder folder;
+    const std::string run = "$RUN --seed 5 --metrics log --every 4 " + mesh;
+    CHECK(folder.said(run + " --checkpoint whole --steps 10") == "exit 0: ");
+    CHECK(folder.names("whole") ==
+          std::vector<std::string>{"step_00000004", "step_00000008", "step_00000010"});
+    const std::vector<Json> whole = logged(folder, "log");
+    REQUIRE(whole.size() == 10);
+    CHECK(folder.said(run + " --checkpoint parts --steps 4 --resume") == "exit 0: ");
+    // What was logged after the last checkpoint is logged again, not twice.
+    std::ofstream(folder / "log", std::ios::app) << "{\"step\": 5}\n{\"step\": 6, \"lo";
+    CHECK(folder.said("$RUN --metrics log --resume --checkpoint parts --steps 10 " + mesh) == "exit 0: ");
+    for (const char* file : {"variables.safetensors", "checkpoint.json"}) {
+      const std::string name = std::string("/step_00000010/") + file;
+      CHECK(folder.read("parts" + name) == folder.read("whole" + name));
+      CHECK(folder.read("parts" + name) != folder.read(std::string("whole/step_00000004/") + file));
+    }
+    CHECK(logged(folder, "log") == whole);
+  }
+}
+
+TEST_CASE("a checkpoint of four ranks loads on any mesh and layout") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 7 --checkpoint ck --mesh a:2,b:2 --layout batch:a,hidden:b") ==
+          "exit 0: ");
+  const std::string saved = folder / "ck/step_00000007/variables.safetensors";
+  CHECK(folder.said("$RUN --metrics log --resume --checkpoint goon0 --steps 0") == "exit 0: ");
+  std::vector<Json> expected;
+  for (const std::string& mesh : kMeshes) {
+    CAPTURE(mesh);
+    CHECK(folder.said("$RUN --load ck --steps 0 --checkpoint loaded " + mesh) == "exit 0: ");
+    check_same_tensors(saved, folder / "loaded/step_00000000/variables.safetensors");
+    fs::remove_all(folder.path / "loaded");
+    fs::remove_all(folder.path / "goon");
+    fs::copy(folder.path / "ck", folder.path / "goon", fs::copy_options::recursive);
+    CHECK(folder.said("$RUN --metrics log --resume --checkpoint goon --steps 17 " + mesh) == "exit 0: ");
+    std::vector<Json> found = logged(folder, "log");
+    if (expected.empty()) expected = found;
+    REQUIRE(found.size() == 10);
+    for (size_t i = 0; i < found.size(); ++i) {
+      CHECK(found[i]["step"] == 8 + i);
+      CHECK(found[i]["loss"].get<double>() ==
+            doctest::Approx(expected[i]["loss"].get<double>()).epsilon(1e-4));
+    }
+    fs::remove(folder.path / "log");
+  }
+}
+
+TEST_CASE("the file of tensors is what others read: names, types, shapes, bytes") {
+  const Folder folder;
+  REQUIRE(
+      folder.said("$RUN --steps 3 --checkpoint ck --output w=w.npy --mesh a:3 --layout in:a --simulate") ==
+      "exit 0: ");
+  const std::string bytes = weights(folder, "ck/step_00000003");
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  const Json header = Json::parse(bytes.substr(8, length));
+  CHECK(header["__metadata__"]["format"] == "mtfc");
+  CHECK(header["w"]["dtype"] == "F32");
+  CHECK(header["w"]["shape"] == Json({5, 7}));
+  CHECK(header["h/v/adam_m"]["shape"] == Json({7, 2}));
+  CHECK(header["bias"]["shape"] == Json::array());
+  CHECK(header["seen"]["dtype"] == "I64");
+  CHECK(header["big"]["dtype"] == "BOOL");
+  CHECK(header.contains("train/step"));
+  const auto tensor = [&](const std::string& name) {
+    const size_t begin = header[name]["data_offsets"][0], end = header[name]["data_offsets"][1];
+    return bytes.substr(8 + length + begin, end - begin);
+  };
+  const std::string npy = folder.read("w.npy");
+  CHECK(tensor("w") == npy.substr(npy.size() - 5 * 7 * sizeof(float)));
+  int64_t seen = 0;
+  std::memcpy(&seen, tensor("seen").data(), sizeof seen);
+  CHECK(seen == 3);
+}
+
+TEST_CASE("--keep leaves the last, --steps 0 saves initial values, nothing is saved twice") {
+  const Folder folder;
+  CHECK(folder.said("$RUN --steps 9 --checkpoint ck --every 2 --keep 2") == "exit 0: ");
+  CHECK(folder.names("ck") == std::vector<std::string>{"step_00000008", "step_00000009"});
+  CHECK(folder.said("$RUN --steps 0 --checkpoint initial --output w=w.npy") == "exit 0: ");
+  CHECK(folder.names("initial") == std::vector<std::string>{"step_00000000"});
+  const std::string npy = folder.read("w.npy");
+  CHECK(weights(folder, "initial/step_00000000").find(npy.substr(npy.size() - 5 * 7 * sizeof(float))) !=
+        std::string::npos);
+  CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --keep 1") == "exit 0: ");
+  CHECK(folder.names("ck").size() == 2);
+  CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --output loss=loss.npy") ==
+        refusal(
+            "there is no step to take that would make 'loss' for --output (--evaluate makes it, and a larger "
+            "--steps)"));
+}
+
+TEST_CASE("what a killed run leaves unfinished is removed, and is no checkpoint") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
+  fs::create_directory(folder.path / "ck/step_00000005.part");
+  std::ofstream(folder.path / "ck/step_00000005.part/variables.safetensors") << "half";
+  std::ofstream(folder.path / "ck/notes.txt") << "someone's own";
+  CHECK(folder.said("$RUN --steps 3 --checkpoint ck --resume") == "exit 0: ");
+  CHECK(folder.names("ck") == std::vector<std::string>{"notes.txt", "step_00000002", "step_00000003"});
+}
+
+TEST_CASE("folders that have checkpoints, or have another run's, are left alone") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 2 --seed 3 --checkpoint ck") == "exit 0: ");
+  const std::string before = weights(folder, "ck/step_00000002");
+  CHECK(folder.said("$RUN --steps 2 --checkpoint ck") ==
+        mistake(
+            "--checkpoint: there are checkpoints in 'ck' already, the last of step 2 (--resume goes on from "
+            "it; another run needs a folder of its own)"));
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --seed 4") ==
+        mistake(
+            "--seed 4 is not that of 'ck/step_00000002', which is 3 (leave out --seed: the run goes on with "
+            "its own)"));
+  const std::string own = " (the run can go on only with the model that it began with)";
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set hidden=8") ==
+        refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f32[in=5, "
+                "hidden=8]" +
+                own));
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --dtype f64") ==
+        refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f64[in=5, "
+                "hidden=7]" +
+                own));
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set extra=1") ==
+        refusal("the checkpoint 'ck/step_00000002' lacks the model's variable 'more'" + own));
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --optimizer sgd --mesh a:2 --layout batch:a") ==
+        refusal("the checkpoint 'ck/step_00000002' has a variable 'bias/adam_m' that the model lacks" + own));
+  CHECK(weights(folder, "ck/step_00000002") == before);
+  CHECK(folder.names("ck").size() == 1);
+}
+
+TEST_CASE("broken checkpoints are refused with one line, and stay as they are") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
+  const std::string good = weights(folder, "ck/step_00000002"),
+                    file = "ck/step_00000002/variables.safetensors";
+  const auto with = [&](const std::string& bytes) {
+    std::ofstream(folder / file, std::ios::binary) << bytes;
+    const std::string said = folder.said("$RUN --steps 4 --checkpoint ck --resume");
+    CHECK(folder.said("$RUN --steps 4 --load ck") == said);
+    CHECK(folder.read(file) == bytes);
+    CHECK(folder.names("ck").size() == 1);
+    return said;
+  };
+  CHECK(with(good.substr(0, good.size() - 1)).starts_with(refusal("").substr(0, 21) + file));
+  CHECK(with(good.substr(0, 100)).find("is cut off") != std::string::npos);
+  CHECK(with("") == refusal(file + ": the file is empty"));
+  CHECK(with("\xff\xff\xff\xff\xff\xff\xff\x0f" + good.substr(8))
+            .find("has 1152921504606846975 bytes, more than the 100000000") != std::string::npos);
+  std::ofstream(folder / file, std::ios::binary) << good;
+  CHECK(folder.said("$RUN --steps 2 --checkpoint ck --resume") == "exit 0: ");
+  const std::string notes = "ck/step_00000002/checkpoint.json";
+  std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": 3, "seed": 0, "rows": 12})";
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
+        refusal("the checkpoint 'ck/step_00000002' says that it is of step 3"));
+  std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": -2, "seed": 0, "rows": 12})";
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
+        refusal(notes + ": the notes of a checkpoint need a whole number 'step'"));
+  fs::remove(folder / notes);
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
+        refusal("cannot read the checkpoint: " + notes + ": No such file or directory"));
+}
+
+TEST_CASE("a disk that is full or closed ends the run at once, and loses nothing earlier") {
+  const Folder folder;
+  CHECK(folder.said("$RUN --steps 1000000000 --checkpoint model.json") ==
+        refusal("cannot write checkpoints to 'model.json': Not a directory"));
+  REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
+  const std::string before = weights(folder, "ck/step_00000002");
+  // The largest file that the shell allows stands for a full disk.
+  CHECK(
+      folder.said("trap '' XFSZ; ulimit -f 1; $RUN --steps 1000000000 --every 1 --checkpoint ck --resume") ==
+      refusal("cannot write the checkpoint 'ck/step_00000003': File too large"));
+  CHECK(folder.names("ck") == std::vector<std::string>{"step_00000002"});
+  CHECK(weights(folder, "ck/step_00000002") == before);
+  // A disk of its own, where the system lets people have one.
+  const std::string disk = "mkdir disk; unshare -rm sh -c 'mount -t tmpfs -o size=20k tmpfs disk && ";
+  if (!folder.said(disk + "true'").starts_with("exit 0")) return;
+  for (const char* mesh : {"", "--mesh a:2 --layout hidden:a"}) {
+    const std::string said = folder.said(fmt::format(
+        "unshare -rm sh -c 'mount -t tmpfs -o size=20k tmpfs disk; R=$0; $R --steps 1000000000 --every 1 "
+        "--checkpoint disk/ck {}; code=$?; ls disk/ck >left; exit $code' \"$RUN\"",
+        mesh));
+    CHECK(said.starts_with("exit 1: mtfc: error: "));
+    CHECK(said.find("cannot write the checkpoint 'disk/ck/step_0000000") != std::string::npos);
+    CHECK(said.ends_with("No space left on device\n"));
+    CHECK(said.find('\n') + 1 == said.size());
+    CHECK(folder.read("left").starts_with("step_00000001\n"));
+    CHECK(folder.read("left").find("part") == std::string::npos);
+  }
+}
+
+TEST_CASE("an interrupt saves, and the run goes on to the same end") {
+  const Folder folder;
+  const std::string run = "rm -f log; $RUN --checkpoint ck --resume --steps 100000000 --metrics log",
+                    interrupt = "& run=$!; until [ -s log ]; do sleep 0.1; done; kill -INT $run; wait $run";
+  for (const char* mesh : {"", "--mesh a:2 --layout hidden:a"}) {
+    CAPTURE(mesh);
+    CHECK(folder.said(fmt::format("{} {} {}", run, mesh, interrupt)) == "exit 0: ");
+    REQUIRE(folder.names("ck").size() == 1);
+    const std::string last = folder.names("ck")[0];
+    const int64_t step = std::stoll(last.substr(5));
+    REQUIRE(step > 0);
+    CHECK(folder.said(fmt::format("$RUN --steps {} --checkpoint whole {}", step, mesh)) == "exit 0: ");
+    CHECK(weights(folder, "whole/" + last) == weights(folder, "ck/" + last));
+    fs::remove_all(folder.path / "ck");
+    fs::remove_all(folder.path / "whole");
+  }
+}
+
+TEST_CASE("a folder serves one run at a time") {
+  const Folder folder;
+  const std::string said = folder.said(
+      "$RUN --steps 100000000 --checkpoint ck & first=$!; for i in 1 2 3 4 5 6 7 8 9; do [ -d ck ] || sleep "
+      "0.2; done; sleep 0.2; "
+      "$RUN --steps 1 --checkpoint ck; code=$?; kill -INT $first; wait; exit $code");
+  CHECK(said == refusal("another run is writing its checkpoints to 'ck'"));
+}
+
+TEST_CASE("killed runs go on to the weights of one that was not killed") {
+  const int status = std::system(
+      fmt::format("'{}/scripts/kill_runs.sh' 3 '{}' 1 >/dev/null 2>&1", MTFC_SOURCE_DIR, MTFC_BINARY)
+          .c_str());
+  CHECK(status == 0);
+}
+
+TEST_CASE("options that need each other") {
+  const Folder folder;
+  for (const char* option : {"--every 2", "--keep 2", "--resume"})
+    CHECK(folder.said(fmt::format("$RUN {}", option)) ==
+          mistake(fmt::format("{} needs --checkpoint (give the folder with --checkpoint DIR)",
+                              std::string(option).substr(0, std::string(option).find(' ')))));
+  CHECK(
+      folder.said("$RUN --evaluate --checkpoint ck") ==
+      mistake("--checkpoint saves what a run trains, and --evaluate trains nothing (--load ck reads the last "
+              "checkpoint)"));
+  CHECK(folder.said("$RUN --map a=b") ==
+        mistake("--map needs --load (it renames the tensors of a loaded file)"));
+}
+
+}  // namespace mtfc

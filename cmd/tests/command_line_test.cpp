@@ -1,0 +1,191 @@
+// Mistakes on the command line: the whole text, and exit code 2.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "cmd/testing/shell.h"
+
+namespace mtfc {
+namespace {
+
+// What `mtfc` writes in the folder of the bundled models; "exit N: " before it.
+std::string outcome(const std::string& arguments, const char* streams) {
+  const auto [code, text] = outcome_of(fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
+                                                   MTFC_BINARY, arguments, streams));
+  return fmt::format("exit {}: {}", code, text);
+}
+
+std::string said(const std::string& arguments) {
+  return outcome(arguments, "2>&1 >/dev/null");
+}
+std::string printed(const std::string& arguments) {
+  return outcome(arguments, "2>/dev/null");
+}
+
+std::string refusal(const std::string& text) {
+  return "exit 2: mtfc: error: " + text + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("unknown commands, options and arguments") {
+  CHECK(said("cost-reprot x") == refusal("there is no command 'cost-reprot' (did you mean 'cost-report'?)"));
+  CHECK(said("frobnicate") == refusal("there is no command 'frobnicate' (see mtfc --help)"));
+  CHECK(said("run mnist.json --stesp 3") ==
+        refusal("there is no option '--stesp' (did you mean '--steps'?)"));
+  CHECK(said("run mnist.json --stesp=3") ==
+        refusal("there is no option '--stesp' (did you mean '--steps'?)"));
+  CHECK(said("check mnist.json -x") == refusal("there is no option '-x' (see mtfc check --help)"));
+  CHECK(said("check mnist.json extra") ==
+        refusal("the argument 'extra' is one too many (see mtfc check --help)"));
+}
+
+TEST_CASE("help and the version are found wherever they are looked for") {
+  CHECK(said("-q run mnist.json") ==
+        refusal("the option '-q' belongs after the command (as in mtfc run -q)"));
+  CHECK(said("--steps 3 run mnist.json") ==
+        refusal("the option '--steps' belongs after the command (as in mtfc run --steps)"));
+  CHECK(printed("help") == printed("--help"));
+  CHECK(printed("help run") == printed("run --help"));
+  CHECK(printed("run --version") == printed("--version"));
+  CHECK(printed("--version").starts_with("exit 0: mtfc "));
+  CHECK(printed("ops gradients").find("of   a float scalar, required") != std::string::npos);
+  CHECK(printed("ops assign").find("variable  the name of the variable") != std::string::npos);
+  CHECK(printed("ops").find("statements:\n  assign ") != std::string::npos);
+  CHECK(said("ops matmul") == refusal("there is no operation 'matmul' (did you mean 'einsum'?)"));
+  CHECK(said("ops frobnicate") == refusal("there is no operation 'frobnicate' (mtfc ops lists them)"));
+}
+
+TEST_CASE("another optimizer or dtype") {
+  CHECK(said("check mnist.json --optimizer adafuctor") ==
+        refusal("--optimizer: 'adafuctor' is none of adafactor, adam, adamw, momentum, sgd - did you mean "
+                "'adafactor'? (see mtfc check --help)"));
+  CHECK(said("check mnist.json --dtype f32") ==
+        refusal("--dtype: 'f32' is none of f64 (see mtfc check --help)"));
+}
+
+TEST_CASE("missing and repeated arguments") {
+  CHECK(said("check") == refusal("MODEL is missing (see mtfc check --help)"));
+  CHECK(said("check mnist.json --set") == refusal("--set needs a value, NAME=VALUE (see mtfc check --help)"));
+  CHECK(said("check mnist.json --mesh a:2 --mesh b:2") ==
+        refusal("--mesh is given more than once (see mtfc check --help)"));
+  CHECK(said("run mnist.json --load w1") ==
+        "exit 1: mtfc: error: cannot read the weights in 'w1': No such file or directory (one variable is "
+        "loaded as "
+        "NAME=FILE.npy)\n");
+  CHECK(said("run mnist.json --valid-every 3") ==
+        refusal("--valid-every needs --valid (give the held-out data with --valid NAME=SPEC)"));
+}
+
+TEST_CASE("values of options") {
+  CHECK(said("run mnist.json --steps abc") ==
+        refusal("--steps: expected a whole number, found 'abc' (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps 1.5") ==
+        refusal("--steps: expected a whole number, found '1.5' (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps=-1") ==
+        refusal("--steps: expected 0 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --steps 99999999999999999999") ==
+        refusal("--steps: the number 99999999999999999999 is too large (see mtfc run --help)"));
+  CHECK(said("run mnist.json --seed=-1") ==
+        refusal("--seed: expected 0 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads 0") ==
+        refusal("--threads: expected 1 or more, found 0 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads 1000000") ==
+        refusal("--threads: expected 1024 at most, found 1000000 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads=-1") ==
+        refusal("--threads: expected 1 or more, found -1 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --threads two") ==
+        refusal("--threads: expected a whole number, found 'two' (see mtfc run --help)"));
+  CHECK(said("run mnist.json --watchdog 0") ==
+        refusal("--watchdog: expected 1 or more, found 0 (see mtfc run --help)"));
+  CHECK(said("run mnist.json --trace-steps 0") ==
+        refusal("--trace-steps: expected 1 or more, found 0 (see mtfc run --help)"));
+  CHECK(said("cost-report mnist.json --entry tarin") ==
+        refusal("--entry: 'tarin' is none of init, train, evaluate, decode - did you mean 'train'? (see mtfc "
+                "cost-report --help)"));
+  CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
+        refusal("--simulate holds every device in one process, and the mesh a:100000000 has 100000000 (it "
+                "can be 65536 "
+                "at most)"));
+}
+
+TEST_CASE("a memory limit refuses before anything runs") {
+  const std::string fits = "mnist.json --mesh a:2 --layout batch:a --memory-limit ";
+  for (const char* command : {"compile ", "run "}) {
+    const std::string text = said(command + fits + "1MiB");
+    CAPTURE(text);
+    CHECK(text.starts_with("exit 2: mtfc: error: the plan needs "));
+    CHECK(text.find(" more than the limit of 1.00 MiB (") != std::string::npos);
+    CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
+    CHECK(printed(command + fits + "1MiB") == "exit 2: ");
+  }
+  CHECK(said("compile " + fits + "1GB") == "exit 0: ");
+  CHECK(said("compile " + fits + "10G") ==
+        refusal("--memory-limit: expected bytes above 0, as in 10GB, 512MiB or 4000000, found '10G' (see "
+                "mtfc compile --help)"));
+}
+
+TEST_CASE("a program is drawn for Graphviz") {
+  const std::string text = printed("compile mnist.json --mesh a:2 --layout batch:a --emit dot");
+  CHECK(text.starts_with("exit 0: digraph \"mnist\" {"));
+  CHECK(text.find("subgraph \"cluster_train\"") != std::string::npos);
+  CHECK(text.find("label=\"all_reduce over a\\n") != std::string::npos);
+  CHECK(text.find("label=\"input images\\nf32[batch=50, rows=28, cols=28]\"") != std::string::npos);
+  CHECK(text.find("label=\"new w1\"") != std::string::npos);
+}
+
+TEST_CASE("sources are blamed on the option or the place in the model that gives them") {
+  const std::string problem = "unknown source 'randm:normal' (did you mean 'random'?)\n";
+  CHECK(said("run mnist.json --input images=randm:normal") ==
+        "exit 2: --input: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid images=randm:normal") ==
+        "exit 2: --valid: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid images=randm:normal --mesh all:2 --layout batch:all") ==
+        "exit 2: --valid: error: images=randm:normal: " + problem);
+  CHECK(said("run mnist.json --valid imags=random:normal") ==
+        refusal("--valid: the model has no input 'imags' (did you mean 'images'?)"));
+  const std::string model = "../testdata/errors/data_sources/model.json";
+  for (const char* command : {"check ", "compile ", "run ", "run --simulate --input a=random:normal "}) {
+    const std::string text = said(command + model);
+    CHECK(text.starts_with("exit 2: "));
+    CHECK(text.find(model + ":18:10: error: /data/a: " + problem) != std::string::npos);
+  }
+}
+
+TEST_CASE("mistakes in the model and in the text of the layout are told together") {
+  const std::string model = "../testdata/errors/literal_index/model.json ";
+  const std::string of_model = said("check " + model);
+  CHECK(of_model.starts_with("exit 2: " + model.substr(0, model.size() - 1) + ":6:59: error: "));
+  const std::string unknown_axis = "--layout:1:3: error: unknown axis 'b' (the mesh is a:2)\n",
+                    twice = "--layout:1:9: error: axis 'a' appears twice in the rule of 'y'\n";
+  for (const char* command : {"check ", "compile ", "run ", "verify ", "cost-report "})
+    CHECK(said(command + model + "--mesh a:2 --layout x:b,y:a+a") == of_model + unknown_axis + twice);
+  // What several layouts share is said once.
+  CHECK(said("cost-report " + model + "--mesh a:0 --layout x:b --layout y:a") ==
+        of_model + "--mesh:1:3: error: axis 'a' must have a size of at least 1, found 0\n");
+  CHECK(said("cost-report " + model + "--mesh a:2 --layout x:b --layout y:a+a,") ==
+        of_model + unknown_axis + "--layout:1:5: error: axis 'a' appears twice in the rule of 'y'\n");
+}
+
+TEST_CASE("names that the model does not have, and files that are not there") {
+  CHECK(said("run mnist.json --input imags=x.npy") ==
+        refusal("--input: the model has no input 'imags' (did you mean 'images'?)"));
+  CHECK(said("run mnist.json --load ww1=x.npy") ==
+        refusal("--load: the model has no variable 'ww1' (did you mean 'w1'?)"));
+  CHECK(said("run mnist.json --output los=x.npy") ==
+        refusal("the model has no tensor 'los' (did you mean 'loss'?)"));
+  CHECK(
+      said("check minst.json") ==
+      refusal("cannot read the model 'minst.json': No such file or directory (did you mean 'mnist.json'?)"));
+  CHECK(said("check mnist.json --layout none.json") ==
+        refusal("cannot read the layout 'none.json': No such file or directory"));
+  CHECK(said("check .") == refusal("cannot read the model '.': it is a folder"));
+  CHECK(said("check - --layout -") ==
+        refusal("the model and the layout can't both be read from standard input"));
+}
+
+}  // namespace mtfc

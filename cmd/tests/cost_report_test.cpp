@@ -1,0 +1,97 @@
+// cost-report over several layouts: sweeps, rankings, layouts that are not possible, and its formats; and
+// what device_order does to a run.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/shell.h"
+
+namespace mtfc {
+namespace {
+
+using Json = nlohmann::json;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a mesh with open sizes is tried in every way") {
+  const std::string sweep =
+      "$MTFC cost-report mnist.json --devices 6 --mesh 'rows:*,cols:*' --layout "
+      "batch:rows,hidden:cols ";
+  const std::string table = outcome_in_models(sweep);
+  CHECK(table.starts_with("exit 0: mnist, train: 4 layouts, "));
+  CHECK(has(table, "\nlayout batch:rows,hidden:cols\n"));
+  const Json reports = Json::parse(outcome_in_models(sweep + "--format json").substr(8));
+  REQUIRE(reports.size() == 4);
+  CHECK(reports[2]["mesh"] == Json({{"rows", 3}, {"cols", 2}}));
+  CHECK(outcome_in_models("$MTFC cost-report mnist.json --devices 6 --layout batch:a") ==
+        "exit 2: mtfc: error: --devices needs a mesh to give them to (as in --mesh rows:*,cols:*)\n");
+  CHECK(outcome_in_models("$MTFC cost-report mnist.json --mesh 'a:*'") ==
+        "exit 2: mtfc: error: the mesh a:* leaves sizes open (say how many devices there are with --devices "
+        "N)\n");
+}
+
+TEST_CASE("a layout that is not legal has its reason in a comparison, and is an error alone") {
+  const std::string mesh = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a,hidden:a ";
+  CHECK(outcome_in_models(mesh).starts_with(
+      "exit 2: mnist.json:16:38: error: /ops/0/in: the rules batch:a and hidden:a "));
+  const std::string both = outcome_in_models(mesh + "--layout batch:a");
+  CHECK(both.starts_with("exit 0: mnist, train: 2 layouts, "));
+  CHECK(has(both, "[1] batch:a,hidden:a\n         not possible: the rules batch:a and hidden:a split"));
+  const Json reports = Json::parse(outcome_in_models(mesh + "--layout batch:a --format json").substr(8));
+  CHECK(reports[0]["not_possible"].get<std::string>().starts_with("the rules batch:a and hidden:a split"));
+  CHECK(reports[1]["devices"] == 2);
+  // A word that the model does not have is a mistake in any case.
+  CHECK(outcome_in_models(mesh + "--layout bathc:a")
+            .starts_with("exit 2: --layout:1:1: error: the model has no dimension"));
+}
+
+TEST_CASE("formats follow the name of the file") {
+  const ScratchFolder folder;
+  const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";
+  CHECK(outcome_in_models(report + folder / "r.html") == "exit 0: ");
+  CHECK(contents(folder / "r.html").starts_with("<!doctype html>"));
+  CHECK(outcome_in_models(report + folder / "r.csv") == "exit 0: ");
+  CHECK(contents(folder / "r.csv").starts_with("number,model,"));
+  CHECK(outcome_in_models(report + folder / "r") == "exit 0: ");
+  CHECK(Json::parse(contents(folder / "r"))["devices"] == 2);
+  CHECK(outcome_in_models(report + "- --format json --top 3") ==
+        "exit 2: mtfc: error: --top is for tables, and the JSON has every step (leave out --top, or --format "
+        "json)\n");
+}
+
+TEST_CASE("a device order moves ranks and leaves numbers as they are") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "order.json") << R"({"mesh": {"rows": 2, "cols": 2},
+    "rules": [["batch", "rows"], ["hidden", "cols"]], "device_order": [2, 0, 3, 1]})";
+  const std::string run = "$MTFC run mnist.json --set hidden=50 --steps 3 -q ";
+  const std::string plain = "--mesh rows:2,cols:2 --layout batch:rows,hidden:cols ";
+  const std::string ordered = "--layout " + folder / "order.json";
+  CHECK(outcome_in_models(run + plain + "--simulate --output w1=" + folder / "plain.npy")
+            .starts_with("exit 0: "));
+  CHECK(outcome_in_models(run + ordered + " --simulate --output w1=" + folder / "order.npy")
+            .starts_with("exit 0: "));
+  CHECK(outcome_in_models(run + ordered + " --output w1=" + folder / "ranks.npy").starts_with("exit 0: "));
+  CHECK(contents(folder / "plain.npy").size() > 1000);
+  CHECK(contents(folder / "plain.npy") == contents(folder / "order.npy"));
+  const std::string program = folder / "program.json";
+  CHECK(outcome_in_models("$MTFC compile mnist.json --set hidden=50 " + ordered + " -o " + program) ==
+        "exit 0: ");
+  CHECK(Json::parse(contents(program))["device_order"] == Json({2, 0, 3, 1}));
+  CHECK(outcome_in_models("$MTFC run " + program + " --steps 3 -q --output w1=" + folder / "saved.npy") ==
+        "exit 0: ");
+  CHECK(contents(folder / "saved.npy") == contents(folder / "ranks.npy"));
+  CHECK(Json::parse(outcome_in_models("$MTFC cost-report mnist.json --format json " + ordered)
+                        .substr(8))["device_order"] == Json({2, 0, 3, 1}));
+}
+
+}  // namespace mtfc

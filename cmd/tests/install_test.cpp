@@ -1,0 +1,44 @@
+// What `cmake --install` puts in place works from anywhere.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "cmd/testing/scratch_folder.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("an installed mtfc finds what it needs") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path.string();
+  const auto succeeds = [](const std::string& command) {
+    return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+  };
+  const fs::path build = fs::path(MTFC_BINARY).parent_path();
+  CHECK(succeeds(fmt::format("cmake --install '{}' --prefix '{}'", build.string(), folder)));
+  CHECK(succeeds(fmt::format("cd / && '{}/bin/mtfc' --version", folder)));
+  // The library is the installed one, even where the source is still there.
+  std::ofstream(folder + "/share/mtfc/models/std/installed.json") << R"({"params": {"here": 1}})";
+  std::ofstream(folder + "/model.json")
+      << R"({"mtfc": 1, "include": ["std/installed.json"], "dims": {"n": "here"}, "inputs": {"x": {"dims": ["n"]}},
+             "ops": [], "outputs": ["x"]})";
+  CHECK(succeeds(fmt::format("'{0}/bin/mtfc' check '{0}/model.json'", folder)));
+  CHECK_FALSE(succeeds(fmt::format("'{}' check '{}/model.json'", MTFC_BINARY, folder)));
+  for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "models"))
+    if (entry.path().extension() == ".json") {
+      const std::string model = entry.path().filename().string();
+      CAPTURE(model);
+      CHECK(succeeds(fmt::format("cd / && '{0}/bin/mtfc' check '{0}/share/mtfc/models/{1}'", folder, model)));
+    }
+  CHECK(succeeds(
+      fmt::format("cd / && '{0}/bin/mtfc' run -q --mesh a:2 '{0}/share/mtfc/models/mnist.json'", folder)));
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,142 @@
+#include "cmd/launch/launch.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cmd/testing/scratch_folder.h"
+#include "core/diagnostics/error.h"
+#include "runtime/processes/processes.h"
+
+namespace mtfc {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// Sets variables of the environment for a scope.
+class Environment {
+ public:
+  explicit Environment(const Variables& variables) : variables_(variables) {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+  }
+
+ private:
+  Variables variables_;
+};
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+// Runs the hidden test case `what` of this program as ranks, in a process of its own.
+Outcome launched(const std::string& what, int64_t ranks) {
+  const ScratchFolder folder;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!freopen((folder / "out").c_str(), "w", stdout) || !freopen((folder / "err").c_str(), "w", stderr))
+      _exit(99);
+    const int code = launch_ranks({"--test-case=" + what, "--no-skip", "--quiet"}, ranks);
+    std::fflush(nullptr);
+    _exit(code);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("out"), folder.read("err")};
+}
+
+TEST_CASE("rank: agree on 2" * doctest::skip()) {
+  int rank = 0;
+  {
+    const Processes processes = Processes::start();
+    rank = processes.rank();
+  }
+  if (rank == 1) std::puts("hello\n");
+  std::fflush(nullptr);
+  std::_Exit(2);
+}
+
+TEST_CASE("rank: one aborts" * doctest::skip()) {
+  Processes processes = Processes::start();
+  if (processes.rank() == 1) {
+    std::fputs("mtfc: error: no data\n", stderr);
+    processes.abort(1);
+  }
+  for (;;) processes.barrier();
+}
+
+TEST_CASE("rank: one is killed" * doctest::skip()) {
+  Processes processes = Processes::start();
+  for (int i = 0;; ++i) {
+    processes.barrier();
+    if (i == 2000 && processes.rank() == 1) {
+      usleep(300000);  // until it has been seen
+      std::signal(SIGSEGV, SIG_DFL);
+      raise(SIGSEGV);
+    }
+  }
+}
+
+TEST_CASE("ranks' output and the code they agree on come through") {
+  const Outcome outcome = launched("rank: agree on 2", 2);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.out == "hello\n\n");
+  CHECK(outcome.err == "");
+}
+
+TEST_CASE("a rank that gives up ends the others and has the last word") {
+  const Outcome outcome = launched("rank: one aborts", 2);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err == "mtfc: error: no data\n");
+}
+
+TEST_CASE("a rank that is killed is named with its signal") {
+  const Outcome outcome = launched("rank: one is killed", 2);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err ==
+        "mtfc: error: rank 1 was killed by signal 11 (Segmentation fault); the run has ended\n");
+}
+
+TEST_CASE("without MPICH's launcher there is advice") {
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  CHECK_THROWS_WITH_AS(launch_ranks({}, 2),
+                       "can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)",
+                       RunError);
+  setenv("PATH", path.c_str(), 1);
+}
+
+TEST_CASE("a rank alone under another MPI's launcher is told which one is right") {
+  CHECK(!launched_by());
+  CHECK_NOTHROW(check_launcher(1));
+  {
+    const Environment open_mpi(Variables{{"OMPI_COMM_WORLD_SIZE", "2"}});
+    CHECK(launched_by()->ranks == 2);
+    CHECK_NOTHROW(check_launcher(2));
+    CHECK_THROWS_WITH_AS(
+        check_launcher(1),
+        "error: this rank finds itself alone, but OMPI_COMM_WORLD_SIZE=2 says that there are 2: "
+        "mpiexec of Open MPI starts ranks of another MPI than mtfc's, which is MPICH (use "
+        "mpiexec.mpich)",
+        UserError);
+  }
+  {
+    const Environment step(Variables{{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}});
+    CHECK_THROWS_AS(check_launcher(1), UserError);
+  }
+  const Environment batch_script(Variables{{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}});
+  CHECK(!launched_by());
+}
+
+}  // namespace
+}  // namespace mtfc

@@ -1,0 +1,136 @@
+// A batch in parts gives what the batch as a whole does: outputs, gradients, updated variables, under
+// layouts.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "cmd/files/files.h"
+#include "core/cost/cost.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "runtime/comm/comm_lockstep.h"
+#include "runtime/execute/executor.h"
+#include "runtime/testing/sharded_runs.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int kSteps = 3;
+const std::vector<std::string> kKept = {"w/grad",    "v/grad",          "table/grad",
+                                        "idle/grad", "train/grad_norm", "total"};
+
+struct Use {
+  int64_t parts = 1;
+  std::string mesh = "a:1", rules;
+};
+
+Program program_of(const Use& use) {
+  const std::string file = std::string(MTFC_SOURCE_DIR) + "/testdata/microbatches/model.json";
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(read_text(file, "model"), file, {}, warnings, {}, {{}, true, use.parts});
+  LayoutSources sources;
+  sources.mesh = use.mesh;
+  sources.rules = use.rules;
+  CompileOptions options;
+  options.keep = kKept;
+  Program program = compile(model, read_layout(sources), options);
+  const auto fault = find_program_fault(program);
+  CHECK((fault ? fault->message : "") == "");
+  return program;
+}
+
+WholeTensor data_of(const InputDecl& input, int step) {
+  const bool is_label = input.type.dtype == DType::kI32;
+  return drawn({input.type, is_label ? Fill::kIndex : Fill::kPositive, 4},
+               static_cast<uint64_t>(step) * 10 + input.name.size());
+}
+
+// Outputs of every step, and variables after the last.
+WholeTensors trained(const Program& program) {
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.mesh(), processes);
+  Executor executor(program, comm);
+  executor.run(*program.find("init"), 0);
+  const EntryPoint& entry = *program.find("train");
+  executor.load(entry);
+  WholeTensors found;
+  for (int step = 0; step < kSteps; ++step) {
+    for (const InputDecl& input : program.inputs)
+      for (const Binding& binding : entry.inputs)
+        for (size_t d = 0; d < executor.devices() && binding.name == input.name; ++d)
+          fill_part(data_of(input, step), executor.part(entry, binding.value, d));
+    executor.run(entry, step);
+    for (const Binding& output : entry.outputs) {
+      std::vector<LocalPart> parts;
+      for (size_t d = 0; d < executor.devices(); ++d) parts.push_back(executor.part(entry, output.value, d));
+      found[fmt::format("{} in step {}", output.name, step)] = assembled(output.name, parts[0].type, parts);
+    }
+    // What was predicted is what was counted.
+    const CostReport predicted = cost_report(program, entry, predicted_counts(program, entry)),
+                     counted = cost_report(program, entry, executor.counts(entry));
+    CHECK(predicted.einsum_per_device == counted.einsum_per_device);
+    CHECK(predicted.other_per_device == counted.other_per_device);
+    CHECK(predicted.communication.elements == counted.communication.elements);
+    CHECK(predicted.communication.bytes_sent == counted.communication.bytes_sent);
+  }
+  for (size_t v = 0; v < program.variables.size(); ++v) {
+    const std::string& name = program.variables[v].decl.name;
+    std::vector<LocalPart> parts;
+    for (size_t d = 0; d < executor.devices(); ++d) parts.push_back(executor.variable(v, d));
+    found[name] = assembled(name, parts[0].type, parts);
+  }
+  return found;
+}
+
+void check_like_whole(const WholeTensors& whole, const Use& use) {
+  INFO(use.parts << " parts, mesh " << use.mesh << ", layout " << use.rules);
+  const WholeTensors found = trained(program_of(use));
+  REQUIRE(found.size() == whole.size());
+  for (const auto& item : whole) {
+    const std::string& name = item.first;
+    CAPTURE(name);
+    const WholeTensor &a = item.second, &b = found.at(name);
+    CHECK(a.type == b.type);
+    double largest = 0;
+    for (size_t i = 0; i < a.values.size(); ++i)
+      largest = std::max(largest, std::abs(a.values[i] - b.values[i]));
+    CHECK(largest < 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("parts of a batch give what the whole does, under every layout") {
+  const WholeTensors whole = trained(program_of({}));
+  CHECK(whole.at("rows in step 0").values.size() == 12 * 40);
+  for (const int64_t parts : {1, 2, 3, 4, 6, 12}) {
+    check_like_whole(whole, {parts, "a:1", ""});
+    check_like_whole(whole, {parts, "a:2", "batch:a"});
+    check_like_whole(whole, {parts, "a:3", "batch:a"});
+    check_like_whole(whole, {parts, "a:5", "batch:a"});
+    check_like_whole(whole, {parts, "a:2", "hidden:a"});
+    check_like_whole(whole, {parts, "a:3", "classes:a"});
+    check_like_whole(whole, {parts, "a:2,b:2", "batch:a,hidden:b"});
+    check_like_whole(whole, {parts, "a:2,b:3", "time:a,hidden:b"});
+    check_like_whole(whole, {parts, "a:2,b:2", "batch:b,classes:a"});
+  }
+}
+
+TEST_CASE("gradients of all parts are reduced once, and activations take the memory of one part") {
+  const auto report = [](int64_t parts) {
+    const Program program = program_of({parts, "a:2", "batch:a"});
+    const EntryPoint& train = *program.find("train");
+    return cost_report(program, train, predicted_counts(program, train));
+  };
+  const CostReport whole = report(1), parts = report(6);
+  const auto reduced = [](const CostReport& of) { return of.by_kind.at("all_reduce").elements; };
+  CHECK(reduced(parts) == reduced(whole));
+}
+
+}  // namespace mtfc

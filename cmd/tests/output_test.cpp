@@ -1,0 +1,162 @@
+// Where what a command writes ends up: files, links, pipes, standard output, full disks.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cmd/testing/scratch_folder.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kModel = R"({
+  "mtfc": 1,
+  "dims": {"rows": 5, "cols": 7},
+  "variables": {"w": {"dims": ["rows", "cols"], "init": {"normal": 1}}},
+  "ops": [{"out": "loss", "op": "reduce_sum", "in": "w"}],
+  "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.5}}
+}
+)";
+
+// A folder with the model, to run commands in.
+struct Folder : ScratchFolder {
+  Folder() { std::ofstream(path / "model.json") << kModel; }
+  size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), {})); }
+  // `exit N: ` and what the shell's `command` says on standard error; $MTFC is the program.
+  std::string said(const std::string& command) const {
+    const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; ({}) 2>../{}.err </dev/null",
+                                               path.string(), MTFC_BINARY, command, path.filename().string())
+                                       .c_str());
+    const std::string err = "../" + path.filename().string() + ".err";
+    const std::string text = read(err);
+    fs::remove(path / err);
+    return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, text);
+  }
+};
+
+const char* const kFull = "mtfc: error: cannot write to standard output: No space left on device\n";
+
+}  // namespace
+
+TEST_CASE("a full disk behind standard output fails every command") {
+  const Folder folder;
+  for (const char* arguments :
+       {"ops", "ops gather", "run model.json", "run model.json --mesh a:2 --layout rows:a",
+        "verify model.json --mesh a:2 --layout rows:a", "compile model.json", "cost-report model.json",
+        "check --help", "--version", "run model.json --metrics -", "run model.json --report -",
+        "run model.json --output w=-"}) {
+    CAPTURE(arguments);
+    const std::string said = folder.said(fmt::format("$MTFC {} >/dev/full", arguments));
+    CHECK(said.starts_with("exit 1: "));
+    CHECK(said.ends_with(kFull));
+  }
+}
+
+TEST_CASE("an output follows links, and replaces what they point to") {
+  const Folder folder;
+  fs::create_directory(folder.path / "sub");
+  fs::create_symlink("sub/w.npy", folder.path / "link");
+  fs::create_symlink("link", folder.path / "link2");
+  for (int round = 0; round < 2; ++round) {  // the link leads nowhere, then to a file
+    CHECK(folder.said("$MTFC run model.json -q --output w=link2 --report sub/report") == "exit 0: ");
+    CHECK(fs::is_symlink(folder.path / "link2"));
+    CHECK(fs::is_symlink(folder.path / "link"));
+    CHECK(folder.read("sub/w.npy").substr(1, 5) == "NUMPY");
+    CHECK(std::distance(fs::directory_iterator(folder.path / "sub"), {}) == 2);
+  }
+  fs::create_symlink("sub/other", folder.path / "link3");
+  CHECK(folder.said("$MTFC run model.json -q --report link3") == "exit 0: ");
+  CHECK(fs::is_symlink(folder.path / "link3"));
+  CHECK(fs::is_regular_file(folder.path / "sub" / "other"));
+  CHECK(folder.files() == 5);
+}
+
+TEST_CASE("an output to a pipe or to standard output has the bytes of the file") {
+  const Folder folder;
+  REQUIRE(mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
+  for (const char* mesh :
+       {"", "--mesh a:2,b:2 --layout rows:a,cols:b --simulate", "--mesh a:2 --layout cols:a"}) {
+    CAPTURE(mesh);
+    CHECK(folder.said(fmt::format("$MTFC run model.json -q {} --output w=w.npy", mesh)) == "exit 0: ");
+    CHECK(folder.said(fmt::format("cat pipe >got & $MTFC run model.json -q {} --output w=pipe; wait",
+                                  mesh)) == "exit 0: ");
+    CHECK(folder.read("got") == folder.read("w.npy"));
+    CHECK(fs::is_fifo(folder.path / "pipe"));
+    CHECK(folder.said(fmt::format("$MTFC run model.json {} --output w=- >got", mesh))
+              .starts_with("exit 0: step 1"));
+    CHECK(folder.read("got") == folder.read("w.npy"));
+    CHECK(folder.said(fmt::format("$MTFC run model.json -q {} --output w=/dev/stdout | cat >got", mesh)) ==
+          "exit 0: ");
+    CHECK(folder.read("got") == folder.read("w.npy"));
+  }
+}
+
+TEST_CASE("- is standard output for metrics and reports") {
+  const Folder folder;
+  CHECK(folder.said("$MTFC run model.json --steps 2 --metrics - >got").starts_with("exit 0: "));
+  std::ifstream lines(folder.path / "got");
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) CHECK(nlohmann::json::parse(line)["step"] == ++count);
+  CHECK(count == 2);
+  CHECK(folder.said("$MTFC run model.json -q --mesh a:2 --layout rows:a --report - >got") == "exit 0: ");
+  CHECK(nlohmann::json::parse(folder.read("got")).is_object());
+  CHECK(folder.said("$MTFC compile model.json --emit json -o - >got") == "exit 0: ");
+  CHECK(nlohmann::json::parse(folder.read("got")).is_object());
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a file that can't be finished is named as it was given, and is not there") {
+  const Folder folder;
+  // The largest file that the shell allows stands for a full disk.
+  for (const char* options :
+       {"--output w=w.npy", "--output w=w.npy --mesh a:2 --layout rows:a --simulate", "--report w.npy"})
+    CHECK(folder.said(fmt::format("(trap '' XFSZ; ulimit -f 0; $MTFC run model.json -q {}; echo $? >&2) "
+                                  "2>&1 >/dev/null | cat >&2",
+                                  options)) ==
+          "exit 0: mtfc: error: cannot write 'w.npy': File too large\n1\n");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("ranks without a mesh are told how to get one") {
+  const Folder folder;
+  const std::string said = folder.said("mpiexec.mpich -n 2 $MTFC run model.json");
+  CHECK(said.starts_with("exit 2: "));
+  CHECK(said.find("mtfc: error: there is no mesh, but 2 ranks (give --mesh, as in --mesh all:2)\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("two outputs to one place, and sources for one name, are refused") {
+  const Folder folder;
+  const auto refused = [&](const std::string& arguments) {
+    return folder.said("$MTFC run model.json " + arguments + " >out");
+  };
+  const auto refusal = [](const std::string& text) { return "exit 2: mtfc: error: " + text + "\n"; };
+  CHECK(refused("--output w=a --output loss=a") ==
+        refusal("--output w and --output loss would both write to 'a' (give them files of their own)"));
+  CHECK(
+      refused("--output w=- --metrics -") ==
+      refusal("--metrics and --output w would both write to standard output (give them files of their own)"));
+  CHECK(refused("--input x=a.npy --input x=b.npy") ==
+        refusal("--input feeds 'x' twice: from 'a.npy' and from 'b.npy' (give it once)"));
+  CHECK(refused("--load w=a.npy --load w=a.npy") ==
+        refusal("--load loads 'w' twice: from 'a.npy' and from 'a.npy' (give it once)"));
+  CHECK(refused("--evaluate --steps 1") ==
+        refusal("--steps is for training, and --evaluate goes once over the data of --input (leave out "
+                "--evaluate or --steps)"));
+  CHECK(refused("--evaluate --valid x=a.npy --valid-every 2") ==
+        refusal("--valid is for training, and --evaluate goes once over the data of --input (leave out "
+                "--evaluate or --valid)"));
+}
+
+}  // namespace mtfc

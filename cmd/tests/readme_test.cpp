@@ -1,0 +1,93 @@
+// The README's commands do what the README shows.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/shell.h"
+
+namespace mtfc {
+namespace {
+
+struct Example {
+  std::string command;
+  std::string shown;
+};
+
+// The `$ build/mtfc ...` lines of the README's console blocks, each with what stands below it.
+std::vector<Example> examples() {
+  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/README.md");
+  std::vector<Example> found;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("```", 0) == 0)
+      inside = line == "```console";
+    else if (inside && line.rfind("$ ", 0) == 0)
+      found.push_back({line.substr(2), ""});
+    else if (inside && !found.empty())
+      found.back().shown += line + "\n";
+  }
+  return found;
+}
+
+// Standard output and standard error reach us in either order.
+std::vector<std::string> sorted_lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// Training's figures depend on the machine: speed always, the last digits of a loss with the processor's BLAS
+// kernels.
+std::string without_figures(const std::string& text) {
+  return std::regex_replace(text, std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*"),
+                            "$1 ?");
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST_CASE("the README's commands print what it shows") {
+  // What the README saves in its build folder.
+  const ScratchFolder folder;
+  const std::string saved = folder / "ck";
+  const std::vector<Example> all = examples();
+  REQUIRE(all.size() >= 4);
+  for (const Example& example : all) {
+    INFO(example.command);
+    std::string command = example.command;
+    REQUIRE(command.rfind("build/mtfc ", 0) == 0);
+    command.replace(0, 10, fmt::format("'{}'", MTFC_BINARY));
+    command = with(command, "build/ck", saved);
+    const std::string found =
+        with(outcome_of(fmt::format("cd '{}' && {} 2>&1 </dev/null", MTFC_SOURCE_DIR, command)).text, saved,
+             "build/ck");
+    CHECK(sorted_lines(without_figures(found)) == sorted_lines(without_figures(example.shown)));
+  }
+}
+
+TEST_CASE("every file the README links to is there") {
+  std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/README.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::regex link("\\]\\(([^)#:]+)\\)");
+  for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at)
+    CHECK(std::filesystem::exists(std::string(MTFC_SOURCE_DIR) + "/" + (*at)[1].str()));
+}
+
+}  // namespace
+}  // namespace mtfc

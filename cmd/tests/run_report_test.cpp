@@ -1,0 +1,142 @@
+// What `run --report` measures against what was predicted: counts exactly, memory nearly, and times side by
+// side.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/scratch_folder.h"
+
+namespace mtfc {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
+
+// `exit N: ` and what the run says on standard error.
+std::string said(const ScratchFolder& folder, const std::string& arguments) {
+  const int status = std::system(
+      fmt::format("cd '{}'; '{}' run {} -q 2>err </dev/null", folder.path.string(), MTFC_BINARY, arguments)
+          .c_str());
+  return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
+}
+
+Json report_of(const std::string& arguments) {
+  const ScratchFolder folder;
+  REQUIRE(said(folder, arguments + " --report report") == "exit 0: ");
+  return Json::parse(folder.read("report"));
+}
+
+void check_counts(const Json& report) {
+  const Json &predicted = report["predicted"], &measured = report["measured"];
+  for (const char* key : {"flops", "communication", "memory", "parameters", "tensors"})
+    CHECK(predicted[key] == measured[key]);
+  REQUIRE(predicted["steps"].size() == measured["steps"].size());
+  for (size_t s = 0; s < predicted["steps"].size(); ++s) CHECK(predicted["steps"][s] == measured["steps"][s]);
+  CHECK(report["run"]["arena_bytes_per_device"] == predicted["memory"]["peak_bytes_per_device"]);
+}
+
+// Of the largest rank, to the plan: 10 % and 50 MB more at most, for the program itself and its libraries.
+void check_resident(const Json& report) {
+  const double plan = report["predicted"]["memory"]["peak_bytes_per_device"],
+               resident = report["run"]["resident_bytes"];
+  CHECK(resident <= 1.1 * plan + 50e6);
+}
+
+struct Case {
+  const char* model;
+  std::string sets;
+  std::vector<std::string> layouts;  // of models/layouts/
+};
+const std::vector<std::string> kLayers = {"data_parallel", "model_parallel", "both"};
+const std::vector<std::string> kTransformers = {"data_parallel", "transformer_model_parallel",
+                                                "transformer_both"};
+const std::string kSmall = " --set layers=1 --set d_model=20 --set d_ff=31 --set heads=3 --set length=11";
+// Sizes that 2 does not divide among them.
+const std::vector<Case> kCases = {
+    {"two_layer", " --set batch=13 --set io=7 --set hidden=33", kLayers},
+    {"mnist", " --set batch=9 --set hidden=35", kLayers},
+    {"byte_mlp",
+     " --set batch=9 --set d_ff=35",
+     {"data_parallel", "byte_mlp_model_parallel", "byte_mlp_both"}},
+    {"char_lm", kSmall, kTransformers},
+    {"transformer_lm", kSmall + " --set vocab=53", kTransformers},
+    {"transformer_encdec", kSmall + " --set vocab=53", kTransformers},
+    {"gpt2", " --set layers=1 --set d_model=24 --set heads=3 --set positions=18 --set vocab=53",
+     kTransformers}};
+
+}  // namespace
+
+TEST_CASE("runs of the bundled models count what was predicted, under the bundled layouts") {
+  for (const Case& c : kCases)
+    for (const std::string& layout : c.layouts) {
+      INFO(c.model << " " << layout);
+      const Json report = report_of(
+          fmt::format("{0}{1}.json{2} --layout {0}layouts/{3}.json", kModels, c.model, c.sets, layout));
+      check_counts(report);
+      check_resident(report);
+      CHECK(report["run"]["ranks"] == report["predicted"]["devices"]);
+    }
+}
+
+TEST_CASE("a run takes the memory that was planned, and little more") {
+  // 270 MB on one device, most of them two matrices and their gradients.
+  const std::string large = kModels + "two_layer.json --set batch=8 --set io=2048 --set hidden=8192 ";
+  for (const char* layout :
+       {"", "--mesh a:2 --layout batch:a", "--mesh a:2,b:2 --layout batch:a,hidden:b --shared-memory 0"}) {
+    INFO(layout);
+    const Json report = report_of(large + "--steps 2 " + layout);
+    check_counts(report);
+    check_resident(report);
+    // All of the plan is used: what is measured is the memory of a run.
+    CHECK(report["run"]["resident_bytes"].get<double>() >=
+          0.9 * report["predicted"]["memory"]["peak_bytes_per_device"].get<double>());
+  }
+}
+
+TEST_CASE("a report for some hardware has predicted times beside the measured") {
+  const std::string model = kModels + "mnist.json --set hidden=64 --steps 3 ";
+  CHECK_FALSE(report_of(model)["predicted"].contains("time"));
+  for (const char* layout : {"", "--mesh a:2 --layout batch:a"}) {
+    INFO(layout);
+    const Json report = report_of(model + layout + " --hardware ethernet-cluster");
+    CHECK(report["predicted"]["time"]["hardware"] == "ethernet-cluster");
+    const Json& time = report["run"]["time"];
+    const double predicted = report["predicted"]["time"]["step_s"];
+    CHECK(predicted > 0);
+    CHECK(time["predicted_seconds_per_step"] == predicted);
+    double kinds = 0, steps = 0;
+    for (const Json& kind : time["by_kind"]) kinds += kind["predicted_seconds"].get<double>();
+    for (const Json& step : time["steps"]) steps += step["predicted_seconds"].get<double>();
+    CHECK(kinds == doctest::Approx(predicted));
+    CHECK(steps == doctest::Approx(predicted));
+  }
+}
+
+TEST_CASE("a profile that can't predict a run is refused before it starts") {
+  const ScratchFolder folder;
+  const std::string model = kModels + "mnist.json ";
+  CHECK(said(folder, model + "--hardware local") ==
+        "exit 2: mtfc: error: --hardware predicts the times of a report, and there is no --report (name its "
+        "file with --report FILE.json)\n");
+  CHECK(said(folder, model + "--report r --hardware locale") ==
+        "exit 2: mtfc: error: there is no hardware profile 'locale' (did you mean 'local'?)\n");
+  folder.write("rows.json", R"({"name": "box", "flops": {"f32": 1e9}, "memory_bytes": 1e9,
+      "memory_bandwidth": 1e9, "axes": {"rows": {"latency_s": 1e-6, "bytes_per_s": 1e9}}})");
+  for (const char* launcher : {"--mesh a:2 --layout batch:a", "--mesh a:2 --layout batch:a --simulate"}) {
+    const std::string refused =
+        said(folder, fmt::format("{} {} --report r --hardware rows.json --output w1=w1", model, launcher));
+    CHECK(refused.starts_with("exit 2: mtfc: error: "));
+    CHECK(refused.find("'a'") != std::string::npos);
+  }
+  CHECK(folder.read("r").empty());
+  CHECK_FALSE(std::filesystem::exists(folder / "w1"));
+}
+
+}  // namespace mtfc

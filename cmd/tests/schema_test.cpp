@@ -1,0 +1,326 @@
+// The schemas that `mtfc schema` prints, judged by a validator that is not ours.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/shell.h"
+#include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
+#include "formats/hardware/hardware_reader.h"
+#include "formats/reference/operation_reference.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Outcome said_by(const std::string& command) {
+  return outcome_of(command + " 2>&1 </dev/null");
+}
+
+// A Python that has the validator, or "".
+std::string python() {
+  for (const char* name : {"python3", "/usr/bin/python3"})
+    if (said_by(fmt::format("{} -W ignore -c 'import jsonschema'", name)).code == 0) return name;
+  return "";
+}
+
+// A folder of files and one schema to judge them by.
+class Judge {
+ public:
+  explicit Judge(const std::string& what) {
+    CHECK(said_by(fmt::format("'{}' schema {} -o '{}'", MTFC_BINARY, what, schema())).code == 0);
+  }
+
+  std::string add(const std::string& text) {
+    files_.push_back(folder_.write(fmt::format("{}.json", count_++), text));
+    return files_.back();
+  }
+  void add_file(const fs::path& path) { files_.push_back(path.string()); }
+
+  // A line a file.
+  std::vector<std::string> judged() const {
+    std::string command =
+        fmt::format("{} -W ignore '{}/scripts/validate_schema.py' '{}'", python(), MTFC_SOURCE_DIR, schema());
+    for (const std::string& file : files_) command += " '" + file + "'";
+    const Outcome outcome = said_by(command);
+    INFO(outcome.text);
+    CHECK(outcome.code < 2);
+    std::istringstream lines(outcome.text);
+    std::vector<std::string> found;
+    for (std::string line; std::getline(lines, line);) found.push_back(line);
+    CHECK(found.size() == files_.size());
+    return found;
+  }
+  void require_valid() const {
+    CHECK(!files_.empty());
+    for (const std::string& line : judged()) {
+      INFO(line);
+      CHECK(line.ends_with(": valid"));
+    }
+  }
+  // The first mistake of each file is at its place.
+  void require_invalid_at(const std::vector<std::pair<std::string, std::string>>& mistakes) const {
+    const std::vector<std::string> lines = judged();
+    REQUIRE(lines.size() == mistakes.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      CAPTURE(mistakes[i].second);
+      CAPTURE(lines[i]);
+      CHECK(lines[i].find(".json: " + mistakes[i].first + ": ") != std::string::npos);
+    }
+  }
+
+ private:
+  std::string schema() const { return folder_ / "schema"; }
+  ScratchFolder folder_;
+  std::vector<std::string> files_;
+  int count_ = 0;
+};
+
+bool can_judge() {
+  if (!python().empty()) return true;
+  MESSAGE(
+      "SKIPPED: no Python has the package jsonschema (Debian: python3-jsonschema), so no schema was judged");
+  return false;
+}
+
+const fs::path kSource = MTFC_SOURCE_DIR;
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// What stands between ```json and ``` in the reference.
+std::vector<std::string> reference_examples() {
+  std::ifstream file(kSource / "formats" / "README.md");
+  std::vector<std::string> examples;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("```", 0) == 0) {
+      inside = line == "```json";
+      if (inside) examples.emplace_back();
+    } else if (inside) {
+      examples.back() += line + "\n";
+    }
+  }
+  return examples;
+}
+
+bool is_profile(const std::string& example) {
+  return example.find("\"flops\"") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("bundled models, their library, the models of tests and the reference's are valid") {
+  if (!can_judge()) return;
+  Judge judge("model");
+  for (const char* folder : {"models", "models/std"})
+    for (const fs::path& file : files_in(kSource / folder)) judge.add_file(file);
+  for (const auto& entry : fs::directory_iterator(kSource / "testdata"))
+    if (entry.path().filename() != "errors" && fs::exists(entry.path() / "model.json"))
+      judge.add_file(entry.path() / "model.json");
+  for (const std::string& example : reference_examples())
+    if (example.find("\"mtfc\":") != std::string::npos) judge.add(example);
+  judge.require_valid();
+}
+
+TEST_CASE("bundled layouts are valid") {
+  if (!can_judge()) return;
+  Judge judge("layout");
+  for (const fs::path& file : files_in(kSource / "models" / "layouts")) judge.add_file(file);
+  for (const std::string& example : reference_examples())
+    if (example.find("mtfc") == std::string::npos && !is_profile(example)) judge.add(example);
+  judge.require_valid();
+}
+
+TEST_CASE("every example of every operation is valid, and statements of other kinds") {
+  if (!can_judge()) return;
+  Judge judge("model");
+  for (const std::string& name : operation_names()) {
+    const Signature& signature = *find_signature(name);
+    std::string statements;
+    for (const Example& example : signature.examples) {
+      std::vector<TensorType> types;
+      for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
+      const size_t results = signature.infer({example.attributes, types}).size();
+      statements += (statements.empty() ? "" : ",\n") + operation_text(name, example_names('y', results),
+                                                                       example_names('x', types.size()),
+                                                                       example.attributes);
+    }
+    judge.add(fmt::format("{{\"mtfc\": 1, \"ops\": [{}]}}", statements));
+  }
+  for (const StatementKind& statement : statement_kinds())
+    judge.add(fmt::format("{{\"mtfc\": 1, \"ops\": [{}]}}", statement.example));
+  judge.require_valid();
+}
+
+TEST_CASE(
+    "bundled hardware profiles, the reference's and those that are written are valid, and mtfc reads them") {
+  if (!can_judge()) return;
+  Judge judge("hardware");
+  std::vector<std::string> texts = {
+      R"({"name": "", "flops": {"bf16": 23e12}, "memory_bytes": 0.5, "memory_bandwidth": 350e9, "axes": {},
+          "topology": "torus"})",
+      R"({"name": "cluster", "doc": "", "flops": {"f32": 1e11}, "memory_bytes": 1e9, "memory_bandwidth": 1e10,
+          "efficiency": {"gelu": 1}, "axes": {"a+b": {"latency_s": 0, "bytes_per_s": 1, "doc": "a link"}},
+          "topology": {"kind": "two_level", "devices_per_node": 8}})"};
+  for (const fs::path& file : files_in(kSource / "models" / "hardware")) texts.push_back(contents(file));
+  for (const std::string& example : reference_examples())
+    if (is_profile(example)) texts.push_back(example);
+  REQUIRE(texts.size() == 7);
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    judge.add(text);
+    judge.add(hardware_json(read_hardware(text, "profile")));
+  }
+  judge.require_valid();
+}
+
+TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them too") {
+  if (!can_judge()) return;
+  const std::string head = R"("mtfc": 1, "dims": {"n": 4}, "inputs": {"x": {"dims": ["n"]}})";
+  const auto with = [&](const std::string& rest) { return "{" + head + ", " + rest + "}"; };
+  const auto op = [&](const std::string& text) {
+    return with("\"ops\": [" + text + "], \"outputs\": [\"y\"]");
+  };
+  const auto train = [&](const std::string& optimizer) {
+    return with(R"("variables": {"w": {"dims": ["n"], "init": 1}},
+                "ops": [{"out": "y", "op": "reduce_sum", "in": {"op": "mul", "in": ["x", "w"]}}],
+                "train": {"loss": "y", "optimizer": )" +
+                optimizer + "}");
+  };
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"", R"({"dims": {"n": 4}, "ops": []})"},
+      {"", with(R"("opps": [])")},
+      {"/mtfc", R"({"mtfc": 2, "ops": []})"},
+      {"/dims/m", R"({"mtfc": 1, "dims": {"m": 0}, "ops": []})"},
+      {"/dims/m", R"({"mtfc": 1, "dims": {"m": 1.5}, "ops": []})"},
+      {"/inputs/z", R"({"mtfc": 1, "dims": {"n": 4}, "inputs": {"z": {"dtype": "f32"}}, "ops": []})"},
+      {"/inputs/z/dtype",
+       R"({"mtfc": 1, "dims": {"n": 4}, "inputs": {"z": {"dims": ["n"], "dtype": "f23"}}, "ops": []})"},
+      {"/ops/0/op", op(R"({"out": "y", "op": "rleu", "in": "x"})")},
+      {"/ops/0", op(R"({"out": "y", "op": "relu", "in": "x", "over": "n"})")},
+      {"/ops/0/in", op(R"({"out": "y", "op": "relu", "in": ["x", "x"]})")},
+      {"/ops/0/in", op(R"({"out": "y", "op": "add", "in": "x"})")},
+      {"/ops/0", op(R"({"out": "y", "op": "cumsum", "in": "x"})")},
+      {"/ops/0/dim", op(R"({"out": "y", "op": "cumsum", "in": "x", "dim": 3})")},
+      {"/ops/0/exclusive", op(R"({"out": "y", "op": "cumsum", "in": "x", "dim": "n", "exclusive": 1})")},
+      {"/ops/0", op(R"({"op": "relu", "in": "x"})")},
+      {"/ops/0/in", op(R"({"out": "y", "op": "relu", "in": {"op": "neg", "in": "x", "when": 1}})")},
+      {"/ops/0/in/op", op(R"({"out": "y", "op": "relu", "in": {"op": "assign", "variable": "x", "in": 1}})")},
+      {"/ops/0", op(R"({"out": "y", "op": "call", "in": "x"})")},
+      {"/ops/0", op(R"({"out": "y", "op": "repeat", "block": "b", "in": "x"})")},
+      {"/variables/w/init",
+       with(
+           R"("variables": {"w": {"dims": ["n"], "init": "zero"}}, "ops": [{"out": "y", "op": "relu", "in": "w"}])")},
+      {"/variables/w/init",
+       with(R"("variables": {"w": {"dims": ["n"], "init": {"normal": 1, "uniform": [0, 1]}}},
+                                 "ops": [{"out": "y", "op": "relu", "in": "w"}])")},
+      {"/train/optimizer/kind", train(R"({"kind": "sdg", "lr": 0.1})")},
+      {"/train/optimizer", train(R"({"kind": "sgd"})")},
+      {"/train/optimizer", train(R"({"kind": "sgd", "lr": 0.1, "beta1": 0.9})")},
+      {"/train/optimizer/lr", train(R"({"kind": "sgd", "lr": {"schedule": "rsqrt", "peak": 1}})")},
+      {"/blocks/b",
+       with(
+           R"("blocks": {"b": {"in": "x", "out": "y"}}, "ops": [{"out": "y", "op": "call", "block": "b", "in": "x"}])")},
+      {"/decode", with(R"("ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"],
+                       "decode": {"inputs": {"token": {"dims": [], "dtype": "i32"},
+                                             "position": {"dims": [], "dtype": "i32"}}, "ops": []})")},
+      {"/decode/inputs", with(R"("ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"],
+                              "decode": {"inputs": {"token": {"dims": [], "dtype": "i32"}}, "ops": [],
+                                         "outputs": {"logits": "y"}})")},
+  };
+  Judge judge("model");
+  for (const auto& mistake : mistakes) {
+    const std::string &text = mistake.second, file = judge.add(text);
+    CAPTURE(text);
+    CHECK(said_by(fmt::format("'{}' check '{}'", MTFC_BINARY, file)).code == 2);
+  }
+  judge.require_invalid_at(mistakes);
+}
+
+TEST_CASE("mistakes in layouts are invalid, at their place") {
+  if (!can_judge()) return;
+  const std::vector<std::pair<std::string, std::string>> layouts = {
+      {"/mesh/rows", R"({"mesh": {"rows": 0}})"},
+      {"/rules/0", R"({"mesh": {"rows": 2}, "rules": [["batch"]]})"},
+      {"/rules/0/1", R"({"mesh": {"rows": 2}, "rules": [["batch", []]]})"},
+      {"/rules/0/1", R"({"mesh": {"rows": 2}, "rules": [["batch", 2]]})"},
+      {"", R"({"mehs": {"rows": 2}})"}};
+  Judge judge("layout");
+  for (const auto& [place, text] : layouts) judge.add(text);
+  judge.require_invalid_at(layouts);
+}
+
+TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc refuses them too") {
+  if (!can_judge()) return;
+  // A profile, and `more` of it, which replaces what stands before.
+  const auto with = [](const std::string& more) {
+    Json profile = Json::parse(
+        R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}})");
+    profile.update(Json::parse("{" + more + "}"));
+    return profile.dump();
+  };
+  const auto link = [&](const std::string& text) { return with("\"axes\": {\"*\": " + text + "}"); };
+  const std::string rate = R"("latency_s": 0, "bytes_per_s": 1)";
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"", R"({"name": "a"})"},
+      {"", with(R"("colour": "red")")},
+      {"/name", with(R"("name": 1)")},
+      {"/overlap", with(R"("overlap": 1.5)")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": {"m": [1]}})")},
+      {"/doc", with(R"("doc": 1)")},
+      {"/flops", with(R"("flops": {})")},
+      {"/flops", with(R"("flops": {"f16": 1})")},
+      {"/flops/f32", with(R"("flops": {"f32": 0})")},
+      {"/flops/f32", with(R"("flops": {"f32": [[1, 1]]})")},
+      {"/memory_bytes", with(R"("memory_bytes": "1e9")")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": -1)")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [])")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [[1, 2, 3]])")},
+      {"/memory_bandwidth", with(R"("memory_bandwidth": [[0, 1]])")},
+      {"/step_overhead_s", with(R"("step_overhead_s": -1)")},
+      {"/efficiency", with(R"("efficiency": {"enisum": 1})")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": 1.5})")},
+      {"/efficiency/einsum", with(R"("efficiency": {"einsum": [[1, 1.5]]})")},
+      {"/axes", with(R"("axes": [])")},
+      {"/axes/*", link(R"({"latency_s": 0})")},
+      {"/axes/*", link("{" + rate + R"(, "colour": 1})")},
+      {"/axes/*/latency_s", link(R"({"latency_s": -1, "bytes_per_s": 1})")},
+      {"/axes/*/bytes_per_s", link(R"({"latency_s": 0, "bytes_per_s": 0})")},
+      {"/axes/*/overlaps", link("{" + rate + R"(, "overlaps": "no"})")},
+      {"/axes/*/doc", link("{" + rate + R"(, "doc": 1})")},
+      {"/axes/*/collectives", link("{" + rate + R"(, "collectives": {"gather": {}}})")},
+      {"/axes/*/collectives/exchange",
+       link("{" + rate + R"(, "collectives": {"exchange": {"latency_s": 0}}})")},
+      {"/topology", with(R"("topology": "star")")},
+      {"/topology", with(R"("topology": "two_level")")},
+      {"/topology", with(R"("topology": {"kind": "two_level"})")},
+      {"/topology", with(R"("topology": {"kind": "ring", "devices_per_node": 2})")},
+      {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 0})")},
+      {"/topology", with(R"("topology": {"kind": "two_level", "devices_per_node": 1.5})")}};
+  Judge judge("hardware");
+  for (const auto& mistake : mistakes) {
+    const std::string& text = mistake.second;
+    CAPTURE(text);
+    judge.add(text);
+    CHECK_THROWS_AS(read_hardware(text, "profile"), UserError);
+  }
+  judge.require_invalid_at(mistakes);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,181 @@
+// `mtfc search` as people use it: what it prints and writes, and what other commands make of it.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cmd/testing/shell.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+Json json_of(const std::string& command) {
+  const std::string text = outcome_in_models(command + " --format json");
+  CAPTURE(text);
+  REQUIRE(text.starts_with("exit 0: "));
+  return Json::parse(text.substr(8));
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / fmt::format("mtfc_search_test_{}", getpid());
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return (path / name).string(); }
+};
+
+std::string contents(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+const std::string kSearch = "$MTFC search mnist.json ";
+
+}  // namespace
+
+TEST_CASE("the layout that is written costs what the search has said") {
+  const Folder folder;
+  const std::string layout = folder / "best.json";
+  const Json found = json_of(kSearch + "--mesh a:2,b:2 -o " + layout);
+  CHECK(found["proved"] == true);
+  CHECK(found["layouts"].size() == 5);
+  const Json& best = found["layouts"][0];
+  const Json report = Json::parse(
+      outcome_in_models("$MTFC cost-report mnist.json --format json --layout " + layout).substr(8));
+  CHECK(report["mesh"] == best["mesh"]);
+  CHECK(report["layout"] == best["layout"]);
+  CHECK(report["time"]["step_s"] == best["time"]["step_s"]);
+  CHECK(report["memory"]["peak_bytes_per_device"] == best["memory_bytes_per_device"]);
+  for (const char* rules : {"batch:a+b", "hidden:a", "batch:a,hidden:b"}) {
+    const Json other = Json::parse(
+        outcome_in_models(
+            fmt::format("$MTFC cost-report mnist.json --format json --mesh a:2,b:2 --layout {}", rules))
+            .substr(8));
+    CHECK(best["time"]["step_s"] <= other["time"]["step_s"]);
+  }
+  CHECK(outcome_in_models("$MTFC run mnist.json --simulate -q --layout " + layout).starts_with("exit 0: "));
+  const Json alone = Json::parse(outcome_in_models(kSearch + "--mesh a:2,b:2 -o -").substr(8));
+  CHECK(alone == Json::parse(contents(layout)));
+}
+
+TEST_CASE("a layout with a proposed order of devices is written with it") {
+  const Folder folder;
+  const std::string layout = folder / "best.json";
+  // Nodes of two devices, between which sending is slow; the mesh is given the wrong way round.
+  std::ofstream(folder / "nodes.json") << R"({"name": "nodes", "flops": {"f32": 1e11}, "memory_bytes": 4e9,
+    "memory_bandwidth": 1e10, "axes": {"*": {"latency_s": 1e-4, "bytes_per_s": 1e7}},
+    "topology": {"kind": "two_level", "devices_per_node": 2, "inside": {"latency_s": 1e-6, "bytes_per_s": 1e10}}})";
+  const std::string hardware = " --hardware " + folder / "nodes.json";
+  const Json found = json_of(kSearch + "--mesh a:2,b:3 --layout batch:a,hidden:b -o " + layout + hardware);
+  const Json& best = found["layouts"][0];
+  CHECK(best["device_order"] == Json({0, 2, 4, 1, 3, 5}));
+  const Json report = Json::parse(
+      outcome_in_models("$MTFC cost-report mnist.json --format json --layout " + layout + hardware)
+          .substr(8));
+  CHECK(report["device_order"] == best["device_order"]);
+  CHECK(report["time"]["step_s"] == best["time"]["step_s"]);
+}
+
+TEST_CASE("the paper's Transformer gets a layout as good as the paper's, of all meshes of two axes") {
+  const std::string model =
+      "transformer_lm.json --hardware tpu-v2 --set batch=256 --set length=256 --set d_model=1024 --set "
+      "d_ff=262144 --set heads=256 --set d_kv=256 --set layers=6 --set vocab=32768 ";
+  const Json paper = Json::parse(
+      outcome_in_models("$MTFC cost-report " + model +
+                        "--mesh rows:16,cols:32 --layout batch:rows,vocab:cols,d_ff:cols,heads:cols "
+                        "--format json")
+          .substr(8));
+  const Json found = json_of("$MTFC search " + model + "--devices 512 --mesh 'rows:*,cols:*'");
+  CHECK(found["layouts"][0]["time"]["step_s"] <= paper["time"]["step_s"]);
+  CHECK(found["counts"]["meshes"] == 5);
+}
+
+TEST_CASE("a limit of memory changes the answer, and is the hardware's unless given") {
+  const Json free = json_of(kSearch + "--mesh a:2,b:2 --hardware local");
+  const int64_t memory = free["layouts"][0]["memory_bytes_per_device"];
+  const Json tight = json_of(kSearch + fmt::format("--mesh a:2,b:2 --memory-limit {}", memory - 1));
+  CHECK(tight["layouts"][0]["layout"] != free["layouts"][0]["layout"]);
+  CHECK(tight["layouts"][0]["memory_bytes_per_device"] < memory);
+  CHECK(tight["faster_but_too_large"]["layout"] == free["layouts"][0]["layout"]);
+  CHECK(free["memory_limit"] == 4000000000);
+  const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
+  CHECK(none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB a device: the smallest, a:4 "));
+  CHECK(has(none, " more (more devices, --microbatches, or another --memory-limit)\n"));
+}
+
+TEST_CASE("a number of devices means meshes of one axis and of two") {
+  const Json found = json_of(kSearch + "--devices 6 --top 100");
+  CHECK(found["counts"]["meshes"] == 2);  // all:6, rows:2,cols:3
+  CHECK(json_of(kSearch + "--devices 6 --hardware ethernet-cluster --top 1")["counts"]["meshes"] == 3);
+  CHECK(json_of(kSearch + "--devices 7")["counts"]["meshes"] == 1);
+  CHECK(json_of(kSearch + "--devices 7 --no-uneven")["layouts"][0]["layout"] == Json({{"cols", {"all"}}}));
+}
+
+TEST_CASE("rules that are given stay") {
+  const Json found = json_of(kSearch + "--mesh a:2,b:2 --layout batch:a --top 3");
+  for (const Json& one : found["layouts"]) CHECK(one["layout"]["batch"] == Json({"a"}));
+  const Json file = json_of(kSearch + "--layout layouts/both.json");
+  CHECK(file["layouts"][0]["layout"]["hidden"] == Json({"cols"}));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --layout batch:a,hidden:a")
+            .starts_with("exit 2: mnist.json:16:38: error: /ops/0/in: the rules batch:a and hidden:a "));
+}
+
+TEST_CASE("what the search prints") {
+  const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
+  CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, the shortest step on local first\n"));
+  CHECK(has(text, "\nwhat the others take longer than [1]\n  [2] +"));
+  CHECK(has(text, " more products ("));
+  CHECK(has(text, "\nsearched 3,125 rule sets on 1 mesh in "));
+  CHECK(has(text, ": 85 legal, 42 mirror images of\nothers, ") !=
+        has(text, ": 85 legal, 42 mirror images of others, "));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --format csv --top 3")
+            .starts_with("exit 0: number,model,mesh,layout,"));
+}
+
+TEST_CASE("Ctrl-C ends a search with the best so far") {
+  const std::string text = outcome_in_models(
+      "timeout --preserve-status -s INT 4 $MTFC search gpt2.json --set layers=2 --devices 512 --mesh "
+      "'a:*,b:*,c:*' --top 1000 --format json");
+  CHECK(text.starts_with("exit 0: "));
+  CHECK(has(text, "\"proved\": false"));
+  CHECK(has(text, "mtfc: stopped: the best layout so far is not proved the best of all\n"));
+}
+
+TEST_CASE("options that don't go together") {
+  const auto refusal = [](const std::string& text) { return "exit 2: " + text + "\n"; };
+  CHECK(
+      outcome_in_models(kSearch) ==
+      refusal("mtfc: error: there is no mesh to search (give --devices N, or --mesh, as in rows:2,cols:4)"));
+  CHECK(outcome_in_models(kSearch + "--devices 4 --layout batch:a") ==
+        refusal("mtfc: error: --layout keeps rules for axes that --devices alone does not name (name them, "
+                "as in --mesh rows:*,cols:*)"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --devices 4") ==
+        refusal("mtfc: error: the mesh a:2 has 2 devices, not 4 (leave a size open with *, or leave out "
+                "--devices)"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --dims bathc,hidden") ==
+        refusal("--dims: error: the model has no dimension 'bathc' (did you mean 'batch'?)"));
+  CHECK(
+      outcome_in_models(kSearch + "--mesh a:2 --layout batch:a --dims batch") ==
+      refusal("--dims: error: the dimension 'batch' is to be searched, but --layout fixes it (name it in one "
+              "of them)"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 -o best.txt") ==
+        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (other names are rules to "
+                "--layout)"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --entry decode") ==
+        refusal("mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 -o /nowhere/best.json")
+            .starts_with("exit 1: mtfc: error: cannot write "));
+}
+
+}  // namespace mtfc

@@ -1,0 +1,75 @@
+// Runs whose ranks hang, as people meet them.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "cmd/testing/scratch_folder.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
+
+int shell(const std::string& command) {
+  const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The process that is rank 1 of the run whose command line holds `word`; 0 where there is none.
+pid_t rank_one(const std::string& word) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code error;
+    if (fs::read_symlink(entry.path() / "exe", error) != fs::path(MTFC_BINARY) || error) continue;
+    if (has(contents(entry.path() / "cmdline"), word) &&
+        has(contents(entry.path() / "environ"), std::string("PMI_RANK=1") + '\0'))
+      return std::stoi(name);
+  }
+  return 0;
+}
+
+TEST_CASE("a rank that stops is named by those that wait for it, and the run ends") {
+  const ScratchFolder folder;
+  const std::string metrics = folder / "metrics";
+  int code = -1;
+  std::thread run([&] {
+    code = shell(fmt::format(
+        "$MTFC run {} -q --steps 1000000 --mesh a:3 --layout batch:a --watchdog 1 --metrics {} 2>{}", kMnist,
+        metrics, folder / "err"));
+  });
+  pid_t stopped = 0;
+  for (int i = 0; i < 600 && (stopped == 0 || contents(metrics).empty()); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    stopped = rank_one(metrics);
+  }
+  if (stopped != 0) kill(stopped, SIGSTOP);
+  const auto start = std::chrono::steady_clock::now();
+  run.join();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  REQUIRE(stopped != 0);
+  CHECK(code == 1);
+  const std::string err = contents(folder / "err");
+  INFO(err);
+  CHECK(has(err, "waited 1 s for rank 1, which is "));
+  CHECK(has(err, "(--watchdog says how long to wait)"));
+  CHECK(has(err, "step"));
+  CHECK(seconds < 20);
+}
+
+}  // namespace
+}  // namespace mtfc
