@@ -41,8 +41,8 @@ int run(const Options& options) {
   compile_options.decode = true;
   compile_options.keep = options.outputs;
   compile_options.dump_after = options.dump_after;
-  compile_options.dump_graph = [&](const std::string& entry, const Graph& graph) {
-    std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << to_string(graph) << "\n";
+  compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {
+    std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << graph << "\n";
   };
   compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
     std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)

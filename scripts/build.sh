@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up and builds: installs missing packages, configures, builds. The release binary is build/mtfc.
+# Sets up and builds mtfc: installs missing packages, configures, builds. The release binary is build/mtfc.
+# Tests and benchmarks have targets of their own: cmake --build build --target tests, or benchmarks.
 #   scripts/build.sh [FOLDER [CMAKE_OPTION...]]     FOLDER defaults to build
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ NodeMemory& test_node(int ranks_per_node) {
 }  // namespace mtfc
 
 int main(int argc, char** argv) {
+  setenv("MTFC_VERIFY_PASSES", "1", 1);
   mtfc::processes.emplace(mtfc::Processes::start());
   doctest::Context context(argc, argv);
   const std::string prefix = "rank " + std::to_string(mtfc::processes->rank()) + ": ";

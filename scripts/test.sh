@@ -4,13 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scripts/install_packages.sh clang-format
 sanitized=
 if [ "${1:-}" != "--quick" ]; then
-  scripts/install_packages.sh
   cmake -S . -B build-sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-Og -g1" \
     -DMTFC_SANITIZE=address,undefined >/dev/null
   cmake --build build-sanitize --target core_tests formats_tests runtime_tests
   sanitized=$PWD/build-sanitize
 fi
 scripts/build.sh build -DMTFC_SANITIZED_TESTS="$sanitized"
+cmake --build build --target tests
 ctest --test-dir build --output-on-failure -j "$(nproc)"

@@ -1,13 +1,18 @@
 #pragma once
 // What the values of options must be, said in the words of the command line.
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "core/diagnostics/error.h"
+
+namespace CLI {
+class App;
+class ParseError;
+class Validator;
+}  // namespace CLI
 
 namespace mtfc {
 

@@ -25,6 +25,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/execute/executor.h"
 #include "runtime/execute/timeline.h"
+#include "runtime/processes/clock_offset.h"
 
 namespace mtfc {
 namespace {

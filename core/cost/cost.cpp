@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/op_rules/pieces.h"
+#include "core/program/piece_map.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -28,7 +28,7 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
 // Elements that the device at `at` sends to the other members of its group.
 int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
   const std::optional<PieceMap> pieces =
-      step.op ? std::optional<PieceMap>(std::in_place, entry, step) : std::nullopt;
+      step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
   const Value& to = value_of(entry, step.outputs[0]);
   const int64_t own = mesh.index(at, step.axes);
   int64_t sent = 0;

@@ -7,9 +7,20 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/model/model.h"
 
 namespace mtfc {
+
+/// Takes effect at the end of a step.
+struct Assignment {
+  std::string variable;
+  TensorId value = kNoTensor;
+  Location location;
+};
+
+struct NamedTensor {
+  std::string name;
+  TensorId tensor = kNoTensor;
+};
 
 struct EntryGraph {
   std::string name;  // init, train, evaluate, decode

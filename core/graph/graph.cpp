@@ -89,28 +89,29 @@ std::string to_string(const LoopPart& part, std::string_view what) {
 
 }  // namespace
 
+std::string to_string(const Graph& graph, const Node& node) {
+  std::string results, operands;
+  for (const TensorId id : node.results)
+    results += fmt::format("{}{}: {}", results.empty() ? "" : ", ", graph.tensor(id).name,
+                           to_string(graph.type(id)));
+  for (const TensorId id : node.operands) operands += (operands.empty() ? "" : ", ") + graph.tensor(id).name;
+  std::string text = fmt::format("{} = {}({})", results, kind_name(node), operands);
+  for (const auto& [name, value] : node.attributes.entries())
+    text += fmt::format(" {}={}", name, to_string(value));
+  text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
+                      node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
+  if (!node.loop) return text;
+  if (node.loop->is_counted())
+    text += fmt::format("  {} times\n", node.loop->times);
+  else
+    text += to_string(node.loop->condition, "while");
+  if (node.loop->sums > 0) text += fmt::format("  the last {} added up\n", node.loop->sums);
+  return text + to_string(node.loop->body, "body");
+}
+
 std::string to_string(const Graph& graph) {
   std::string text;
-  for (const Node& node : graph.nodes()) {
-    std::string results, operands;
-    for (const TensorId id : node.results)
-      results += fmt::format("{}{}: {}", results.empty() ? "" : ", ", graph.tensor(id).name,
-                             to_string(graph.type(id)));
-    for (const TensorId id : node.operands)
-      operands += (operands.empty() ? "" : ", ") + graph.tensor(id).name;
-    text += fmt::format("{} = {}({})", results, kind_name(node), operands);
-    for (const auto& [name, value] : node.attributes.entries())
-      text += fmt::format(" {}={}", name, to_string(value));
-    text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
-                        node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
-    if (!node.loop) continue;
-    if (node.loop->is_counted())
-      text += fmt::format("  {} times\n", node.loop->times);
-    else
-      text += to_string(node.loop->condition, "while");
-    if (node.loop->sums > 0) text += fmt::format("  the last {} added up\n", node.loop->sums);
-    text += to_string(node.loop->body, "body");
-  }
+  for (const Node& node : graph.nodes()) text += to_string(graph, node);
   return text;
 }
 

@@ -109,8 +109,9 @@ struct GraphLoop {
 };
 std::string leaf_name(size_t operand);
 
-/// `name: f32[batch=4] = add(x, y)`, a line a node; for --dump-after.
+/// `name: f32[batch=4] = add(x, y)`, a line a node, and below a loop its condition and body.
 std::string to_string(const Graph& graph);
+std::string to_string(const Graph& graph, const Node& node);
 
 class GraphBuilder {
  public:

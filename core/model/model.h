@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "core/graph/entry_graph.h"
 #include "core/graph/graph.h"
 #include "core/model/learning_rate.h"
 #include "core/tensors/shape.h"
@@ -43,18 +44,6 @@ struct InputDecl {
   std::string source;  // the model's own `data` entry, or ""
   Location location;
   Location source_location = {};  // of that entry
-};
-
-/// Takes effect at the end of a step.
-struct Assignment {
-  std::string variable;
-  TensorId value = kNoTensor;
-  Location location;
-};
-
-struct NamedTensor {
-  std::string name;
-  TensorId tensor = kNoTensor;
 };
 
 struct TrainSpec {

@@ -73,12 +73,6 @@ void unroll(std::vector<Loop> nest, int64_t from, int64_t to, std::vector<Run>& 
   }
 }
 
-std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
-  std::vector<TensorType> types;
-  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
-  return types;
-}
-
 }  // namespace
 
 std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType> results,
@@ -130,9 +124,6 @@ PieceMap::PieceMap(const OpDef& op, const Attributes& attributes, std::span<cons
   moved_ = *moved;
   look(operands, results[0]);
 }
-
-PieceMap::PieceMap(const EntryPoint& entry, const Step& step)
-    : PieceMap(*step.op, step.attributes, types_of(entry, step.inputs), types_of(entry, step.outputs)) {}
 
 void PieceMap::look(std::span<const TensorType> operands, const TensorType& result) {
   for (size_t k = 0; k < operands.size(); ++k) {

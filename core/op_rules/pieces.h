@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/graph/op_def.h"
-#include "core/program/program.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -38,8 +37,6 @@ class PieceMap {
   /// `operands` and `results` are global.
   PieceMap(const OpDef& op, const Attributes& attributes, std::span<const TensorType> operands,
            std::span<const TensorType> results);
-  /// Of a kernel step, or of the exchange that does its work.
-  PieceMap(const EntryPoint& entry, const Step& step);
 
   /// How many elements the region `to` of the result takes from the region `from` of an operand.
   int64_t common_elements(size_t operand, const Box& from, const Box& to) const;

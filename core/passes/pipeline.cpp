@@ -1,9 +1,13 @@
 #include "core/passes/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "core/diagnostics/suggest.h"
+#include "core/graph/graph_check.h"
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
 #include "core/passes/graph/expand_composites.h"
@@ -20,6 +24,7 @@
 #include "core/passes/steps/place_reductions.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/steps/schedule.h"
+#include "core/program/program_check.h"
 
 namespace mtfc {
 namespace {
@@ -58,14 +63,187 @@ int64_t einsum_flops(const Graph& graph) {
   return flops;
 }
 
-// Runs the passes over one entry point, timing each and dumping the one asked for.
+// What passes need to know beside the entry point that they work on.
+struct PassContext {
+  const Layout& layout;
+  const StateSplit& split;
+  const CompileOptions& options;
+  const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
+  std::function<PartitionedEntry(const EntryGraph&, int64_t times)> lower_part;  // steps of a part of a loop
+
+  const Mesh& mesh() const { return layout.mesh; }
+};
+
+LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const PassContext& context) {
+  const auto part = [&](const LoopPart& part, int64_t times, size_t sums) {
+    EntryGraph inner{entry, part.graph, {}, {}, sums};
+    for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
+    return context.lower_part(inner, times);
+  };
+  return {part(loop.condition, 1, 0), part(loop.body, loop.times, loop.sums), loop.times, loop.sums};
+}
+
+// Lowers the loops of the graph by the same passes, on their own. What loops add up is then split, and
+// partial, as their bodies give it.
+ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
+  const std::vector<Node>& nodes = sharded.entry.graph.nodes();
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    if (!nodes[n].loop) continue;
+    const LoopSteps loop = lowered(*nodes[n].loop, sharded.entry.name, context);
+    const EntryPoint& body = loop.body.entry;
+    for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
+      sharded.strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
+    sharded.loops.push_back(loop);
+  }
+  return sharded;
+}
+
+// The passes, in order. A pass is a row: its name, and the function that makes one value from another. Each
+// row is timed, verified and dumped in the same way.
+
+struct GraphPass {
+  const char* name;
+  EntryGraph (*run)(const EntryGraph&);
+};
+constexpr GraphPass kGraphPasses[] = {
+    {"expand_composites", [](const EntryGraph& entry) { return expand_composites(entry); }},
+    {"expand_gradients", expand_gradients},
+    // From here on every node is an operation, a leaf or a loop.
+    {"remove_dead", remove_dead},
+    {"simplify", [](const EntryGraph& entry) { return remove_dead(simplify(entry)); }},
+    // From here on every einsum has one or two operands, and the arithmetic is fixed.
+    {"order_contractions", order_contractions},
+};
+
+struct ShardingPass {
+  const char* name;
+  ShardedEntry (*run)(ShardedEntry, const PassContext&);
+};
+constexpr ShardingPass kShardingPasses[] = {
+    {"resolve_shardings",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return resolve_shardings(std::move(sharded.entry), context.layout, context.split);
+     }},
+    {"apply_split_rules",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return resolve_shardings(remove_dead(apply_split_rules(sharded, context.mesh())), context.layout,
+                                context.split);
+     }},
+    // From here on the graph stays as it is, and each pass adds to what is known of it.
+    {"choose_strategies",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return choose_strategies(std::move(sharded), context.mesh());
+     }},
+    {"lower_loops", lower_loops},
+    {"place_reductions",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return place_reductions(std::move(sharded), context.mesh());
+     }},
+};
+
+struct PartitionPass {
+  const char* name;
+  PartitionedEntry (*run)(const ShardedEntry&, const PassContext&);
+};
+constexpr PartitionPass kPartition = {"partition",
+                                      [](const ShardedEntry& sharded, const PassContext& context) {
+                                        return partition(sharded, context.variables, context.mesh());
+                                      }};
+
+// From here on there are only steps on local values.
+struct StepsPass {
+  const char* name;
+  PartitionedEntry (*run)(PartitionedEntry, const PassContext&);
+};
+constexpr StepsPass kStepsPasses[] = {
+    {"fuse",
+     [](PartitionedEntry partitioned, const PassContext& context) {
+       return fuse(std::move(partitioned), context.options.keep_all, context.mesh());
+     }},
+    // From here on some values live within one step, and get no place in memory.
+    {"schedule", [](PartitionedEntry partitioned,
+                    const PassContext& context) { return schedule(std::move(partitioned), context.mesh()); }},
+    {"inline_loops",
+     [](PartitionedEntry partitioned, const PassContext&) { return inline_loops(std::move(partitioned)); }},
+};
+
+constexpr const char* kAssignBuffers = "assign_buffers";
+
+// Runs the passes over one entry point: times each, verifies what it has made, and dumps what is asked for.
 class Pipeline {
  public:
   Pipeline(const Program& program, const StateSplit& split, const CompileOptions& options)
-      : program_(program), layout_(program.layout), split_(split), options_(options) {}
+      : program_(program), split_(split), options_(options) {}
+
+  /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
+  /// but for what is in loops.
+  EntryGraph lower_graph(EntryGraph entry, int64_t& useful) {
+    name_ = entry.name;
+    for (const GraphPass& pass : kGraphPasses) {
+      EntryGraph result = timed(pass.name, [&] { return pass.run(entry); });
+      verify(pass.name, [&] {
+        const std::string problem = graph_problem(result);
+        return problem.empty() ? difference_of_interface(entry, result) : problem;
+      });
+      dump(pass.name, [&] { return to_string(result.graph); });
+      entry = std::move(result);
+    }
+    require_countable(entry);
+    useful += einsum_flops(entry.graph);
+    return entry;
+  }
+
+  /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
+  /// at `bytes`.
+  EntryPoint lower_steps(const EntryGraph& entry, int64_t useful, int64_t bytes,
+                         std::vector<VariableDecl> caches = {}) {
+    name_ = entry.name;
+    std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.layout, split_, bytes);
+    std::vector<ProgramVariable> variables = program_.variables;
+    variables.insert(variables.end(), placed.begin(), placed.end());
+    PartitionedEntry steps = steps_of(entry, variables, useful);
+    EntryPoint result = timed(
+        kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
+    result.useful_einsum_flops = useful;
+    result.caches = std::move(placed);
+    verify(kAssignBuffers, [&] { return problem_of(find_entry_fault(program_, result)); });
+    dump(kAssignBuffers, result);
+    return result;
+  }
+
+ private:
+  // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
+  // Adds the arithmetic of these to `useful`.
+  PartitionedEntry steps_of(const EntryGraph& entry, const std::vector<ProgramVariable>& variables,
+                            int64_t& useful) {
+    const auto lower_part = [&](const EntryGraph& part, int64_t times) {
+      int64_t flops = 0;
+      const EntryGraph graph = lower_graph(part, flops);
+      PartitionedEntry steps = steps_of(graph, variables, flops);
+      useful += flops * std::max<int64_t>(times, 1);
+      return steps;
+    };
+    const PassContext context{program_.layout, split_, options_, variables, lower_part};
+    ShardedEntry sharded{entry};
+    for (const ShardingPass& pass : kShardingPasses) {
+      sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
+      verify(pass.name, [&] {
+        const std::string problem = graph_problem(sharded.entry);
+        return problem.empty() ? sharding_problem(sharded, context.mesh()) : problem;
+      });
+      dump(pass.name, [&] { return to_string(sharded, context.mesh()); });
+    }
+    PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
+    check(kPartition.name, steps);
+    for (const StepsPass& pass : kStepsPasses) {
+      steps = timed(pass.name, [&] { return pass.run(std::move(steps), context); });
+      check(pass.name, steps);
+    }
+    return steps;
+  }
 
   template <typename Work>
-  auto timed(const std::string& pass, Work work) {
+  auto timed(const char* pass, Work work) -> decltype(work()) {
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -73,119 +251,35 @@ class Pipeline {
     return result;
   }
 
-  /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
-  /// but for what is in loops.
-  EntryGraph arithmetic(EntryGraph entry, int64_t& useful) {
-    name_ = entry.name;
-    entry = pass("expand_composites", [&] { return expand_composites(entry); });
-    // From here on every node is an operation, a leaf, a loop or `gradients`.
-    entry = pass("expand_gradients", [&] { return expand_gradients(entry); });
-    entry = pass("remove_dead", [&] { return remove_dead(entry); });
-    entry = pass("simplify", [&] { return remove_dead(simplify(entry)); });
-    entry = pass("order_contractions", [&] { return order_contractions(entry); });
-    require_countable(entry);
-    // The arithmetic is fixed: this is what an unpartitioned run would do.
-    useful += einsum_flops(entry.graph);
-    return entry;
+  static std::string problem_of(const std::optional<ProgramFault>& fault) {
+    return fault ? fmt::format("{}: {}", fault->pointer, fault->message) : "";
   }
 
-  /// All other passes, of an entry point as arithmetic() gives it. `caches` follow the variables, which end
-  /// at `bytes`.
-  EntryPoint run(const EntryGraph& entry, int64_t useful, int64_t bytes,
-                 std::vector<VariableDecl> caches = {}) {
-    name_ = entry.name;
-    std::vector<ProgramVariable> placed = placed_variables(std::move(caches), layout_, split_, bytes);
-    variables_ = program_.variables;
-    variables_.insert(variables_.end(), placed.begin(), placed.end());
-    PartitionedEntry scheduled = steps_of(entry, useful);
-    EntryPoint result = timed("assign_buffers", [&] {
-      return assign_buffers(std::move(scheduled), variables_, bytes, layout_.mesh);
-    });
-    result.useful_einsum_flops = useful;
-    result.caches = std::move(placed);
-    dump("assign_buffers", result);
-    return result;
+  // `find_problem` gives what is wrong with what the pass has made, "" for nothing.
+  template <typename FindProblem>
+  void verify(const char* pass, FindProblem find_problem) const {
+    if (!options_.verify) return;
+    if (const std::string problem = find_problem(); !problem.empty())
+      throw InternalError(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, name_, problem));
   }
 
- private:
-  // The passes up to the last one, which sees the whole of an entry point, with the steps of its loops. Adds
-  // the arithmetic of these to `useful`.
-  PartitionedEntry steps_of(const EntryGraph& whole, int64_t& useful) {
-    const EntryGraph entry = pass("apply_split_rules", [&] {
-      return remove_dead(apply_split_rules(whole, resolve_shardings(whole, layout_, split_), layout_.mesh));
-    });
-    const std::vector<Sharding> shardings = resolve_shardings(entry, layout_, split_);
-    std::vector<Strategy> strategies =
-        timed("choose_strategies", [&] { return choose_strategies(entry, shardings, layout_.mesh); });
-    const std::vector<LoopSteps> loops = loops_of(entry, useful);
-    take_sums(entry.graph, loops, strategies);
-    const std::vector<std::vector<Carry>> carries = timed(
-        "place_reductions", [&] { return place_reductions(entry, strategies, shardings, layout_.mesh); });
-    // From here on there are only steps on local values.
-    PartitionedEntry partitioned = timed("partition", [&] {
-      return partition(entry, shardings, strategies, carries, variables_, layout_.mesh);
-    });
-    dump("partition", partitioned.entry);
-    partitioned =
-        timed("fuse", [&] { return fuse(std::move(partitioned), options_.keep_all, layout_.mesh); });
-    // From here on some values live within one step, and have no place in memory.
-    dump("fuse", partitioned.entry);
-    partitioned = timed("schedule", [&] { return schedule(std::move(partitioned), layout_.mesh); });
-    partitioned = inline_loops(std::move(partitioned), loops);
-    dump("schedule", partitioned.entry);
-    return partitioned;
+  void check(const char* pass, const PartitionedEntry& steps) {
+    verify(pass, [&] { return problem_of(find_structure_fault(steps, program_.mesh())); });
+    dump(pass, steps.entry);
   }
 
-  std::vector<LoopSteps> loops_of(const EntryGraph& entry, int64_t& useful) {
-    std::vector<LoopSteps> loops;
-    for (const Node& node : entry.graph.nodes()) {
-      if (!node.loop) continue;
-      const GraphLoop& loop = *node.loop;
-      const auto part = [&](const LoopPart& part, int64_t times, size_t sums) {
-        EntryGraph inner{entry.name, part.graph, {}, {}, sums};
-        for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
-        int64_t flops = 0;
-        const EntryGraph fixed = arithmetic(std::move(inner), flops);
-        PartitionedEntry steps = steps_of(fixed, flops);
-        useful += flops * std::max<int64_t>(times, 1);
-        return steps;
-      };
-      loops.push_back(
-          {part(loop.condition, 1, 0), part(loop.body, loop.times, loop.sums), loop.times, loop.sums});
-    }
-    return loops;
+  template <typename Text>
+  void dump(const char* pass, Text text) const {
+    if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(name_, text());
   }
-
-  // What loops add up is split, and partial, as their bodies give it.
-  static void take_sums(const Graph& graph, const std::vector<LoopSteps>& loops,
-                        std::vector<Strategy>& strategies) {
-    size_t loop = 0;
-    for (size_t n = 0; n < graph.nodes().size(); ++n) {
-      if (!graph.nodes()[n].loop) continue;
-      const LoopSteps& steps = loops[loop++];
-      const EntryPoint& body = steps.body.entry;
-      for (size_t i = body.outputs.size() - steps.sums; i < body.outputs.size(); ++i)
-        strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
-    }
-  }
-
-  template <typename Work>
-  EntryGraph pass(const std::string& pass, Work work) {
-    EntryGraph result = timed(pass, work);
-    if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(name_, result.graph);
-    return result;
-  }
-
-  void dump(const std::string& pass, const EntryPoint& entry) {
+  void dump(const char* pass, const EntryPoint& entry) const {
     if (options_.dump_steps && options_.dump_after == pass) options_.dump_steps(program_, entry);
   }
 
   const Program& program_;
-  const Layout& layout_;
   const StateSplit& split_;
   const CompileOptions& options_;
-  std::string name_;
-  std::vector<ProgramVariable> variables_;  // of the program, and after them caches
+  std::string name_;  // of the entry point
 };
 
 void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& entries) {
@@ -218,10 +312,25 @@ void warn_of_open_loops(Program& program) {
 }  // namespace
 
 const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> kNames = {
-      "expand_composites", "expand_gradients", "remove_dead", "simplify", "order_contractions",
-      "apply_split_rules", "partition",        "fuse",        "schedule", "assign_buffers"};
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const GraphPass& pass : kGraphPasses) names.push_back(pass.name);
+    for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);
+    names.push_back(kPartition.name);
+    for (const StepsPass& pass : kStepsPasses) names.push_back(pass.name);
+    names.push_back(kAssignBuffers);
+    return names;
+  }();
   return kNames;
+}
+
+bool verifies_by_default() {
+#ifdef NDEBUG
+  static const bool kVerifies = std::getenv("MTFC_VERIFY_PASSES") != nullptr;
+  return kVerifies;
+#else
+  return true;
+#endif
 }
 
 namespace {
@@ -267,8 +376,8 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   Pipeline pipeline(program, split, options);
   for (const EntryGraph& entry : entries) {
     int64_t useful = 0;
-    const EntryGraph arithmetic = pipeline.arithmetic(entry, useful);
-    program.entry_points.push_back(pipeline.run(arithmetic, useful, bytes, caches_of(model, entry)));
+    const EntryGraph arithmetic = pipeline.lower_graph(entry, useful);
+    program.entry_points.push_back(pipeline.lower_steps(arithmetic, useful, bytes, caches_of(model, entry)));
   }
   warn_of_open_loops(program);
   return program;
@@ -286,7 +395,7 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
   Pipeline pipeline(nothing, whole, options_);
   for (EntryGraph& entry : entries_of(model, options_)) {
     int64_t useful = 0;
-    EntryGraph arithmetic = pipeline.arithmetic(std::move(entry), useful);
+    EntryGraph arithmetic = pipeline.lower_graph(std::move(entry), useful);
     entries_.push_back({std::move(arithmetic), useful});
   }
 }
@@ -303,7 +412,7 @@ Program PreparedModel::compile(const Layout& layout, const std::vector<std::stri
     const std::string& name = entry.graph.name;
     if (names.empty() || std::find(names.begin(), names.end(), name) != names.end())
       program.entry_points.push_back(
-          pipeline.run(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph)));
+          pipeline.lower_steps(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph)));
   }
   warn_of_open_loops(program);
   return program;

@@ -11,15 +11,20 @@
 
 namespace mtfc {
 
+/// Whether compile() looks at what each pass has made unless it is told: in debug builds, and where the
+/// environment has MTFC_VERIFY_PASSES, as in tests.
+bool verifies_by_default();
+
 struct CompileOptions {
   bool allow_uneven = true;
   std::vector<std::string> keep;  // tensors to deliver beside the model's outputs
   bool decode = false;            // the entry point `decode` too, where the model has one
   bool keep_all = false;          // every value has a place in memory, for runs that look at each
   std::string dump_after;         // a pass of pass_names() whose result goes to one of these two
-  std::function<void(const std::string& entry, const Graph& graph)> dump_graph;
+  std::function<void(const std::string& entry, const std::string& graph)> dump_graph;
   std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
   std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
+  bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 };
 
 /// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry
@@ -43,7 +48,7 @@ class PreparedModel {
   std::vector<Entry> entries_;
 };
 
-/// Names of the passes that can be dumped, in order.
+/// Names of the passes, in order.
 const std::vector<std::string>& pass_names();
 
 }  // namespace mtfc

@@ -15,12 +15,6 @@ constexpr int64_t kMostSums = 65536;
 // A few long rows give threads nothing to share.
 constexpr int64_t kLongRow = 4096, kFewRows = 16;
 
-std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
-  std::vector<TensorType> types;
-  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
-  return types;
-}
-
 bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
   return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const Dim& dim) {
            return std::any_of(b.begin(), b.end(), [&](const Dim& other) { return other.name == dim.name; });
@@ -238,8 +232,8 @@ std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
     return step.op->signature.name == "constant" ? std::optional(PartKind::kConstant) : std::nullopt;
   const bool moves = step.op->family == Family::kMovement, reduces = step.op->family == Family::kReduction;
   if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
-  const std::vector<TensorType> operands = types_of(entry, step.inputs);
-  const std::vector<TensorType> results = types_of(entry, step.outputs);
+  const std::vector<TensorType> operands = global_types(entry, step.inputs);
+  const std::vector<TensorType> results = global_types(entry, step.outputs);
   // A transposition is better off with a kernel of its own.
   if (moves && !in_order(operands[0].dims, results[0].dims)) return std::nullopt;
   for (const Factor& factor : step.op->roles({step.attributes, operands}, results))

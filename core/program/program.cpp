@@ -90,6 +90,12 @@ ValueId root_of(const EntryPoint& entry, ValueId value) {
   return value;
 }
 
+std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::vector<TensorType> types;
+  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
+  return types;
+}
+
 std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
                                     const Mesh& mesh, const Coordinates& at) {
   std::vector<TensorType> types;

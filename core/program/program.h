@@ -138,6 +138,9 @@ std::vector<int64_t> repetitions(const EntryPoint& entry);
 /// The value itself, or the one that it is an alias of.
 ValueId root_of(const EntryPoint& entry, ValueId value);
 
+/// Types of the values as the program holds them: with the sizes on all devices together.
+std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values);
+
 /// Types of the values, with the local extents of the device at `at`.
 std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
                                     const Mesh& mesh, const Coordinates& at);

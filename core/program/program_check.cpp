@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
-#include "core/op_rules/random_rules.h"
 #include "core/program/buffer_check.h"
-#include "core/program/step_check.h"
-#include "core/tensors/relayout.h"
+#include "core/program/structure_check.h"
 
 namespace mtfc {
 namespace {
 
-// Thrown within this file and by check_step.
 [[noreturn]] void fail(const std::string& pointer, const std::string& message) {
   throw ProgramFault{pointer, message};
 }
@@ -22,6 +18,11 @@ namespace {
 class ProgramCheck {
  public:
   explicit ProgramCheck(const Program& program) : program_(program), mesh_(program.mesh()) {}
+
+  void run_entry(const EntryPoint& entry) {
+    variables_end_ = check_variables(program_.variables, 0, "/variables");
+    check_entry(entry);
+  }
 
   void run() {
     variables_end_ = check_variables(program_.variables, 0, "/variables");
@@ -39,40 +40,12 @@ class ProgramCheck {
   }
 
  private:
-  void check_dims(const Dims& dims, const std::string& pointer) {
-    std::set<std::string> seen;
-    for (const Dim& dim : dims) {
-      if (!seen.insert(dim.name).second)
-        fail(pointer, fmt::format("the dimension '{}' stands twice", dim.name));
-      check_size(dim, pointer);
-    }
-  }
-
-  void check_size(const Dim& dim, const std::string& pointer) {
-    if (dim.size < 1) fail(pointer, fmt::format("the dimension '{}' has the size {}", dim.name, dim.size));
-  }
-
-  void check_tensor(const TensorType& type, const Sharding& sharding, const std::string& pointer) {
-    check_dims(type.dims, pointer);
-    double size = static_cast<double>(size_of(type.dtype));
-    for (const Dim& dim : type.dims) size *= static_cast<double>(dim.size);
-    if (size > 0x1p60) fail(pointer, "the tensor is too large");
-    if (sharding.dims.size() != type.dims.size())
-      fail(pointer, fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
-                                type.dims.size()));
-    if (uses_axis_twice(sharding)) fail(pointer, "the sharding uses an axis twice");
-    for (const Partial& partial : sharding.partial)
-      for (const AxisList& axes : sharding.dims)
-        if (std::find(axes.begin(), axes.end(), partial.axis) != axes.end())
-          fail(pointer, "the sharding uses an axis twice");
-  }
-
   int64_t bytes_of(const TensorType& type, const Sharding& sharding) const {
     return elements(largest_dims(type.dims, sharding, mesh_)) * size_of(type.dtype);
   }
 
   void check_variable(const ProgramVariable& variable, const std::string& pointer) {
-    check_tensor(variable.decl.type, variable.sharding, pointer);
+    StructureCheck::check_tensor(variable.decl.type, variable.sharding, pointer);
     if (!variable.sharding.partial.empty()) fail(pointer, "a variable is whole, not partial");
     if (variable.bytes != bytes_of(variable.decl.type, variable.sharding))
       fail(pointer, fmt::format("'bytes' is {}, but the largest shard takes {}", variable.bytes,
@@ -105,46 +78,23 @@ class ProgramCheck {
   void check_entry(const EntryPoint& entry) {
     if (!entry.caches.empty() && entry.name != "decode") fail(at_, "only 'decode' has caches");
     caches_end_ = check_variables(entry.caches, variables_end_, at_ + "/caches");
+    const StructureCheck structure(entry, mesh_, at_);
     for (size_t b = 0; b < entry.buffers.size(); ++b) check_buffer(entry, b);
-    for (size_t v = 0; v < entry.values.size(); ++v) check_value(entry, v);
-    for (size_t s = 0; s < entry.steps.size(); ++s) check_references(entry, s);
+    for (size_t v = 0; v < entry.values.size(); ++v) {
+      check_value(entry, v);
+      structure.check_value(v);
+    }
+    for (size_t s = 0; s < entry.steps.size(); ++s) {
+      structure.check_references(s);
+      check_step_buffers(entry, s);
+    }
     check_bindings(entry, entry.inputs, "inputs");
     check_bindings(entry, entry.outputs, "outputs");
-    check_pairs(entry);
-    check_loops(entry);
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-      std::map<std::string, int64_t> sizes;
-      check_sizes(entry, entry.steps[s], pointer, sizes);
-      if (const std::string problem = step_problem(entry, entry.steps[s], mesh_); !problem.empty())
-        fail(pointer, problem);
-    }
+    structure.check_pairs();
+    structure.check_loops();
+    structure.check_steps(true);
     if (const std::optional<BufferFault> fault = find_buffer_fault(mesh_, entry))
       fail(fault->step < 0 ? at_ : fmt::format("{}/steps/{}", at_, fault->step), fault->message);
-  }
-
-  // A dimension has one size wherever it stands in an operation: kernels and exchanges count on it.
-  void check_sizes(const EntryPoint& entry, const Step& step, const std::string& pointer,
-                   std::map<std::string, int64_t>& sizes) {
-    const auto check = [&](const Dim& dim) {
-      check_size(dim, pointer);
-      const int64_t known = sizes.emplace(dim.name, dim.size).first->second;
-      if (known != dim.size)
-        fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
-    };
-    for (const Step& part : step.parts) check_sizes(entry, part, pointer, sizes);
-    if (!step.op) return;
-    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-      for (const ValueId id : *values)
-        for (const Dim& dim : entry.values[static_cast<size_t>(id)].type.dims) check(dim);
-    for (const auto& [name, value] : step.attributes.entries()) {
-      if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
-      if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
-      if (const Dims* dims = std::get_if<Dims>(&value))
-        for (const Dim& dim : *dims) check(dim);
-      if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
-        for (const Renaming& renaming : *map) check(renaming.to);
-    }
   }
 
   void check_buffer(const EntryPoint& entry, size_t b) {
@@ -174,51 +124,23 @@ class ProgramCheck {
   void check_value(const EntryPoint& entry, size_t v) {
     const Value& value = entry.values[v];
     const std::string pointer = fmt::format("{}/values/{}", at_, v);
-    check_tensor(value.type, value.sharding, pointer);
+    StructureCheck::check_tensor(value.type, value.sharding, pointer);
     if (value.buffer < kNoBuffer || value.buffer >= static_cast<int>(entry.buffers.size()))
       fail(pointer, fmt::format("there is no buffer {}", value.buffer));
     const int64_t bytes = bytes_of(value.type, value.sharding);
     if (value.buffer != kNoBuffer && entry.buffers[static_cast<size_t>(value.buffer)].bytes < bytes)
       fail(pointer, fmt::format("the value takes {} bytes, its buffer has {}", bytes,
                                 entry.buffers[static_cast<size_t>(value.buffer)].bytes));
-    if (value.alias_of < 0) return;
-    if (value.alias_of >= static_cast<int>(v)) fail(pointer, "'alias_of' must name an earlier value");
-    const Value& other = entry.values[static_cast<size_t>(value.alias_of)];
-    Sharding carried;
-    if (value.buffer != other.buffer || value.type.dtype != other.type.dtype ||
-        elements(value.type.dims) != elements(other.type.dims) ||
-        !carries(other.type.dims, other.sharding, value.type.dims, mesh_, carried) ||
-        carried != value.sharding)
-      fail(pointer, fmt::format("the value does not hold the elements of '{}' on every device", other.name));
   }
 
-  // Every value that a step names exists and has a buffer.
-  void check_references(const EntryPoint& entry, size_t s) {
+  // What a step reads and makes has a buffer. What lives within a fused step only needs none.
+  void check_step_buffers(const EntryPoint& entry, size_t s) {
     const Step& step = entry.steps[s];
-    const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-    check_values(entry, step, pointer);
     for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
       for (const ValueId id : *values)
         if (entry.values[static_cast<size_t>(id)].buffer == kNoBuffer)
-          fail(pointer, fmt::format("'{}' has no buffer", entry.values[static_cast<size_t>(id)].name));
-    if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has parts");
-    // What lives within a fused step only needs no buffer.
-    for (size_t p = 0; p < step.parts.size(); ++p)
-      check_values(entry, step.parts[p], fmt::format("{}/parts/{}", pointer, p));
-  }
-
-  // Every value that is named exists, and so does the workspace.
-  void check_values(const EntryPoint& entry, const Step& step, const std::string& pointer) {
-    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-      for (const ValueId id : *values)
-        if (id < 0 || id >= static_cast<int>(entry.values.size()))
-          fail(pointer, fmt::format("there is no value {}", id));
-    for (const ValueId id : step.outputs)
-      if (entry.values[static_cast<size_t>(id)].alias_of >= 0)
-        fail(pointer, fmt::format("'{}' is another value under other dimensions, which no step makes",
-                                  entry.values[static_cast<size_t>(id)].name));
-    if (step.workspace < kNoBuffer || step.workspace >= static_cast<int>(entry.buffers.size()))
-      fail(pointer, fmt::format("there is no buffer {}", step.workspace));
+          fail(fmt::format("{}/steps/{}", at_, s),
+               fmt::format("'{}' has no buffer", entry.values[static_cast<size_t>(id)].name));
   }
 
   void check_bindings(const EntryPoint& entry, const std::vector<Binding>& bindings, const char* key) {
@@ -257,69 +179,6 @@ class ProgramCheck {
       fail(pointer, fmt::format("'{}' is not a single number", name));
   }
 
-  // Every start has its wait further down, with the same values.
-  void check_pairs(const EntryPoint& entry) {
-    std::set<int> waited;
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const Step& step = entry.steps[s];
-      if (step.kind != StepKind::kWait) continue;
-      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-      if (step.started < 0 || step.started >= static_cast<int>(s) ||
-          entry.steps[static_cast<size_t>(step.started)].kind != StepKind::kStart)
-        fail(pointer, fmt::format("step {} starts no collective before this one", step.started));
-      if (!waited.insert(step.started).second)
-        fail(pointer, fmt::format("the collective of step {} is awaited twice", step.started));
-      const Step& start = entry.steps[static_cast<size_t>(step.started)];
-      if (step.inputs != start.inputs || step.outputs != start.outputs || step.workspace != start.workspace)
-        fail(pointer,
-             fmt::format("the values are not those of step {}, which starts the collective", step.started));
-    }
-    for (size_t s = 0; s < entry.steps.size(); ++s)
-      if (entry.steps[s].kind == StepKind::kStart && waited.count(static_cast<int>(s)) == 0)
-        fail(fmt::format("{}/steps/{}", at_, s), "the collective is never awaited");
-  }
-
-  // Loops lie within each other or apart, and a collective starts and ends in the same round.
-  void check_loops(const EntryPoint& entry) {
-    std::vector<int> open;
-    std::vector<int> around;  // per step: the innermost loop
-    for (size_t s = 0; s < entry.steps.size(); ++s) {
-      const Step& step = entry.steps[s];
-      const std::string pointer = fmt::format("{}/steps/{}", at_, s);
-      around.push_back(open.empty() ? -1 : open.back());
-      if (step.kind == StepKind::kWait && around[static_cast<size_t>(step.started)] != around[s])
-        fail(pointer, "the collective was started outside of the loop in which it is awaited");
-      if (!is_control(step.kind)) continue;
-      if (step.kind == StepKind::kLoop) {
-        open.push_back(static_cast<int>(s));
-        const bool ends =
-            step.partner > static_cast<int>(s) && step.partner < static_cast<int>(entry.steps.size());
-        if (!ends || entry.steps[static_cast<size_t>(step.partner)].kind != StepKind::kRepeat)
-          fail(pointer, fmt::format("step {} does not end the loop", step.partner));
-        continue;
-      }
-      if (open.empty()) fail(pointer, "there is no loop around this step");
-      const int end = entry.steps[static_cast<size_t>(open.back())].partner;
-      const bool is_end = step.kind == StepKind::kRepeat;
-      if (step.partner != (is_end ? open.back() : end) || is_end != (end == static_cast<int>(s)))
-        fail(pointer, fmt::format("step {} is not the other end of the loop", step.partner));
-      if (is_end) open.pop_back();
-    }
-    if (!open.empty()) fail(fmt::format("{}/steps/{}", at_, open.back()), "the loop does not end");
-    check_ends(entry);
-  }
-
-  // A loop without a condition would never end.
-  void check_ends(const EntryPoint& entry) {
-    std::set<int> left;
-    for (const Step& step : entry.steps)
-      if (step.kind == StepKind::kLeave) left.insert(step.partner);
-    for (size_t s = 0; s < entry.steps.size(); ++s)
-      if (entry.steps[s].kind == StepKind::kLoop &&
-          (entry.steps[s].times > 0) == (left.count(entry.steps[s].partner) > 0))
-        fail(fmt::format("{}/steps/{}", at_, s), "a loop has either 'times' or a condition");
-  }
-
   const Program& program_;
   const Mesh& mesh_;
   std::string at_;  // the entry point
@@ -331,6 +190,15 @@ class ProgramCheck {
 std::optional<ProgramFault> find_program_fault(const Program& program) {
   try {
     ProgramCheck(program).run();
+  } catch (const ProgramFault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+std::optional<ProgramFault> find_entry_fault(const Program& program, const EntryPoint& entry) {
+  try {
+    ProgramCheck(program).run_entry(entry);
   } catch (const ProgramFault& fault) {
     return fault;
   }

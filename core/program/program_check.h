@@ -6,18 +6,16 @@
 // large enough and hold what steps read. Whether the program computes what its model says is not asked here.
 
 #include <optional>
-#include <string>
 
 #include "core/program/program.h"
+#include "core/program/structure_check.h"
 
 namespace mtfc {
 
-struct ProgramFault {
-  std::string pointer;  // of the part to blame, as in `/entry_points/0/steps/12`
-  std::string message;
-};
-
 /// The first fault, or nothing.
 std::optional<ProgramFault> find_program_fault(const Program& program);
+
+/// The same of one entry point, which `program` need not hold yet.
+std::optional<ProgramFault> find_entry_fault(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

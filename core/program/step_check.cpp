@@ -13,12 +13,6 @@
 namespace mtfc {
 namespace {
 
-std::vector<TensorType> types_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
-  std::vector<TensorType> types;
-  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
-  return types;
-}
-
 const Sharding& sharding_of(const EntryPoint& entry, ValueId id) {
   return entry.values[static_cast<size_t>(id)].sharding;
 }
@@ -51,8 +45,8 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
     return fmt::format("'{}' does not take {} operands", signature.name, count);
   if (std::string problem = attribute_problem(step); !problem.empty()) return problem;
   try {
-    const std::vector<TensorType> operands = types_of(entry, step.inputs);
-    if (signature.infer({step.attributes, operands}) != types_of(entry, step.outputs))
+    const std::vector<TensorType> operands = global_types(entry, step.inputs);
+    if (signature.infer({step.attributes, operands}) != global_types(entry, step.outputs))
       return fmt::format("the results are not of the types that '{}' gives", signature.name);
   } catch (const OpError& error) {
     return error.message;
@@ -60,56 +54,58 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
   return "";
 }
 
-// How the dimensions of one factor are split.
-class FactorCheck {
- public:
-  FactorCheck(const EntryPoint& entry, const Step& step) : entry_(entry), step_(step) {}
+std::vector<Sharding> shardings_of(const EntryPoint& entry, const std::vector<ValueId>& values) {
+  std::vector<Sharding> found;
+  for (const ValueId id : values) found.push_back(sharding_of(entry, id));
+  return found;
+}
 
-  std::string problem(const Factor& factor) const {
-    std::vector<AxisList> operands, results;
-    for (size_t i = 0; i < factor.operands.size(); ++i)
-      if (factor.operands[i] >= 0) operands.push_back(axes(step_.inputs[i], factor.operands[i]));
-    for (size_t i = 0; i < factor.results.size(); ++i)
-      if (factor.results[i] >= 0) results.push_back(axes(step_.outputs[i], factor.results[i]));
-    const auto all = [](const std::vector<AxisList>& lists, const AxisList& wanted) {
-      return std::all_of(lists.begin(), lists.end(), [&](const AxisList& list) { return list == wanted; });
-    };
-    switch (factor.kind) {
-      case Factor::Kind::kPass: {
-        const AxisList& wanted = operands.empty() ? results.at(0) : operands[0];
-        return all(operands, wanted) && all(results, wanted) ? "" : "a dimension is split in two ways";
-      }
-      case Factor::Kind::kReduce:
-        return all(operands, operands.at(0)) && reduced(operands[0], factor.reduce)
-                   ? ""
-                   : "a result does not say that it is partial";
-      case Factor::Kind::kWhole:
-        return all(operands, {}) && all(results, {}) ? "" : "a dimension that must be whole is split";
-      case Factor::Kind::kMoved:
-        // An exchange takes operands that are split alike, a kernel whole ones.
-        return all(operands, step_.kind == StepKind::kStart ? operands.at(0) : AxisList{})
-                   ? ""
-                   : "the moved dimension of an operand is split";
+bool all_are(const std::vector<AxisList>& lists, const AxisList& wanted) {
+  return std::all_of(lists.begin(), lists.end(), [&](const AxisList& list) { return list == wanted; });
+}
+
+// The axes of the factor's dimension in each tensor that has it.
+std::vector<AxisList> axes_of(const std::vector<int>& positions, const std::vector<Sharding>& shardings) {
+  std::vector<AxisList> found;
+  for (size_t i = 0; i < positions.size(); ++i)
+    if (positions[i] >= 0) found.push_back(shardings[i].dims[static_cast<size_t>(positions[i])]);
+  return found;
+}
+
+bool is_partial_over(const Sharding& sharding, const AxisList& axes, ReduceKind kind) {
+  return std::all_of(axes.begin(), axes.end(), [&](int axis) {
+    return std::find(sharding.partial.begin(), sharding.partial.end(), Partial{axis, kind}) !=
+           sharding.partial.end();
+  });
+}
+
+std::string factor_problem(const Factor& factor, const std::vector<Sharding>& operand_shardings,
+                           const std::vector<Sharding>& result_shardings, bool exchanges) {
+  const std::vector<AxisList> operands = axes_of(factor.operands, operand_shardings),
+                              results = axes_of(factor.results, result_shardings);
+  switch (factor.kind) {
+    case Factor::Kind::kPass: {
+      const AxisList& wanted = operands.empty() ? results.at(0) : operands[0];
+      return all_are(operands, wanted) && all_are(results, wanted) ? "" : "a dimension is split in two ways";
     }
-    return "";
+    case Factor::Kind::kReduce:
+      return all_are(operands, operands.at(0)) &&
+                     std::all_of(result_shardings.begin(), result_shardings.end(),
+                                 [&](const Sharding& result) {
+                                   return is_partial_over(result, operands[0], factor.reduce);
+                                 })
+                 ? ""
+                 : "a result does not say that it is partial";
+    case Factor::Kind::kWhole:
+      return all_are(operands, {}) && all_are(results, {}) ? "" : "a dimension that must be whole is split";
+    case Factor::Kind::kMoved:
+      // An exchange takes operands that are split alike, a kernel whole ones.
+      return all_are(operands, exchanges ? operands.at(0) : AxisList{})
+                 ? ""
+                 : "the moved dimension of an operand is split";
   }
-
- private:
-  const AxisList& axes(ValueId id, int dim) const {
-    return sharding_of(entry_, id).dims[static_cast<size_t>(dim)];
-  }
-  bool reduced(const AxisList& axes, ReduceKind kind) const {
-    return std::all_of(step_.outputs.begin(), step_.outputs.end(), [&](ValueId id) {
-      const std::vector<Partial>& partial = sharding_of(entry_, id).partial;
-      return std::all_of(axes.begin(), axes.end(), [&](int axis) {
-        return std::find(partial.begin(), partial.end(), Partial{axis, kind}) != partial.end();
-      });
-    });
-  }
-
-  const EntryPoint& entry_;
-  const Step& step_;
-};
+  return "";
+}
 
 // Partial operands are those that the operation is linear in together, and its result stays partial.
 std::string partial_problem(const EntryPoint& entry, const Step& step) {
@@ -118,17 +114,11 @@ std::string partial_problem(const EntryPoint& entry, const Step& step) {
     for (const Partial& partial : sharding_of(entry, id).partial) all.push_back(partial);
   for (const Partial& partial : all) {
     if (partial.kind != ReduceKind::kSum) return "an operand is partial, but not a sum";
-    std::vector<int> carriers;
+    std::vector<size_t> carriers;
     for (size_t i = 0; i < step.inputs.size(); ++i)
-      if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis))
-        carriers.push_back(static_cast<int>(i));
-    const bool linear =
-        std::any_of(step.op->linear_in.begin(), step.op->linear_in.end(), [&](const std::vector<int>& set) {
-          return set[0] == kEveryOperand || std::all_of(carriers.begin(), carriers.end(), [&](int operand) {
-                   return std::find(set.begin(), set.end(), operand) != set.end();
-                 });
-        });
-    if (!linear) return fmt::format("'{}' needs whole operands", step.op->signature.name);
+      if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis)) carriers.push_back(i);
+    if (!is_linear_in(*step.op, carriers))
+      return fmt::format("'{}' needs whole operands", step.op->signature.name);
     for (const ValueId id : step.outputs)
       if (!sharding_of(entry, id).is_partial(partial.axis)) return "a result does not say that it is partial";
   }
@@ -137,8 +127,8 @@ std::string partial_problem(const EntryPoint& entry, const Step& step) {
 
 std::string operation_problem(const EntryPoint& entry, const Step& step) {
   if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
-  const std::vector<TensorType> operands = types_of(entry, step.inputs),
-                                results = types_of(entry, step.outputs);
+  const std::vector<TensorType> operands = global_types(entry, step.inputs),
+                                results = global_types(entry, step.outputs);
   if (step.op->family == Family::kRelabel) {
     // Elements stay where they are, so there is nothing to do but, for an assignment, to copy them.
     if (operands != results)
@@ -147,15 +137,16 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
                ? ""
                : "a copy is split in another way";
   }
-  for (const Factor& factor : step.op->roles({step.attributes, operands}, results))
-    if (std::string problem = FactorCheck(entry, step).problem(factor); !problem.empty()) return problem;
-  return partial_problem(entry, step);
+  const std::string problem =
+      factors_problem(step.op->roles({step.attributes, operands}, results), shardings_of(entry, step.inputs),
+                      shardings_of(entry, step.outputs), step.kind == StepKind::kStart);
+  return problem.empty() ? partial_problem(entry, step) : problem;
 }
 
-std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   if (!step.op) return "a kernel needs an operation";
   if (std::string problem = operation_problem(entry, step); !problem.empty()) return problem;
-  if (step.op->workspace == kNoWorkspace) return "";
+  if (step.op->workspace == kNoWorkspace || !has_buffers) return "";
   const int64_t needed =
       step.op->workspace({step.attributes, local_types(entry, step.inputs, mesh, mesh.last())},
                          local_types(entry, step.outputs, mesh, mesh.last()));
@@ -165,11 +156,12 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
 
 // Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and
 // make its outputs.
-std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
   for (const Step& part : step.parts) {
     if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a part must be a kernel";
-    if (std::string problem = kernel_problem(entry, part, mesh); !problem.empty()) return problem;
+    if (std::string problem = kernel_problem(entry, part, mesh, has_buffers); !problem.empty())
+      return problem;
     for (const ValueId id : part.inputs)
       if (known.count(id) == 0) return "a part reads what is neither an input nor made before";
     for (const ValueId id : part.outputs)
@@ -219,7 +211,8 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
   return fits ? "" : "a reduce_scatter does not lead from the operand to the result";
 }
 
-std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                               bool has_buffers) {
   if (step.axes.empty() || !std::is_sorted(step.axes.begin(), step.axes.end()) ||
       std::adjacent_find(step.axes.begin(), step.axes.end()) != step.axes.end())
     return "the axes of a collective are distinct and in the order of the mesh";
@@ -233,8 +226,8 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
     if (step.collective != CollectiveKind::kExchange) return "only an exchange does the work of an operation";
     problem = operation_problem(entry, step);
     if (!problem.empty()) return problem;
-    const std::vector<TensorType> operands = types_of(entry, step.inputs),
-                                  results = types_of(entry, step.outputs);
+    const std::vector<TensorType> operands = global_types(entry, step.inputs),
+                                  results = global_types(entry, step.outputs);
     const std::vector<Factor> factors = step.op->roles({step.attributes, operands}, results);
     const Factor* moved = moved_factor(factors);
     if (!moved) return fmt::format("'{}' moves no pieces", step.op->signature.name);
@@ -247,6 +240,7 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
     problem = reduces ? reduction_problem(from, to, step, mesh) : move_problem(from, to, step, mesh);
     if (!problem.empty()) return problem;
   }
+  if (!has_buffers) return "";
   const int64_t needed = collective_workspace(entry, step, mesh);
   return workspace_bytes(entry, step) < needed
              ? fmt::format("the collective needs {} bytes of workspace", needed)
@@ -267,19 +261,35 @@ std::string control_problem(const EntryPoint& entry, const Step& step) {
 
 }  // namespace
 
-std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+std::string factors_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
+                            const std::vector<Sharding>& results, bool exchanges) {
+  for (const Factor& factor : factors)
+    if (std::string problem = factor_problem(factor, operands, results, exchanges); !problem.empty())
+      return problem;
+  return "";
+}
+
+bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands) {
+  return std::any_of(op.linear_in.begin(), op.linear_in.end(), [&](const std::vector<int>& set) {
+    return set[0] == kEveryOperand || std::all_of(operands.begin(), operands.end(), [&](size_t operand) {
+             return std::find(set.begin(), set.end(), static_cast<int>(operand)) != set.end();
+           });
+  });
+}
+
+std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   switch (step.kind) {
     case StepKind::kFused:
-      return fused_problem(entry, step, mesh);
+      return fused_problem(entry, step, mesh, has_buffers);
     case StepKind::kKernel:
-      return kernel_problem(entry, step, mesh);
+      return kernel_problem(entry, step, mesh, has_buffers);
     case StepKind::kSlice:
       if (step.inputs.size() != 1 || step.outputs.size() != 1)
         return "a slice has one operand and one result";
       return move_problem(entry.values[static_cast<size_t>(step.inputs[0])],
                           entry.values[static_cast<size_t>(step.outputs[0])], step, mesh);
     case StepKind::kStart:
-      return collective_problem(entry, step, mesh);
+      return collective_problem(entry, step, mesh, has_buffers);
     case StepKind::kWait:
       return "";
     case StepKind::kLoop:

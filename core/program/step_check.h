@@ -3,13 +3,22 @@
 // check_program.
 
 #include <string>
+#include <vector>
 
 #include "core/program/program.h"
 
 namespace mtfc {
 
-/// "" where it is, otherwise what is wrong. Values and buffers must be in range, a kWait be paired with its
-/// kStart.
-std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh);
+/// "" where it is, otherwise what is wrong. Values and buffers must be in range, and a kWait be paired with its
+/// kStart. Workspaces are asked for once there are buffers, that is after `assign_buffers`.
+std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers);
+
+/// "" where `op` can run with its operands and results split so, otherwise what is wrong. `factors` are those
+/// of the call. `exchanges`: devices exchange the pieces that the operation moves; a kernel needs them whole.
+std::string factors_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
+                            const std::vector<Sharding>& results, bool exchanges);
+
+/// Whether `op` gives a sum-partial result when these operands are sum-partial and the others are whole.
+bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands);
 
 }  // namespace mtfc

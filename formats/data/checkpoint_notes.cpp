@@ -72,11 +72,11 @@ std::string names_json(const std::vector<std::string>& names) {
 }
 
 std::vector<std::string> names_in_json(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const std::optional<JsonValue> json = find_json(text);
   std::vector<std::string> names;
-  if (!json.is_array()) return names;
-  for (const Json& name : json)
-    if (name.is_string()) names.push_back(name);
+  if (!json || json->kind != JsonKind::kArray) return names;
+  for (const JsonValue& name : json->items)
+    if (name.kind == JsonKind::kString) names.push_back(name.text);
   return names;
 }
 

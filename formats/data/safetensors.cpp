@@ -10,6 +10,7 @@
 
 #include "core/diagnostics/error.h"
 #include "formats/json/mapped_file.h"
+#include "formats/json/ordered_json.h"
 
 namespace mtfc {
 namespace {
@@ -245,12 +246,15 @@ SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,
   std::sort(tensors.begin(), tensors.end(), [](const TensorPlace& a, const TensorPlace& b) {
     return std::tuple(-size_of(a.type.dtype), a.name) < std::tuple(-size_of(b.type.dtype), b.name);
   });
-  using Json = nlohmann::ordered_json;
   std::string text = "{";
   const auto add = [&](const std::string& name, const Json& value) {
     text += fmt::format("{}{}:{}", text.size() > 1 ? "," : "", Json(name).dump(), value.dump());
   };
-  if (!metadata.empty()) add(kMetadata, metadata);
+  if (!metadata.empty()) {
+    Json object = Json::object();
+    for (const auto& [key, value] : metadata) object[key] = value;
+    add(kMetadata, object);
+  }
   int64_t end = 0;
   for (TensorPlace& tensor : tensors) {
     tensor.offset = end;

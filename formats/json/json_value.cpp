@@ -280,6 +280,14 @@ JsonValue parse_json(std::string_view text, const std::string& file) {
   return std::move(builder).take();
 }
 
+std::optional<JsonValue> find_json(std::string_view text) {
+  try {
+    return parse_json(text, "");
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 std::string child_pointer(const std::string& pointer, std::string_view token) {
   std::string child = pointer + "/";
   for (const char c : token) {

@@ -53,6 +53,8 @@ struct JsonMember {
 /// Parses `text` (UTF-8, a byte order mark allowed). `file` is for messages. Throws UserError for text that
 /// is no JSON, for duplicate keys, for numbers beyond double and for nesting beyond kDeepestJson.
 JsonValue parse_json(std::string_view text, const std::string& file);
+/// The same for text that mtfc may have written itself: nothing where it is no JSON.
+std::optional<JsonValue> find_json(std::string_view text);
 
 /// Appends `/token` to a JSON pointer, escaped as RFC 6901 says.
 std::string child_pointer(const std::string& pointer, std::string_view token);

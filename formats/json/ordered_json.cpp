@@ -1,30 +1,115 @@
 #include "formats/json/ordered_json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace mtfc {
 namespace {
 
-void dump_into(std::string& text, const Json& value, int depth, int indent) {
-  if (depth == 0 || !value.is_structured() || value.empty()) {
-    // A file name may be no UTF-8.
-    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
+// As nlohmann writes a number or a string.
+template <typename T>
+void append_scalar(std::string& text, const T& value) {
+  text += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void append_lines(std::string& text, const Json& value, int depth, const std::string& indent,
+                  const std::string& outer = "") {
+  if (depth == 0 || value.empty()) {
+    text += value.dump();
     return;
   }
-  const std::string margin(static_cast<size_t>(indent + 1), ' ');
+  const std::string margin = outer + indent;
+  const auto begin_item = [&](size_t i) { text += (i == 0 ? "\n" : ",\n") + margin; };
   text += value.is_object() ? "{" : "[";
-  bool first = true;
-  for (const auto& item : value.items()) {
-    text += (first ? "\n" : ",\n") + margin;
-    first = false;
-    if (value.is_object())
-      text += Json(item.key()).dump(-1, ' ', false, Json::error_handler_t::replace) + ": ";
-    dump_into(text, item.value(), depth - 1, indent + 1);
+  for (size_t i = 0; i < value.size(); ++i) {
+    begin_item(i);
+    if (value.is_object()) {
+      const auto& [key, item] = value.object_members()[i];
+      append_scalar(text, key);
+      text += ": ";
+      append_lines(text, item, depth - 1, indent, margin);
+    } else {
+      append_lines(text, value.item(i), depth - 1, indent, margin);
+    }
   }
-  text += "\n" + margin.substr(1) + (value.is_object() ? "}" : "]");
+  text += "\n" + outer + (value.is_object() ? "}" : "]");
+}
+
+template <typename Items, typename AppendItem>
+void append_items(std::string& text, const Items& items, const AppendItem& append_item) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) text += ",";
+    append_item(items[i]);
+  }
 }
 
 }  // namespace
+
+Json::Json(std::initializer_list<Json> values) {
+  const bool is_object = std::all_of(values.begin(), values.end(), [](const Json& value) {
+    return value.is_list() && value.size() == 2 && value.item(0).is_string();
+  });
+  if (!is_object) {
+    value_ = List(values);
+    return;
+  }
+  value_ = Object();
+  for (const Json& member : values) (*this)[std::get<std::string>(member.item(0).value_)] = member.item(1);
+}
+
+size_t Json::size() const {
+  if (is_list()) return list().size();
+  return is_object() ? object_members().size() : 0;
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Object();
+  Object& members = std::get<Object>(value_);
+  for (Member& member : members)
+    if (member.first == key) return member.second;
+  return members.emplace_back(std::string(key), Json()).second;
+}
+
+void Json::push_back(Json value) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = List();
+  std::get<List>(value_).push_back(std::move(value));
+}
+
+void Json::update(const Json& other) {
+  for (const auto& [key, value] : other.object_members()) (*this)[key] = value;
+}
+
+std::string Json::dump() const {
+  std::string text;
+  append_to(text);
+  return text;
+}
+
+void Json::append_to(std::string& text) const {
+  if (is_list()) {
+    text += "[";
+    append_items(text, list(), [&](const Json& item) { item.append_to(text); });
+    text += "]";
+  } else if (is_object()) {
+    text += "{";
+    append_items(text, object_members(), [&](const Member& member) {
+      append_scalar(text, member.first);
+      text += ":";
+      member.second.append_to(text);
+    });
+    text += "}";
+  } else {
+    std::visit(
+        [&]<typename T>(const T& value) {
+          if constexpr (std::same_as<T, std::monostate>)
+            text += "null";
+          else if constexpr (!std::same_as<T, List> && !std::same_as<T, Object>)
+            append_scalar(text, value);
+        },
+        value_);
+  }
+}
 
 Json json_of(const Mesh& mesh) {
   Json json = Json::object();
@@ -70,9 +155,9 @@ Json real_json(double value) {
   return value;
 }
 
-std::string dump_lines(const Json& value, int depth) {
+std::string dump_lines(const Json& value, int depth, int indent) {
   std::string text;
-  dump_into(text, value, depth, 0);
+  append_lines(text, value, depth, std::string(static_cast<size_t>(indent), ' '));
   return text + "\n";
 }
 

@@ -1,8 +1,14 @@
 #pragma once
 // JSON as the writers of this folder make it: keys in the order they were added, lists one element a line.
 
-#include <nlohmann/json.hpp>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "core/tensors/layout.h"
 #include "core/tensors/mesh.h"
@@ -11,7 +17,68 @@
 
 namespace mtfc {
 
-using Json = nlohmann::ordered_json;
+/// A JSON value to be written: null, a bool, a number, a string, a list or an object whose keys keep the order
+/// in which they were added. Writers build with it, so that nlohmann's header, which takes seconds to compile,
+/// stays in this class's source file; reading is JsonValue's part (formats/json/json_value.h).
+///
+///   Json json = {{"name", "w"}, {"dims", Json::array()}};   // {"name":"w","dims":[]}
+///   json["dims"].push_back("hidden");
+///
+/// A braced list whose elements all are pairs that begin with a string is an object; any other is a list.
+class Json {
+ public:
+  using List = std::vector<Json>;
+  using Member = std::pair<std::string, Json>;
+  using Object = std::vector<Member>;
+
+  Json() = default;
+  Json(bool value) : value_(value) {}
+  template <std::signed_integral T>
+  Json(T value) : value_(static_cast<int64_t>(value)) {}
+  template <std::unsigned_integral T>
+  requires(!std::same_as<T, bool>) Json(T value) : value_(static_cast<uint64_t>(value)) {}
+  Json(double value) : value_(value) {}
+  Json(const char* value) : value_(std::string(value)) {}
+  Json(std::string value) : value_(std::move(value)) {}
+  Json(std::string_view value) : value_(std::string(value)) {}
+  template <typename T>
+  Json(const std::vector<T>& values) : value_(List(values.begin(), values.end())) {}
+  Json(std::initializer_list<Json> values);
+
+  static Json array() { return Json(List{}); }
+  static Json array(std::initializer_list<Json> values) { return Json(List(values)); }
+  static Json object() { return Json(Object{}); }
+
+  bool is_object() const { return std::holds_alternative<Object>(value_); }
+  bool is_list() const { return std::holds_alternative<List>(value_); }
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  /// Elements of a list or members of an object; 0 of anything else.
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+
+  /// The member `key` of an object, added where it is missing. A null becomes an object.
+  Json& operator[](std::string_view key);
+  /// Element `index` of a list.
+  const Json& item(size_t index) const { return list()[index]; }
+  /// The last element of a list.
+  Json& back() { return std::get<List>(value_).back(); }
+  /// Adds to a list. A null becomes a list.
+  void push_back(Json value);
+  /// Sets all members of `other`, an object, in this one.
+  void update(const Json& other);
+
+  const List& list() const { return std::get<List>(value_); }
+  const Object& object_members() const { return std::get<Object>(value_); }
+  /// On one line, without blanks. Bytes of strings that are no UTF-8 become U+FFFD.
+  std::string dump() const;
+
+ private:
+  explicit Json(List list) : value_(std::move(list)) {}
+  explicit Json(Object object) : value_(std::move(object)) {}
+  void append_to(std::string& text) const;
+
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Object> value_;
+};
 
 /// {"rows": 2}
 Json json_of(const Mesh& mesh);
@@ -28,7 +95,10 @@ Json json_of(const AxisList& axes, const Mesh& mesh);
 /// A number, or "inf", "-inf", "nan", which JSON has no numbers for.
 Json real_json(double value);
 
-/// Objects and lists spread over lines down to `depth`, compact below: a line per step, easy to compare.
-std::string dump_lines(const Json& value, int depth);
+inline constexpr int kAllLevels = -1;
+
+/// Objects and lists spread over lines down to `depth`, compact below: a line per step, easy to compare. Each
+/// level is indented by `indent` blanks.
+std::string dump_lines(const Json& value, int depth, int indent = 1);
 
 }  // namespace mtfc

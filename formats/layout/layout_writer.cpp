@@ -11,7 +11,7 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
   json["rules"] = Json::array();
   for (const Rule& rule : layout.rules) {
     const Json axes = json_of(rule.axes, layout.mesh);
-    json["rules"].push_back(Json::array({rule.dim, axes.size() == 1 ? axes[0] : axes}));
+    json["rules"].push_back(Json::array({rule.dim, axes.size() == 1 ? axes.item(0) : axes}));
   }
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
   return dump_lines(json, 1);

@@ -141,7 +141,7 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
     if (step.kind == StepKind::kRepeat) indent -= 2;
-    text += fmt::format("  {:>{}} {:{}}{}\n", i, fmt::formatted_size("{}", entry.steps.size()), "", indent,
+    text += fmt::format("  {:>{}} {:{}}{}\n", i, std::to_string(entry.steps.size()).size(), "", indent,
                         step_line(entry, step, counts[i], program.mesh())) +
             part_lines(entry, step, program.mesh(), indent);
     if (step.kind == StepKind::kLoop) indent += 2;

@@ -23,7 +23,7 @@ Json schema(const std::string& title, const std::string& description) {
 std::string text_of(Json head, const Json& body, const Json& definitions) {
   head.update(body);
   if (!definitions.empty()) head["$defs"] = definitions;
-  return head.dump(2) + "\n";
+  return dump_lines(head, kAllLevels, 2);
 }
 
 Json input_schema() {

@@ -1,5 +1,6 @@
 #include "formats/report/metrics_writer.h"
 
+#include "formats/json/json_value.h"
 #include "formats/json/ordered_json.h"
 
 namespace mtfc {
@@ -15,9 +16,9 @@ std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, 
 }
 
 std::optional<int64_t> metrics_step(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) return std::nullopt;
-  return json["step"].get<int64_t>();
+  const std::optional<JsonValue> json = find_json(line);
+  const JsonValue* step = json && json->kind == JsonKind::kObject ? json->find("step") : nullptr;
+  return step && step->kind == JsonKind::kNumber ? step->integer() : std::nullopt;
 }
 
 }  // namespace mtfc

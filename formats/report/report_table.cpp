@@ -284,7 +284,7 @@ class RankingText {
       const std::vector<std::string> cells = figures(*layout.report);
       for (size_t c = 0; c < cells.size(); ++c) widths[c] = std::max(widths[c], cells[c].size());
     }
-    const size_t number_width = fmt::formatted_size("[{}]", layouts_.size());
+    const size_t number_width = std::to_string(layouts_.size()).size() + std::string_view("[]").size();
     const size_t before = 5 + number_width + 1;
     size_t fixed = before;
     for (const size_t width : widths) fixed += width + 2;

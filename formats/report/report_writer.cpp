@@ -215,7 +215,7 @@ std::string report_json(const std::vector<ComparedLayout>& layouts) {
                                             {"device_order", layout.order->device_order},
                                             {"step_s", layout.order->step_s}};
   }
-  if (list.size() == 1) return dump_lines(list.front(), 2);
+  if (list.size() == 1) return dump_lines(list.item(0), 2);
   return dump_lines(list, 3);
 }
 

@@ -12,9 +12,9 @@
 
 #include "core/graph/op_registry.h"
 #include "runtime/benchmarks/bench_runs.h"
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/threads.h"
+#include "runtime/memory/dtypes.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/transfer.h"
-#include "runtime/compute/move_pieces.h"
+#include "runtime/memory/runs.h"
 
 namespace mtfc {
 namespace {

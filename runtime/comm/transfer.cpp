@@ -1,11 +1,9 @@
 #include "runtime/comm/transfer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/diagnostics/error.h"
-#include "core/op_rules/pieces.h"
-#include "runtime/compute/move_pieces.h"
+#include "core/program/piece_map.h"
 
 namespace mtfc {
 namespace {
@@ -36,7 +34,7 @@ struct Sides {
 // result's.
 void plan_pieces(CollectivePlan& plan, const EntryPoint& entry, const Step& step, const Mesh& mesh,
                  const std::vector<Coordinates>& members) {
-  const PieceMap map(entry, step);
+  const PieceMap map = piece_map_of(entry, step);
   const Place& output = plan.output;
   const int64_t size = size_of(plan.dtype);
   plan.sends.resize(members.size());
@@ -186,69 +184,6 @@ std::vector<Run> plan_slice(const Place& input, const Place& output) {
   check_invariant(elements(runs) == output.elements(),
                   "a slice needs elements that its device does not hold");
   return runs;
-}
-
-int64_t elements(const std::vector<Run>& runs) {
-  int64_t count = 0;
-  for (const Run& run : runs) count += run.length;
-  return count;
-}
-
-namespace {
-
-template <size_t kSize>
-void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
-  constexpr auto kBytes = static_cast<int64_t>(kSize);
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(to + i * to_step * kBytes, from + i * from_step * kBytes, kSize);
-}
-
-// Steps are in elements of `size` bytes.
-void copy_strided(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
-                  int64_t size) {
-  switch (size) {
-    case 1:
-      return copy_each<1>(from, from_step, to, to_step, count);
-    case 4:
-      return copy_each<4>(from, from_step, to, to_step, count);
-    case 8:
-      return copy_each<8>(from, from_step, to, to_step, count);
-  }
-  throw InternalError("elements of an unknown size");
-}
-
-}  // namespace
-
-void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
-  for (const Run& run : runs) {
-    if (run.is_contiguous())
-      std::memmove(to + run.to * size, from + run.from * size, static_cast<size_t>(run.length * size));
-    else
-      copy_strided(from + run.from * size, run.from_step, to + run.to * size, run.to_step, run.length, size);
-  }
-}
-
-std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* packed) {
-  for (const Run& run : runs) {
-    if (run.from_step == 1)
-      std::memcpy(packed, from + run.from * size, static_cast<size_t>(run.length * size));
-    else
-      copy_strided(from + run.from * size, run.from_step, packed, 1, run.length, size);
-    packed += run.length * size;
-  }
-  return packed;
-}
-
-const std::byte* unpack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* packed,
-                             std::byte* to) {
-  for (const Run& run : runs) {
-    if (run.to_step == 1)
-      std::memcpy(to + run.to * size, packed, static_cast<size_t>(run.length * size));
-    else
-      copy_strided(packed, 1, to + run.to * size, run.to_step, run.length, size);
-    packed += run.length * size;
-  }
-  return packed;
 }
 
 }  // namespace mtfc

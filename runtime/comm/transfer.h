@@ -15,6 +15,7 @@
 #include "core/program/program.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/relayout.h"
+#include "runtime/memory/runs.h"
 
 namespace mtfc {
 
@@ -61,16 +62,5 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
 /// The local move of a kSlice step: runs from the input region to the output region that cover all of the
 /// output.
 std::vector<Run> plan_slice(const Place& input, const Place& output);
-
-/// Elements of `runs`.
-int64_t elements(const std::vector<Run>& runs);
-/// Copies `runs` between two regions of elements of `size` bytes; the regions may be one where `to` <=
-/// `from`.
-void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to);
-/// Copies the sources of `runs` one after the other to `packed`; returns the end.
-std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* packed);
-/// The way back; returns the end of what was read.
-const std::byte* unpack_runs(const std::vector<Run>& runs, int64_t size, const std::byte* packed,
-                             std::byte* to);
 
 }  // namespace mtfc

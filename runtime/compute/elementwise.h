@@ -7,9 +7,9 @@
 // function always meets consecutive elements. The result may be in the place of an operand of the same shape
 // and order.
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/tile.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/compute/dtypes.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -1,32 +1,10 @@
 #include "runtime/compute/move_pieces.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/diagnostics/error.h"
 #include "core/op_rules/pieces.h"
-#include "runtime/comm/transfer.h"
-#include "runtime/compute/dtypes.h"
+#include "runtime/memory/runs.h"
 
 namespace mtfc {
-
-std::vector<std::byte> element_bytes(double value, DType dtype) {
-  std::vector<std::byte> bytes(static_cast<size_t>(size_of(dtype)));
-  dispatch(AllTypes{}, dtype, [&]<typename T>() {
-    const T typed = static_cast<T>(value);
-    std::memcpy(bytes.data(), &typed, sizeof typed);
-  });
-  return bytes;
-}
-
-void fill_elements(const std::vector<std::byte>& element, int64_t count, std::byte* to) {
-  const auto bytes = static_cast<size_t>(count) * element.size();
-  if (bytes == 0) return;
-  // What is there is copied behind itself, twice as much each time.
-  std::memcpy(to, element.data(), element.size());
-  for (size_t done = element.size(); done < bytes; done *= 2)
-    std::memcpy(to + done, to, std::min(done, bytes - done));
-}
 
 Kernel prepare_pieces(const OpDef& op, const KernelSite& site) {
   std::vector<TensorType> operands;

@@ -10,9 +10,4 @@ namespace mtfc {
 /// `op` has a kMoved factor, and `site` is a use of it.
 Kernel prepare_pieces(const OpDef& op, const KernelSite& site);
 
-/// One element of `dtype` as it lies in memory.
-std::vector<std::byte> element_bytes(double value, DType dtype);
-/// Writes `count` copies of `element` one after the other.
-void fill_elements(const std::vector<std::byte>& element, int64_t count, std::byte* to);
-
 }  // namespace mtfc

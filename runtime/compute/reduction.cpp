@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/reduction_kinds.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

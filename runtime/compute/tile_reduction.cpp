@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/reduction_kinds.h"
 #include "runtime/compute/tile.h"
 #include "runtime/compute/vector_targets.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/tensors/relayout.h"
-#include "runtime/compute/dtypes.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -169,14 +169,4 @@ std::vector<DeviceTimeline> gather_timelines(std::vector<DeviceTimeline> own, in
   return all;
 }
 
-int64_t offset_of(const std::vector<ClockReading>& readings) {
-  const auto quickest = std::min_element(
-      readings.begin(), readings.end(),
-      [](const ClockReading& a, const ClockReading& b) { return a.back - a.sent < b.back - b.sent; });
-  if (quickest == readings.end()) return 0;
-  // Rank 0 looked at its clock at some time in between.
-  if (quickest->sent <= quickest->there && quickest->there <= quickest->back) return 0;
-  return quickest->there - (quickest->sent + (quickest->back - quickest->sent) / 2);
-}
-
 }  // namespace mtfc

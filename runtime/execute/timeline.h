@@ -6,13 +6,13 @@
 // run N + 1 takes the place of the first. The executor calls it (Executor::record); without one, nothing is
 // measured.
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/program/program.h"
 #include "core/program/timeline.h"
+#include "runtime/processes/clock_offset.h"
 #include "runtime/processes/processes.h"
 
 namespace mtfc {
@@ -29,11 +29,7 @@ class Timeline {
   /// `kept`: runs of each entry point that timelines() gives; 0 where only totals are wanted.
   Timeline(const Program& program, size_t devices, int64_t kept);
 
-  static int64_t now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
+  static int64_t now() { return nanoseconds_now(); }
   void begin_run(const EntryPoint& entry, int64_t train_step);
   void add(size_t device, size_t step, TimeSpan span);
   void end_run();
@@ -71,16 +67,5 @@ class Timeline {
 /// `own`: of this process's devices. `offset`: what clock_offset() gave. Every rank must call it.
 std::vector<DeviceTimeline> gather_timelines(std::vector<DeviceTimeline> own, int64_t offset,
                                              Processes& processes);
-
-/// Nanoseconds to add to this process's Timeline::now() for rank 0's. Found by messages to and fro; the same
-/// clock, as on one node, gives 0. Every rank must call it.
-int64_t clock_offset(Processes& processes);
-
-/// One message to rank 0 and back: the times it was sent and came back here, and rank 0's in between.
-struct ClockReading {
-  int64_t sent = 0, there = 0, back = 0;
-};
-/// The offset that the quickest reading tells; 0 where it leaves open that the clocks are the same.
-int64_t offset_of(const std::vector<ClockReading>& readings);
 
 }  // namespace mtfc

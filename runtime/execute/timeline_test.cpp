@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/processes/clock_offset.h"
+
 namespace mtfc {
 namespace {
 

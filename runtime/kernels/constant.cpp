@@ -1,5 +1,5 @@
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/kernel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 

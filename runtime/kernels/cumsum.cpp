@@ -2,10 +2,10 @@
 #include <array>
 
 #include "core/op_rules/parts.h"
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/wrapping.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -1,10 +1,10 @@
 #include <cstring>
 
 #include "core/op_rules/indexing.h"
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/index_check.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

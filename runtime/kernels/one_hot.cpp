@@ -1,8 +1,8 @@
 #include <cstring>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/index_check.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

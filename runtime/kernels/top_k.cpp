@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "core/op_rules/parts.h"
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

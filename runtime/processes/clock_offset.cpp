@@ -1,4 +1,7 @@
-#include "runtime/execute/timeline.h"
+#include "runtime/processes/clock_offset.h"
+
+#include <algorithm>
+
 #include "runtime/processes/mpi_calls.h"
 
 namespace mtfc {
@@ -31,10 +34,10 @@ int64_t clock_offset(Processes& processes) {
     // The first word says that rank 0's turn has come to this rank.
     receive(0, yield);
     for (int i = 0; i < kReadings; ++i) {
-      const int64_t sent = Timeline::now();
+      const int64_t sent = nanoseconds_now();
       send(0, 0, yield);
       const int64_t there = receive(0, yield);
-      readings.push_back({sent, there, Timeline::now()});
+      readings.push_back({sent, there, nanoseconds_now()});
     }
     return offset_of(readings);
   }
@@ -42,10 +45,20 @@ int64_t clock_offset(Processes& processes) {
     send(0, rank, yield);
     for (int i = 0; i < kReadings; ++i) {
       receive(rank, yield);
-      send(Timeline::now(), rank, yield);
+      send(nanoseconds_now(), rank, yield);
     }
   }
   return 0;
+}
+
+int64_t offset_of(const std::vector<ClockReading>& readings) {
+  const auto quickest = std::min_element(
+      readings.begin(), readings.end(),
+      [](const ClockReading& a, const ClockReading& b) { return a.back - a.sent < b.back - b.sent; });
+  if (quickest == readings.end()) return 0;
+  // Rank 0 looked at its clock at some time in between.
+  if (quickest->sent <= quickest->there && quickest->there <= quickest->back) return 0;
+  return quickest->there - (quickest->sent + (quickest->back - quickest->sent) / 2);
 }
 
 }  // namespace mtfc

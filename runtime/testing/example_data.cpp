@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/random.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

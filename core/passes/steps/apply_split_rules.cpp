@@ -21,14 +21,14 @@ int64_t parts_of_needed(const Graph& graph, const Node& node, const std::vector<
 
 }  // namespace
 
-EntryGraph apply_split_rules(const EntryGraph& entry, const std::vector<Sharding>& shardings,
-                             const Mesh& mesh) {
+EntryGraph apply_split_rules(const ShardedEntry& sharded, const Mesh& mesh) {
+  const EntryGraph& entry = sharded.entry;
   return rewritten(entry,
                    [&](GraphBuilder& builder, const Node& node,
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                      if (node.kind != NodeKind::kOp || node.op->split_rule == kNoSplitRule)
                        return std::nullopt;
-                     const int64_t parts = parts_of_needed(entry.graph, node, shardings, mesh);
+                     const int64_t parts = parts_of_needed(entry.graph, node, sharded.shardings, mesh);
                      if (parts == 1) return std::nullopt;
                      Node in_new_graph = node;
                      in_new_graph.operands = operands;

@@ -1,5 +1,7 @@
 #pragma once
-#include "core/passes/steps/partition.h"
+#include <vector>
+
+#include "core/program/partitioned_entry.h"
 
 namespace mtfc {
 

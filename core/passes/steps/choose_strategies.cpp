@@ -172,18 +172,20 @@ Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
 
 }  // namespace
 
-std::vector<Strategy> choose_strategies(const EntryGraph& entry, const std::vector<Sharding>& targets,
-                                        const Mesh& mesh) {
+ShardedEntry choose_strategies(ShardedEntry sharded, const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  const std::vector<Sharding>& targets = sharded.shardings;
   std::vector<Strategy> strategies;
-  for (const Node& node : entry.graph.nodes()) {
+  for (const Node& node : graph.nodes()) {
     if (node.kind == NodeKind::kLoop) {
       strategies.push_back(as_targeted(node, targets));
       continue;
     }
     const bool planned = node.kind == NodeKind::kOp && node.op->family != Family::kRelabel;
-    strategies.push_back(planned ? Chooser(entry.graph, node, targets, mesh).choose() : Strategy{});
+    strategies.push_back(planned ? Chooser(graph, node, targets, mesh).choose() : Strategy{});
   }
-  return strategies;
+  sharded.strategies = std::move(strategies);
+  return sharded;
 }
 
 }  // namespace mtfc

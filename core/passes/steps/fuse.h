@@ -1,5 +1,5 @@
 #pragma once
-#include "core/passes/steps/partition.h"
+#include "core/program/partitioned_entry.h"
 
 namespace mtfc {
 

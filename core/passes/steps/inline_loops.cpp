@@ -204,7 +204,8 @@ class LoopInliner {
 
 }  // namespace
 
-PartitionedEntry inline_loops(PartitionedEntry partitioned, const std::vector<LoopSteps>& loops) {
+PartitionedEntry inline_loops(PartitionedEntry partitioned) {
+  const std::vector<LoopSteps> loops = std::exchange(partitioned.loops, {});
   if (!loops.empty()) LoopInliner(partitioned, loops).run();
   return partitioned;
 }

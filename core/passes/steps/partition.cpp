@@ -13,18 +13,16 @@ namespace {
 
 class Partitioner {
  public:
-  Partitioner(const EntryGraph& entry, const std::vector<Sharding>& targets,
-              const std::vector<Strategy>& strategies, const std::vector<std::vector<Carry>>& carries,
-              const std::vector<ProgramVariable>& variables, const Mesh& mesh)
-      : source_(entry),
-        graph_(entry.graph),
-        targets_(targets),
-        strategies_(strategies),
-        carries_(carries),
+  Partitioner(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables, const Mesh& mesh)
+      : source_(sharded.entry),
+        graph_(sharded.entry.graph),
+        targets_(sharded.shardings),
+        strategies_(sharded.strategies),
+        carries_(sharded.carries),
         variables_(variables),
         mesh_(mesh),
-        forms_(entry.graph.tensors().size()) {
-    result_.entry.name = entry.name;
+        forms_(graph_.tensors().size()) {
+    result_.entry.name = source_.name;
   }
 
   PartitionedEntry run() {
@@ -363,11 +361,12 @@ class Partitioner {
 
 }  // namespace
 
-PartitionedEntry partition(const EntryGraph& entry, const std::vector<Sharding>& targets,
-                           const std::vector<Strategy>& strategies,
-                           const std::vector<std::vector<Carry>>& carries,
-                           const std::vector<ProgramVariable>& variables, const Mesh& mesh) {
-  return Partitioner(entry, targets, strategies, carries, variables, mesh).run();
+PartitionedEntry partition(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
+                           const Mesh& mesh) {
+  PartitionedEntry result = Partitioner(sharded, variables, mesh).run();
+  result.loops = sharded.loops;
+  result.sums = sharded.entry.sums;
+  return result;
 }
 
 }  // namespace mtfc

@@ -15,9 +15,13 @@ namespace {
 // The placement over one axis.
 class Placement {
  public:
-  Placement(const EntryGraph& entry, const std::vector<Strategy>& strategies,
-            const std::vector<Sharding>& targets, const Mesh& mesh, int axis)
-      : graph_(entry.graph), strategies_(strategies), targets_(targets), mesh_(mesh), axis_(axis) {
+  Placement(const ShardedEntry& sharded, const Mesh& mesh, int axis)
+      : graph_(sharded.entry.graph),
+        strategies_(sharded.strategies),
+        targets_(sharded.shardings),
+        mesh_(mesh),
+        axis_(axis) {
+    const EntryGraph& entry = sharded.entry;
     const size_t tensors = graph_.tensors().size();
     form_.resize(tensors);
     needed_whole_.resize(tensors, false);
@@ -166,14 +170,12 @@ class Placement {
 
 }  // namespace
 
-std::vector<std::vector<Carry>> place_reductions(const EntryGraph& entry,
-                                                 const std::vector<Strategy>& strategies,
-                                                 const std::vector<Sharding>& targets, const Mesh& mesh) {
-  std::vector<std::vector<Carry>> carries(entry.graph.nodes().size());
+ShardedEntry place_reductions(ShardedEntry sharded, const Mesh& mesh) {
+  std::vector<std::vector<Carry>> carries(sharded.entry.graph.nodes().size());
   for (size_t axis = 0; axis < mesh.axes().size(); ++axis)
-    if (mesh.axes()[axis].size > 1)
-      Placement(entry, strategies, targets, mesh, static_cast<int>(axis)).place(carries);
-  return carries;
+    if (mesh.axes()[axis].size > 1) Placement(sharded, mesh, static_cast<int>(axis)).place(carries);
+  sharded.carries = std::move(carries);
+  return sharded;
 }
 
 }  // namespace mtfc

@@ -97,8 +97,7 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven, b
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
-std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& layout,
-                                        const StateSplit& split) {
+ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split) {
   std::vector<Sharding> shardings;
   for (const Tensor& tensor : entry.graph.tensors()) {
     Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
@@ -109,7 +108,7 @@ std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& l
       split_state(split, tensor.type.dims, layout.mesh, sharding);
     shardings.push_back(std::move(sharding));
   }
-  return shardings;
+  return {std::move(entry), std::move(shardings)};
 }
 
 }  // namespace mtfc

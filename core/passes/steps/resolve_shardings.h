@@ -1,9 +1,7 @@
 #pragma once
-#include <vector>
-
-#include "core/graph/entry_graph.h"
 #include "core/model/model.h"
 #include "core/model/state_split.h"
+#include "core/passes/steps/sharded_entry.h"
 #include "core/tensors/layout.h"
 
 namespace mtfc {
@@ -17,7 +15,6 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven, b
 /// (Mesh-TensorFlow's semantics). Axes of size 1 split nothing and are left out. A tensor that the compiler
 /// made and that would use an axis twice keeps it on its first dimension only. Optimizer state and updates
 /// are split further where the model asks for it.
-std::vector<Sharding> resolve_shardings(const EntryGraph& entry, const Layout& layout,
-                                        const StateSplit& split);
+ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split);
 
 }  // namespace mtfc

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
-#include "runtime/compute/move_pieces.h"
+#include "runtime/memory/runs.h"
 
 namespace mtfc {
 

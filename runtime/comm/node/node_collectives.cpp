@@ -6,8 +6,8 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/node/reduce_across.h"
-#include "runtime/compute/move_pieces.h"
 #include "runtime/memory/bulk_copy.h"
+#include "runtime/memory/runs.h"
 
 namespace mtfc {
 namespace {

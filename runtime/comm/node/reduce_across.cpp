@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
-#include "runtime/compute/dtypes.h"
 #include "runtime/compute/tile.h"
 #include "runtime/compute/vector_targets.h"
 #include "runtime/compute/wrapping.h"
+#include "runtime/memory/dtypes.h"
 
 namespace mtfc {
 namespace {

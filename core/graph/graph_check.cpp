@@ -1,0 +1,145 @@
+#include "core/graph/graph_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mtfc {
+namespace {
+
+const std::string& name_of(const Graph& graph, const Node& node) {
+  static const std::string kNone = "(a node without results)";
+  return node.results.empty() ? kNone : graph.tensor(node.results[0]).name;
+}
+
+bool exists(const Graph& graph, TensorId id) {
+  return id >= 0 && id < static_cast<TensorId>(graph.tensors().size());
+}
+
+// The types that the node's operation gives, where the node is a use of it.
+std::string use_problem(const Graph& graph, const Node& node, const Signature& signature) {
+  const auto count = static_cast<int>(node.operands.size());
+  if (count < signature.min_operands || (signature.max_operands >= 0 && count > signature.max_operands))
+    return fmt::format("'{}' does not take {} operands", signature.name, count);
+  const std::vector<TensorType> operands = graph.operand_types(node);
+  try {
+    if (signature.infer({node.attributes, operands}) != graph.result_types(node))
+      return fmt::format("its results are not of the types that '{}' gives", signature.name);
+  } catch (const OpError& error) {
+    return error.message;
+  }
+  return "";
+}
+
+std::string part_problem(const Graph& graph, const Node& node, const LoopPart& part) {
+  if (std::string problem = graph_problem({"", part.graph, {}, {}}); !problem.empty()) return problem;
+  for (const TensorId id : part.results)
+    if (!exists(part.graph, id)) return fmt::format("the loop gives tensor {}, which does not exist", id);
+  for (const Node& leaf : part.graph.nodes()) {
+    if (leaf.kind == NodeKind::kVariable) return "a loop reads variables as operands only";
+    if (leaf.kind != NodeKind::kInput) continue;
+    const Tensor& tensor = part.graph.tensor(leaf.results[0]);
+    size_t operand = 0;
+    while (operand < node.operands.size() && leaf_name(operand) != tensor.name) ++operand;
+    if (operand == node.operands.size()) return fmt::format("the loop has no operand for '{}'", tensor.name);
+    if (graph.type(node.operands[operand]) != tensor.type)
+      return fmt::format("'{}' is of another type than the loop's operand", tensor.name);
+  }
+  return "";
+}
+
+std::string loop_problem(const Graph& graph, const Node& node) {
+  const GraphLoop& loop = *node.loop;
+  for (const LoopPart* part : {&loop.condition, &loop.body})
+    if (std::string problem = part_problem(graph, node, *part); !problem.empty()) return problem;
+  if (loop.is_counted() != (loop.times > 0)) return "a loop has either a number of rounds or a condition";
+  if (loop.sums > loop.body.results.size() || loop.body.results.size() != node.results.size())
+    return "the loop gives other results than its body";
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const TensorType& made = loop.body.graph.type(loop.body.results[i]);
+    if (made != graph.type(node.results[i])) return "the loop gives a result of another type than its body";
+    if (i < loop.carried() && (i >= node.operands.size() || made != graph.type(node.operands[i])))
+      return "the loop gives a carried tensor back in another type";
+  }
+  return "";
+}
+
+std::string node_problem(const Graph& graph, size_t n) {
+  const Node& node = graph.nodes()[n];
+  for (const TensorId id : node.operands)
+    if (!exists(graph, id) || graph.tensor(id).node >= static_cast<int>(n))
+      return "an operand does not come before its user";
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const TensorId id = node.results[i];
+    if (!exists(graph, id) || graph.tensor(id).node != static_cast<int>(n) ||
+        graph.tensor(id).result != static_cast<int>(i))
+      return "a result belongs to another node";
+  }
+  switch (node.kind) {
+    case NodeKind::kInput:
+    case NodeKind::kVariable:
+      return node.operands.empty() && node.results.size() == 1 ? "" : "a leaf has one result and no operands";
+    case NodeKind::kOp:
+      return use_problem(graph, node, node.op->signature);
+    case NodeKind::kComposite:
+      return use_problem(graph, node, node.composite->signature);
+    case NodeKind::kGradients:
+      return node.operands.size() == node.results.size() + 1 ? "" : "there is not one gradient a tensor";
+    case NodeKind::kLoop:
+      return loop_problem(graph, node);
+  }
+  return "";
+}
+
+bool has_leaf(const Graph& graph, NodeKind kind, const std::string& name, const TensorType& type) {
+  const TensorId id = graph.find(name);
+  return id != kNoTensor && graph.producer(id).kind == kind && graph.type(id) == type;
+}
+
+}  // namespace
+
+std::string graph_problem(const EntryGraph& entry) {
+  const Graph& graph = entry.graph;
+  for (size_t n = 0; n < graph.nodes().size(); ++n)
+    if (const std::string problem = node_problem(graph, n); !problem.empty())
+      return fmt::format("'{}': {}", name_of(graph, graph.nodes()[n]), problem);
+  for (size_t t = 0; t < graph.tensors().size(); ++t)
+    if (graph.find(graph.tensors()[t].name) != static_cast<TensorId>(t))
+      return fmt::format("two tensors are called '{}'", graph.tensors()[t].name);
+  for (const NamedTensor& output : entry.outputs)
+    if (!exists(graph, output.tensor)) return fmt::format("the output '{}' names no tensor", output.name);
+  for (const Assignment& assignment : entry.assignments)
+    if (!exists(graph, assignment.value))
+      return fmt::format("'{}' is assigned a tensor that does not exist", assignment.variable);
+  return "";
+}
+
+std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after) {
+  if (before.outputs.size() != after.outputs.size() || before.sums != after.sums)
+    return fmt::format("there were {} outputs, and now there are {}", before.outputs.size(),
+                       after.outputs.size());
+  for (size_t i = 0; i < before.outputs.size(); ++i) {
+    const NamedTensor &was = before.outputs[i], &is = after.outputs[i];
+    if (was.name != is.name || before.graph.type(was.tensor) != after.graph.type(is.tensor))
+      return fmt::format("the output '{}' has become '{}' of type {}", was.name, is.name,
+                         to_string(after.graph.type(is.tensor)));
+  }
+  if (before.assignments.size() != after.assignments.size())
+    return fmt::format("there were {} assignments, and now there are {}", before.assignments.size(),
+                       after.assignments.size());
+  for (size_t i = 0; i < before.assignments.size(); ++i) {
+    const Assignment &was = before.assignments[i], &is = after.assignments[i];
+    if (was.variable != is.variable || before.graph.type(was.value) != after.graph.type(is.value))
+      return fmt::format("the assignment to '{}' has become one of {} to '{}'", was.variable,
+                         to_string(after.graph.type(is.value)), is.variable);
+  }
+  for (const Node& node : after.graph.nodes()) {
+    if (node.kind != NodeKind::kInput && node.kind != NodeKind::kVariable) continue;
+    const Tensor& leaf = after.graph.tensor(node.results[0]);
+    if (!has_leaf(before.graph, node.kind, leaf.name, leaf.type))
+      return fmt::format("there was no leaf '{}' of type {} before", leaf.name, to_string(leaf.type));
+  }
+  return "";
+}
+
+}  // namespace mtfc

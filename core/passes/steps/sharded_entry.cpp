@@ -1,0 +1,133 @@
+#include "core/passes/steps/sharded_entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/op_rules/pieces.h"
+#include "core/program/step_check.h"
+
+namespace mtfc {
+namespace {
+
+std::string named(const Tensor& tensor, const Sharding& sharding, const Mesh& mesh) {
+  const std::string text = to_string(tensor.type.dims, sharding, mesh);
+  return fmt::format("{}[{}]", tensor.name, text);
+}
+
+std::string named(const Graph& graph, const std::vector<TensorId>& ids,
+                  const std::vector<Sharding>& shardings, const Mesh& mesh) {
+  std::string text;
+  for (size_t i = 0; i < ids.size(); ++i)
+    text += (i == 0 ? "" : ", ") + named(graph.tensor(ids[i]), shardings.at(i), mesh);
+  return text;
+}
+
+std::string carries_text(const Graph& graph, const Node& node, const std::vector<Carry>& carries,
+                         const Mesh& mesh) {
+  std::string text;
+  for (const Carry& carry : carries) {
+    std::string operands;
+    for (const size_t i : carry.operands)
+      operands += (operands.empty() ? "" : ", ") + graph.tensor(node.operands[i]).name;
+    text += fmt::format("    partial over {}: {}\n", mesh.names({carry.axis}), operands);
+  }
+  return text;
+}
+
+// What is wrong with a sharding of a tensor of these dimensions.
+std::string problem_of(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
+  if (sharding.dims.size() != dims.size())
+    return fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
+                       dims.size());
+  if (uses_axis_twice(sharding)) return "the sharding uses an axis twice";
+  for (const AxisList& axes : sharding.dims)
+    for (const int axis : axes)
+      if (axis < 0 || axis >= static_cast<int>(mesh.axes().size()) || sharding.is_partial(axis))
+        return "the sharding uses an axis twice, or one that the mesh lacks";
+  return "";
+}
+
+std::string strategy_problem(const Graph& graph, const Node& node, const Strategy& strategy,
+                             const Mesh& mesh) {
+  const bool computes = node.kind == NodeKind::kOp && node.op->family != Family::kRelabel;
+  if (!computes && node.kind != NodeKind::kLoop) return "";
+  if (strategy.operands.size() != node.operands.size() || strategy.results.size() != node.results.size())
+    return "the strategy does not give a sharding for every operand and result";
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    if (std::string problem = problem_of(strategy.operands[i], graph.type(node.operands[i]).dims, mesh);
+        !problem.empty())
+      return problem;
+  for (size_t i = 0; i < node.results.size(); ++i)
+    if (std::string problem = problem_of(strategy.results[i], graph.type(node.results[i]).dims, mesh);
+        !problem.empty())
+      return problem;
+  if (!computes) return "";
+  const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);
+  const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
+  const Factor* moved = moved_factor(factors);
+  const bool exchanges = moved && !strategy.operands[0].dims[static_cast<size_t>(moved->operands[0])].empty();
+  return factors_problem(factors, strategy.operands, strategy.results, exchanges);
+}
+
+std::string carry_problem(const Node& node, const Carry& carry) {
+  if (node.kind != NodeKind::kOp) return "only an operation lets partial sums through";
+  for (const size_t i : carry.operands)
+    if (i >= node.operands.size()) return "a partial sum comes from an operand that does not exist";
+  return is_linear_in(*node.op, carry.operands) ? "" : "it is not linear in the operands it takes partial";
+}
+
+std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  const Node& node = graph.nodes()[n];
+  for (const TensorId id : node.results)
+    if (std::string problem =
+            problem_of(sharded.shardings[static_cast<size_t>(id)], graph.type(id).dims, mesh);
+        !problem.empty())
+      return problem;
+  if (!sharded.strategies.empty())
+    if (std::string problem = strategy_problem(graph, node, sharded.strategies[n], mesh); !problem.empty())
+      return problem;
+  if (!sharded.carries.empty())
+    for (const Carry& carry : sharded.carries[n])
+      if (std::string problem = carry_problem(node, carry); !problem.empty()) return problem;
+  return "";
+}
+
+}  // namespace
+
+std::string to_string(const ShardedEntry& sharded, const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  std::string text;
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    text += to_string(graph, node);
+    std::vector<Sharding> own;
+    for (const TensorId id : node.results) own.push_back(sharded.shardings[static_cast<size_t>(id)]);
+    text += fmt::format("    {}\n", named(graph, node.results, own, mesh));
+    if (n < sharded.strategies.size() && !sharded.strategies[n].results.empty())
+      text += fmt::format("    runs as {} <- {}\n",
+                          named(graph, node.results, sharded.strategies[n].results, mesh),
+                          named(graph, node.operands, sharded.strategies[n].operands, mesh));
+    if (n < sharded.carries.size()) text += carries_text(graph, node, sharded.carries[n], mesh);
+  }
+  return text;
+}
+
+std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  const size_t nodes = graph.nodes().size();
+  if (sharded.shardings.size() != graph.tensors().size()) return "not every tensor has a sharding";
+  if (!sharded.strategies.empty() && sharded.strategies.size() != nodes)
+    return "not every node has a strategy";
+  if (!sharded.carries.empty() && sharded.carries.size() != nodes)
+    return "partial sums are not known of every node";
+  for (size_t n = 0; n < nodes; ++n)
+    if (const std::string problem = node_problem(sharded, n, mesh); !problem.empty()) {
+      const Node& node = graph.nodes()[n];
+      return fmt::format("'{}': {}", node.results.empty() ? "" : graph.tensor(node.results[0]).name, problem);
+    }
+  return "";
+}
+
+}  // namespace mtfc

@@ -1,0 +1,49 @@
+#pragma once
+// An entry point on its way from a graph to steps. Each pass between `resolve_shardings` and `partition` adds
+// one field, and reads those above it:
+//
+//   entry       the graph, on whole tensors
+//   shardings   resolve_shardings: how each tensor is split           x: batch/rows   w: k/cols, h
+//   strategies  choose_strategies: in which shardings each node runs  y: batch/rows, sum over cols
+//   loops       lower_loops: the steps of each loop in the graph
+//   carries     place_reductions: which partial sums pass through each node unreduced
+
+#include <string>
+#include <vector>
+
+#include "core/graph/entry_graph.h"
+#include "core/program/partitioned_entry.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+/// How one node runs on the mesh.
+struct Strategy {
+  std::vector<Sharding> operands;  // needed, nothing partial
+  std::vector<Sharding> results;   // as they come out, partial where a split dimension was reduced
+};
+
+/// A node that is linear in operands which are sum-partial over `axis`, and gives a sum-partial result of them.
+struct Carry {
+  int axis = 0;
+  std::vector<size_t> operands;  // taken partial; all others are taken whole
+};
+
+struct ShardedEntry {
+  EntryGraph entry;
+  std::vector<Sharding> shardings = {};          // per tensor
+  std::vector<Strategy> strategies = {};         // per node; empty ones for leaves and relabelling nodes
+  std::vector<LoopSteps> loops = {};             // per loop node, in order
+  std::vector<std::vector<Carry>> carries = {};  // per node, at most one per axis
+};
+
+/// The graph, a line a node as to_string(Graph) has it, and below each what the passes have decided for it.
+std::string to_string(const ShardedEntry& sharded, const Mesh& mesh);
+
+/// "" where the fields that are there fit the graph, the mesh and each other; otherwise what is wrong.
+/// Sharding uses no axis twice; a strategy is a legal way to run its operation; a carry is something that the
+/// operation is linear in.
+std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh);
+
+}  // namespace mtfc

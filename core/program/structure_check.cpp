@@ -1,0 +1,269 @@
+#include "core/program/structure_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/op_rules/random_rules.h"
+#include "core/program/step_check.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+[[noreturn]] void fail(const std::string& pointer, const std::string& message) {
+  throw ProgramFault{pointer, message};
+}
+
+void check_size(const Dim& dim, const std::string& pointer) {
+  if (dim.size < 1) fail(pointer, fmt::format("the dimension '{}' has the size {}", dim.name, dim.size));
+}
+
+void check_dims(const Dims& dims, const std::string& pointer) {
+  std::set<std::string> seen;
+  for (const Dim& dim : dims) {
+    if (!seen.insert(dim.name).second)
+      fail(pointer, fmt::format("the dimension '{}' stands twice", dim.name));
+    check_size(dim, pointer);
+  }
+}
+
+}  // namespace
+
+void StructureCheck::check_tensor(const TensorType& type, const Sharding& sharding,
+                                  const std::string& pointer) {
+  check_dims(type.dims, pointer);
+  double size = static_cast<double>(size_of(type.dtype));
+  for (const Dim& dim : type.dims) size *= static_cast<double>(dim.size);
+  if (size > 0x1p60) fail(pointer, "the tensor is too large");
+  if (sharding.dims.size() != type.dims.size())
+    fail(pointer, fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
+                              type.dims.size()));
+  if (uses_axis_twice(sharding)) fail(pointer, "the sharding uses an axis twice");
+  for (const Partial& partial : sharding.partial)
+    for (const AxisList& axes : sharding.dims)
+      if (std::find(axes.begin(), axes.end(), partial.axis) != axes.end())
+        fail(pointer, "the sharding uses an axis twice");
+}
+
+std::string StructureCheck::pointer_of(size_t step) const {
+  return fmt::format("{}/steps/{}", at_, step);
+}
+
+void StructureCheck::check_value(size_t v) const {
+  const Value& value = entry_.values[v];
+  const std::string pointer = fmt::format("{}/values/{}", at_, v);
+  check_tensor(value.type, value.sharding, pointer);
+  for (const AxisList& axes : value.sharding.dims)
+    for (const int axis : axes)
+      if (axis < 0 || axis >= static_cast<int>(mesh_.axes().size()))
+        fail(pointer, "the sharding uses an axis that the mesh lacks");
+  if (value.alias_of < 0) return;
+  if (value.alias_of >= static_cast<int>(v)) fail(pointer, "'alias_of' must name an earlier value");
+  const Value& other = entry_.values[static_cast<size_t>(value.alias_of)];
+  Sharding carried;
+  if (value.buffer != other.buffer || value.type.dtype != other.type.dtype ||
+      elements(value.type.dims) != elements(other.type.dims) ||
+      !carries(other.type.dims, other.sharding, value.type.dims, mesh_, carried) || carried != value.sharding)
+    fail(pointer, fmt::format("the value does not hold the elements of '{}' on every device", other.name));
+}
+
+void StructureCheck::check_references(size_t s) const {
+  const Step& step = entry_.steps[s];
+  const std::string pointer = pointer_of(s);
+  check_named(step, pointer);
+  if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has parts");
+  for (size_t p = 0; p < step.parts.size(); ++p)
+    check_named(step.parts[p], fmt::format("{}/parts/{}", pointer, p));
+}
+
+// Every value that is named exists, and so does the workspace.
+void StructureCheck::check_named(const Step& step, const std::string& pointer) const {
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values)
+      if (id < 0 || id >= static_cast<int>(entry_.values.size()))
+        fail(pointer, fmt::format("there is no value {}", id));
+  for (const ValueId id : step.outputs)
+    if (entry_.values[static_cast<size_t>(id)].alias_of >= 0)
+      fail(pointer, fmt::format("'{}' is another value under other dimensions, which no step makes",
+                                entry_.values[static_cast<size_t>(id)].name));
+  if (step.workspace < kNoBuffer || step.workspace >= static_cast<int>(entry_.buffers.size()))
+    fail(pointer, fmt::format("there is no buffer {}", step.workspace));
+}
+
+// A dimension has one size wherever it stands in an operation: kernels and exchanges count on it.
+void StructureCheck::check_sizes(const Step& step, const std::string& pointer,
+                                 std::map<std::string, int64_t>& sizes) const {
+  const auto check = [&](const Dim& dim) {
+    check_size(dim, pointer);
+    const int64_t known = sizes.emplace(dim.name, dim.size).first->second;
+    if (known != dim.size)
+      fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
+  };
+  for (const Step& part : step.parts) check_sizes(part, pointer, sizes);
+  if (!step.op) return;
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values)
+      for (const Dim& dim : entry_.values[static_cast<size_t>(id)].type.dims) check(dim);
+  for (const auto& [name, value] : step.attributes.entries()) {
+    if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
+    if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
+    if (const Dims* dims = std::get_if<Dims>(&value))
+      for (const Dim& dim : *dims) check(dim);
+    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
+      for (const Renaming& renaming : *map) check(renaming.to);
+  }
+}
+
+void StructureCheck::check_steps(bool has_buffers, const std::vector<LoopSteps>* beside) const {
+  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+    const Step& step = entry_.steps[s];
+    const std::string pointer = pointer_of(s);
+    std::map<std::string, int64_t> sizes;
+    check_sizes(step, pointer, sizes);
+    if (beside && step.kind == StepKind::kLoop) {
+      check_loop_beside(step, pointer, *beside);
+      continue;
+    }
+    if (const std::string problem = step_problem(entry_, step, mesh_, has_buffers); !problem.empty())
+      fail(pointer, problem);
+  }
+}
+
+// A loop whose steps stand beside the entry takes and gives what its body takes and gives.
+void StructureCheck::check_loop_beside(const Step& step, const std::string& pointer,
+                                       const std::vector<LoopSteps>& loops) const {
+  if (step.partner < 0 || step.partner >= static_cast<int>(loops.size()))
+    fail(pointer, fmt::format("there is no loop {}", step.partner));
+  const LoopSteps& loop = loops[static_cast<size_t>(step.partner)];
+  const std::vector<Binding>& results = loop.body.entry.outputs;
+  if (step.outputs.size() != results.size() || loop.sums > results.size())
+    fail(pointer, fmt::format("the loop gives {} results, its body {}", step.outputs.size(), results.size()));
+  if (loop.condition.entry.outputs.empty() != (loop.times > 0))
+    fail(pointer, "a loop has either 'times' or a condition");
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Value& made = loop.body.entry.values[static_cast<size_t>(results[i].value)];
+    const Value& given = entry_.values[static_cast<size_t>(step.outputs[i])];
+    if (made.type != given.type || made.sharding != given.sharding)
+      fail(pointer,
+           fmt::format("'{}' comes out of the loop in another form than its body gives it", given.name));
+  }
+}
+
+void StructureCheck::check_order(const std::vector<bool>& given) const {
+  std::vector<bool> there = given;
+  const auto need = [&](const std::vector<ValueId>& values, const std::string& pointer) {
+    for (const ValueId id : values)
+      if (!there[static_cast<size_t>(root_of(entry_, id))])
+        fail(pointer, fmt::format("'{}' is read before any step has made it",
+                                  entry_.values[static_cast<size_t>(id)].name));
+  };
+  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+    const Step& step = entry_.steps[s];
+    if (step.kind != StepKind::kWait) need(step.inputs, pointer_of(s));
+    if (step.kind == StepKind::kStart) continue;
+    for (const ValueId id : step.outputs) there[static_cast<size_t>(root_of(entry_, id))] = true;
+  }
+  for (size_t i = 0; i < entry_.outputs.size(); ++i)
+    need({entry_.outputs[i].value}, fmt::format("{}/outputs/{}", at_, i));
+}
+
+// Every start has its wait further down, with the same values.
+void StructureCheck::check_pairs() const {
+  std::set<int> waited;
+  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+    const Step& step = entry_.steps[s];
+    if (step.kind != StepKind::kWait) continue;
+    const std::string pointer = pointer_of(s);
+    if (step.started < 0 || step.started >= static_cast<int>(s) ||
+        entry_.steps[static_cast<size_t>(step.started)].kind != StepKind::kStart)
+      fail(pointer, fmt::format("step {} starts no collective before this one", step.started));
+    if (!waited.insert(step.started).second)
+      fail(pointer, fmt::format("the collective of step {} is awaited twice", step.started));
+    const Step& start = entry_.steps[static_cast<size_t>(step.started)];
+    if (step.inputs != start.inputs || step.outputs != start.outputs || step.workspace != start.workspace)
+      fail(pointer,
+           fmt::format("the values are not those of step {}, which starts the collective", step.started));
+  }
+  for (size_t s = 0; s < entry_.steps.size(); ++s)
+    if (entry_.steps[s].kind == StepKind::kStart && waited.count(static_cast<int>(s)) == 0)
+      fail(pointer_of(s), "the collective is never awaited");
+}
+
+// Loops lie within each other or apart, and a collective starts and ends in the same round.
+void StructureCheck::check_loops() const {
+  std::vector<int> open;
+  std::vector<int> around;  // per step: the innermost loop
+  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+    const Step& step = entry_.steps[s];
+    const std::string pointer = pointer_of(s);
+    around.push_back(open.empty() ? -1 : open.back());
+    if (step.kind == StepKind::kWait && around[static_cast<size_t>(step.started)] != around[s])
+      fail(pointer, "the collective was started outside of the loop in which it is awaited");
+    if (!is_control(step.kind)) continue;
+    if (step.kind == StepKind::kLoop) {
+      open.push_back(static_cast<int>(s));
+      const bool ends =
+          step.partner > static_cast<int>(s) && step.partner < static_cast<int>(entry_.steps.size());
+      if (!ends || entry_.steps[static_cast<size_t>(step.partner)].kind != StepKind::kRepeat)
+        fail(pointer, fmt::format("step {} does not end the loop", step.partner));
+      continue;
+    }
+    if (open.empty()) fail(pointer, "there is no loop around this step");
+    const int end = entry_.steps[static_cast<size_t>(open.back())].partner;
+    const bool is_end = step.kind == StepKind::kRepeat;
+    if (step.partner != (is_end ? open.back() : end) || is_end != (end == static_cast<int>(s)))
+      fail(pointer, fmt::format("step {} is not the other end of the loop", step.partner));
+    if (is_end) open.pop_back();
+  }
+  if (!open.empty()) fail(pointer_of(static_cast<size_t>(open.back())), "the loop does not end");
+  check_ends();
+}
+
+// A loop without a condition would never end.
+void StructureCheck::check_ends() const {
+  std::set<int> left;
+  for (const Step& step : entry_.steps)
+    if (step.kind == StepKind::kLeave) left.insert(step.partner);
+  for (size_t s = 0; s < entry_.steps.size(); ++s)
+    if (entry_.steps[s].kind == StepKind::kLoop &&
+        (entry_.steps[s].times > 0) == (left.count(entry_.steps[s].partner) > 0))
+      fail(pointer_of(s), "a loop has either 'times' or a condition");
+}
+
+std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partitioned, const Mesh& mesh) {
+  const EntryPoint& entry = partitioned.entry;
+  const StructureCheck check(entry, mesh, "");
+  try {
+    if (partitioned.variable_of.size() != entry.values.size())
+      fail("", fmt::format("variables are known of {} values, there are {}", partitioned.variable_of.size(),
+                           entry.values.size()));
+    for (size_t v = 0; v < entry.values.size(); ++v) check.check_value(v);
+    for (size_t s = 0; s < entry.steps.size(); ++s) check.check_references(s);
+    check.check_pairs();
+    if (partitioned.loops.empty()) check.check_loops();
+    check.check_steps(false, partitioned.loops.empty() ? nullptr : &partitioned.loops);
+    std::vector<bool> given(entry.values.size());
+    for (size_t v = 0; v < given.size(); ++v) given[v] = partitioned.variable_of[v] >= 0;
+    for (const Binding& input : entry.inputs) given.at(static_cast<size_t>(input.value)) = true;
+    check.check_order(given);
+    for (size_t i = 0; i + partitioned.sums < entry.outputs.size(); ++i) {
+      const Value& output = entry.values[static_cast<size_t>(entry.outputs[i].value)];
+      if (!output.sharding.partial.empty())
+        fail(fmt::format("/outputs/{}", i), fmt::format("'{}' is partial", output.name));
+    }
+    for (const auto& [variable, fresh] : partitioned.assignments) {
+      const Value &to = entry.values.at(static_cast<size_t>(variable)),
+                  &from = entry.values.at(static_cast<size_t>(fresh));
+      if (to.type != from.type || to.sharding != from.sharding)
+        fail(fmt::format("/values/{}", fresh),
+             fmt::format("'{}' is assigned to '{}', which is of another form", from.name, to.name));
+    }
+  } catch (const ProgramFault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mtfc
