@@ -46,7 +46,7 @@ int run(const Options& options) {
   };
   compile_options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
     std::cout << fmt::format("{} after {}\n", entry.name, options.dump_after) << entry_text(program, entry)
-              << "\n";
+              << buffers_text(entry) << "\n";
   };
   if (options.time_passes)
     compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {

@@ -74,13 +74,16 @@ struct PassContext {
   const Mesh& mesh() const { return layout.mesh; }
 };
 
-LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const PassContext& context) {
-  const auto part = [&](const LoopPart& part, int64_t times, size_t sums) {
-    EntryGraph inner{entry, part.graph, {}, {}, sums};
+// `entry`, `name`: of the entry point and of what the loop makes, for what is dumped on the way.
+LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::string& name,
+                  const PassContext& context) {
+  const auto lower = [&](const LoopPart& part, const std::string& what, int64_t times, size_t sums) {
+    EntryGraph inner{entry + ", " + what, part.graph, {}, {}, sums};
     for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
     return context.lower_part(inner, times);
   };
-  return {part(loop.condition, 1, 0), part(loop.body, loop.times, loop.sums), loop.times, loop.sums};
+  return {lower(loop.condition, "condition of " + name, 1, 0),
+          lower(loop.body, "body of " + name, loop.times, loop.sums), loop.times, loop.sums};
 }
 
 // Lowers the loops of the graph by the same passes, on their own. What loops add up is then split, and
@@ -89,7 +92,8 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
   const std::vector<Node>& nodes = sharded.entry.graph.nodes();
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (!nodes[n].loop) continue;
-    const LoopSteps loop = lowered(*nodes[n].loop, sharded.entry.name, context);
+    const LoopSteps loop = lowered(*nodes[n].loop, sharded.entry.name,
+                                   sharded.entry.graph.tensor(nodes[n].results[0]).name, context);
     const EntryPoint& body = loop.body.entry;
     for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
       sharded.strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
@@ -178,26 +182,15 @@ class Pipeline {
   /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
   /// but for what is in loops.
   EntryGraph lower_graph(EntryGraph entry, int64_t& useful) {
-    name_ = entry.name;
-    for (const GraphPass& pass : kGraphPasses) {
-      EntryGraph result = timed(pass.name, [&] { return pass.run(entry); });
-      verify(pass.name, [&] {
-        const std::string problem = graph_problem(result);
-        return problem.empty() ? difference_of_interface(entry, result) : problem;
-      });
-      dump(pass.name, [&] { return to_string(result.graph); });
-      entry = std::move(result);
-    }
-    require_countable(entry);
-    useful += einsum_flops(entry.graph);
-    return entry;
+    timed_as_ = entry.name;
+    return simplified(std::move(entry), useful);
   }
 
   /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
   /// at `bytes`.
   EntryPoint lower_steps(const EntryGraph& entry, int64_t useful, int64_t bytes,
                          std::vector<VariableDecl> caches = {}) {
-    name_ = entry.name;
+    timed_as_ = entry.name;
     std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.layout, split_, bytes);
     std::vector<ProgramVariable> variables = program_.variables;
     variables.insert(variables.end(), placed.begin(), placed.end());
@@ -206,19 +199,35 @@ class Pipeline {
         kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
     result.useful_einsum_flops = useful;
     result.caches = std::move(placed);
-    verify(kAssignBuffers, [&] { return problem_of(find_entry_fault(program_, result)); });
+    verify(kAssignBuffers, entry.name, [&] { return problem_of(find_entry_fault(program_, result)); });
     dump(kAssignBuffers, result);
     return result;
   }
 
  private:
+  // The passes over graphs, of an entry point or of a part of a loop.
+  EntryGraph simplified(EntryGraph entry, int64_t& useful) {
+    for (const GraphPass& pass : kGraphPasses) {
+      EntryGraph result = timed(pass.name, [&] { return pass.run(entry); });
+      verify(pass.name, entry.name, [&] {
+        const std::string problem = graph_problem(result);
+        return problem.empty() ? difference_of_interface(entry, result) : problem;
+      });
+      dump(pass.name, entry.name, [&] { return to_string(result.graph); });
+      entry = std::move(result);
+    }
+    require_countable(entry);
+    useful += einsum_flops(entry.graph);
+    return entry;
+  }
+
   // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
   // Adds the arithmetic of these to `useful`.
   PartitionedEntry steps_of(const EntryGraph& entry, const std::vector<ProgramVariable>& variables,
                             int64_t& useful) {
     const auto lower_part = [&](const EntryGraph& part, int64_t times) {
       int64_t flops = 0;
-      const EntryGraph graph = lower_graph(part, flops);
+      const EntryGraph graph = simplified(part, flops);
       PartitionedEntry steps = steps_of(graph, variables, flops);
       useful += flops * std::max<int64_t>(times, 1);
       return steps;
@@ -227,11 +236,11 @@ class Pipeline {
     ShardedEntry sharded{entry};
     for (const ShardingPass& pass : kShardingPasses) {
       sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
-      verify(pass.name, [&] {
+      verify(pass.name, entry.name, [&] {
         const std::string problem = graph_problem(sharded.entry);
         return problem.empty() ? sharding_problem(sharded, context.mesh()) : problem;
       });
-      dump(pass.name, [&] { return to_string(sharded, context.mesh()); });
+      dump(pass.name, entry.name, [&] { return to_string(sharded, context.mesh()); });
     }
     PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
     check(kPartition.name, steps);
@@ -247,7 +256,7 @@ class Pipeline {
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    if (options_.timed) options_.timed(name_, pass, seconds.count());
+    if (options_.timed) options_.timed(timed_as_, pass, seconds.count());
     return result;
   }
 
@@ -257,20 +266,20 @@ class Pipeline {
 
   // `find_problem` gives what is wrong with what the pass has made, "" for nothing.
   template <typename FindProblem>
-  void verify(const char* pass, FindProblem find_problem) const {
+  void verify(const char* pass, const std::string& entry, FindProblem find_problem) const {
     if (!options_.verify) return;
     if (const std::string problem = find_problem(); !problem.empty())
-      throw InternalError(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, name_, problem));
+      throw InternalError(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
   }
 
   void check(const char* pass, const PartitionedEntry& steps) {
-    verify(pass, [&] { return problem_of(find_structure_fault(steps, program_.mesh())); });
+    verify(pass, steps.entry.name, [&] { return problem_of(find_structure_fault(steps, program_.mesh())); });
     dump(pass, steps.entry);
   }
 
   template <typename Text>
-  void dump(const char* pass, Text text) const {
-    if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(name_, text());
+  void dump(const char* pass, const std::string& entry, Text text) const {
+    if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(entry, text());
   }
   void dump(const char* pass, const EntryPoint& entry) const {
     if (options_.dump_steps && options_.dump_after == pass) options_.dump_steps(program_, entry);
@@ -279,7 +288,7 @@ class Pipeline {
   const Program& program_;
   const StateSplit& split_;
   const CompileOptions& options_;
-  std::string name_;  // of the entry point
+  std::string timed_as_;  // the entry point whose passes are timed
 };
 
 void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& entries) {

@@ -150,6 +150,20 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   return text;
 }
 
+std::string buffers_text(const EntryPoint& entry) {
+  std::string text;
+  for (size_t b = 0; b < entry.buffers.size(); ++b) {
+    const Buffer& buffer = entry.buffers[b];
+    std::string values;
+    for (const Value& value : entry.values)
+      if (value.buffer == static_cast<BufferId>(b)) values += (values.empty() ? "" : ", ") + value.name;
+    text += fmt::format("  buffer {}: {} bytes at {}, {}, steps {} to {}{}{}\n", b, grouped(buffer.bytes),
+                        grouped(buffer.offset), to_string(buffer.kind), buffer.first_step, buffer.last_step,
+                        values.empty() ? "" : ": ", values);
+  }
+  return text;
+}
+
 std::string program_text(const Program& program) {
   const Mesh& mesh = program.mesh();
   std::string text = fmt::format("program {}\n", program.model);

@@ -18,6 +18,9 @@ std::string local_shape(const Value& value, const Mesh& mesh);
 
 /// The listing of one entry point, before or after it has buffers.
 std::string entry_text(const Program& program, const EntryPoint& entry);
+/// Which values lie in which bytes of the arena, and from which step to which: a line a buffer. "" where the
+/// entry point has no buffers yet.
+std::string buffers_text(const EntryPoint& entry);
 /// One step a line: result, local shape (`4..5` where shards differ in size), kernel or collective, operands,
 /// attributes, axes, bytes sent.
 std::string program_text(const Program& program);

@@ -23,6 +23,19 @@ std::string named(const Graph& graph, const std::vector<TensorId>& ids,
   return text;
 }
 
+// What the parts of a loop have become, once they are lowered.
+std::string loop_text(const LoopSteps& loop, const Mesh& mesh) {
+  const EntryPoint& body = loop.body.entry;
+  std::string results;
+  for (const Binding& output : body.outputs) {
+    const Value& value = body.values[static_cast<size_t>(output.value)];
+    results += fmt::format("{}{}[{}]", results.empty() ? "" : ", ", output.name,
+                           to_string(value.type.dims, value.sharding, mesh));
+  }
+  return fmt::format("    condition in {} steps, body in {} steps, giving {}\n",
+                     loop.condition.entry.steps.size(), body.steps.size(), results);
+}
+
 std::string carries_text(const Graph& graph, const Node& node, const std::vector<Carry>& carries,
                          const Mesh& mesh) {
   std::string text;
@@ -99,6 +112,7 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
 std::string to_string(const ShardedEntry& sharded, const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
   std::string text;
+  size_t loop = 0;
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     text += to_string(graph, node);
@@ -109,6 +123,7 @@ std::string to_string(const ShardedEntry& sharded, const Mesh& mesh) {
       text += fmt::format("    runs as {} <- {}\n",
                           named(graph, node.results, sharded.strategies[n].results, mesh),
                           named(graph, node.operands, sharded.strategies[n].operands, mesh));
+    if (node.loop && loop < sharded.loops.size()) text += loop_text(sharded.loops[loop++], mesh);
     if (n < sharded.carries.size()) text += carries_text(graph, node, sharded.carries[n], mesh);
   }
   return text;

@@ -1,0 +1,106 @@
+// Every folder testdata/passes/PASS/CASE/ shows what one pass makes of a small model: model.json, whose "doc"
+// says what to look for, perhaps a layout in mesh.txt and layout.txt, and expected.txt, which is what
+// `mtfc compile --dump-after PASS` prints of the entry point `train`, or of `evaluate` where the model does not
+// train, the parts of its loops first. scripts/update_pass_cases.sh writes expected.txt anew.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/passes/pipeline.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/model/model_reader.h"
+#include "formats/program/program_writer.h"
+
+using namespace mtfc;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::optional<std::string> contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::optional<std::string> line_of(const fs::path& path) {
+  std::optional<std::string> text = contents(path);
+  if (text && text->ends_with('\n')) text->pop_back();
+  return text;
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.is_directory()) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// What the pass makes of the model in `folder`.
+std::string dump_after(const std::string& pass, const fs::path& folder) {
+  std::vector<Diagnostic> warnings;
+  const Model model = read_model(contents(folder / "model.json").value(), (folder / "model.json").string(),
+                                 {}, warnings, [](const IncludeName&) { return IncludeText{}; });
+  LayoutSources sources;
+  sources.mesh = line_of(folder / "mesh.txt");
+  sources.rules = line_of(folder / "layout.txt");
+  const Layout layout = sources.mesh ? read_layout(sources) : Layout{};
+  std::map<std::string, std::string> texts;  // by entry point
+  CompileOptions options;
+  options.verify = true;
+  options.dump_after = pass;
+  options.dump_graph = [&](const std::string& entry, const std::string& text) { texts[entry] += text; };
+  options.dump_steps = [&](const Program& program, const EntryPoint& entry) {
+    texts[entry.name] += entry_text(program, entry) + buffers_text(entry);
+  };
+  compile(model, layout, options);
+  const std::string wanted = model.train ? "train" : "evaluate";
+  std::string text;
+  for (const auto& [entry, made] : texts)
+    if (entry.starts_with(wanted + ",")) text += entry + "\n" + made + "\n";  // a part of a loop
+  return text + texts.at(wanted);
+}
+
+const fs::path kPasses = fs::path(MTFC_SOURCE_DIR) / "testdata" / "passes";
+
+}  // namespace
+
+TEST_CASE("passes make what their cases show") {
+  const bool rewrites = std::getenv("MTFC_UPDATE_PASS_CASES") != nullptr;
+  for (const std::string& pass : pass_names())
+    for (const fs::path& folder : folders_in(kPasses / pass)) {
+      CAPTURE(folder);
+      const std::string made = dump_after(pass, folder);
+      if (rewrites) std::ofstream(folder / "expected.txt", std::ios::binary) << made;
+      INFO("the pass '" << pass << "' makes something else than expected.txt");
+      CHECK(made == contents(folder / "expected.txt").value_or(""));
+    }
+}
+
+TEST_CASE("every pass has at least three cases in which it does something") {
+  for (const fs::path& folder : folders_in(kPasses)) {
+    CAPTURE(folder);
+    CHECK(std::count(pass_names().begin(), pass_names().end(), folder.filename().string()) == 1);
+  }
+  std::string before;  // the pass that comes before
+  for (const std::string& pass : pass_names()) {
+    CAPTURE(pass);
+    int telling = 0;
+    if (fs::exists(kPasses / pass))
+      for (const fs::path& folder : folders_in(kPasses / pass))
+        telling += before.empty() || dump_after(before, folder) != dump_after(pass, folder) ? 1 : 0;
+    CHECK(telling >= 3);
+    before = pass;
+  }
+}
