@@ -65,7 +65,7 @@ UserError unknown_command(const std::string& word, const CLI::App& app, const st
   return UserError(fmt::format("there is no command '{}'", word), near.empty() ? help : near);
 }
 
-// What is wrong with words that nothing takes.
+// Blames one of the words that no option and no argument takes.
 UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, const CLI::App& used,
                            const std::string& help) {
   for (const std::string& word : app.remaining())

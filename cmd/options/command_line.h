@@ -82,10 +82,10 @@ class CommandLine {
   CLI::App* app_;
 };
 
-/// What a command line asks for.
+/// A parsed command line: the command to run, or the answer to give instead.
 struct Request {
-  std::string command;                // "" where none is named
-  std::optional<std::string> answer;  // the text that --help or --version asks for; no command is to run then
+  std::string command;                // "" where none is named, and with an answer
+  std::optional<std::string> answer;  // the text that --help or --version asks for
 };
 
 /// A program with commands, of which a command line names one at most.
