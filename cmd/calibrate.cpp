@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -10,6 +9,7 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/execution.h"
 #include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
@@ -115,23 +115,21 @@ int run(const Options& options) {
   return measure(options, processes);
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  app.add_option("-o", options->file, "where to; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option(
-         "--mesh", options->mesh,
-         "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
-         "all ranks)")
-      ->type_name("AXIS:SIZE,...");
-  app.add_option("--name", options->name, "what the profile is called")->capture_default_str();
-  app.add_option("--threads", options->threads,
-                 "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
-      ->check(whole_number(1, 1024))
-      ->type_name("T");
-  app.add_flag("--quick", options->quick, "in a few seconds, and less exact");
-  app.add_flag("--quiet,-q", options->quiet, "no word on the quality of the fits, and no progress");
+  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option(
+          "--mesh", options->mesh,
+          "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
+          "all ranks)")
+      .type_name("AXIS:SIZE,...");
+  line.add_option("--name", options->name, "what the profile is called").show_default();
+  line.add_option("--threads", options->threads,
+                  "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
+      .check(whole_number(1, 1024))
+      .type_name("T");
+  line.add_flag("--quick", options->quick, "in a few seconds, and less exact");
+  line.add_flag("--quiet,-q", options->quiet, "no word on the quality of the fits, and no progress");
   return [options] { return run(*options); };
 }
 

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
@@ -8,14 +7,14 @@
 namespace mtfc {
 namespace {
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   struct Options {
     ModelOptions model;
     LayoutFlags layout;
   };
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model);
-  add_layout_options(app, options->layout);
+  add_model_options(line, options->model);
+  add_layout_options(line, options->layout);
   return [options] {
     const Sources sources = read_sources(options->model, options->layout);
     std::vector<Diagnostic> warnings;

@@ -3,19 +3,17 @@
 
 #include <functional>
 
-namespace CLI {
-class App;
-}
-
 namespace mtfc {
+
+class CommandLine;
 
 struct Command {
   const char* name;
   const char* summary;   // one line, for the list of commands
   const char* examples;  // shown below the options
-  /// Adds the options to `app` and returns what to do once they are parsed: it returns the exit code, or throws
+  /// Adds the options to `line` and returns what to do once they are parsed: it returns the exit code, or throws
   /// UserError, RunError or InternalError.
-  std::function<int()> (*setup)(CLI::App& app);
+  std::function<int()> (*setup)(CommandLine& line);
 };
 
 extern const Command kCalibrateCommand;

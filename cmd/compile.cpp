@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -60,27 +60,24 @@ int run(const Options& options) {
   return kExitSuccess;
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model);
-  add_layout_options(app, options->layout);
-  app.add_option("-o", options->file, "where to; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option(
-         "--emit", options->emit,
-         "text (one step a line; default on standard output), json (default for a file) or dot (a graph "
-         "for Graphviz)")
-      ->check(one_of({"text", "json", "dot"}));
-  app.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
-      ->allow_extra_args(false)
-      ->type_name("NAME");
-  app.add_option("--dump-after", options->dump_after,
-                 "print the intermediate form after a pass, and nothing else")
-      ->check(one_of(pass_names()))
-      ->type_name("PASS");
-  app.add_flag("--time-passes", options->time_passes, "print the time of each pass");
-  add_memory_limit(app, options->memory_limit);
+  add_model_options(line, options->model);
+  add_layout_options(line, options->layout);
+  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option(
+          "--emit", options->emit,
+          "text (one step a line; default on standard output), json (default for a file) or dot (a graph "
+          "for Graphviz)")
+      .check(one_of({"text", "json", "dot"}));
+  line.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
+      .type_name("NAME");
+  line.add_option("--dump-after", options->dump_after,
+                  "print the intermediate form after a pass, and nothing else")
+      .check(one_of(pass_names()))
+      .type_name("PASS");
+  line.add_flag("--time-passes", options->time_passes, "print the time of each pass");
+  add_memory_limit(line, options->memory_limit);
   return [options] { return run(*options); };
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -8,6 +7,7 @@
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -168,39 +168,36 @@ int run(const Options& options) {
   return kExitSuccess;
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model, true);
-  app.add_option(
-         "--mesh", options->meshes,
-         "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
-      ->allow_extra_args(false)
-      ->type_name("AXIS:SIZE,...");
-  app.add_option("--layout", options->layouts,
-                 "rules, as in batch:rows, or a layout file (repeat to compare)")
-      ->allow_extra_args(false)
-      ->type_name("DIM:AXIS,...|FILE");
-  app.add_option("--devices", options->devices, "how many devices a mesh with sizes left open has")
-      ->check(whole_number(1, 2147483647))
-      ->type_name("N");
-  app.add_option("--top", options->top,
-                 "how many steps, and tensors alive at the peak, the table of one layout names (default 10); "
-                 "for csv: a line per step, the N costliest of each layout")
-      ->check(whole_number(0))
-      ->type_name("N");
-  app.add_option("--entry", options->entry,
-                 "init, train, evaluate or decode (default: train where the model trains)")
-      ->check(one_of({"init", "train", "evaluate", "decode"}))
-      ->type_name("NAME");
-  add_hardware_option(app, options->hardware);
-  app.add_option(
-         "--format", options->format,
-         "table (default on standard output), json (default for a file), csv (for FILE.csv): a line per "
-         "layout, or html (for FILE.html): a page with pictures")
-      ->check(one_of({"table", "json", "csv", "html"}));
-  app.add_option("-o", options->file, "where to; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_model_options(line, options->model, true);
+  line.add_option(
+          "--mesh", options->meshes,
+          "the mesh, as in rows:2,cols:4 (repeat to compare); rows:*,cols:* with --devices tries all sizes")
+      .type_name("AXIS:SIZE,...");
+  line.add_option("--layout", options->layouts,
+                  "rules, as in batch:rows, or a layout file (repeat to compare)")
+      .type_name("DIM:AXIS,...|FILE");
+  line.add_option("--devices", options->devices, "how many devices a mesh with sizes left open has")
+      .check(whole_number(1, 2147483647))
+      .type_name("N");
+  line.add_option(
+          "--top", options->top,
+          "how many steps, and tensors alive at the peak, the table of one layout names (default 10); "
+          "for csv: a line per step, the N costliest of each layout")
+      .check(whole_number(0))
+      .type_name("N");
+  line.add_option("--entry", options->entry,
+                  "init, train, evaluate or decode (default: train where the model trains)")
+      .check(one_of({"init", "train", "evaluate", "decode"}))
+      .type_name("NAME");
+  add_hardware_option(line, options->hardware);
+  line.add_option(
+          "--format", options->format,
+          "table (default on standard output), json (default for a file), csv (for FILE.csv): a line per "
+          "layout, or html (for FILE.html): a page with pictures")
+      .check(one_of({"table", "json", "csv", "html"}));
+  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
 }
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -220,12 +219,12 @@ int run(const GenerateOptions& options) {
   return execute(options, execution);
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<GenerateOptions>();
-  add_model_options(app, options->model);
-  add_layout_options(app, options->layout);
-  add_execution_options(app, *options);
-  add_generate_options(app, *options);
+  add_model_options(line, options->model);
+  add_layout_options(line, options->layout);
+  add_execution_options(line, *options);
+  add_generate_options(line, *options);
   return [options] { return run(*options); };
 }
 

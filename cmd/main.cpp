@@ -1,7 +1,5 @@
 // mtfc: the table of subcommands, and the only place that catches errors.
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -9,7 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/launch/launch.h"
-#include "cmd/options/option_checks.h"
+#include "cmd/options/command_line.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 
@@ -34,14 +32,6 @@ void show(const UserError& error) {
     show_error((diagnostic.location.file.empty() ? "mtfc: " : "") + to_string(diagnostic), "error:");
 }
 
-int show(const CLI::ParseError& error, const CLI::App& app) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  std::vector<std::string> commands;
-  for (const Command* command : kCommands) commands.emplace_back(command->name);
-  show(parse_error(error, app, commands));
-  return kExitUserError;
-}
-
 // `mtfc help` and `mtfc help run` are other ways to write `--help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -49,38 +39,36 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   return arguments;
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
-      "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a layout give "
-      "one "
-      "SPMD program of BLAS kernels and MPI collectives."};
-  app.name("mtfc");
-  app.set_version_flag("--version", std::string("mtfc ") + MTFC_VERSION);
-  app.require_subcommand(0, 1);
+  const std::string version = std::string("mtfc ") + MTFC_VERSION;
+  CommandParser parser(
+      "mtfc",
+      "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a "
+      "layout give one SPMD program of BLAS kernels and MPI collectives.",
+      version);
   bool no_color = false;
-  std::map<const CLI::App*, std::function<int()>> actions;
+  std::map<std::string, std::function<int()>> actions;
   for (const Command* command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command->name, command->summary);
-    sub->add_flag("--no-color", no_color, "no colours on a terminal");
-    sub->set_version_flag("--version", std::string("mtfc ") + MTFC_VERSION);
-    sub->footer(std::string("Examples:\n") + command->examples);
-    actions[sub] = command->setup(*sub);
+    CommandLine line = parser.add_command(command->name, command->summary);
+    line.add_flag("--no-color", no_color, "no colours on a terminal");
+    line.add_version_flag(version);
+    line.set_footer(std::string("Examples:\n") + command->examples);
+    actions[command->name] = command->setup(line);
   }
-  try {
-    app.parse(arguments_of(argc, argv));
-  } catch (const CLI::ParseError& error) {
-    return show(error, app);
+  const Request request = parser.parse(arguments_of(argc, argv));
+  if (request.answer) {
+    std::cout << *request.answer;
+    return kExitSuccess;
   }
   use_color = !no_color && !std::getenv("NO_COLOR") && is_terminal(2);
-  if (app.get_subcommands().empty()) {
-    std::cerr << app.help();
+  if (request.command.empty()) {
+    std::cerr << parser.help();
     return kExitUserError;
   }
-  return actions.at(app.get_subcommands().front())();
+  return actions.at(request.command)();
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
 #include "core/graph/op_registry.h"
 #include "formats/reference/operation_reference.h"
 
@@ -29,9 +29,9 @@ int run(const std::string& name) {
   return kExitSuccess;
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "the operation to show in full; all of them in a line or two unless stated");
+  line.add_option("NAME", *name, "the operation to show in full; all of them in a line or two unless stated");
   return [name] { return run(*name); };
 }
 

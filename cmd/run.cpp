@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/option_checks.h"
@@ -83,89 +83,83 @@ int run(const RunOptions& options) {
   return execute(options, execution);
 }
 
-void add_run_options(CLI::App& app, RunOptions& options) {
-  const auto one_each = [](CLI::Option* option, const char* type) {
-    option->allow_extra_args(false)->type_name(type);
-  };
-  app.add_option("--steps", options.steps,
-                 "training steps, or forward evaluations where the model does not train; with --resume those "
-                 "done before count")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  app.add_flag("--evaluate", options.evaluate,
-               "forward only, over the whole of a finite source; means of the outputs");
-  one_each(
-      app.add_option(
+void add_run_options(CommandLine& line, RunOptions& options) {
+  line.add_option(
+          "--steps", options.steps,
+          "training steps, or forward evaluations where the model does not train; with --resume those "
+          "done before count")
+      .check(whole_number(0))
+      .show_default();
+  line.add_flag("--evaluate", options.evaluate,
+                "forward only, over the whole of a finite source; means of the outputs");
+  line.add_option(
           "--input", options.inputs,
           "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
           "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
           "text and tokens, ,shift=N and ,split=train|valid; or present: which rows of a batch there are, "
-          "with which an evaluation fills up the last"),
-      "NAME=SPEC");
-  one_each(app.add_option("--valid", options.valid, "evaluate over this source too"), "NAME=SPEC");
-  app.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
-      ->check(whole_number(1))
-      ->type_name("N");
-  app.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  one_each(app.add_option(
-               "--load", options.loads,
-               "values instead of initial ones: for all variables from a .safetensors file or a folder of "
-               "checkpoints (the last), or for one as NAME=FILE.npy"),
-           "FILE");
-  one_each(
-      app.add_option("--map", options.maps,
-                     "names of a loaded file's tensors in the model, each * any characters but . and /; an "
-                     "empty TO leaves a tensor out; FILE: lines of the same"),
-      "FROM=TO");
-  app.add_option("--checkpoint", options.checkpoint,
-                 "save all variables in this folder after the last step and when the run is interrupted")
-      ->type_name("DIR");
-  app.add_option("--every", options.every, "save after every N steps too")
-      ->check(whole_number(1))
-      ->type_name("N");
-  app.add_option("--keep", options.keep, "keep only the last K checkpoints")
-      ->check(whole_number(1))
-      ->type_name("K");
-  app.add_flag(
+          "with which an evaluation fills up the last")
+      .type_name("NAME=SPEC");
+  line.add_option("--valid", options.valid, "evaluate over this source too").type_name("NAME=SPEC");
+  line.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
+      .check(whole_number(0))
+      .show_default();
+  line.add_option("--load", options.loads,
+                  "values instead of initial ones: for all variables from a .safetensors file or a folder of "
+                  "checkpoints (the last), or for one as NAME=FILE.npy")
+      .type_name("FILE");
+  line.add_option("--map", options.maps,
+                  "names of a loaded file's tensors in the model, each * any characters but . and /; an "
+                  "empty TO leaves a tensor out; FILE: lines of the same")
+      .type_name("FROM=TO");
+  line.add_option("--checkpoint", options.checkpoint,
+                  "save all variables in this folder after the last step and when the run is interrupted")
+      .type_name("DIR");
+  line.add_option("--every", options.every, "save after every N steps too")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--keep", options.keep, "keep only the last K checkpoints")
+      .check(whole_number(1))
+      .type_name("K");
+  line.add_flag(
       "--resume", options.resume,
       "go on from the last checkpoint in the folder, on any mesh and layout; from the beginning where "
       "there is none");
-  one_each(
-      app.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output"),
-      "NAME=FILE.npy");
-  app.add_option("--metrics", options.metrics,
-                 "a line of JSON per step: outputs, time, samples per second; - is standard output")
-      ->type_name("FILE.jsonl");
-  app.add_option(
-         "--report", options.report,
-         "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
-         "standard output")
-      ->type_name("FILE.json");
-  add_hardware_option(app, options.hardware);
-  app.add_option("--trace", options.trace,
-                 "timeline of all ranks, for Perfetto or Chrome; - is standard output")
-      ->type_name("FILE.json");
-  app.add_option("--trace-steps", options.trace_steps,
-                 "how many of the last training steps, and of the last evaluations, --trace keeps")
-      ->check(whole_number(1, kMostTraced))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_flag("--check-finite", options.check_finite,
-               "stop at the first NaN or infinity and name the operation");
-  add_memory_limit(app, options.memory_limit);
+  line.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output")
+      .type_name("NAME=FILE.npy");
+  line.add_option("--metrics", options.metrics,
+                  "a line of JSON per step: outputs, time, samples per second; - is standard output")
+      .type_name("FILE.jsonl");
+  line.add_option(
+          "--report", options.report,
+          "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
+          "standard output")
+      .type_name("FILE.json");
+  add_hardware_option(line, options.hardware);
+  line.add_option("--trace", options.trace,
+                  "timeline of all ranks, for Perfetto or Chrome; - is standard output")
+      .type_name("FILE.json");
+  line.add_option("--trace-steps", options.trace_steps,
+                  "how many of the last training steps, and of the last evaluations, --trace keeps")
+      .check(whole_number(1, kMostTraced))
+      .type_name("N")
+      .show_default();
+  line.add_flag("--check-finite", options.check_finite,
+                "stop at the first NaN or infinity and name the operation");
+  add_memory_limit(line, options.memory_limit);
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
-  add_model_options(app, options->model, true);
-  add_layout_options(app, options->layout);
-  add_execution_options(app, *options);
-  add_run_options(app, *options);
-  return [options, steps = app.get_option("--steps"), seed = app.get_option("--seed")] {
-    options->steps_given = steps->count() > 0;
-    options->seed_given = seed->count() > 0;
+  add_model_options(line, options->model, true);
+  add_layout_options(line, options->layout);
+  add_execution_options(line, *options);
+  add_run_options(line, *options);
+  return [options, steps = line.option("--steps"), seed = line.option("--seed")] {
+    options->steps_given = steps.is_given();
+    options->seed_given = seed.is_given();
     return run(*options);
   };
 }

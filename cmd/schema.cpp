@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 #include "formats/reference/schema_writer.h"
@@ -24,14 +24,12 @@ int run(const Options& options) {
   return kExitSuccess;
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  app.add_option("WHAT", options->what, "model, layout or hardware")
-      ->check(one_of({"model", "layout", "hardware"}))
-      ->capture_default_str();
-  app.add_option("-o", options->file, "where to; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  line.add_option("WHAT", options->what, "model, layout or hardware")
+      .check(one_of({"model", "layout", "hardware"}))
+      .show_default();
+  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <iostream>
@@ -12,6 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
@@ -222,50 +222,48 @@ int run(const Options& options) {
   return kExitSuccess;
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model);
-  app.add_option("--mesh", options->layout.mesh,
-                 "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
-      ->type_name("AXIS:SIZE,...");
-  app.add_option("--devices", options->devices,
-                 "how many devices there are; without --mesh, meshes of one axis and of two are searched")
-      ->check(whole_number(1, 2147483647))
-      ->type_name("N");
-  app.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
-      ->type_name("DIM:AXIS,...|FILE");
-  add_memory_limit(app, options->memory_limit);
-  app.get_option("--memory-limit")
-      ->description(
-          "leave out layouts that need more bytes on a device, as in 10GB (default: the hardware's)");
-  add_hardware_option(app, options->hardware);
-  app.add_option("--dims", options->dims, "split these dimensions at most, as in batch,d_ff")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("DIM,...");
-  app.add_option("--max-axes-per-dim", options->max_axes_per_dim,
-                 "over how many axes a dimension may be split")
-      ->check(whole_number(1, 64))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option(
-         "--entry", options->entry,
-         "whose step is to be short: train, evaluate or decode (default: train where the model trains)")
-      ->check(one_of({"train", "evaluate", "decode"}))
-      ->type_name("NAME");
-  app.add_option("--top", options->top, "how many layouts to show")
-      ->check(whole_number(1, 1000))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--format", options->format, "table, json, or csv: a line per layout")
-      ->check(one_of({"table", "json", "csv"}))
-      ->capture_default_str();
-  app.add_option("-o", options->file,
-                 "write the best layout to this file, for --layout; - is standard output")
-      ->type_name("FILE.json");
-  app.add_option("--threads", options->threads, "threads that compile layouts (default: one a core)")
-      ->check(whole_number(1, 1024))
-      ->type_name("T");
+  add_model_options(line, options->model);
+  line.add_option("--mesh", options->layout.mesh,
+                  "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
+      .type_name("AXIS:SIZE,...");
+  line.add_option("--devices", options->devices,
+                  "how many devices there are; without --mesh, meshes of one axis and of two are searched")
+      .check(whole_number(1, 2147483647))
+      .type_name("N");
+  line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
+      .type_name("DIM:AXIS,...|FILE");
+  add_memory_limit(
+      line, options->memory_limit,
+      "leave out layouts that need more bytes on a device, as in 10GB (default: the hardware's)");
+  add_hardware_option(line, options->hardware);
+  line.add_option("--dims", options->dims, "split these dimensions at most, as in batch,d_ff")
+      .split_at(',')
+      .type_name("DIM,...");
+  line.add_option("--max-axes-per-dim", options->max_axes_per_dim,
+                  "over how many axes a dimension may be split")
+      .check(whole_number(1, 64))
+      .type_name("N")
+      .show_default();
+  line.add_option(
+          "--entry", options->entry,
+          "whose step is to be short: train, evaluate or decode (default: train where the model trains)")
+      .check(one_of({"train", "evaluate", "decode"}))
+      .type_name("NAME");
+  line.add_option("--top", options->top, "how many layouts to show")
+      .check(whole_number(1, 1000))
+      .type_name("N")
+      .show_default();
+  line.add_option("--format", options->format, "table, json, or csv: a line per layout")
+      .check(one_of({"table", "json", "csv"}))
+      .show_default();
+  line.add_option("-o", options->file,
+                  "write the best layout to this file, for --layout; - is standard output")
+      .type_name("FILE.json");
+  line.add_option("--threads", options->threads, "threads that compile layouts (default: one a core)")
+      .check(whole_number(1, 1024))
+      .type_name("T");
   return [options] { return run(*options); };
 }
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/running/input_data.h"
@@ -123,26 +123,25 @@ int run(const Options& options) {
                 options.tolerance);
 }
 
-std::function<int()> setup(CLI::App& app) {
+std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  add_model_options(app, options->model);
-  add_layout_options(app, options->layout);
-  app.add_option("--input", options->inputs, "data for an input, as for run; the model's own unless stated")
-      ->allow_extra_args(false)
-      ->type_name("NAME=SPEC");
-  app.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
-      ->check(whole_number(1))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--seed", options->seed, "of initial values, the order of data and random operations")
-      ->check(whole_number(0))
-      ->type_name("S")
-      ->capture_default_str();
-  app.add_option(
-         "--tolerance", options->tolerance,
-         "what floats may differ by, relative to the largest element (default: 1e-4 for f32, 1e-9 for f64)")
-      ->check(positive_number())
-      ->type_name("R");
+  add_model_options(line, options->model);
+  add_layout_options(line, options->layout);
+  line.add_option("--input", options->inputs, "data for an input, as for run; the model's own unless stated")
+      .type_name("NAME=SPEC");
+  line.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
+      .check(whole_number(1))
+      .type_name("N")
+      .show_default();
+  line.add_option("--seed", options->seed, "of initial values, the order of data and random operations")
+      .check(whole_number(0))
+      .type_name("S")
+      .show_default();
+  line.add_option(
+          "--tolerance", options->tolerance,
+          "what floats may differ by, relative to the largest element (default: 1e-4 for f32, 1e-9 for f64)")
+      .check(positive_number())
+      .type_name("R");
   return [options] { return run(*options); };
 }
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 
 #include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
@@ -24,50 +24,48 @@ void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& 
                                   token, vocabulary, vocabulary - 1));
 }
 
-void add_prompt_options(CLI::App& app, GenerateOptions& options) {
-  const auto one_each = [](CLI::Option* option, const char* type) {
-    option->allow_extra_args(false)->type_name(type);
-  };
-  one_each(app.add_option("--prompt", options.prompts,
-                          "a text to go on with, of a model whose tokens are bytes (repeatable)"),
-           "TEXT");
-  one_each(app.add_option("--prompt-file", options.prompt_files,
-                          "the same from a file, or - for standard input (repeatable)"),
-           "FILE");
-  one_each(app.add_option("--prompt-tokens", options.prompt_tokens,
-                          "token ids to go on with; ids are printed (repeatable)"),
-           "ID,ID,...");
-  app.add_option("--length", options.length, "tokens to generate (default: to the end of the model's length)")
-      ->check(whole_number(1))
-      ->type_name("N");
-  app.add_option("--stop", options.stop, "end a sequence where this text has come")->type_name("TEXT");
-  app.add_option("--stop-tokens", options.stop_tokens, "end a sequence where these tokens have come")
-      ->type_name("ID,ID,...");
+void add_prompt_options(CommandLine& line, GenerateOptions& options) {
+  line.add_option("--prompt", options.prompts,
+                  "a text to go on with, of a model whose tokens are bytes (repeatable)")
+      .type_name("TEXT");
+  line.add_option("--prompt-file", options.prompt_files,
+                  "the same from a file, or - for standard input (repeatable)")
+      .type_name("FILE");
+  line.add_option("--prompt-tokens", options.prompt_tokens,
+                  "token ids to go on with; ids are printed (repeatable)")
+      .type_name("ID,ID,...");
+  line.add_option("--length", options.length,
+                  "tokens to generate (default: to the end of the model's length)")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--stop", options.stop, "end a sequence where this text has come").type_name("TEXT");
+  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence where these tokens have come")
+      .type_name("ID,ID,...");
 }
 
-void add_choice_options(CLI::App& app, GenerateOptions& options) {
-  app.add_flag("--greedy", options.greedy, "always the likeliest token");
-  app.add_option("--temperature", options.temperature,
-                 "divide logits by T before a token is drawn: below 1 bolder, above 1 wilder (default: 1)")
-      ->check(positive_number())
-      ->type_name("T");
-  app.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
-      ->check(whole_number(1))
-      ->type_name("K");
-  app.add_option("--samples", options.samples, "results per prompt; with --beams its best ones")
-      ->check(whole_number(1, kMostSequences))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--beams", options.beams, "beam search: keep the B likeliest beginnings")
-      ->check(whole_number(1, kMostBeams))
-      ->type_name("B");
-  app.add_option("--length-penalty", options.length_penalty,
-                 "of beam search: results rank by log p / ((5 + tokens) / 6)^A (default: 0)")
-      ->check(number_not_negative())
-      ->type_name("A");
-  app.add_option("--seed", options.seed, "of the tokens that are drawn, and of initial weights")
-      ->check(whole_number(0))
-      ->capture_default_str();
+void add_choice_options(CommandLine& line, GenerateOptions& options) {
+  line.add_flag("--greedy", options.greedy, "always the likeliest token");
+  line.add_option("--temperature", options.temperature,
+                  "divide logits by T before a token is drawn: below 1 bolder, above 1 wilder (default: 1)")
+      .check(positive_number())
+      .type_name("T");
+  line.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
+      .check(whole_number(1))
+      .type_name("K");
+  line.add_option("--samples", options.samples, "results per prompt; with --beams its best ones")
+      .check(whole_number(1, kMostSequences))
+      .type_name("N")
+      .show_default();
+  line.add_option("--beams", options.beams, "beam search: keep the B likeliest beginnings")
+      .check(whole_number(1, kMostBeams))
+      .type_name("B");
+  line.add_option("--length-penalty", options.length_penalty,
+                  "of beam search: results rank by log p / ((5 + tokens) / 6)^A (default: 0)")
+      .check(number_not_negative())
+      .type_name("A");
+  line.add_option("--seed", options.seed, "of the tokens that are drawn, and of initial weights")
+      .check(whole_number(0))
+      .show_default();
 }
 
 // It can be read once.
@@ -84,23 +82,21 @@ void check_standard_input(const GenerateOptions& options) {
 
 }  // namespace
 
-void add_generate_options(CLI::App& app, GenerateOptions& options) {
-  add_prompt_options(app, options);
-  add_choice_options(app, options);
-  app.add_option("--checkpoint", options.checkpoint,
-                 "the weights: a folder of checkpoints (the last), one checkpoint, or a .safetensors file")
-      ->type_name("DIR|FILE");
-  app.add_option("--load", options.loads,
-                 "the same, or the values of one variable as NAME=FILE.npy (repeatable)")
-      ->allow_extra_args(false)
-      ->type_name("FILE");
-  app.add_option(
-         "--map", options.maps,
-         "names of a loaded file's tensors in the model, each * any characters but . and /; an empty TO "
-         "leaves a tensor out; FILE: lines of the same")
-      ->allow_extra_args(false)
-      ->type_name("FROM=TO");
-  app.add_option("-o", options.file, "write the results here, all at once")->type_name("FILE");
+void add_generate_options(CommandLine& line, GenerateOptions& options) {
+  add_prompt_options(line, options);
+  add_choice_options(line, options);
+  line.add_option("--checkpoint", options.checkpoint,
+                  "the weights: a folder of checkpoints (the last), one checkpoint, or a .safetensors file")
+      .type_name("DIR|FILE");
+  line.add_option("--load", options.loads,
+                  "the same, or the values of one variable as NAME=FILE.npy (repeatable)")
+      .type_name("FILE");
+  line.add_option(
+          "--map", options.maps,
+          "names of a loaded file's tensors in the model, each * any characters but . and /; an empty TO "
+          "leaves a tensor out; FILE: lines of the same")
+      .type_name("FROM=TO");
+  line.add_option("-o", options.file, "write the results here, all at once").type_name("FILE");
 }
 
 void check(const GenerateOptions& options) {

@@ -35,7 +35,7 @@ struct GenerateOptions : ExecutionOptions {
   bool as_bytes() const { return prompt_tokens.empty(); }
 };
 
-void add_generate_options(CLI::App& app, GenerateOptions& options);
+void add_generate_options(CommandLine& line, GenerateOptions& options);
 
 /// Throws UserError for options that contradict each other, or of which one would be ignored.
 void check(const GenerateOptions& options);

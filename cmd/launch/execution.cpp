@@ -5,13 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <thread>
 
 #include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -214,25 +214,25 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   return launch_ranks(own_arguments(), devices);
 }
 
-void add_execution_options(CLI::App& app, ExecutionOptions& options) {
-  app.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
-  app.add_option("--threads", options.threads,
-                 "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
-      ->check(whole_number(1, kMostThreads))
-      ->type_name("T");
-  app.add_option("--watchdog", options.watchdog,
-                 "end the run when a rank waits longer than S seconds for others, and name those")
-      ->check(whole_number(1, kLongestWait))
-      ->type_name("S")
-      ->capture_default_str();
-  app.add_option("--ranks-per-node", options.ranks_per_node,
-                 "pretend that nodes have so many ranks each, to try what happens between nodes on one")
-      ->check(whole_number(1, kMostThreads))
-      ->type_name("N");
-  app.add_option("--shared-memory", options.shared_memory,
-                 "the most bytes of /dev/shm that the ranks of a node may share; 0: they send messages only")
-      ->check(whole_number(0))
-      ->type_name("BYTES");
+void add_execution_options(CommandLine& line, ExecutionOptions& options) {
+  line.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
+  line.add_option("--threads", options.threads,
+                  "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
+      .check(whole_number(1, kMostThreads))
+      .type_name("T");
+  line.add_option("--watchdog", options.watchdog,
+                  "end the run when a rank waits longer than S seconds for others, and name those")
+      .check(whole_number(1, kLongestWait))
+      .type_name("S")
+      .show_default();
+  line.add_option("--ranks-per-node", options.ranks_per_node,
+                  "pretend that nodes have so many ranks each, to try what happens between nodes on one")
+      .check(whole_number(1, kMostThreads))
+      .type_name("N");
+  line.add_option("--shared-memory", options.shared_memory,
+                  "the most bytes of /dev/shm that the ranks of a node may share; 0: they send messages only")
+      .check(whole_number(0))
+      .type_name("BYTES");
 }
 
 }  // namespace mtfc

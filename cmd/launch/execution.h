@@ -16,11 +16,9 @@
 #include "core/program/program.h"
 #include "runtime/comm/comm.h"
 
-namespace CLI {
-class App;
-}
-
 namespace mtfc {
+
+class CommandLine;
 
 struct ExecutionOptions {
   ModelOptions model;
@@ -33,7 +31,7 @@ struct ExecutionOptions {
 };
 
 /// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory.
-void add_execution_options(CLI::App& app, ExecutionOptions& options);
+void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
 /// What a command does at each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {

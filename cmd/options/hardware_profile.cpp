@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
+#include "cmd/options/command_line.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/hardware/hardware_reader.h"
@@ -29,12 +29,12 @@ std::vector<std::string> bundled(const fs::path& folder) {
 
 }  // namespace
 
-void add_hardware_option(CLI::App& app, std::string& hardware) {
-  app.add_option(
-         "--hardware", hardware,
-         "what predicted times are of: a bundled profile, or a file that `mtfc calibrate` has written")
-      ->type_name("NAME|FILE")
-      ->capture_default_str();
+void add_hardware_option(CommandLine& line, std::string& hardware) {
+  line.add_option(
+          "--hardware", hardware,
+          "what predicted times are of: a bundled profile, or a file that `mtfc calibrate` has written")
+      .type_name("NAME|FILE")
+      .show_default();
 }
 
 Hardware hardware_profile(const std::string& name) {

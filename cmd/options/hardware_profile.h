@@ -5,14 +5,12 @@
 
 #include "core/cost/hardware.h"
 
-namespace CLI {
-class App;
-}
-
 namespace mtfc {
 
+class CommandLine;
+
 /// --hardware, what `hardware` holds unless given.
-void add_hardware_option(CLI::App& app, std::string& hardware);
+void add_hardware_option(CommandLine& line, std::string& hardware);
 
 /// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for
 /// standard input. Throws UserError.

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "cmd/options/command_line.h"
 #include "core/diagnostics/error.h"
 #include "core/program/memory_use.h"
 #include "formats/text/quantity.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNamed = 5;
 
-// CLI11 takes what a validator leaves in the text, here the number of bytes.
+// Replaces the text by the number of bytes that it means.
 std::string read_limit(std::string& text) {
   const std::optional<int64_t> bytes = parse_bytes(text);
   if (!bytes) return fmt::format("expected bytes above 0, as in 10GB, 512MiB or 4000000, found '{}'", text);
@@ -35,11 +35,8 @@ std::string largest_tensors(const Program& program, const EntryPoint& entry) {
 
 }  // namespace
 
-void add_memory_limit(CLI::App& app, int64_t& limit) {
-  app.add_option("--memory-limit", limit,
-                 "refuse a plan that needs more than B bytes on a device, as in 10GB or 512MiB")
-      ->transform(CLI::Validator(read_limit, ""))
-      ->type_name("B");
+void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help) {
+  line.add_option("--memory-limit", limit, help).transform(read_limit).type_name("B");
 }
 
 void require_fits(const Program& program, int64_t limit) {

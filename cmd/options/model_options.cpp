@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
 
 #include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "core/model/optimizer.h"
 #include "formats/layout/layout_reader.h"
@@ -16,40 +16,39 @@
 
 namespace mtfc {
 
-void add_model_options(CLI::App& app, ModelOptions& options, bool or_program) {
+void add_model_options(CommandLine& line, ModelOptions& options, bool or_program) {
   if (or_program)
-    app.add_option("MODEL|PROGRAM", options.model,
-                   "the model file, or a program that `mtfc compile -o` has saved, or - for standard input")
-        ->required();
+    line.add_option("MODEL|PROGRAM", options.model,
+                    "the model file, or a program that `mtfc compile -o` has saved, or - for standard input")
+        .required();
   else
-    app.add_option("MODEL", options.model, "the model file, or - for standard input")->required();
-  app.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
-      ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
+    line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
+  line.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
+      .type_name("NAME=VALUE");
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
-  app.add_option("--optimizer", options.optimizer,
-                 "train with another optimizer: the model's lr, and that kind's own settings")
-      ->check(one_of(kinds))
-      ->type_name("KIND");
-  app.add_option("--microbatches", options.microbatches,
-                 "train on the batch in so many parts, one after the other: the same result in less memory")
-      ->check(whole_number(1))
-      ->type_name("N");
-  app.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
-      ->check(one_of({"f64"}))
-      ->type_name("f64");
-  app.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");
-  app.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
+  line.add_option("--optimizer", options.optimizer,
+                  "train with another optimizer: the model's lr, and that kind's own settings")
+      .check(one_of(kinds))
+      .type_name("KIND");
+  line.add_option("--microbatches", options.microbatches,
+                  "train on the batch in so many parts, one after the other: the same result in less memory")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
+      .check(one_of({"f64"}))
+      .type_name("f64");
+  line.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");
+  line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
 
-void add_layout_options(CLI::App& app, LayoutFlags& flags) {
-  app.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
-      ->type_name("AXIS:SIZE,...");
-  app.add_option(
-         "--layout", flags.layout,
-         "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
-      ->type_name("DIM:AXIS,...|FILE");
+void add_layout_options(CommandLine& line, LayoutFlags& flags) {
+  line.add_option("--mesh", flags.mesh, "the mesh: its axes and their sizes, as in rows:2,cols:4")
+      .type_name("AXIS:SIZE,...");
+  line.add_option(
+          "--layout", flags.layout,
+          "rules, as in batch:rows,hidden:cols, or a layout file ending in .json, or - for standard input")
+      .type_name("DIM:AXIS,...|FILE");
 }
 
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {

@@ -14,11 +14,9 @@
 #include "core/program/program.h"
 #include "core/tensors/layout.h"
 
-namespace CLI {
-class App;
-}
-
 namespace mtfc {
+
+class CommandLine;
 
 struct ModelOptions {
   std::string model;
@@ -31,14 +29,14 @@ struct ModelOptions {
 };
 /// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
 /// also be a saved program.
-void add_model_options(CLI::App& app, ModelOptions& options, bool or_program = false);
+void add_model_options(CommandLine& line, ModelOptions& options, bool or_program = false);
 
 /// One mesh and layout, as given: each may be absent.
 struct LayoutFlags {
   std::optional<std::string> mesh;
   std::optional<std::string> layout;
 };
-void add_layout_options(CLI::App& app, LayoutFlags& flags);
+void add_layout_options(CommandLine& line, LayoutFlags& flags);
 
 /// The bytes a program is compiled from; read once, by one rank.
 struct Sources {

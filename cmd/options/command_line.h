@@ -1,0 +1,107 @@
+#pragma once
+// The commands of a program, their options, and the errors of a command line that does not fit them. CLI11 does
+// the parsing; its header costs seconds of every file that includes it, so that only command_line.cpp does.
+//
+//   CommandParser parser("mtfc", "compiles and runs tensor programs", "mtfc 0.1.0");
+//   CommandLine run = parser.add_command("run", "execute a model");
+//   run.add_option("--steps", steps, "training steps").check(whole_number(0)).type_name("N");
+//   parser.parse({"run", "--steps", "3"});  // steps == 3, and the result names the command: "run"
+//
+// The parser fills the variables that the options were added with, so they must outlive parse().
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace mtfc {
+
+/// A condition on the text of a value.
+struct ValueCheck {
+  /// Says what is wrong with the text; "" where it is right.
+  std::function<std::string(const std::string& text)> problem;
+  std::string choices;  // shown by --help behind the type, as in {text,json,dot}; "" for none
+};
+
+/// An option of a CommandLine, to describe it further; a handle, valid as long as the parser.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  /// The word for the value in --help and in errors, such as FILE.
+  Option& type_name(const std::string& name);
+  Option& check(const ValueCheck& check);
+  /// `rewrite` replaces the text of a value by the text to store, and returns what is wrong with it, or "".
+  Option& transform(const std::function<std::string(std::string& text)>& rewrite);
+  /// --help shows the value that the variable has now.
+  Option& show_default();
+  Option& required();
+  /// One text is a list of values, as in batch,hidden.
+  Option& split_at(char delimiter);
+
+  /// True once a command line has been parsed that has the option.
+  bool is_given() const;
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The options of one command; a handle, valid as long as the parser. A name is either `--long`, `-s`, both as in
+/// `--quiet,-q`, or `WORD` for an argument without a name. Each takes one value and may be given once; a vector
+/// takes one value each time that its option is given.
+class CommandLine {
+ public:
+  explicit CommandLine(CLI::App* app) : app_(app) {}
+
+  Option add_option(const std::string& name, std::string& target, const std::string& help);
+  Option add_option(const std::string& name, int& target, const std::string& help);
+  Option add_option(const std::string& name, int64_t& target, const std::string& help);
+  Option add_option(const std::string& name, uint64_t& target, const std::string& help);
+  Option add_option(const std::string& name, double& target, const std::string& help);
+  Option add_option(const std::string& name, std::optional<std::string>& target, const std::string& help);
+  Option add_option(const std::string& name, std::optional<int64_t>& target, const std::string& help);
+  Option add_option(const std::string& name, std::optional<double>& target, const std::string& help);
+  Option add_option(const std::string& name, std::vector<std::string>& target, const std::string& help);
+  void add_flag(const std::string& name, bool& target, const std::string& help);
+  /// --version, which answers with `text`.
+  void add_version_flag(const std::string& text);
+  /// The text below the options in --help.
+  void set_footer(const std::string& text);
+
+  /// The option that has been added under `name`.
+  Option option(const std::string& name) const;
+
+ private:
+  CLI::App* app_;
+};
+
+/// A parsed command line: the command to run, or the answer to give instead.
+struct Request {
+  std::string command;                // "" where none is named, and with an answer
+  std::optional<std::string> answer;  // the text that --help or --version asks for
+};
+
+/// A program with commands, of which a command line names one at most.
+class CommandParser {
+ public:
+  CommandParser(const std::string& program, const std::string& description, const std::string& version);
+  ~CommandParser();
+
+  CommandLine add_command(const std::string& name, const std::string& summary);
+  /// Fills the variables of the options. Throws UserError for a command line that does not fit the options.
+  Request parse(std::vector<std::string> arguments);
+  /// The help of the program, with the list of its commands.
+  std::string help() const;
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace mtfc

@@ -1,0 +1,194 @@
+// Option values as they reach the variables, --help, and every kind of mistake that is told in words of our own:
+// CLI11's errors are told apart by comparison with errors that it makes, so that each kind is pinned here.
+
+#include "cmd/options/command_line.h"
+
+#include <doctest/doctest.h>
+
+#include "cmd/options/option_checks.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+struct Values {
+  std::string file;
+  std::string form = "text";
+  int threads = 4;
+  int64_t bytes = -1;
+  uint64_t seed = 0;
+  double scale = 0.5;
+  std::optional<std::string> mesh;
+  std::optional<int64_t> top;
+  std::optional<double> rate;
+  std::vector<std::string> sets;
+  std::vector<std::string> dims;
+  bool quiet = false;
+};
+
+// `mill grind FILE` with an option of every kind, and `mill clean` without any.
+class Mill {
+ public:
+  Mill() : parser_("mill", "grinds files", "mill 7") {
+    line_.add_option("FILE", values_.file, "what to grind").required();
+    line_.add_option("--form", values_.form, "how").check(one_of({"text", "json"})).show_default();
+    line_.add_option("--threads", values_.threads, "how many").check(whole_number(1)).type_name("T");
+    line_.add_option("--bytes", values_.bytes, "as words").transform(read_word).type_name("WORD");
+    line_.add_option("--seed", values_.seed, "of the draw");
+    line_.add_option("--scale", values_.scale, "factor");
+    line_.add_option("--mesh", values_.mesh, "width of the mesh").type_name("A:N");
+    line_.add_option("--top", values_.top, "how many to show");
+    line_.add_option("--rate", values_.rate, "speed");
+    line_.add_option("--set", values_.sets, "repeatable").type_name("NAME=VALUE");
+    line_.add_option("--dims", values_.dims, "a list").split_at(',');
+    line_.add_option("-o", values_.form, "the same as --form").type_name("FORM");
+    line_.add_flag("--quiet,-q", values_.quiet, "no noise");
+    line_.add_version_flag("mill 7");
+    line_.set_footer("Examples:\n  mill grind wheat");
+    parser_.add_command("clean", "sweep the floor");
+  }
+
+  Values values(const std::vector<std::string>& arguments) {
+    CHECK(parser_.parse(arguments).command == "grind");
+    return values_;
+  }
+  // The error of the arguments, or "".
+  std::string mistake(const std::vector<std::string>& arguments) {
+    try {
+      parser_.parse(arguments);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  CommandParser& parser() { return parser_; }
+  CommandLine& line() { return line_; }
+
+ private:
+  static std::string read_word(std::string& text) {
+    if (text != "dozen") return "expected dozen, found " + text;
+    text = "12";
+    return "";
+  }
+
+  Values values_;
+  CommandParser parser_;
+  CommandLine line_ = parser_.add_command("grind", "grind a file");
+};
+
+std::string mistake(const std::vector<std::string>& arguments) {
+  return Mill().mistake(arguments);
+}
+
+std::string answer(const std::vector<std::string>& arguments) {
+  const Request request = Mill().parser().parse(arguments);
+  CHECK(request.command == "");
+  return request.answer.value_or("none");
+}
+
+}  // namespace
+
+TEST_CASE("values reach variables of every type") {
+  const Values values = Mill().values({"grind", "wheat", "--form", "json", "--threads", "2", "--bytes",
+                                       "dozen", "--seed", "18446744073709551615", "--scale", "0.25", "--mesh",
+                                       "a:2", "--top", "-3", "--rate", "1e3", "--quiet"});
+  CHECK(values.file == "wheat");
+  CHECK(values.form == "json");
+  CHECK(values.threads == 2);
+  CHECK(values.bytes == 12);
+  CHECK(values.seed == 18446744073709551615U);
+  CHECK(values.scale == 0.25);
+  CHECK(values.mesh == "a:2");
+  CHECK(values.top == -3);
+  CHECK(values.rate == 1000);
+  CHECK(values.quiet);
+}
+
+TEST_CASE("options that are not given leave their variables alone") {
+  Mill mill;
+  const Values values = mill.values({"grind", "wheat", "--seed", "0"});
+  CHECK(values.form == "text");
+  CHECK(values.threads == 4);
+  CHECK(values.bytes == -1);
+  CHECK(!values.mesh);
+  CHECK(!values.top);
+  CHECK(!values.rate);
+  CHECK(values.sets.empty());
+  CHECK(!values.quiet);
+  CHECK(mill.line().option("--seed").is_given());
+  CHECK(!mill.line().option("--scale").is_given());
+}
+
+TEST_CASE("a vector takes one value each time, or a list where it is split") {
+  const Values values =
+      Mill().values({"grind", "--set", "a=1", "wheat", "--set=b=1,2", "--dims", "x,y", "--dims", "z"});
+  CHECK(values.sets == std::vector<std::string>{"a=1", "b=1,2"});
+  CHECK(values.dims == std::vector<std::string>{"x", "y", "z"});
+  CHECK(mistake({"grind", "wheat", "--set", "a=1", "b=2"}) ==
+        "error: the argument 'b=2' is one too many (see mill grind --help)");
+}
+
+TEST_CASE("no command, --version and --help") {
+  const Request none = Mill().parser().parse({});
+  CHECK(none.command == "");
+  CHECK(!none.answer);
+  CHECK(answer({"--version"}) == "mill 7\n");
+  CHECK(answer({"grind", "--version"}) == "mill 7\n");
+  CHECK(answer({"--help"}) == Mill().parser().help());
+  CHECK(answer({"--help"}).starts_with("grinds files\nUsage: mill [OPTIONS] [SUBCOMMAND]\n"));
+  const std::string help = answer({"grind", "wheat", "--help"});
+  CHECK(help.starts_with("grind a file\nUsage: mill grind [OPTIONS] FILE\n"));
+  CHECK(help.find("  --form TEXT:{text,json}=text\n") != std::string::npos);
+  CHECK(help.find("  --set NAME=VALUE ...        repeatable\n") != std::string::npos);
+  CHECK(help.ends_with("\nExamples:\n  mill grind wheat\n"));
+}
+
+TEST_CASE("a missing value, also of the last of several short options") {
+  CHECK(mistake({"grind", "wheat", "--mesh"}) == "error: --mesh needs a value, A:N (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--set"}) ==
+        "error: --set needs a value, NAME=VALUE (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--dims"}) == "error: --dims needs a value, TEXT (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--form"}) ==
+        "error: --form needs a value, TEXT:{text,json} (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "-qo"}) == "error: -o needs a value, FORM (see mill grind --help)");
+  // It is found before the values are looked at.
+  CHECK(mistake({"grind", "--mesh", "a:1", "--mesh", "a:2", "--mesh"}) ==
+        "error: --mesh needs a value, A:N (see mill grind --help)");
+}
+
+TEST_CASE("a repeated option and a missing argument") {
+  CHECK(mistake({"grind", "wheat", "--mesh", "a:1", "--mesh", "a:2"}) ==
+        "error: --mesh is given more than once (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "-q", "-ojson", "-ojson", "-ojson"}) ==
+        "error: -o is given more than once (see mill grind --help)");
+  CHECK(mistake({"grind", "--quiet"}) == "error: FILE is missing (see mill grind --help)");
+}
+
+TEST_CASE("checks and rewrites refuse a value in their own words") {
+  CHECK(mistake({"grind", "wheat", "--threads", "0"}) ==
+        "error: --threads: expected 1 or more, found 0 (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--bytes", "score"}) ==
+        "error: --bytes: expected dozen, found score (see mill grind --help)");
+}
+
+TEST_CASE("words that nothing takes") {
+  CHECK(mistake({"gring", "wheat"}) == "error: there is no command 'gring' (did you mean 'grind'?)");
+  CHECK(mistake({"bake"}) == "error: there is no command 'bake' (see mill --help)");
+  CHECK(mistake({"--quiet", "grind", "wheat"}) ==
+        "error: the option '--quiet' belongs after the command (as in mill grind --quiet)");
+  CHECK(mistake({"grind", "wheat", "--thread=3", "4"}) ==
+        "error: there is no option '--thread' (did you mean '--threads'?)");
+  CHECK(mistake({"clean", "--mesh", "a:2"}) == "error: there is no option '--mesh' (see mill clean --help)");
+  CHECK(mistake({"clean", "all"}) == "error: the argument 'all' is one too many (see mill clean --help)");
+}
+
+TEST_CASE("mistakes that CLI11 words") {
+  CHECK(mistake({"bake", "grind", "wheat"}) ==
+        "error: The following argument was not expected: bake (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--quiet=perhaps"}) ==
+        "error: Could not convert: --quiet = perhaps (see mill grind --help)");
+  CHECK(mistake({"grind", "wheat", "--scale", "half"}) ==
+        "error: Could not convert: --scale = half (see mill grind --help)");
+}
+
+}  // namespace mtfc
