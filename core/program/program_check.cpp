@@ -116,7 +116,7 @@ class ProgramCheck {
       fail(pointer, "the buffer lies in the part of the arena that belongs to variables");
     }
     const auto steps = static_cast<int>(entry.steps.size());
-    if (buffer.first_step < 0 || buffer.last_step < -1 || buffer.first_step > std::max(steps, 1) ||
+    if (buffer.first_step < 0 || buffer.last_step < -1 || buffer.first_step >= std::max(steps, 1) ||
         buffer.last_step >= std::max(steps, 1))
       fail(pointer, "the buffer is alive at steps that do not exist");
   }

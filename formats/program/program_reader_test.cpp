@@ -107,6 +107,10 @@ TEST_CASE("a program that was changed is refused where it does not fit") {
         std::string::npos);
   CHECK(changed("\"arena_bytes\":", "\"arena_bytes\": 64, \"was\":").find("unknown key 'was'") !=
         std::string::npos);
+  // A buffer that is first alive behind the last step.
+  const size_t steps = read_program(text, "program.json").entry_points.front().steps.size();
+  CHECK(changed("\"first_step\":0", "\"first_step\":" + std::to_string(steps))
+            .find("the buffer is alive at steps that do not exist") != std::string::npos);
 }
 
 TEST_CASE("keys that are missing or of another kind are said to be") {
