@@ -28,7 +28,7 @@ struct EntryGraph {
   Graph graph;
   std::vector<NamedTensor> outputs;
   std::vector<Assignment> assignments;
-  // the last `sums` outputs are added up over the rounds of a loop, so they may stay partial
+  // The last `sums` outputs are added up over the rounds of a loop, so they may stay partial
   size_t sums = 0;
 };
 

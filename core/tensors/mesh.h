@@ -58,7 +58,7 @@ class Mesh {
 
  private:
   std::vector<Axis> axes_;
-  // rank by position, position by rank; empty if both are 0, 1, 2, ...
+  // Rank by position, position by rank; empty if both are 0, 1, 2, ...
   std::vector<int64_t> ranks_, positions_;
 };
 
