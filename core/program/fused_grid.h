@@ -41,8 +41,8 @@ struct FusedGrid {
   size_t row_dims = 0;     // the number of row dimensions
   std::vector<int> order;  // of execution: stage by stage, and members per row first within each
   std::vector<int> stage;  // of each member
-  /// How many elements a value of these dimensions has on the grid. Nothing if it is none of the four,
-  /// because it has other dimensions or another order.
+  /// The extent of a value with these dimensions. Nothing if it is none of the four, because it has other
+  /// dimensions or another order.
   std::optional<Extent> extent(const Dims& value) const;
 };
 
