@@ -53,7 +53,7 @@ struct ProductTable {
 
 struct Rate {
   double latency_s = 0;  // alpha
-  Curve bytes_per_s;     // of one device, by the number of bytes that it sends
+  Curve bytes_per_s;     // the rate of one device, by the number of bytes that it sends
   bool operator==(const Rate&) const = default;
 };
 
@@ -80,7 +80,7 @@ struct Hardware {
   std::optional<Curve> write_bandwidth;  // if absent, as for reads
   /// The fraction of the shorter of a kernel's arithmetic and memory traffic that the longer one hides.
   double overlap = 1;
-  double step_overhead_s = 0;  // of every kernel, whatever its size
+  double step_overhead_s = 0;  // added to every kernel, whatever its size
   /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,
   /// or else its class (kernel_classes()); without either, the share is 1. The size of products is that of
   /// one product of a batch. An operation that computes nothing counts one for each element it touches, if it

@@ -163,7 +163,7 @@ class Clocks {
   const std::vector<int64_t> times_;
   std::vector<double> done_;     // when the collective of a start ends
   std::vector<double> pending_;  // the time that the collective of a start takes in its wait
-  std::vector<Round> rounds_;    // of the loops around the current step
+  std::vector<Round> rounds_;    // the loops around the current step
   double now_ = 0, network_ = 0;
   Roofline roofline_;
   TimeCost cost_;

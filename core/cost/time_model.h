@@ -24,8 +24,8 @@ struct StepCount;
 /// The time of one step of a program, all of its runs together. The wait for a collective has the time left
 /// to wait.
 struct StepTime {
-  double seconds = 0;  // of the kernel or the collective, regardless of overlap
-  double begin_s = 0;  // of its first run, after the start of the program
+  double seconds = 0;  // the kernel or the collective itself, regardless of overlap
+  double begin_s = 0;  // start of its first run, after the start of the program
   double end_s = 0;
   std::string bound;  // compute, memory, overhead; latency, network; "" if it takes no time
 };

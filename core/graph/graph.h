@@ -24,7 +24,7 @@ namespace mtfc {
 enum class Phase { kForward, kBackward, kUpdate };
 std::string to_string(Phase phase);
 
-/// Where a node comes from, for messages and for the names of its results.
+/// The origin of a node, used in messages and for the names of its results.
 struct Origin {
   std::string name;  // prefix of generated names
   Location location;

@@ -91,8 +91,8 @@ enum class Family {
   kGenerator,  // no operands
 };
 
-/// A part of an operand's dimension that becomes a part of the result's: for i in [0, count), element from +
-/// i*from_step of the operand's becomes element to + i*to_step of the result's. to_step > 0.
+/// A part of an operand's dimension that becomes a part of the result's. For i in [0, count), the operand's
+/// element from + i*from_step becomes the result's element to + i*to_step. to_step > 0.
 struct Piece {
   int operand = 0;
   int64_t from = 0;

@@ -44,7 +44,7 @@ struct InputDecl {
   TensorType type;
   std::string source;  // the model's own `data` entry, or ""
   Location location;
-  Location source_location = {};  // of `source`
+  Location source_location = {};  // where the model file says `source`
 };
 
 struct TrainSpec {
@@ -56,7 +56,7 @@ struct TrainSpec {
   std::optional<double> clip_norm = {};            // limit on the norm of all gradients together
   std::set<std::string> no_decay = {};             // variables without weight decay
   std::vector<std::string> shard_state_over = {};  // axes of the mesh
-  Location shard_location = {};                    // of `shard_state_over`
+  Location shard_location = {};                    // where the model file says `shard_state_over`
   int64_t microbatches = 1;                        // parts into which the batch is cut
   Location microbatches_location = {};
 };

@@ -17,7 +17,7 @@
 namespace mtfc {
 
 struct StateSplit {
-  AxisList axes;  // of sizes above 1; if there is none, all tensors follow the rules
+  AxisList axes;  // only axes longer than 1; if there is none, all tensors follow the rules
   std::set<std::string, std::less<>> names;  // tensors by their name or by that of their origin
 };
 

@@ -10,7 +10,7 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kPackAlignment = 64;
-constexpr int64_t kParts = 16;          // of a contracted group that is cut
+constexpr int64_t kParts = 16;          // the number of parts into which a contracted group is cut
 constexpr int64_t kLongGroup = 8192;    // a group with at least this many elements is cut,
 constexpr int64_t kSmallResult = 4096;  // if the result has at most this many
 

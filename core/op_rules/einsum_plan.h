@@ -9,9 +9,9 @@
 // other operand is copied once, to [batch..., rows..., contracted...]; a summed dimension is added up in that
 // copy.
 //
-// Example: x[batch, rows, cols] * w[rows, cols, hidden] -> [batch, hidden] is one product with m = batch, n =
-// hidden, k = rows*cols, and nothing is copied. Its gradient x * dy -> [rows, cols, hidden] has m =
-// rows*cols, n = hidden, k = batch, with the left matrix transposed.
+// Example: x[batch, rows, cols] * w[rows, cols, hidden] -> [batch, hidden] is one product with
+// m = batch, n = hidden, k = rows*cols, and nothing is copied. Its gradient x * dy -> [rows, cols, hidden] is
+// one with m = rows*cols, n = hidden, k = batch, and the left matrix transposed.
 //
 // If the contracted group is long and the result small, threads can share nothing but the contracted group.
 // It is cut into a fixed number of parts, whose products are computed side by side and added in order, so
@@ -32,7 +32,7 @@ namespace mtfc {
 struct EinsumMatrix {
   bool packed = false;                 // copied; for the result: computed in the workspace, then copied
   Dims packed_dims;                    // the order of that copy
-  int64_t offset = 0;                  // of the copy in the workspace, in bytes
+  int64_t offset = 0;                  // offset of the copy in the workspace, in bytes
   bool transposed = false;             // columns, not rows, are contiguous
   int64_t leading = 1;                 // elements between rows; between columns if transposed
   std::vector<int64_t> batch_strides;  // in elements, per batch dimension

@@ -28,7 +28,7 @@ namespace mtfc {
 enum class PartKind {
   kElementwise,
   kBroadcast,  // the operand's elements, repeated
-  kReduction,  // of one operand to some of its dimensions
+  kReduction,  // sums, … of one operand over some of its dimensions
   kConstant,
 };
 /// The kind of member that the kernel step could be in a fused step, or nothing.
@@ -39,8 +39,8 @@ enum class Extent { kElement, kRow, kColumn, kSingle };
 struct FusedGrid {
   Dims dims;               // global, rows first
   size_t row_dims = 0;     // the number of row dimensions
-  std::vector<int> order;  // of execution: stage by stage, and members per row first within each
-  std::vector<int> stage;  // of each member
+  std::vector<int> order;  // members in order of execution: stage by stage, members per row first
+  std::vector<int> stage;  // by member
   /// The extent of a value with these dimensions. Nothing if it is none of the four, because it has other
   /// dimensions or another order.
   std::optional<Extent> extent(const Dims& value) const;

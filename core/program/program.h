@@ -40,7 +40,7 @@ enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
 
 struct Buffer {
   BufferKind kind = BufferKind::kActivation;
-  int64_t bytes = 0;   // of the largest shard
+  int64_t bytes = 0;   // size of the largest shard
   int64_t offset = 0;  // in the arena, a multiple of kAlignment
   int first_step = 0;  // alive from the start of this step ...
   int last_step = 0;   // ... to the end of this one
@@ -69,7 +69,7 @@ std::string to_string(CollectiveKind kind);
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  std::string name;    // of its result
+  std::string name;    // the name of its result
   std::string source;  // JSON pointer of the operation in the model, or ""
   Phase phase = Phase::kForward;
   std::vector<ValueId> inputs;
@@ -81,7 +81,7 @@ struct Step {
   Attributes attributes;
   // kStart
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // of the group, ascending
+  AxisList axes;  // the axes of the group, ascending
   ReduceKind reduce = ReduceKind::kSum;
   // kWait
   int started = -1;
@@ -102,7 +102,7 @@ struct ProgramVariable {
   VariableDecl decl;
   Sharding sharding;
   int64_t offset = 0;  // in the arena
-  int64_t bytes = 0;   // of the largest shard
+  int64_t bytes = 0;   // size of the largest shard
 };
 
 struct EntryPoint {

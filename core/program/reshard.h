@@ -19,7 +19,7 @@ namespace mtfc {
 struct Move {
   StepKind kind = StepKind::kStart;  // kSlice, or kStart of `collective`
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // of the group, ascending
+  AxisList axes;  // the axes of the group, ascending
   ReduceKind reduce = ReduceKind::kSum;
   Sharding to;  // the sharding after the move
 };

@@ -114,8 +114,8 @@ void SearchSpace::add_mirror(int one, int other) {
   mirrors_.push_back(std::move(mirror));
 }
 
-// Single swaps suffice: of all images under any number of swaps, each but the first has an earlier image under
-// a single one.
+// Single swaps suffice: of all images under any number of swaps, each but the first has an earlier image
+// under a single one.
 bool SearchSpace::has_earlier_mirror(RuleChoice choice) const {
   for (const auto& mirror : mirrors_)
     for (size_t d = 0; d < choice.size(); ++d) {

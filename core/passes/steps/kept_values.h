@@ -1,8 +1,8 @@
 #pragma once
-// The values that a device must keep while a product runs, in any order of the steps: those made by the product
-// or for it, directly or not, that are read by the product or by steps that depend on it. In training these are
-// the activations that the backward pass needs. They follow from the dependences alone, so they hold for every
-// layout.
+// The values that a device must keep while a product runs, in any order of the steps: those made by the
+// product or for it, directly or not, that are read by the product or by steps that depend on it. In training
+// these are the activations that the backward pass needs. They follow from the dependences alone, so they
+// hold for every layout.
 //
 //   h = x.w; y = h.v; dy = grad(y); dv = dy.h; ...   while y = h.v runs: h, for y and dv, and y, for dy
 
