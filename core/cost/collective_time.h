@@ -6,6 +6,9 @@
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; an all_reduce across nodes reduces inside first
+//
+// Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
+// 3 * 10 us + 3 ms = 3.03 ms.
 
 #include "core/cost/hardware.h"
 #include "core/program/program.h"

@@ -3,8 +3,8 @@
 //
 // A kernel takes its overhead plus the longer of two: its operations at the rate of their class, or the bytes
 // of its operands and results at memory bandwidth. A collective takes latency plus bytes
-// (core/cost/collective_time.h). The schedule then decides how times add up: between the start of a
-// collective and its wait, kernels run beside it, unless its link does not overlap.
+// (core/cost/collective_time.h). The schedule then decides how times add up: kernels run between the start
+// of a collective and its wait while it moves data, unless its link does not overlap.
 //
 //   kernel   |--a--|-b-|      |--c--|       a; start s; b; wait s; c
 //   network        |----s----|              step_s ends with c, and s takes longer than b

@@ -30,7 +30,7 @@ double seconds(CollectiveKind kind, const AxisList& axes, double bytes, const Ha
   return collective_time(kind, axes, Mesh({{"rows", 2}, {"cols", 4}}), bytes, on).seconds();
 }
 
-// A program made by hand: 250,000 sums on a device of two, beside the all_reduce of a matrix that another
+// A program made by hand: 250,000 sums on one device of two, during the all_reduce of a matrix that another
 // step made, and a loop of `rounds` over both.
 struct ByHand {
   Program program;

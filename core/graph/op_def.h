@@ -81,7 +81,7 @@ struct Signature {
 
 enum class Family {
   kElementwise,         // result[i] from operand[i], aligned by name; may be computed in place
-  kElementwiseChecked,  // the same, with operands looked at before, which may be refused: never part of a
+  kElementwiseChecked,  // the same, but operands are checked first and may be refused: never part of a
                         // fused step
   kReduction,
   kContraction,  // einsum: its flops are "einsum" flops
@@ -106,11 +106,11 @@ struct Piece {
 /// factor.
 struct Factor {
   enum class Kind {
-    kPass,    // split it, and each device computes its part alone
+    kPass,    // split it, and each device computes its shard alone
     kReduce,  // split it, and each device holds a partial result of kind `reduce`
     kWhole,   // every device needs all of it
-    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices
-              // exchange what moves (core/op_rules/pieces.h)
+    kMoved,   // the result's dimension consists of `pieces` of the operands': split either side, and devices
+              // exchange the elements that move (core/op_rules/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent

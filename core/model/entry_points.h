@@ -20,7 +20,7 @@ bool has_train_entry(const Model& model);
 EntryGraph init_entry(const std::vector<VariableDecl>& variables);
 
 /// The model's operations. If the model trains, gradients of the trainable variables (named `NAME/grad`) and
-/// their updates follow. `keep` lists tensors to deliver beside the outputs; names that the graph lacks are
+/// their updates follow. `keep` lists further tensors to deliver as outputs; names that the graph lacks are
 /// skipped.
 EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep);
 EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep);

@@ -145,7 +145,7 @@ class GridFinder {
       const Extent from = extent(dims(parts_[p].inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
       // Devices with different columns would cut the rows into different blocks, but the values that they
-      // share must be the same to the bit.
+      // share must be the same bit for bit.
       if (from == Extent::kRow && columns_are_split()) return false;
       // A stage works through its rows before its elements.
       ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;

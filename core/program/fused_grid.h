@@ -13,8 +13,8 @@
 //     s = reduce_sum(e)    per row
 //     y = div(e, s)        per element
 //
-// A value per row may be used in the same step as soon as its row is complete. This makes stages: {m}, {d, e,
-// s}, {y}. A reduction to columns or to a single value is complete only when the step ends.
+// A value per row may be used in the same step as soon as its row is complete. This makes the stages
+// {m}, {d, e, s}, {y}. A reduction to columns or to a single value is complete only when the step ends.
 
 #include <functional>
 #include <optional>
