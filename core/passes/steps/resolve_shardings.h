@@ -6,9 +6,9 @@
 
 namespace mtfc {
 
-/// Throws one UserError with all faults if a layout is not legal for a model: a rule for an unknown
-/// dimension, a tensor with two dimensions over one axis or, unless `allow_uneven`, a rule whose axes do not
-/// divide its dimension.
+/// Throws UserError if a layout is not legal for a model. One error lists all rules for unknown dimensions;
+/// if there are none, it lists all tensors with two dimensions over one axis and, unless `allow_uneven`, all
+/// rules whose axes do not divide their dimension.
 void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes = false);
 
 /// Finds the sharding of every tensor of the graph: the rules restricted to its dimensions, with nothing
