@@ -81,8 +81,8 @@ void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
   }
 }
 
-// The part of a step before its gradients, with the loss as its last output, ready for add_microbatches, to
-// which the expansion of composites makes random draws visible.
+// The part of a step before its gradients, with the loss as its last output, ready for add_microbatches.
+// Composites are expanded, so that add_microbatches sees their random draws.
 EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
   EntryGraph entry{
       .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};

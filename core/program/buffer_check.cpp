@@ -131,8 +131,8 @@ class BufferCheck {
     }
   }
 
-  // True if the step may write its result over the operand: it works element by element, or leaves the
-  // elements that it does not change alone.
+  // True if the step may write its result over the operand: it works element by element, or leaves
+  // unchanged elements untouched.
   bool may_share(const Step& step, ValueId operand, ValueId result) const {
     const Value &a = entry_.values[static_cast<size_t>(operand)],
                 &b = entry_.values[static_cast<size_t>(result)];

@@ -37,7 +37,7 @@ std::string attribute_problem(const Step& step) {
   return "";
 }
 
-// "" if the types of the step's values fit its operation.
+// "" if the types of the step's values fit its operation, otherwise what is wrong.
 std::string type_problem(const EntryPoint& entry, const Step& step) {
   const Signature& signature = step.op->signature;
   const auto count = static_cast<int>(step.inputs.size());
