@@ -31,7 +31,7 @@ std::string rule_text(const Layout& layout, const std::string& dim) {
   return fmt::format("{}:{}", dim, layout.mesh.names(find_rule(layout, dim)->axes));
 }
 
-// A pair of rules that split tensors twice over an axis: the first such tensor, and the number of such tensors.
+// A pair of rules that split tensors twice over an axis: the first such tensor, and how many there are.
 struct Conflict {
   const Tensor* tensor = nullptr;
   const Node* node = nullptr;
