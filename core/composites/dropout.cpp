@@ -15,7 +15,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {call.operands[0]};
 }
 
-// What is kept grows by 1 / (1 - rate), so that the expected value stays what it was. The gradient passes
+// Kept elements grow by 1 / (1 - rate), so that the expected value stays the same. The gradient passes
 // through the same draw.
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const TensorId x = node.operands[0];

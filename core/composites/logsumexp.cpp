@@ -6,8 +6,9 @@
 namespace mtfc {
 namespace {
 
-// With m = max(x): m + log(sum(exp(x - m))). The maximum only keeps exp in range, so no gradient flows
-// through it; an infinite one is replaced by the nearest number, as inf - inf would be none.
+// Computes m + log(sum(exp(x - m))) with m = max(x). The maximum only keeps exp in range, so no gradient
+// flows through it. An infinite maximum is replaced by the nearest finite number, since inf - inf is not a
+// number.
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const TensorId x = node.operands[0];
   const DType dtype = b.type(x).dtype;

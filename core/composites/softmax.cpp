@@ -9,7 +9,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   return {b.op("mul", {parts.exponentials, b.op("reciprocal", {parts.sum})})};
 }
 
-// Of the result alone: neither the powers nor their sum need be kept.
+// Uses the result alone, so neither the exponentials nor their sum need be kept.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const TensorId result = node.results[0];
   const TensorId product = b.op("mul", {gradients[0], result});

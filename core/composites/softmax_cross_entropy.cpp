@@ -46,7 +46,8 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{logits.dtype, without(logits.dims, over)}};
 }
 
-// With z and s as in softmax: log(s) - z[label], or for a distribution p: sum(p)*log(s) - sum(p*z).
+// With z and s as in softmax_rules.h, the result is log(s) - z[label], or sum(p)*log(s) - sum(p*z) for a
+// distribution p.
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const Dims over = node.attributes.get<Dims>("over");
   const TensorId labels = node.operands[1];
@@ -58,7 +59,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
     const Dims& dims = b.dims(logits);
     const Dim classes = dims[static_cast<size_t>(position(dims, over[0].name))];
     const TensorId chosen = b.op("gather", {logits, labels}, {{"dim", classes}});
-    // Each label's z, without all of them in memory.
+    // This is each label's z, without all of z in memory.
     return {b.op("sub", {log_sum, b.op("sub", {chosen, parts.largest})}, result_order)};
   }
   const Attributes reduced = {{"over", over}};

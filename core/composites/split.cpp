@@ -6,7 +6,7 @@
 namespace mtfc {
 namespace {
 
-// The dimensions of the parts: those listed, or as many of the one named as fit.
+// The dimensions of the parts: those listed, or as many copies of the only one listed as fit.
 Dims parts_of(const Attributes& attributes) {
   const Dims& to = attributes.get<Dims>("to");
   const int64_t size = attributes.get<Dim>("dim").size;

@@ -29,7 +29,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const Dim dim = node.attributes.get<Dim>("dim");
-  const Dim row{dim.name + ".1", 1};  // no model can declare a name with a point
+  const Dim row{dim.name + ".1", 1};  // models can't declare names with a dot
   std::vector<TensorId> rows;
   for (const TensorId operand : node.operands) {
     Dims dims = b.dims(operand);

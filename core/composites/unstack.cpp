@@ -20,7 +20,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const Dim dim = node.attributes.get<Dim>("dim");
   const Dims rest = without(b.dims(node.operands[0]), {dim});
-  const Dim row{dim.name + ".1", 1};  // no model can declare a name with a point
+  const Dim row{dim.name + ".1", 1};  // models can't declare names with a dot
   std::vector<TensorId> results;
   for (int64_t i = 0; i < dim.size; ++i) {
     const TensorId one =

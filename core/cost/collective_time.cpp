@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// Ranks between neighbours along an axis.
+// The distance in ranks between neighbours along an axis.
 int64_t stride_of(int axis, const Mesh& mesh) {
   if (mesh.size(axis) == 1) return 1;
   Coordinates at(mesh.axes().size(), 0);
@@ -20,9 +20,9 @@ bool is_all_to_all(CollectiveKind kind) {
   return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kExchange;
 }
 
-// How many times as long bytes take as between neighbours that have a link to themselves. On a ring of g
-// devices a message to any other travels g/4 links on average; groups of devices that are not neighbours on
-// the one ring of all share its links.
+// The factor by which bytes take longer than between neighbours with a link of their own. On a ring of g
+// devices, a message to any other one travels g/4 links on average. If all devices form one ring, groups of
+// devices that are not neighbours share its links.
 double distance(CollectiveKind kind, int axis, const Mesh& mesh, Topology topology) {
   if (topology != Topology::kRing && topology != Topology::kTorus) return 1;
   const double stride = topology == Topology::kRing ? static_cast<double>(stride_of(axis, mesh)) : 1;
@@ -35,7 +35,7 @@ const Rate& rate_of(const Link& link, CollectiveKind kind) {
   return at == link.collectives.end() ? link : at->second;
 }
 
-// Adds what a group of `members` on one link takes.
+// Adds the time of a group of `members` on one link.
 void add_link(CollectiveKind kind, double members, double bytes, double factor, const Link& link,
               CollectiveTime& time) {
   const Rate& rate = rate_of(link, kind);
@@ -48,7 +48,7 @@ void add_link(CollectiveKind kind, double members, double bytes, double factor, 
   time.overlaps = time.overlaps && link.overlaps;
 }
 
-// Members of a group that one node holds: of the axes from the minor end, as much as fits into a node.
+// How many members of a group one node holds: the minor axes, as far as they fit into a node.
 int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
   int64_t members = 1;
   for (const int axis : axes) {
@@ -68,7 +68,8 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   if (inner >= group) {
     add_link(kind, group, bytes, 1, inside, time);
   } else if (kind == CollectiveKind::kAllReduce && inner > 1) {
-    // Of n bytes an all_reduce over g sends 2n(g-1)/g: inside with inner members, across with a part each.
+    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
+    // each reduces its share of them across nodes.
     const double size = bytes * group / (2 * (group - 1)), nodes = group / inner;
     CollectiveTime within;
     add_link(kind, inner, 2 * size * (inner - 1) / inner, 1, inside, within);

@@ -1,11 +1,14 @@
 #pragma once
-// What one run of a collective takes: latency for each message of its algorithm, bytes at the bandwidth of
-// its link, as the topology has it.
+// The time of one run of a collective: latency for each message of its algorithm, and its bytes at the
+// bandwidth of its link. The topology decides how both add up.
 //
 //   over one axis of g devices   all_reduce      2*(g-1)*alpha + bytes/bandwidth
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; an all_reduce across nodes reduces inside first
+//
+// Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
+// 3 * 10 us + 3 ms = 3.03 ms.
 
 #include "core/cost/hardware.h"
 #include "core/program/program.h"
@@ -21,11 +24,11 @@ struct CollectiveTime {
   double seconds() const { return latency_s + transfer_s; }
 };
 
-/// `bytes`: sent by a device. Throws UserError where the profile has no link for an axis.
+/// `bytes` are those that a device sends. Throws UserError if the profile has no link for an axis.
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware);
 
-/// Whether the devices of a group over `axes` all have ranks of one node.
+/// True if all devices of each group over `axes` have ranks of one node.
 bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node);
 
 }  // namespace mtfc

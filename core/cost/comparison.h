@@ -1,8 +1,8 @@
 #pragma once
-// Several layouts of one model beside one another: which is best, and which can't be.
+// The comparison of several layouts of one model: which is best, and which are not possible.
 //
-// Best is the shortest predicted step where there is a prediction, else the fewest bytes sent per device,
-// then the least memory, then the first that was given. Layouts that can't be come last, with their reason.
+// The best layout has the shortest predicted step. Without a prediction, it sends the fewest bytes per
+// device, then needs the least memory, then was given first. Impossible layouts come last, with the reason.
 
 #include <optional>
 #include <string>
@@ -13,23 +13,23 @@
 
 namespace mtfc {
 
-/// A layout that was asked about, and what became of it: exactly one of `report` and `reason`.
+/// One of the compared layouts with its outcome: exactly one of `report` and `reason`.
 struct ComparedLayout {
   std::string model;
   Layout layout;
   std::optional<CostReport> report;
-  std::string reason;                  // why the model can't be laid out so
-  std::optional<ProposedOrder> order;  // a device order with which a step is shorter
+  std::string reason;                  // why the layout is not possible for the model
+  std::optional<ProposedOrder> order;  // a device order that makes the step shorter
 };
 
-/// The layouts that are possible, in the order given.
+/// The reports of the possible layouts, in the order given.
 std::vector<CostReport> possible(const std::vector<ComparedLayout>& layouts);
 
 /// Indices into `layouts`, the best first.
 std::vector<size_t> best_first(const std::vector<ComparedLayout>& layouts);
 
-/// Indices into `report.steps`, the costliest first: those that take longest, and without a prediction those
-/// that take most of the arithmetic, or of the bytes that are sent, whichever is more.
+/// Indices into `report.steps`, the costliest first: the longest, or, without a prediction, those with the
+/// largest share of the arithmetic or of the bytes sent, whichever share is larger.
 std::vector<size_t> costliest_steps(const CostReport& report);
 
 }  // namespace mtfc

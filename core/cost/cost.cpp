@@ -17,7 +17,7 @@ int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& 
   return elements(local_box(value.type.dims, value.sharding, mesh, at));
 }
 
-// The smallest region of `value` that a member of the group around `at` holds.
+// The elements of the smallest region of `value` that a member of the group around `at` holds.
 int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
   int64_t smallest = INT64_MAX;
   for (int64_t member = 0; member < mesh.size(axes); ++member)
@@ -25,7 +25,7 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
   return smallest;
 }
 
-// Elements that the device at `at` sends to the other members of its group.
+// The number of elements that the device at `at` sends to the other members of its group.
 int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
   const std::optional<PieceMap> pieces =
       step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
@@ -45,7 +45,7 @@ int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, c
   return sent;
 }
 
-// Axes along which devices hold different parts of the step's values.
+// The axes along which devices hold different parts of the step's values.
 AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
   AxisList axes = step.axes;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
@@ -55,7 +55,7 @@ AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
   return axes;
 }
 
-// What the count of an exchange depends on.
+// A key of everything on which the count of an exchange depends.
 std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   std::string text = mesh.names(step.axes);
   if (step.op) text += "|" + std::string(step.op->signature.name);
@@ -69,7 +69,8 @@ std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh
   return text;
 }
 
-// The most that any device sends: which one that is depends on how the regions overlap.
+// The most that any device sends. The overlap of the regions decides which device that is, so all are
+// counted.
 StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   StepCount most;
   const AxisList axes = distinguishing_axes(entry, step);
@@ -92,7 +93,7 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
   count.flops =
       step.op->flops({step.attributes, operands}, local_types(entry, step.outputs, mesh, mesh.last()));
   if (step.op->family != Family::kContraction) return count;
-  // Shards of a dimension add up to it, so the sum over devices follows from the global sizes.
+  // The shards of a dimension add up to it, so the sum over devices follows from the global sizes.
   std::vector<TensorType> global_operands, global_results;
   for (const ValueId id : step.inputs) global_operands.push_back(value_of(entry, id).type);
   for (const ValueId id : step.outputs) global_results.push_back(value_of(entry, id).type);
@@ -139,7 +140,7 @@ void add_parameters(const Program& program, CostReport& report) {
   }
 }
 
-// The step at which the buffers that are alive take the most, and what they are.
+// Finds the step at which the live buffers take the most bytes, and lists them.
 void add_memory(const Program& program, const EntryPoint& entry, CostReport& report) {
   MemoryUse use = memory_use(entry);
   for (const Buffer& buffer : entry.buffers)
@@ -196,7 +197,7 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
   switch (step.collective) {
     case CollectiveKind::kAllReduce:
       count.elements = in;
-      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g parts of n elements has floor(n/g)
+      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g shares has floor(n/g)
       break;
     case CollectiveKind::kReduceScatter:
       count.elements = in;
@@ -222,7 +223,8 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
   const Mesh& mesh = program.mesh();
   std::vector<StepCount> counts;
-  // Layers of a model exchange alike, and exchanges are the steps whose count looks at many devices.
+  // Counting an exchange looks at many devices, but a model's layers exchange alike: each kind is counted
+  // once.
   std::map<std::string, StepCount> exchanges;
   const std::vector<int64_t> times = repetitions(entry);
   for (size_t s = 0; s < entry.steps.size(); ++s) {

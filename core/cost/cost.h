@@ -1,18 +1,17 @@
 #pragma once
-// What a program costs: arithmetic, communication and memory, counted from its steps.
+// The cost of a program: arithmetic, communication and memory, counted from its steps.
 //
-// Definitions (they hold for predictions and for what a run counts):
-//   flops      einsum: 2 * the product of the local extents of its distinct dimensions. Everything else is
-//   "other":
-//              one per element and primitive operation.
-//   elements   all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
-//   exchange: what
-//              is sent.
-//   bytes_sent what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter
-//   and
-//              all_gather size - smallest share, all_to_all and exchange what is sent. A share is a device's
-//              shard of the buffer, for all_reduce its part of the flat elements by the shard formula.
-// Per device means the largest of any device, step by step.
+// Definitions, which hold for predictions and for the counts of a run:
+//   flops       einsum: 2 * the product of the local extents of its distinct dimensions.
+//               "other", everything else: one per element and primitive operation.
+//   elements    all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
+//               exchange: the elements sent.
+//   bytes_sent  the bytes that a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share),
+//               reduce_scatter and all_gather size - smallest share, all_to_all and exchange the bytes sent.
+//               A share is a device's shard of the buffer; for all_reduce, it is the device's part of the
+//               flat elements by the shard formula.
+// "Per device" means the largest value of any device, step by step. Example: an all_reduce of 8 f32 over 4
+// devices has elements = 8 and bytes_sent = 2*(32 - 8) = 48.
 
 #include <cstdint>
 #include <map>
@@ -26,13 +25,13 @@
 
 namespace mtfc {
 
-/// Counts of one step, all of its runs together.
+/// The counts of one step, all of its runs together.
 struct StepCount {
   int64_t flops = 0;        // largest of any device
   int64_t flops_total = 0;  // over all devices
   int64_t elements = 0;
   int64_t bytes_sent = 0;
-  int64_t runs = 1;  // of the step, within loops
+  int64_t runs = 1;  // how many times the step runs, within loops
 };
 
 struct CollectiveTotals {
@@ -45,7 +44,7 @@ struct MemoryCost {  // bytes per device
   int64_t peak = 0;  // the arena: variables and everything alive at the fullest step
   int64_t variables = 0;
   int64_t optimizer_state = 0;
-  int64_t caches = 0;  // of decode
+  int64_t caches = 0;  // those of decode
   int64_t inputs = 0;
   int64_t activations_at_peak = 0;
   int64_t workspace = 0;  // at the peak
@@ -62,13 +61,13 @@ struct TensorCost {
 
 struct StepCost {
   std::string name;
-  std::string kind;  // of the operation or collective
+  std::string kind;  // the operation or collective
   std::string source;
   Phase phase = Phase::kForward;
   AxisList axes;
   StepCount count;
-  StepTime time = {};  // where the report has a time
-  int index = 0;       // of the step in the program
+  StepTime time = {};  // if the report has times
+  int index = 0;       // position of the step in the program
 };
 
 struct CostReport {
@@ -82,31 +81,31 @@ struct CostReport {
   int64_t einsum_total = 0;
   int64_t einsum_useful = 0;
   int64_t other_per_device = 0;
-  double duplication = 1.0;  // einsum_total / einsum_useful; 1 where nothing is multiplied
-  double imbalance = 1.0;    // einsum_per_device, of the busiest, over the mean of all devices; or 1
+  double duplication = 1.0;  // einsum_total / einsum_useful; 1 if nothing is multiplied
+  double imbalance = 1.0;    // einsum_per_device over the mean of all devices; or 1
   CollectiveTotals communication;
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
   MemoryCost memory;
   MemoryUse memory_over_steps;
   std::vector<AliveTensor> alive_at_peak;  // the largest first
-  std::optional<TimeCost> time;            // where the report is for some hardware
+  std::optional<TimeCost> time;            // if the report is for some hardware
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
 };
 
-/// What a step is, in reports: its operation, `fused`, `slice`, or its collective.
+/// The name of a step's kind in reports: its operation, `fused`, `slice`, or its collective.
 std::string kind_of(const Step& step);
 
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 
-/// The report for given counts: the predicted ones, or those of a run. With `hardware` also what they take.
+/// The report for given counts: the predicted ones, or those of a run. With `hardware`, it has times, too.
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                        const Hardware* hardware = nullptr);
 
-/// Bytes that a device's memory holds while `step` runs, variables included.
+/// The bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);
 
 /// Elements and bytes that the device at `at` sends or reduces in the collective that `step` starts.

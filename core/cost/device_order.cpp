@@ -7,10 +7,11 @@ namespace mtfc {
 namespace {
 
 constexpr size_t kMostAxes = 5;
-constexpr int64_t kMostDevices = 65536;  // an order lists them all
+constexpr int64_t kMostDevices = 65536;  // an order lists all of them
 constexpr double kWorthwhile = 0.99;
 
-// The ranks of a mesh that counts them along `axes`, major first, at its own row-major positions.
+// The device order of a mesh whose ranks count along `axes`, major first: the rank at each row-major
+// position.
 std::vector<int64_t> order_along(const Mesh& mesh, const AxisList& axes) {
   std::vector<int64_t> order(static_cast<size_t>(mesh.devices()));
   for (int64_t position = 0; position < mesh.devices(); ++position)

@@ -6,7 +6,7 @@ using namespace mtfc;
 
 namespace {
 
-// Sums over rows, the major axis of rows:2,cols:4.
+// A program that sums over rows, the major axis of rows:2,cols:4.
 Program sums_over_rows() {
   Program program;
   program.layout.mesh = Mesh({{"rows", 2}, {"cols", 4}});

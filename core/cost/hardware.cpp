@@ -27,7 +27,8 @@ double Curve::most() const {
 
 namespace {
 
-// Where `size` lies between ascending `sizes`: after which, and how far, from 0 to 1.
+// The position of `size` among ascending `sizes`: the one before, and the fraction of the way to the next (0
+// to 1).
 struct Place {
   size_t before;
   double part;

@@ -1,13 +1,15 @@
 #pragma once
-// What a device and its links can do: the profile that predicted times come from (core/cost/time_model.h). Read
-// from JSON by formats/hardware/hardware_reader.h, measured by `mtfc calibrate`. All rates are of one device, that is
-// one rank.
+// A hardware profile: the capabilities of a device and its links, from which times are predicted
+// (core/cost/time_model.h). formats/hardware/hardware_reader.h reads it from JSON, `mtfc calibrate` measures
+// it. All rates are those of one device, that is one rank.
 //
-//   {"name": "box", "flops": {"f32": 1e11}, "memory_bytes": 8e9, "memory_bandwidth": [[1e6, 8e10], [1e8,
-//   1e10]],
-//    "efficiency": {"einsum": [[1e6, 0.5], [1e8, 0.9]]}, "axes": {"*": {"latency_s": 2e-6, "bytes_per_s":
-//    5e9}}}
-//   A product of 10 MFLOP runs at 0.7 of 1e11 FLOP/s: half way between 1e6 and 1e8 on a logarithmic scale.
+//   {"name": "box", "flops": {"f32": 1e11}, "memory_bytes": 8e9,
+//    "memory_bandwidth": [[1e6, 8e10], [1e8, 1e10]],
+//    "efficiency": {"einsum": [[1e6, 0.5], [1e8, 0.9]]},
+//    "axes": {"*": {"latency_s": 2e-6, "bytes_per_s": 5e9}}}
+//
+// With this profile, a product of 10 MFLOP runs at 0.7 of 1e11 FLOP/s: 1e7 is half way between 1e6 and 1e8 on
+// a logarithmic scale.
 
 #include <cstdint>
 #include <map>
@@ -21,12 +23,12 @@
 
 namespace mtfc {
 
-/// A quantity by size: linear between its points on a logarithmic scale of sizes, constant beyond them. One
-/// point: the same everywhere.
+/// A quantity as a function of size. It is linear between its points on a logarithmic scale of sizes and
+/// constant beyond them. With one point, it is constant.
 class Curve {
  public:
   Curve(double everywhere = 0) : points_{{1, everywhere}} {}
-  /// Sizes above 0 and ascending; at least one point.
+  /// Takes at least one point. Sizes must be above 0 and ascending.
   explicit Curve(std::vector<std::pair<double, double>> points) : points_(std::move(points)) {}
 
   double at(double size) const;
@@ -39,8 +41,8 @@ class Curve {
   std::vector<std::pair<double, double>> points_;
 };
 
-/// Shares of products a[m, k] * b[k, n] by their sizes: logarithms interpolated between logarithms of sizes,
-/// constant beyond the first and last size of each.
+/// The shares of peak that products a[m, k] * b[k, n] reach, by their sizes. Logarithms are interpolated
+/// between logarithms of sizes; beyond the first and last size of each dimension, shares are constant.
 struct ProductTable {
   std::vector<double> m, n, k;  // ascending
   std::vector<double> shares;   // [m, n, k], row-major
@@ -51,18 +53,18 @@ struct ProductTable {
 
 struct Rate {
   double latency_s = 0;  // alpha
-  Curve bytes_per_s;     // of a device, by the bytes that it sends
+  Curve bytes_per_s;     // the rate of one device, by the number of bytes that it sends
   bool operator==(const Rate&) const = default;
 };
 
 struct Link : Rate {
   bool overlaps = true;                     // kernels run while it moves data
-  std::map<std::string, Rate> collectives;  // those that differ, by kind: `all_reduce`
+  std::map<std::string, Rate> collectives;  // rates that differ, by kind, such as `all_reduce`
   bool operator==(const Link&) const = default;
 };
 
 enum class Topology {
-  kFullyConnected,  // every pair of devices has a way of its own
+  kFullyConnected,  // every pair of devices has its own connection
   kRing,            // all devices, in the order of their ranks, on one ring
   kTorus,           // each axis of the mesh is a dimension of the torus
   kTwoLevel,        // nodes of devices with consecutive ranks
@@ -72,25 +74,27 @@ std::string to_string(Topology topology);
 struct Hardware {
   std::string name;
   std::string doc;
-  std::map<std::string, double> flops;  // per second, by dtype; one that is missing is as slow as the slowest
+  std::map<std::string, double> flops;  // per second, by dtype; a missing dtype is as slow as the slowest
   double memory_bytes = 0;
   Curve memory_bandwidth;                // bytes per second read, by distance (core/cost/memory_traffic.h)
-  std::optional<Curve> write_bandwidth;  // absent: as read
-  /// Share of the shorter of a kernel's arithmetic and its memory traffic that the longer hides.
+  std::optional<Curve> write_bandwidth;  // if absent, as for reads
+  /// The fraction of the shorter of a kernel's arithmetic and memory traffic that the longer one hides.
   double overlap = 1;
-  double step_overhead_s = 0;  // of every kernel, whatever its size
-  /// Share of `flops` that a kernel reaches, by the operations that it does: by operation, else by class
-  /// (kernel_classes()), else 1. For products the size is that of one product of a batch; what computes
-  /// nothing does an operation for each element that it touches, if it or its class is listed.
+  double step_overhead_s = 0;  // added to every kernel, whatever its size
+  /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,
+  /// or else its class (kernel_classes()); without either, the share is 1. The size of products is that of
+  /// one product of a batch. An operation that computes nothing counts one for each element it touches, if it
+  /// or its class is listed.
   std::map<std::string, Curve> efficiency;
-  std::map<std::string, ProductTable> products;  // instead, of einsum and batched_einsum: by shape
+  // Takes the place of `efficiency` for einsum and batched_einsum: by shape
+  std::map<std::string, ProductTable> products;
   std::map<std::string, Link> axes;  // by axis, `rows+cols` for a group over both, "*" for all others
   Topology topology = Topology::kFullyConnected;
-  int64_t devices_per_node = 1;  // of kTwoLevel
-  std::optional<Link> inside;    // of kTwoLevel: between devices of a node; absent: as between nodes
+  int64_t devices_per_node = 1;  // for kTwoLevel
+  std::optional<Link> inside;    // for kTwoLevel: between devices of a node; if absent, as between nodes
 
   double peak(DType dtype) const;
-  /// The name of the axis, else "*". Throws UserError where the profile has neither.
+  /// The link of the axis, or else that of "*". Throws UserError if the profile has neither.
   const Link& link(const std::string& axis) const;
   bool operator==(const Hardware&) const = default;
 };

@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// A contraction of a single operand adds it up.
+// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction.
 const char* class_of(Family family) {
   switch (family) {
     case Family::kElementwise:
@@ -27,7 +27,7 @@ const char* class_of(Family family) {
   return "";
 }
 
-// That of the first name that the profile lists; nullptr where it lists none.
+// The curve of the first name that the profile lists, or nullptr.
 const Curve* listed(const Hardware& hardware, std::initializer_list<std::string> names) {
   for (const std::string& name : names)
     if (const auto at = hardware.efficiency.find(name); at != hardware.efficiency.end()) return &at->second;
@@ -51,7 +51,7 @@ double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& p
   return 1;
 }
 
-// Of the copies that a plan makes of operands and results, each is written and read again.
+// The traffic of the copies that a plan makes of operands and result: each is written, and read again.
 int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& result,
                      const EinsumPlan& plan) {
   const auto left = static_cast<size_t>(plan.left);
@@ -62,7 +62,7 @@ int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& 
   return 2 * sum;
 }
 
-// A contraction of two operands, by the plan that the executor goes by.
+// Adds a contraction of two operands, according to the plan that the executor uses.
 void add_products(const std::vector<TensorType>& operands, const TensorType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
@@ -80,17 +80,17 @@ void add_products(const std::vector<TensorType>& operands, const TensorType& res
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
-// What an operation computes in. Comparisons give bool, and compute in what they compare.
+// The type in which an operation computes. Comparisons give bool, but compute in the type of their operands.
 DType computed_dtype(const std::vector<TensorType>& operands, const TensorType& result) {
   return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
 }
 
-// Whether there are products to add up.
+// True if the operation multiplies operands, so that products are added up.
 bool is_product(const OpDef& op, size_t operands) {
   return op.family == Family::kContraction && operands == 2;
 }
 
-// The best of any product's shapes, and of those that are computed by multiplying elements.
+// The best share of any shape of product, including products that are computed by multiplying elements.
 double best_share_of_products(const Hardware& hardware) {
   const auto best_of = [&](const std::string& kind, double otherwise) {
     if (const auto table = hardware.products.find(kind); table != hardware.products.end())
@@ -102,7 +102,7 @@ double best_share_of_products(const Hardware& hardware) {
   return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), multiplied ? multiplied->most() : 1});
 }
 
-// Adds the operations of a kernel step, or of a part of a fused one.
+// Adds the operations of a kernel step, or of a member of a fused one.
 void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
                     KernelTime& time) {
   const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
@@ -124,7 +124,7 @@ double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
   return static_cast<double>(access.bytes) / bandwidth.at(static_cast<double>(access.distance));
 }
 
-// Of an operation that computes nothing, but picks or moves elements at its own pace.
+// The time of an operation that computes nothing, but picks or moves elements at its own pace.
 double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, const Hardware& hardware) {
   const Curve* pace = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
   if (!pace) return 0;
@@ -138,7 +138,7 @@ double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, 
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware) {
   KernelTime time;
-  // What an operation relabels, and the part that a slice keeps, may stay where it is.
+  // A relabelling, and a slice whose result lies in its operand, move nothing.
   const bool moves_nothing = (step.kind == StepKind::kSlice || step.op) && traffic.empty();
   if (moves_nothing) return time;
   time.overhead_s = hardware.step_overhead_s;

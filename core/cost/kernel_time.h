@@ -1,5 +1,6 @@
 #pragma once
-// What one run of a kernel step takes on the busiest device, and what of it the hardware's peaks explain.
+// The time of one run of a kernel step on the busiest device, and how much of it the hardware's peaks
+// explain.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +16,7 @@ struct KernelTime {
   double overhead_s = 0;
   double compute_s = 0;  // operations at the rates of their classes
   double memory_s = 0;   // bytes touched, by their distance
-  double overlap = 1;    // share of the shorter of both that the longer hides
+  double overlap = 1;    // fraction of the shorter of both that the longer hides
   double peak_s = 0;     // operations at peak
   int64_t bytes = 0;     // touched
 
@@ -24,12 +25,12 @@ struct KernelTime {
   }
 };
 
-/// Of a step of kind kKernel, kFused or kSlice that touches `traffic`, its part of memory_traffic.
+/// For a step of kind kKernel, kFused or kSlice. `traffic` is its part of memory_traffic().
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 
-/// The least seconds that the operations of a step of kind kKernel take, of a program for one device: at the
-/// best rate of their class, whatever the size.
+/// The least seconds that a kKernel step of a program for one device takes for its operations: at the best
+/// rate of their class, whatever the size.
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware);
 
 }  // namespace mtfc

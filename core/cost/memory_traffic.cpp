@@ -9,7 +9,7 @@ namespace {
 struct Access {
   ValueId value;
   int64_t bytes;
-  bool writes;  // what was not read first
+  bool writes;  // memory that was not read before
 };
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
@@ -25,14 +25,14 @@ bool leaves_in_place(const EntryPoint& entry, const Step& step) {
          is_same_memory(entry, step.inputs[0], step.outputs[0]);
 }
 
-// Operations that pick elements look at no more of an operand than they take from it.
+// Operations that pick elements read no more of an operand than they take from it.
 bool picks(const Step& step) {
   return step.kind == StepKind::kSlice ||
          (step.kind == StepKind::kKernel &&
           (step.op->family == Family::kIndexing || step.op->family == Family::kMovement));
 }
 
-// Where the result lies in the memory of an operand, only what changes is read and written.
+// If the result lies in the memory of an operand, only the changed elements are read and written.
 std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std::vector<TensorType>& operands,
                            const std::vector<TensorType>& results) {
   int64_t written = 0, read = 0;
@@ -72,20 +72,20 @@ std::vector<Access> accesses(const EntryPoint& entry, const Step& step, const Me
   return all;
 }
 
-// When each part of the arena was last touched: after how many bytes.
+// Remembers when each part of the arena was last touched. Time is counted in bytes touched.
 class TouchedMemory {
  public:
   int64_t now() const { return now_; }
   void advance(int64_t bytes) { now_ += bytes; }
 
-  // Appends the parts of [begin, end) by how long ago they were touched.
+  // Appends the parts of [begin, end), each with the bytes touched since it was touched last.
   void look(int64_t begin, int64_t end, bool writes, int64_t time, std::vector<MemoryAccess>& found) {
     if (begin >= end) return;
     split(begin);
     split(end);
     int64_t at = begin;
     for (auto part = touched_.lower_bound(begin); part != touched_.end() && part->first < end; ++part) {
-      if (part->first > at) found.push_back({part->first - at, time, writes});  // never before
+      if (part->first > at) found.push_back({part->first - at, time, writes});  // never touched before
       found.push_back({part->second.end - part->first, time - part->second.time, writes});
       at = part->second.end;
     }
@@ -128,7 +128,7 @@ class Walk {
     }
   }
 
-  // Twice, as is each loop: the second time things lie where the time before has left them.
+  // Runs the program twice, and each loop twice: the second time finds memory as the first time has left it.
   std::vector<std::vector<MemoryAccess>> run() {
     for (int time = 0; time < 2; ++time) steps(0, entry_.steps.size());
     return traffic_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSmall = 4000, kLarge = 40'000;
 
-// Values of one buffer each: 0 and 1 of kSmall bytes, 2 and 3 of kLarge; 4 lies in the memory of 0.
+// Values with a buffer each: 0 and 1 have kSmall bytes, 2 and 3 kLarge. Value 4 lies in the memory of 0.
 EntryPoint values() {
   EntryPoint entry;
   int64_t offset = 0;
@@ -56,7 +56,7 @@ TEST_CASE("what runs in between is the distance") {
   entry.steps = {step("neg", {0}, 1), step("neg", {2}, 3), step("neg", {1}, 4)};
   const auto found = traffic(entry);
   CHECK(found[2][0].distance == 2 * kSmall + 2 * kLarge);
-  // 4 lies where 0 was, so that the first step of the next run finds that in the cache.
+  // 4 lies in the memory of 0, so the first step of the next run finds it in the cache.
   CHECK(found[0][0].distance == 2 * kSmall);
   CHECK(found[1][0].distance == 4 * kSmall + 2 * kLarge);
 }
@@ -71,7 +71,7 @@ TEST_CASE("what is written in place was read, and operands that are one are read
 
 TEST_CASE("a part of a buffer that something else has touched") {
   EntryPoint entry = values();
-  // Half of 0, at another place.
+  // Half of 0, in memory of its own.
   entry.values.push_back({"h", {DType::kF32, {{"n", kSmall / 8}}}, replicated(1), 5});
   entry.buffers.push_back({BufferKind::kActivation, kSmall / 2, kSmall / 2, 0, 0});
   entry.steps = {step("neg", {0}, 1), step("neg", {2}, 3), step("neg", {5}, 5)};

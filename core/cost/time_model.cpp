@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-// Sums of what each resource would take at its best.
+// The sums of the times that each resource would take at its best rate.
 struct Roofline {
   double operations = 0, memory = 0;
   std::map<std::string, double> network;  // by link
@@ -33,7 +33,7 @@ const char* bound_of(const CollectiveTime& time) {
   return time.latency_s > time.transfer_s ? "latency" : "network";
 }
 
-// Walks the steps with two clocks: the device's, and that of the network.
+// Walks the steps with two clocks: that of the device and that of the network.
 class Clocks {
  public:
   Clocks(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
@@ -120,7 +120,7 @@ class Clocks {
     const auto started = static_cast<size_t>(entry_.steps[s].started);
     const double before = now_;
     if (pending_[started] > 0) {
-      // Its work is done here, by this device.
+      // A link that does not overlap does its work here, on the device's time.
       cost_.steps[started].begin_s = now_;
       now_ += pending_[started];
       cost_.steps[started].end_s = now_;
@@ -130,7 +130,7 @@ class Clocks {
     cost_.steps[s].seconds = (now_ - before) * static_cast<double>(times_[s]);
   }
 
-  // All rounds take as long as the first.
+  // Adds the other rounds of a loop, each as long as the first.
   void repeat(const Step& step) {
     const Round round = rounds_.back();
     rounds_.pop_back();
@@ -162,8 +162,8 @@ class Clocks {
   const std::vector<std::vector<MemoryAccess>> traffic_;  // by step
   const std::vector<int64_t> times_;
   std::vector<double> done_;     // when the collective of a start ends
-  std::vector<double> pending_;  // what the collective of a start takes in its wait
-  std::vector<Round> rounds_;    // of the loops around the step that runs
+  std::vector<double> pending_;  // the time that the collective of a start takes in its wait
+  std::vector<Round> rounds_;    // the loops around the current step
   double now_ = 0, network_ = 0;
   Roofline roofline_;
   TimeCost cost_;

@@ -1,15 +1,15 @@
 #pragma once
-// Predicted time of a program on a piece of hardware, from its counts.
+// The predicted time of a program on a piece of hardware, from its counts.
 //
-// A kernel takes its overhead and the longer of two: its operations at the rate of their class, the bytes of
-// its operands and results at memory bandwidth. A collective takes latency and bytes (costs.md), as the
-// topology has it. The schedule then decides what adds up: from the start of a collective to its wait kernels
-// run beside it, unless its link does not overlap.
+// A kernel takes its overhead plus the longer of two: its operations at the rate of their class, or the bytes
+// of its operands and results at memory bandwidth. A collective takes latency plus bytes
+// (core/cost/collective_time.h). The schedule then decides how times add up: kernels run between the start
+// of a collective and its wait while it moves data, unless its link does not overlap.
 //
 //   kernel   |--a--|-b-|      |--c--|       a; start s; b; wait s; c
 //   network        |----s----|              step_s ends with c, and s takes longer than b
 //
-// Times are those of the busiest device, as the counts are.
+// Times, like counts, are those of the busiest device.
 
 #include <string>
 #include <vector>
@@ -21,12 +21,13 @@ namespace mtfc {
 
 struct StepCount;
 
-/// Of one step of a program, all of its runs together; the wait for a collective has what is left to wait.
+/// The time of one step of a program, all of its runs together. The wait for a collective has the time left
+/// to wait.
 struct StepTime {
-  double seconds = 0;  // of the kernel or the collective, whatever runs beside it
-  double begin_s = 0;  // after the start of the program, of its first run
+  double seconds = 0;  // the kernel or the collective itself, regardless of overlap
+  double begin_s = 0;  // start of its first run, after the start of the program
   double end_s = 0;
-  std::string bound;  // compute, memory, overhead; latency, network; "" where it takes no time
+  std::string bound;  // compute, memory, overhead; latency, network; "" if it takes no time
 };
 
 struct TimeCost {
@@ -34,14 +35,14 @@ struct TimeCost {
   double compute_s = 0;        // all kernels
   double communication_s = 0;  // all collectives
   double step_s = 0;           // the program, as it is scheduled
-  /// What step_s could not fall below with everything overlapped: the longest of all operations at peak, all
-  /// bytes touched at the best memory bandwidth, and all bytes sent at the best bandwidth of their links.
+  /// The lower limit of step_s if everything overlapped: the longest of all operations at peak, all bytes
+  /// touched at the best memory bandwidth, and all bytes sent at the best bandwidth of their links.
   double roofline_s = 0;
-  double efficiency = 0;        // useful products at peak on all devices, per step_s
+  double efficiency = 0;        // useful products at peak on all devices, over step_s
   std::vector<StepTime> steps;  // one for each step of the entry point
 };
 
-/// `counts` are predicted_counts of `entry`, or those of a run.
+/// `counts` are predicted_counts() of `entry`, or those of a run.
 TimeCost predicted_time(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                         const Hardware& hardware);
 

@@ -25,13 +25,13 @@ Hardware hardware(Topology topology = Topology::kFullyConnected) {
   return made;
 }
 
-// What a group over `axes` of the mesh 2x4 takes to move `bytes`.
+// The time that a group over `axes` of the mesh 2x4 takes to move `bytes`.
 double seconds(CollectiveKind kind, const AxisList& axes, double bytes, const Hardware& on) {
   return collective_time(kind, axes, Mesh({{"rows", 2}, {"cols", 4}}), bytes, on).seconds();
 }
 
-// A program by hand: 250,000 sums on a device of two, beside the all_reduce of a matrix that another step
-// made, and a loop of `rounds` over both.
+// A program made by hand: 250,000 sums on one device of two, during the all_reduce of a matrix that another
+// step made, and a loop of `rounds` over both.
 struct ByHand {
   Program program;
   EntryPoint entry;
@@ -104,7 +104,7 @@ TEST_CASE("a group within a node uses its link, an all_reduce across nodes both"
   CHECK(lies_in_a_node({0, 1}, mesh, 8));
   CHECK(seconds(CollectiveKind::kAllGather, {1}, 1e6, nodes) == doctest::Approx(0.01));
   CHECK(seconds(CollectiveKind::kAllGather, {0}, 1e6, nodes) == doctest::Approx(kAlpha + 1));
-  // A megabyte over eight: 1.75 MB sent on one level, 1.5 MB inside and 0.25 MB across on two.
+  // A megabyte over eight devices: 1.75 MB are sent on one level; on two, 1.5 MB inside and 0.25 MB across.
   CHECK(seconds(CollectiveKind::kAllReduce, {0, 1}, 1.75e6, nodes) ==
         doctest::Approx(0.015 + 2 * kAlpha + 0.25));
 }

@@ -9,13 +9,13 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kLongestWord = 120;  // of a file's own words: longer ones would bury the message
+constexpr size_t kLongestWord = 120;  // bytes; a longer word from a file would bury the message
 
 bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-// The middle of a long word gives way to three dots; characters stay whole.
+// Replaces the middle of a long word by three dots, without cutting a UTF-8 character.
 std::string shortened(std::string_view word) {
   constexpr size_t kKept = kLongestWord / 2;
   if (word.size() <= kLongestWord) return std::string(word);
@@ -25,7 +25,7 @@ std::string shortened(std::string_view word) {
   return std::string(word.substr(0, head)) + "..." + std::string(word.substr(tail));
 }
 
-// A message names its subject first and says the rest at its end.
+// Shortens a long message in its middle, since it names its subject first and says the rest at its end.
 std::string without_middle(const std::string& message) {
   constexpr size_t kLongest = 600, kHead = 400, kTail = 150;
   if (message.size() <= kLongest) return message;
@@ -35,7 +35,7 @@ std::string without_middle(const std::string& message) {
   return message.substr(0, head) + " ... " + message.substr(tail);
 }
 
-// What comes from a file may hold line ends and the control sequences of terminals.
+// Text from a file may hold line ends and the control sequences of terminals.
 std::string escaped(std::string_view text) {
   std::string shown;
   for (const char c : text) {

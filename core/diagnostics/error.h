@@ -1,5 +1,5 @@
 #pragma once
-// Errors, by who is to blame. Everything below main() throws one of three types; only main() catches.
+// Errors, classed by who is to blame. Everything below main() throws one of three types; only main() catches.
 //   UserError     the model, the layout or the command line is wrong           exit 2
 //   RunError      data, files, numbers or ranks failed while running           exit 1
 //   InternalError an invariant of mtfc is broken                               exit 3
@@ -29,8 +29,8 @@ struct Diagnostic {
   Severity severity = Severity::kError;
 };
 
-/// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; parts that are
-/// unknown are left out. One line whatever the file holds: control characters are written as \n and \x1b, and
+/// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; unknown parts are
+/// left out. The text is one line whatever the file holds: control characters are written as \n and \x1b, and
 /// words of more than 120 bytes and messages of more than 600 are shortened in the middle.
 std::string to_string(const Diagnostic& diagnostic);
 
@@ -44,7 +44,7 @@ class UserError : public std::runtime_error {
   std::vector<Diagnostic> diagnostics_;
 };
 
-/// One line too: control characters in the message are escaped.
+/// The text is one line here, too: control characters in the message are escaped.
 class RunError : public std::runtime_error {
  public:
   explicit RunError(const std::string& message);

@@ -12,12 +12,12 @@ std::string lowered(std::string_view text) {
   return lower;
 }
 
-// How far a name may be from what was meant. Of a name of one letter nothing would be left.
+// The most edits at which a candidate is still near. One edit would leave nothing of a name of one letter.
 size_t most_edits(size_t length) {
   return length < 2 ? 0 : std::max<size_t>(1, length / 3);
 }
 
-// Damerau's distance in its "optimal string alignment" form.
+// The Damerau-Levenshtein distance in its "optimal string alignment" form.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;
@@ -38,7 +38,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
-  constexpr size_t kLongest = 100;  // longer names are no slips of the finger, and the distance is quadratic
+  constexpr size_t kLongest = 100;  // longer names aren't typing slips, and the distance takes quadratic time
   if (name.size() > kLongest) return "";
   const std::string* nearest = nullptr;
   const std::string wanted = lowered(name);

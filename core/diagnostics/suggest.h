@@ -7,9 +7,10 @@
 
 namespace mtfc {
 
-/// `did you mean 'NAME'?` for the candidate with the smallest edit distance (transpositions count one,
-/// letters of another case nothing), or "" where none is near: at most a third of the name's length, and at
-/// least one, may differ. A name of one letter is near to itself in the other case alone.
+/// `did you mean 'NAME'?` for the candidate at the smallest edit distance from `name`, or "" if none is near.
+/// A transposition counts as one edit, a letter in another case as none. A candidate is near if at most a
+/// third of the name's letters (but at least one) differ; a name of one letter is near only to itself in the
+/// other case.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #pragma once
-// The attributes of one operation, typed and resolved: names of dimensions carry their sizes.
+// The attributes of one operation, typed and resolved: dimensions carry their sizes, expressions are numbers.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct Renaming {
 using AttributeValue =
     std::variant<bool, int64_t, double, std::string, DType, Dim, Dims, std::vector<Renaming>>;
 
-/// What an operation accepts under a key. The model reader converts and checks by it.
+/// The type of value that an operation accepts for an attribute. The model reader converts and checks by it.
 enum class AttributeType {
   kFlag,      // bool
   kInteger,   // int64_t; a number or an expression
@@ -31,9 +31,9 @@ enum class AttributeType {
   kText,      // std::string
   kDType,     // DType
   kDim,       // Dim; the name of a declared dimension
-  kDims,      // Dims; a list of names of declared dimensions
+  kDims,      // Dims; a list of declared names
   kOver,      // Dims; one name or a list
-  kParts,     // Dims; one name or a list, in which a name may stand several times
+  kParts,     // Dims; one name or a list, in which a name may be repeated
   kRenaming,  // std::vector<Renaming>; an object {old: new}
 };
 
@@ -42,7 +42,7 @@ struct AttributeSpec {
   AttributeType type;
   bool required;
   std::string_view doc;
-  bool by_compiler = false;  // a pass sets it, and a model may not
+  bool by_compiler = false;  // only passes set it; a model may not
 };
 
 /// A small map, kept in ascending order of names so that it prints the same every time.
@@ -57,7 +57,7 @@ class Attributes {
   const AttributeValue* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  /// The value under `name`; an InternalError when it is absent or of another type.
+  /// The value of the attribute `name`; throws InternalError if it is absent or of another type.
   template <typename T>
   const T& get(std::string_view name) const {
     const AttributeValue* value = find(name);
@@ -77,7 +77,7 @@ class Attributes {
   std::vector<std::pair<std::string, AttributeValue>> entries_;
 };
 
-/// Whether a value of this kind is one of the type.
+/// True if the value is of the given type.
 bool holds(const AttributeValue& value, AttributeType type);
 
 /// `dims=[batch, hidden]`, `value=0.5`, … for listings.

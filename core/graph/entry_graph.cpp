@@ -3,9 +3,9 @@
 namespace mtfc {
 namespace {
 
-// The stand-in under the name of the tensor it replaces. Where it has a name of its own already, from the
-// model or because data are bound to it, an alias carries the second one, so that every name of the model
-// stays known.
+// Gives a replacement the name of the tensor that it replaces. If it has a name of its own already, either
+// from the model or because data are bound to it, an `identity` node carries the second name, so that every
+// name of the model stays known.
 TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
   const Tensor& tensor = builder.graph().tensor(id);
   if (tensor.name == replaced.name || !builder.is_free(replaced.name)) return id;

@@ -1,5 +1,6 @@
 #pragma once
-// The graph of one entry point with what it must deliver, and the rewriting of such graphs by passes.
+// The graph of one entry point together with what it delivers (outputs, assignments), and a function by which
+// passes rewrite such graphs.
 
 #include <functional>
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace mtfc {
 
-/// Takes effect at the end of a step.
+/// The new value of a variable. It takes effect at the end of a step.
 struct Assignment {
   std::string variable;
   TensorId value = kNoTensor;
@@ -27,16 +28,18 @@ struct EntryGraph {
   Graph graph;
   std::vector<NamedTensor> outputs;
   std::vector<Assignment> assignments;
-  size_t sums = 0;  // the last outputs, which are added up over the rounds of a loop: they may stay partial
+  // The last `sums` outputs are added up over the rounds of a loop, so they may stay partial
+  size_t sums = 0;
 };
 
-/// Asked for every node in order, with its operands in the new graph: the tensors that stand for its results,
-/// or nothing to copy the node as it is.
+/// Called for every node in order, with its operands in the new graph. Returns the tensors that replace the
+/// node's results, or nothing to have the node copied as it is.
 using Rewrite = std::function<std::optional<std::vector<TensorId>>(GraphBuilder&, const Node&,
                                                                    const std::vector<TensorId>& operands)>;
 
-/// Builds the graph anew. New nodes get the origin of the node they replace; a replacement takes over the
-/// name of the tensor it stands for.
+/// Builds the graph anew. New nodes get the origin of the node that they replace, and a replacement takes
+/// over the name of the tensor that it replaces. Example: a Rewrite that returns {operands[0]} for mul(x, 1)
+/// makes the users of y = mul(x, 1) read x.
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite);
 
 }  // namespace mtfc

@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// y = neg(x) without the neg.
+// The graph of y = neg(x) without its neg.
 EntryGraph without_neg(const GraphBuilder& builder, TensorId y) {
   return rewritten({"train", builder.graph(), {{"y", y}}, {}},
                    [](GraphBuilder&, const Node& node,

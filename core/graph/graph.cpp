@@ -140,8 +140,8 @@ std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorTy
   return graph_.nodes_.back().results;
 }
 
-// The types of the node's results. Where floats are widened no operand is f32, so that a result which is can
-// only be what an attribute says, or what stands for one that is absent.
+// The types of the node's results. When floats are widened, no operand is f32, so an f32 result can only come
+// from a dtype attribute or from the default of an absent one.
 std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) const {
   const std::vector<TensorType> operands = graph_.operand_types(node);
   const std::vector<TensorType> results = signature.infer({node.attributes, operands});

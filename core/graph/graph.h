@@ -1,8 +1,9 @@
 #pragma once
-// A graph of operations over global tensors: no devices. A value, append-only while a GraphBuilder builds it.
+// A graph of operations on global tensors, before any division among devices. It is a value; only a
+// GraphBuilder appends to it.
 //
-// Nodes are in order: operands come before their users. Leaves are inputs and variables; a variable's leaf is
-// its value at the start of the step. Passes read one graph and build another.
+// Nodes are in order: operands come before their users. Leaves are inputs and variables; the leaf of a
+// variable is its value at the start of the step. Passes read one graph and build another.
 
 #include <map>
 #include <memory>
@@ -23,7 +24,7 @@ namespace mtfc {
 enum class Phase { kForward, kBackward, kUpdate };
 std::string to_string(Phase phase);
 
-/// Where a node comes from, and what its unnamed results are called.
+/// The origin of a node, used in messages and for the names of its results.
 struct Origin {
   std::string name;  // prefix of generated names
   Location location;
@@ -34,7 +35,7 @@ struct Tensor {
   std::string name;  // unique in the graph
   TensorType type;
   int node = 0;
-  int result = 0;           // which result of the node
+  int result = 0;           // its index among the node's results
   bool from_model = false;  // named (or addressed by path) in the model file
 };
 
@@ -72,9 +73,10 @@ class Graph {
   TensorId find(std::string_view name) const;
   std::vector<TensorType> operand_types(const Node& node) const;
   std::vector<TensorType> result_types(const Node& node) const;
-  /// The number a tensor always is, where its node is a `constant`.
+  /// The value of a tensor made by a `constant`; nothing for any other tensor.
   std::optional<double> constant_value(TensorId id) const;
-  /// Further names of tensors: what the result of a block is called where the block is used.
+  /// Further names of tensors. For example, the block that computes a result and its user may name it
+  /// differently.
   const std::vector<std::pair<std::string, TensorId>>& aliases() const { return aliases_; }
 
  private:
@@ -85,22 +87,23 @@ class Graph {
   std::vector<std::pair<std::string, TensorId>> aliases_;
 };
 
-/// A graph of its own inside a loop. Its leaves are inputs called by leaf_name.
+/// A graph of its own inside a loop. Its leaves are inputs named by leaf_name.
 struct LoopPart {
   Graph graph;
   std::vector<TensorId> results;
 };
 
-/// What a node repeats. Its operands are first the carried tensors, then those that are the same in every
-/// round; operand i is the leaf leaf_name(i) of both parts. Each round the results of `body` become the
-/// carried tensors of the next, of which the last are the results of the node. The last `sums` results of the
-/// body are not carried but added up, from zero: what the node gives after the carried ones is the sum over
-/// all rounds. A sum that is partial over devices is reduced once, after the loop.
+/// The contents of a loop node. The node's operands are the carried tensors, followed by tensors that are the
+/// same in every round; operand i is the leaf leaf_name(i) of both parts. In each round, the first results of
+/// `body` become the carried tensors of the next round; after the last round they are the node's first
+/// results. The last `sums` results of the body are not carried but added up from zero, and the node's last
+/// results are these sums over all rounds. A sum that is partial over devices is reduced once, after the
+/// loop.
 ///
 ///   [s, x] -> loop { condition: s < 10; body: s + sum(x) } -> [s']
 ///   [i, x] -> loop { 4 times; body: i + 1, x[i]; 1 sum } -> [i', x[0] + x[1] + x[2] + x[3]]
 struct GraphLoop {
-  LoopPart condition;  // one bool scalar, asked for before each round; empty where `times` says how often
+  LoopPart condition;  // one bool scalar, computed before each round; empty if `times` is set
   LoopPart body;
   int64_t times = 0;
   size_t sums = 0;
@@ -109,7 +112,7 @@ struct GraphLoop {
 };
 std::string leaf_name(size_t operand);
 
-/// `name: f32[batch=4] = add(x, y)`, a line a node, and below a loop its condition and body.
+/// `name: f32[batch=4] = add(x, y)`, one line per node; a loop is followed by its condition and body.
 std::string to_string(const Graph& graph);
 std::string to_string(const Graph& graph, const Node& node);
 
@@ -119,11 +122,11 @@ class GraphBuilder {
   const TensorType& type(TensorId id) const { return graph_.type(id); }
   const Dims& dims(TensorId id) const { return graph_.type(id).dims; }
 
-  /// Origin of the nodes added from here on.
+  /// Sets the origin of the nodes added from now on.
   void set_origin(Origin origin) { origin_ = std::move(origin); }
   const Origin& origin() const { return origin_; }
 
-  /// From here on f64 stands wherever f32 is asked for.
+  /// From now on, every f32 asked for becomes f64.
   void widen_floats() { widens_ = true; }
   DType widened(DType dtype) const { return widens_ && dtype == DType::kF32 ? DType::kF64 : dtype; }
 
@@ -131,28 +134,28 @@ class GraphBuilder {
   TensorId add_variable(const std::string& name, const TensorType& type);
   /// A scalar constant.
   TensorId constant(double value, DType dtype);
-  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names`: of the results; where
-  /// missing they are made from the origin's name and the kind, and made unique.
+  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names` are the names of the
+  /// results; missing ones are made from the origin's name and the operation, and made unique.
   std::vector<TensorId> add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes = {},
                             const std::vector<std::string>& names = {});
   std::vector<TensorId> add(const CompositeDef& composite, std::vector<TensorId> operands,
                             Attributes attributes = {}, const std::vector<std::string>& names = {});
-  /// A gradients node: operands are a scalar and tensors, results one gradient per tensor.
+  /// Adds a gradients node: the gradients of the scalar `of` with respect to each of the tensors `in`.
   std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
                                       const std::vector<std::string>& names = {});
-  /// A loop over `operands`, the carried ones first. Its body gives them back in their types.
+  /// Adds a loop over `operands`, the carried ones first. Its body must return these with the same types.
   std::vector<TensorId> add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
                                  const std::vector<std::string>& names = {});
-  /// The single result of the operation `kind`.
+  /// Adds an operation with one result.
   TensorId op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes = {});
 
-  /// Adds a copy of `node` of another graph with new operands, keeping its names and origin.
+  /// Adds a copy of `node` of the graph `from` with new operands. Names and origin are kept.
   std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
-  /// Renames a tensor to a name of the model, which must be free or the tensor's own.
+  /// Renames a tensor to a name of the model, which must be free or be the tensor's name already.
   void name(TensorId id, const std::string& name);
-  /// Gives a tensor one more name, which must be free.
+  /// Gives a tensor a further name, which must be free.
   void alias(TensorId id, const std::string& name);
-  /// Says whether a tensor is one that the model file names.
+  /// Sets whether the model file names the tensor.
   void mark_from_model(TensorId id, bool is = true) {
     graph_.tensors_[static_cast<size_t>(id)].from_model = is;
   }
@@ -169,7 +172,7 @@ class GraphBuilder {
   Graph graph_;
   Origin origin_;
   bool widens_ = false;
-  std::map<std::string, int> used_;  // how often a generated name was asked for
+  std::map<std::string, int> used_;  // how many times each generated name was asked for
 };
 
 }  // namespace mtfc

@@ -16,7 +16,7 @@ bool exists(const Graph& graph, TensorId id) {
   return id >= 0 && id < static_cast<TensorId>(graph.tensors().size());
 }
 
-// The types that the node's operation gives, where the node is a use of it.
+// "" if the node is a correct use of its operation, otherwise what is wrong.
 std::string use_problem(const Graph& graph, const Node& node, const Signature& signature) {
   const auto count = static_cast<int>(node.operands.size());
   if (count < signature.min_operands || (signature.max_operands >= 0 && count > signature.max_operands))

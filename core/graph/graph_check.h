@@ -1,5 +1,6 @@
 #pragma once
-// Whether a graph is one that a GraphBuilder could have made: what must hold after every pass over graphs.
+// Checks that must hold after every pass over graphs: a graph is one that a GraphBuilder could have made, and
+// it still delivers the same outputs and assignments.
 
 #include <string>
 
@@ -7,13 +8,14 @@
 
 namespace mtfc {
 
-/// "" where it is, otherwise what is wrong: operands come before their users and exist, names belong to one
-/// tensor each, operations are used as they allow and give the types that they infer, loops hand on what they
-/// carry, and every output and assignment names a tensor.
+/// "" for a valid graph, otherwise what is wrong. In a valid graph, operands exist and come before their
+/// users, every name belongs to one tensor, operations accept their operands and infer the types of their
+/// results, loops return the carried tensors with the same types, and every output and assignment refers to a
+/// tensor.
 std::string graph_problem(const EntryGraph& entry);
 
-/// "" where `after` gives what `before` gave: outputs and assignments of the same names and types, in order,
-/// and no input or variable that `before` did not have. Otherwise what is wrong.
+/// "" if `after` delivers what `before` does: outputs and assignments with the same names and types, in the
+/// same order, from no input or variable that `before` lacks. Otherwise what is wrong.
 std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after);
 
 }  // namespace mtfc

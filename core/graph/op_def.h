@@ -1,10 +1,11 @@
 #pragma once
-// What an operation is: one constant per file of core/ops/, with every field stated.
+// The definition of an operation: one constant per file of core/ops/, with every field stated.
 //
-// An operation is written once. From its Signature come the reader's checks, `mtfc ops` and the schema; from
-// `roles` the partitioner and propagation; `gradient` is written in other operations; `examples` feed the
-// tests over the registry. Its kernel has the same stem in runtime/kernels/. Composites (core/composites/)
-// have a Signature and expand into operations; they have no kernel.
+// An operation is written once. Its Signature gives the reader's checks, `mtfc ops` and the schema; its
+// `roles` drive the partitioner and the propagation of shardings; its `gradient` is written in terms of other
+// operations; its `examples` feed the tests over the registry. Its kernel has the same file name in
+// runtime/kernels/. Composites (core/composites/) have a Signature and expand into operations; they have no
+// kernel.
 
 #include <functional>
 #include <span>
@@ -30,7 +31,7 @@ struct OpCall {
   std::span<const TensorType> operands;
 };
 
-/// Thrown by `infer`: what is wrong with a use of an operation. The caller adds the location.
+/// Thrown by `infer` for a wrong use of an operation. The caller adds the location.
 struct OpError {
   std::string message;
   std::string hint;
@@ -38,7 +39,7 @@ struct OpError {
   std::string attribute = "";  // the attribute to blame, or ""
 };
 
-/// How test data for an operand is drawn.
+/// The distribution from which test data for an operand are drawn.
 enum class Fill {
   kNormal,    // standard normal
   kPositive,  // uniform in [0.5, 2]; integers are 1 or 2
@@ -59,8 +60,8 @@ struct Example {
   Attributes attributes;
 };
 
-/// An operand that has a dtype of its own, whatever the others are: indices, a position, a condition. A
-/// literal there is `literal`, and the operand says nothing about literals elsewhere.
+/// An operand whose dtype is independent of the others': indices, a position, a condition. A literal in its
+/// place gets the dtype `literal`, and its dtype does not decide that of literals in other places.
 struct OwnDType {
   int operand = 0;
   DType literal = DType::kI32;
@@ -80,7 +81,7 @@ struct Signature {
 
 enum class Family {
   kElementwise,         // result[i] from operand[i], aligned by name; may be computed in place
-  kElementwiseChecked,  // the same, with operands looked at before, which may be refused: never part of a
+  kElementwiseChecked,  // the same, but operands are checked first and may be refused: never part of a
                         // fused step
   kReduction,
   kContraction,  // einsum: its flops are "einsum" flops
@@ -90,8 +91,8 @@ enum class Family {
   kGenerator,  // no operands
 };
 
-/// A part of a dimension that an operand gives and the result takes: for i in [0, count), element
-/// from + i*from_step of the operand's becomes element to + i*to_step of the result's. to_step > 0.
+/// A part of an operand's dimension that becomes a part of the result's. For i in [0, count), the operand's
+/// element from + i*from_step becomes the result's element to + i*to_step. to_step > 0.
 struct Piece {
   int operand = 0;
   int64_t from = 0;
@@ -101,21 +102,22 @@ struct Piece {
   int64_t count = 0;
 };
 
-/// One dimension of the computation and where it appears. A dimension of one name is one factor.
+/// One dimension of the computation and its positions in operands and results. Dimensions of one name are one
+/// factor.
 struct Factor {
   enum class Kind {
-    kPass,    // split it, and each device computes its part alone
+    kPass,    // split it, and each device computes its shard alone
     kReduce,  // split it, and each device holds a partial result of kind `reduce`
     kWhole,   // every device needs all of it
-    kMoved,   // the result's is put together from `pieces` of the operands': split either side, and devices
-              // exchange what moves (core/op_rules/pieces.h)
+    kMoved,   // the result's dimension consists of `pieces` of the operands': split either side, and devices
+              // exchange the elements that move (core/op_rules/pieces.h)
   };
   Kind kind = Kind::kPass;
   std::vector<int> operands;  // position of the factor's dimension in each operand, -1 where absent
   std::vector<int> results;   // likewise in each result
   ReduceKind reduce = ReduceKind::kSum;
-  std::vector<Piece> pieces = {};  // of a kMoved factor
-  double fill = 0;                 // what elements of the result hold that no piece gives
+  std::vector<Piece> pieces = {};  // for kMoved
+  double fill = 0;                 // the value of elements of the result that no piece gives
 };
 
 struct OpDef {
@@ -127,27 +129,27 @@ struct OpDef {
   std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
 
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
-  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. Empty: needs
-  /// whole operands. A kMoved factor with a `fill` other than 0 needs them whole all the same.
+  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. If empty, all
+  /// operands must be whole. A kMoved factor with a `fill` other than 0 needs whole operands in any case.
   std::vector<std::vector<int>> linear_in;
 
-  /// Adds operations that compute the gradient of each operand (kNoTensor: none) from those of the results
-  /// (kNoTensor: zero). nullptr, spelled kNoGradient: not differentiable.
+  /// Adds operations that compute the gradient of each operand (kNoTensor: none) from the gradients of the
+  /// results (kNoTensor: zero). nullptr, spelled kNoGradient: not differentiable.
   std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> result_gradients);
 
-  /// Arithmetic of one device, from local types.
+  /// The arithmetic operations of one device, from local types.
   int64_t (*flops)(const OpCall& local, std::span<const TensorType> results);
 
   /// Scratch bytes that the kernel needs, from local types. nullptr, spelled kNoWorkspace: none.
   int64_t (*workspace)(const OpCall& local, std::span<const TensorType> results);
 
-  /// Where a kWhole factor is split: the same results in other operations that can run split (argmax becomes
-  /// a reduction of (value, index) pairs). `parts`: how many parts the dimension is split into. nullptr,
-  /// spelled kNoSplitRule: operands are gathered instead.
+  /// For a split kWhole factor: gives the same results by other operations that can run split (argmax becomes
+  /// a reduction of (value, index) pairs). The dimension is split into `parts` shards. nullptr, spelled
+  /// kNoSplitRule: operands are gathered instead.
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
 
-  /// Whether the kernel may write its result over an operand that has the result's type and sharding, and
-  /// then leaves alone what it does not change. What is element-wise may without saying so.
+  /// True if the kernel may write its result over an operand of the result's type and sharding, and then
+  /// leaves unchanged elements untouched. Element-wise operations need not set it.
   bool overwrites = false;
 };
 
@@ -167,10 +169,10 @@ struct CompositeDef {
   Signature signature;
   /// The results in terms of operations.
   std::vector<TensorId> (*expand)(GraphBuilder&, const Node&);
-  /// As OpDef::gradient, in terms of the composite's own operands and results, where that keeps less for the
-  /// backward pass; otherwise kGradientOfParts.
+  /// Like OpDef::gradient, in terms of the composite's own operands and results. Given where this keeps less
+  /// for the backward pass than differentiating the expansion does; otherwise kGradientOfParts.
   std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> gradients);
-  /// Off in evaluation, where the first operand stands for the only result.
+  /// Off in evaluation, where the first operand takes the place of the only result.
   bool training_only;
 };
 inline constexpr std::nullptr_t kGradientOfParts = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// The operations and composites by name. The lists are generated from the files of core/ops/ and
+// Lookup of operations and composites by name. The lists are generated from the files of core/ops/ and
 // core/composites/.
 
 #include <string_view>
@@ -9,19 +9,19 @@
 
 namespace mtfc {
 
-/// In order of names.
+/// In ascending order of names.
 const std::vector<const OpDef*>& all_ops();
 const std::vector<const CompositeDef*>& all_composites();
 
-/// nullptr where there is none.
+/// nullptr if there is none.
 const OpDef* find_op(std::string_view name);
 const CompositeDef* find_composite(std::string_view name);
 /// The signature of the operation or composite `name`, or nullptr.
 const Signature* find_signature(std::string_view name);
-/// Names a model may use, operations and composites together.
+/// The names that a model may use: operations and composites together.
 std::vector<std::string> operation_names();
 
-/// As find_op; an InternalError where there is none.
+/// Like find_op, but throws InternalError if there is none.
 const OpDef& op_named(std::string_view name);
 
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #pragma once
-// An operation as it stands in a model file.
+// The JSON text of one operation, as it would appear in a model file. `mtfc ops` shows examples in this form.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace mtfc {
 
-/// `{"out": "y", "op": "gather", "in": ["table", "rows"], "dim": "vocab"}`. Names must need no escapes in
+/// `{"out": "y", "op": "gather", "in": ["table", "rows"], "dim": "vocab"}`. Names must not need escapes in
 /// JSON.
 std::string operation_text(std::string_view kind, const std::vector<std::string>& results,
                            const std::vector<std::string>& operands, const Attributes& attributes);

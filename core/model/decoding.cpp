@@ -6,7 +6,7 @@
 namespace mtfc {
 namespace {
 
-// The places that the caches of a sequence have for each position.
+// The number of places that the caches of one sequence have for each position.
 int64_t places_per_position(const DecodeSpec& decode) {
   for (const InputDecl& input : decode.inputs)
     if (input.name == kTokenInput && input.type.dims.size() > 1) return input.type.dims[1].size;

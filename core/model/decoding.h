@@ -1,5 +1,5 @@
 #pragma once
-// What generation needs to know of a model with `decode`, and what it needs of the model.
+// Properties of a model with `decode` that generation needs, and the reduction of a model to what it needs.
 
 #include <cstdint>
 
@@ -7,12 +7,13 @@
 
 namespace mtfc {
 
-/// Positions from 0 on for which every cache that is written at the position, or at a place counted from it,
-/// has room, and every table that is read at it has a row. INT64_MAX where nothing depends on it.
+/// The number of positions, from 0 on, for which there is room: in every cache that is written at the
+/// position or at a place counted from it, and in every table that is read at it. INT64_MAX if nothing
+/// depends on the position.
 int64_t decode_positions(const DecodeSpec& decode);
 
-/// The model without all that only training and evaluation run: its variables and its decode, so that neither
-/// takes memory and no layout is refused for their sake.
+/// The model without everything that only training and evaluation run: its variables and its `decode`. The
+/// rest then takes no memory, and no layout is refused because of it.
 Model only_decode(Model model);
 
 }  // namespace mtfc

@@ -11,8 +11,8 @@ namespace {
 
 const Dim kBatch{"batch", 6}, kLength{"length", 10}, kVocab{"vocab", 8}, kModel{"model", 4};
 
-// Embeds the token, adds the position's vector, keeps the sum of all, and predicts from it. The vocabulary
-// comes first in the logits.
+// A model that embeds the token, adds the position's vector, keeps the sum of all, and predicts from it. The
+// vocabulary comes first in the logits.
 Model summing_model() {
   Model model;
   model.dims = {kBatch, kLength, kVocab, kModel};

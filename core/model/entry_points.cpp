@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-// A standard draw, scaled; or a constant; of the variable's dimensions.
+// A scaled standard draw or a constant, with the variable's dimensions.
 TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
   const Init& init = *variable.init;
   const TensorType& type = variable.type;
@@ -32,7 +32,7 @@ TensorId initial_value(GraphBuilder& b, const VariableDecl& variable) {
   throw InternalError("an unknown kind of initial value");
 }
 
-// Copies the model's graph into a builder; tensor ids stay the same.
+// Copies the model's graph into an empty builder; tensor ids stay the same.
 void copy_graph(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) builder.copy(graph, node, node.operands);
   for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
@@ -46,7 +46,8 @@ LoopPart for_evaluation(const LoopPart& part) {
   return {std::move(builder).build(), part.results};
 }
 
-// As copy_graph, with what is for training only left out: its first operand stands for the result.
+// Like copy_graph, but leaves out composites for training only: their first operand takes the place of the
+// result.
 void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (node.loop) {
@@ -80,8 +81,8 @@ void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
   }
 }
 
-// What a step computes before its gradients, the loss as its last output, ready for add_microbatches: what
-// draws random numbers is spelled out.
+// The part of a step before its gradients, with the loss as its last output, ready for add_microbatches.
+// Composites are expanded, so that add_microbatches sees their random draws.
 EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
   EntryGraph entry{
       .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
@@ -90,7 +91,7 @@ EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& 
   return expand_composites(entry, true);
 }
 
-// An output that is a variable shows its new value.
+// Makes an output that is a variable deliver its new value.
 void show_new_values(EntryGraph& entry) {
   for (NamedTensor& output : entry.outputs) {
     if (entry.graph.producer(output.tensor).kind != NodeKind::kVariable) continue;
@@ -162,14 +163,14 @@ EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& ke
 
 EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep) {
   const DecodeSpec& decode = *model.decode;
-  Dims order;  // of the logits: the token's, then the vocabulary
+  Dims order;  // the token's dimensions, then the vocabulary
   for (const InputDecl& input : decode.inputs)
     if (input.name == kTokenInput) order = input.type.dims;
   order = unite(order, decode.graph.type(decode.logits).dims);
   EntryGraph entry{.name = "decode", .graph = {}, .outputs = {}, .assignments = decode.assignments};
   GraphBuilder b;
   copy_for_evaluation(b, decode.graph);
-  // No rule names these dimensions, so nothing splits them. A dot can't stand in a name of the model.
+  // No rule names these dimensions, so nothing splits them. A name of the model can't contain a dot.
   std::vector<Renaming> whole;
   for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
   b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin.location, Phase::kForward});

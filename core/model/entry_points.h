@@ -10,21 +10,22 @@
 
 namespace mtfc {
 
-/// Variables of the model, and after them those that its optimizer keeps.
+/// The variables of the model, followed by those that its optimizer keeps.
 std::vector<VariableDecl> all_variables(const Model& model);
 
-/// Whether a step changes anything: the model trains, or assigns variables itself.
+/// True if a step changes anything: the model trains, or assigns variables itself.
 bool has_train_entry(const Model& model);
 
-/// Every variable that says how gets its initial value.
+/// Computes the initial value of every variable that declares one.
 EntryGraph init_entry(const std::vector<VariableDecl>& variables);
 
-/// The model's operations; gradients of the trainable variables, named `NAME/grad`, and their updates follow
-/// where the model trains. `keep`: tensors delivered beside the outputs; names the graph lacks are skipped.
+/// The model's operations. If the model trains, gradients of the trainable variables (named `NAME/grad`) and
+/// their updates follow. `keep` lists further tensors to deliver as outputs; names that the graph lacks are
+/// skipped.
 EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep);
 EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep);
-/// Of a model that has one. Its first output is `logits`, whole on every device, whatever the layout: who
-/// chooses a token looks at all of them.
+/// For a model that has `decode`. The first output is `logits`, whole on every device under any layout, since
+/// the choice of a token looks at all of them.
 EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep);
 inline constexpr std::string_view kLogitsOutput = "logits";
 

@@ -9,14 +9,14 @@ TensorId number(GraphBuilder& b, double value) {
   return b.constant(value, DType::kF64);
 }
 
-// From 0 at the end of the warm-up to 1 at the last step and from then on.
+// Rises from 0 at the end of the warm-up to 1 at the last step, and stays there.
 TensorId progress(GraphBuilder& b, const Schedule& schedule, TensorId step) {
   const TensorId since = b.op("sub", {step, number(b, schedule.warmup)});
   const TensorId part = b.op("div", {since, number(b, schedule.steps - schedule.warmup)});
   return b.op("minimum", {part, number(b, 1)});
 }
 
-// What of the way from `end` to `peak` is left, or for rsqrt what of the peak.
+// The fraction of the way from `end` to `peak` that is left; for rsqrt, the fraction of the peak.
 TensorId remaining(GraphBuilder& b, const Schedule& schedule, TensorId step) {
   switch (schedule.kind) {
     case ScheduleKind::kRsqrt:

@@ -1,9 +1,10 @@
 #pragma once
-// Schedules: a learning rate that changes with the number of the step, computed in the graph.
+// Schedules: learning rates that change with the number of the step, computed in the graph.
 //
-// All rise in proportion to the step up to `peak` at step `warmup`. Then `rsqrt` falls as one over the root
-// of the step (Vaswani et al. 2017, section 5.3), `cosine` and `linear` reach `end` at step `steps` and stay
-// there. Example: cosine with peak 1, warmup 2, steps 6, end 0 gives 0.5, 1, 0.85, 0.5, 0.15, 0, 0, ...
+// All rise in proportion to the step up to `peak` at step `warmup`. After that, `rsqrt` falls as one over the
+// square root of the step (Vaswani et al. 2017, section 5.3); `cosine` and `linear` reach `end` at step
+// `steps` and stay there. Example: cosine with peak 1, warmup 2, steps 6, end 0 gives 0.5, 1, 0.85, 0.5,
+// 0.15, 0, 0, ...
 
 #include <string_view>
 
@@ -17,11 +18,11 @@ struct Schedule {
   ScheduleKind kind = ScheduleKind::kRsqrt;
   double peak = 0;
   double warmup = 0;  // steps; at least 1 for rsqrt
-  double steps = 0;   // more than warmup; not of rsqrt
-  double end = 0;     // not of rsqrt
+  double steps = 0;   // more than warmup; unused by rsqrt
+  double end = 0;     // unused by rsqrt
 };
 
-/// The rate in step `step`, counted from 1; both are f64 scalars.
+/// The rate in step `step`, which counts from 1. Both are f64 scalars.
 TensorId learning_rate(GraphBuilder& builder, const Schedule& schedule, TensorId step);
 
 }  // namespace mtfc

@@ -1,5 +1,6 @@
 #pragma once
-// What a model file says: tensors, operations, training. The pipeline makes entry points from it.
+// The contents of a model file: tensors, operations, training, decoding. The pipeline makes entry points from
+// it.
 
 #include <cstdint>
 #include <map>
@@ -21,7 +22,7 @@ enum class InitKind { kConstant, kNormal, kTruncatedNormal, kUniform };
 
 std::string to_string(InitKind kind);
 
-/// Initial values. Variance scaling has been resolved to a truncated normal.
+/// An initial value. The reader turns variance scaling into a truncated normal.
 struct Init {
   InitKind kind = InitKind::kConstant;
   double a = 0;  // the constant, the standard deviation, or the lower bound
@@ -43,34 +44,35 @@ struct InputDecl {
   TensorType type;
   std::string source;  // the model's own `data` entry, or ""
   Location location;
-  Location source_location = {};  // of that entry
+  Location source_location = {};  // where the model file says `source`
 };
 
 struct TrainSpec {
   TensorId loss = kNoTensor;
   std::string optimizer;                  // a name of core/optimizers/
-  std::map<std::string, double> numbers;  // its settings: momentum, …; lr where there is no schedule
+  std::map<std::string, double> numbers;  // its settings: momentum, …; `lr` unless there is a schedule
   Location location = {};
   std::optional<Schedule> schedule = {};
-  std::optional<double> clip_norm = {};            // of all gradients together
-  std::set<std::string> no_decay = {};             // variables that weight decay leaves alone
+  std::optional<double> clip_norm = {};            // limit on the norm of all gradients together
+  std::set<std::string> no_decay = {};             // variables without weight decay
   std::vector<std::string> shard_state_over = {};  // axes of the mesh
-  Location shard_location = {};                    // of that list
-  int64_t microbatches = 1;                        // parts of the batch, one after the other
+  Location shard_location = {};                    // where the model file says `shard_state_over`
+  int64_t microbatches = 1;                        // parts into which the batch is cut
   Location microbatches_location = {};
 };
 
-/// `decode`: a graph of one step of generation, beside the model's own. It reads the model's variables and
-/// keeps what it has seen in caches, variables of its own that are zero before the first step.
+/// `decode`: the graph of one step of generation, separate from the model's own. It reads the model's
+/// variables and keeps its memory of earlier tokens in caches: variables of its own that are zero before the
+/// first step.
 struct DecodeSpec {
   std::vector<InputDecl> inputs;  // kTokenInput, kPositionInput and perhaps kSeenInput
   std::vector<VariableDecl> caches;
   Graph graph;
-  std::vector<Assignment> assignments;  // of caches
-  TensorId logits = kNoTensor;          // of the dimensions of the token and one more, the vocabulary
+  std::vector<Assignment> assignments;  // to caches
+  TensorId logits = kNoTensor;          // has the token's dimensions and one more, the vocabulary
 };
-/// The token each sequence has at the position; the position; for beams, which places of the caches each may
-/// look at.
+/// Inputs of `decode`: the token that each sequence has at the position; the position; and, for beams, the
+/// places of the caches that each may look at.
 inline constexpr std::string_view kTokenInput = "token", kPositionInput = "position", kSeenInput = "seen";
 
 struct Model {

@@ -1,10 +1,10 @@
 #pragma once
-// Optimizers: how a variable's new value follows from its gradient. One constant per file of
+// Optimizers: how the new value of a variable follows from its gradient. Each is one constant in a file of
 // core/optimizers/.
 //
-// What all updates of a step share (a rate that depends on the number of the step) is computed once, as
-// scalars in f64; an update gets these in the type of its variable. Example: adam's bias corrections are two
-// such scalars.
+// Values that all updates of a step share, such as a rate that depends on the number of the step, are
+// computed once, as f64 scalars; an update gets them in the type of its variable. Example: adam's bias
+// corrections are two such scalars.
 
 #include <map>
 #include <optional>
@@ -16,12 +16,12 @@
 
 namespace mtfc {
 
-/// What numbers a setting may have.
+/// The range of numbers that a setting may have.
 enum class SettingRange { kAny, kPositive, kNotNegative, kBelowOne /* [0, 1) */, kUpToOne /* [0, 1] */ };
 
 struct NumberSetting {
   std::string_view name;
-  std::optional<double> fallback;  // required where absent
+  std::optional<double> fallback;  // the default; a setting without one is required
   std::string_view doc;
   SettingRange range = SettingRange::kAny;
 };
@@ -36,10 +36,10 @@ struct Slot {
 
 struct UpdateInputs {
   const Settings& settings;
-  std::vector<TensorId> shared;  // as OptimizerDef::shared gave them, in the variable's type
+  std::vector<TensorId> shared;  // the results of OptimizerDef::shared, in the variable's type
   std::vector<TensorId> state;   // the variable, then its slots
   TensorId gradient = kNoTensor;
-  bool decays = true;  // whether weight decay, where the optimizer has it, is for this variable
+  bool decays = true;  // weight decay, if the optimizer has it, applies to this variable
 };
 
 struct OptimizerDef {
@@ -47,13 +47,13 @@ struct OptimizerDef {
   std::string_view doc;
   std::vector<NumberSetting> settings;
   bool decays_weights = false;
-  /// Whether `shared` needs the number of the step.
+  /// True if `shared` needs the number of the step.
   bool counts_steps = false;
   std::vector<Slot> (*slots)(const Settings&, const TensorType& variable);
-  /// Scalars in f64 that all updates of a step share. `rate` is the learning rate, `step` the number of the
-  /// step, from 1 (kNoTensor where nothing counts them); both f64.
+  /// The f64 scalars that all updates of a step share. `rate` is the learning rate, `step` the number of the
+  /// step, from 1 (kNoTensor if nothing counts steps); both are f64.
   std::vector<TensorId> (*shared)(GraphBuilder&, const Settings&, TensorId rate, TensorId step);
-  /// Adds the operations of one update; the new values of the state, in its order.
+  /// Adds the operations of one update and returns the new values of the state, in its order.
   std::vector<TensorId> (*update)(GraphBuilder&, const UpdateInputs&);
 };
 

@@ -3,10 +3,11 @@
 namespace mtfc {
 namespace {
 
-// Sums of doubles are near enough to tell, and never overflow.
+// Sums of doubles are precise enough for a limit, and never overflow.
 constexpr double kMost = 0x1p62;
 constexpr const char* kHint = "is a dimension larger than it was meant to be?";
-// How often a tensor's bytes may count: its own sharding, partial and gathered ones, buffers of collectives.
+// How many times a tensor's bytes may count: its own sharding, partial and gathered ones, buffers of
+// collectives.
 constexpr double kCopies = 16;
 
 double bytes_of(const TensorType& type) {

@@ -9,11 +9,11 @@
 
 namespace mtfc {
 
-/// Throws UserError where the variables together, on one device, could exceed int64_t.
+/// Throws UserError if the variables together, on one device, could exceed int64_t bytes.
 void require_countable(const std::vector<VariableDecl>& variables);
-/// Throws UserError, at the operation that goes too far, where the bytes of an entry point's tensors (each of
-/// which may exist in several shardings, or as a workspace) or its flops could exceed int64_t. Its tensors
-/// are expanded.
+/// Throws UserError if the bytes or flops of an entry point could exceed int64_t, located at the operation
+/// that goes too far. Each tensor may exist in several shardings or as a workspace. The entry point's
+/// composites must be expanded.
 void require_countable(const EntryGraph& entry);
 
 }  // namespace mtfc

@@ -1,10 +1,10 @@
 #pragma once
-// `shard_state_over`: the optimizer's state and its updates are split over axes that the layout's rules leave
-// unused (Rajbhandari et al. 2020, ZeRO). A gradient then comes by reduce_scatter, each device updates its
-// part, and an all_gather brings the variable's new value to all.
+// `shard_state_over`: splits the optimizer's state and updates over axes that the layout's rules leave unused
+// (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates its shard,
+// and an all_gather brings the variable's new value to all.
 //
-// Example: batch:rows leaves w[io=6, hidden=8] whole; over rows, w/adam_m, w/adam_v, w/grad and all that an
-// update makes of them are split hidden/rows.
+// Example: batch:rows leaves w[io=6, hidden=8] whole. With the state split over rows, w/adam_m, w/adam_v,
+// w/grad and everything that an update computes from them are split hidden/rows.
 
 #include <functional>
 #include <set>
@@ -17,20 +17,20 @@
 namespace mtfc {
 
 struct StateSplit {
-  AxisList axes;                             // of sizes above 1; none: everything goes by the rules
-  std::set<std::string, std::less<>> names;  // tensors by name or by the name of their origin
+  AxisList axes;  // only axes longer than 1; if there is none, all tensors follow the rules
+  std::set<std::string, std::less<>> names;  // tensors by their name or by that of their origin
 };
 
-/// Throws UserError for an axis that the mesh lacks. Without a mesh there is nothing to split; `allow_uneven`
-/// false: also for a dimension that the axes do not divide.
+/// Throws UserError for an axis that the mesh lacks and, unless `allow_uneven`, for a dimension that the axes
+/// do not divide. Without a mesh, nothing is split.
 StateSplit state_split(const Model& model, const Layout& layout, bool allow_uneven);
 
-/// Whether the split is for this tensor: a gradient, state or its initial value, or made in an update.
+/// True if the tensor is to be split: a gradient, state or its initial value, or a tensor made in an update.
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor);
 
-/// `sharding` with those of the axes that it does not use yet on the largest dimension that it leaves whole,
-/// of equal ones the first; on the one of the largest shards where it leaves none whole that has a part for
-/// each device.
+/// Adds those of the axes that `sharding` does not use yet to one dimension. Dimensions with an element for
+/// each device are preferred, then those that are whole, then those with the largest shards; of equal ones,
+/// the first is taken.
 void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sharding& sharding);
 
 }  // namespace mtfc

@@ -45,7 +45,7 @@ class Training {
   }
 
  private:
-  // The number of this step, from 1; the variable counts those that have been made.
+  // The number of this step, from 1. The variable holds the number of steps made before.
   TensorId next_step() {
     const TensorId made = add_state(shared_state(train_)[0]);
     const TensorId number = b_.op("add", {made, b_.constant(1, DType::kI64)});
@@ -53,7 +53,7 @@ class Training {
     return b_.op("cast", {number}, {{"dtype", DType::kF64}});
   }
 
-  // As any other variable, it can be asked for by name.
+  // State can be asked for by name, like any other variable.
   TensorId add_state(const VariableDecl& state) {
     const TensorId variable = b_.add_variable(state.name, state.type);
     b_.mark_from_model(variable);
@@ -79,9 +79,9 @@ class Training {
     }
   }
 
-  // Of all gradients, in f64. Sums of gradients of the same dimensions are added first, and those of many
-  // elements before those of few: these are split alike as a rule, so that partial sums add up to one that is
-  // reduced once.
+  // The sum of the squares of all gradients, in f64. Gradients of the same dimensions are usually split
+  // alike, so their partial sums are added first and reduced together; those of many elements come before
+  // those of few.
   TensorId sum_of_squares() {
     using Key = std::tuple<DType, int64_t, std::set<std::string>>;
     std::map<Key, TensorId> sums;
@@ -112,7 +112,7 @@ class Training {
     b_.set_origin({fmt::format("{}/{}", variable.name, optimizer_.name), train_.location, Phase::kUpdate});
   }
 
-  // A scalar in f64 as one of another type: a constant anew, anything else cast once.
+  // An f64 scalar converted to another type. A constant is made anew, any other scalar is cast once.
   TensorId in_type(TensorId scalar, DType dtype) {
     if (const auto value = b_.graph().constant_value(scalar)) return b_.constant(*value, dtype);
     if (dtype == DType::kF64) return scalar;
@@ -144,7 +144,7 @@ class Training {
   std::vector<Assignment>& assignments_;
   std::vector<TensorId> gradients_;
   std::vector<const VariableDecl*> trained_;
-  std::vector<TensorId> shared_;  // what all updates share, in f64
+  std::vector<TensorId> shared_;  // the values that all updates share, in f64
   std::map<std::pair<TensorId, DType>, TensorId> casts_;
 };
 

@@ -10,9 +10,9 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kPackAlignment = 64;
-constexpr int64_t kParts = 16;          // a long contracted group is cut into so many
-constexpr int64_t kLongGroup = 8192;    // where it has at least so many elements
-constexpr int64_t kSmallResult = 4096;  // and the result at most so many
+constexpr int64_t kParts = 16;          // the number of parts into which a contracted group is cut
+constexpr int64_t kLongGroup = 8192;    // a group with at least this many elements is cut,
+constexpr int64_t kSmallResult = 4096;  // if the result has at most this many
 
 Dims common(const Dims& order, const Dims& other) {
   Dims both;
@@ -21,7 +21,7 @@ Dims common(const Dims& order, const Dims& other) {
   return both;
 }
 
-/// Elements between neighbours along dimension `at` of a dense tensor.
+/// The number of elements between neighbours along dimension `at` of a dense tensor.
 int64_t stride(const Dims& dims, size_t at) {
   int64_t result = 1;
   for (size_t i = at + 1; i < dims.size(); ++i) result *= dims[i].size;
@@ -35,7 +35,7 @@ struct Group {
   int64_t stride = 1;
 };
 
-/// Nothing where the dimensions do not lie side by side in this order.
+/// The group within a tensor, or nothing if its dimensions do not lie side by side in this order.
 std::optional<Group> group_in(const Dims& dims, const Dims& group) {
   if (group.empty()) return Group{};
   const int begin = position(dims, group[0].name);
@@ -51,8 +51,8 @@ std::vector<int64_t> strides_of(const Dims& dims, const Dims& batch) {
   return strides;
 }
 
-/// The matrix `rows` x `columns` in a tensor of dimensions `dims`, if it lies there ready for use. A result
-/// can't be transposed: the plan exchanges its operands instead.
+/// The matrix `rows` x `columns` in a tensor of dimensions `dims`, if the tensor can be used in place. A
+/// result can't be transposed; the plan exchanges its operands instead.
 std::optional<EinsumMatrix> in_place(const Dims& dims, const Dims& batch, const Dims& rows,
                                      const Dims& columns, bool may_transpose) {
   if (dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
@@ -85,7 +85,8 @@ EinsumMatrix place(const Dims& dims, const Dims& batch, const Dims& rows, const 
   return found ? *found : packed(batch, rows, columns);
 }
 
-/// Plans both operands with the contracted dimensions in the order of `contracted`.
+/// Plans both operands with the contracted dimensions in the order of `contracted`, and returns how many of
+/// them must be copied.
 int plan_operands(EinsumPlan& plan, const std::array<const Dims*, 2>& operands, const Dims& contracted) {
   const Dims& left = *operands[static_cast<size_t>(plan.left)];
   const Dims& right = *operands[static_cast<size_t>(1 - plan.left)];
@@ -95,8 +96,8 @@ int plan_operands(EinsumPlan& plan, const std::array<const Dims*, 2>& operands, 
   return plan.a.packed + plan.b.packed;
 }
 
-/// The operand whose own dimension comes last in the result has the columns, which must lie side by side.
-/// With rows alone, the result is one column of any stride.
+/// Chooses the operand that has the rows. The other one, whose own dimension comes last in the result, has
+/// the columns, which must lie side by side. With rows alone, the result is one column of any stride.
 int choose_left(const Dims& result, const Dims& free_first, const Dims& free_second) {
   if (free_first.empty()) return 1;
   if (free_second.empty()) return 0;
@@ -116,7 +117,7 @@ void place_in_workspace(EinsumPlan& plan, int64_t element) {
   }
 }
 
-/// A large result is granted the most that a small one needs, as its shards may be small ones.
+/// Grants a large result the most that a small one needs, since shards of a large result may be small.
 void cut_contracted(EinsumPlan& plan, int64_t element) {
   if (plan.k < kLongGroup) return;
   const int64_t result = elements(plan.batch) * plan.m * plan.n;
@@ -144,7 +145,7 @@ EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const 
   if (found) {
     plan.c = *found;
   } else {
-    // The result is copied anyway, so its groups may as well have the operands' order.
+    // The result is copied in any case, so its groups may as well have the operands' order.
     plan.rows = common(*operands[left], free[left]);
     plan.columns = common(*operands[right], free[right]);
     plan.c = packed(plan.batch, plan.rows, plan.columns);

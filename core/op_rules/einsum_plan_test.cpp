@@ -109,7 +109,7 @@ TEST_CASE("a long contracted group with a small result is cut into parts") {
   CHECK(cut.workspace_bytes == 16 * 5 * 7 * 4);
   CHECK(plan("k=8191 m=5", "k=8191 n=7", "m=5 n=7").workspace_bytes == 0);
   CHECK(plan("k=8192", "k=8192", "").workspace_bytes == 0);
-  // A result too large for that is granted what its smallest shards may need.
+  // A larger result is granted what its smallest shards may need.
   const EinsumPlan large = plan("k=8192 m=65", "k=8192 n=64", "m=65 n=64");
   CHECK(large.parts == 1);
   CHECK(large.workspace_bytes == 16 * 4096 * 4);

@@ -1,6 +1,6 @@
 #pragma once
-// Examples of operations, written short: `normal("batch=5 hidden=7")`. They feed the tests over the registry
-// and `mtfc ops`, so their sizes are chosen not to divide by 2, 3 or 4.
+// A short notation for examples of operations: `normal("batch=5 hidden=7")`. Examples feed the tests over the
+// registry and `mtfc ops`. Their sizes do not divide by 2, 3 or 4, so that shards differ in size.
 
 #include <string_view>
 
@@ -8,7 +8,8 @@
 
 namespace mtfc {
 
-/// `batch=5 hidden=7`; an empty text is a scalar. An InternalError for anything else.
+/// Dimensions from a text such as `batch=5 hidden=7`; an empty text is a scalar. Throws InternalError for
+/// anything else.
 Dims dims_of(std::string_view text);
 /// The only dimension of `text`.
 Dim dim_of(std::string_view text);
@@ -22,12 +23,12 @@ ExampleOperand steps(std::string_view dims, DType dtype = DType::kF64);
 ExampleOperand indices(std::string_view dims, int64_t limit, DType dtype = DType::kI32);
 ExampleOperand flags(std::string_view dims);
 
-/// Uses of an element-wise operation of two operands: dimensions missing, added and in another order.
+/// Uses of an element-wise operation of two operands: one lacks dimensions, adds some, or has another order.
 using ExampleMaker = ExampleOperand (*)(std::string_view dims, DType dtype);
 std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second);
-/// The same, and one of integers.
+/// The same, with a use on integers.
 std::vector<Example> aligned_number_examples();
-/// Numbers that tie, and integers.
+/// The same on numbers that tie, with a use on integers.
 std::vector<Example> comparison_examples();
 
 }  // namespace mtfc

@@ -1,8 +1,8 @@
 #pragma once
-// layer_norm and rms_norm: what they share in core/composites/.
+// Rules shared by layer_norm and rms_norm in core/composites/.
 //
-// They only normalize; a scale or a bias is an operation of the model. Both are expanded to means of the
-// values and of their squares, so that a split dimension needs all_reduces of sums, and nothing is gathered.
+// Both only normalize; a model adds scale and bias by operations of its own. Both expand to means of the
+// values and of their squares, so a split dimension costs all_reduces of sums, and nothing is gathered.
 
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
@@ -12,13 +12,14 @@ namespace mtfc {
 inline constexpr AttributeSpec kNormalizedOver = {"over", AttributeType::kOver, true,
                                                   "the dimensions over which the elements are normalized"};
 
-/// Type of the one operand, a float. Throws OpError, also where `eps` is negative.
+/// The type of the one operand, a float. Throws OpError for any other operand and for a negative `eps`.
 std::vector<TensorType> infer_normalization(const OpCall& call);
 
-/// x / sqrt(mean(square(x)) + eps), with the mean over `over` and `eps` of `node`, unless it is absent.
+/// x / sqrt(mean(square(x)) + eps), with the mean over the attribute `over` of `node`, and its `eps` if it
+/// has one.
 TensorId scaled_by_root_mean_square(GraphBuilder& b, const Node& node, TensorId x, double default_eps);
 
-/// Several uses, some with `eps`.
+/// Several uses, some of them with `eps`.
 std::vector<Example> normalization_examples();
 
 }  // namespace mtfc

@@ -81,7 +81,7 @@ void require_value(double value, DType dtype, std::string_view attribute) {
       throw OpError{fmt::format("{} is out of the range of {}", value, to_string(dtype)), "", -1,
                     std::string(attribute)};
   }
-  // An infinity is what it says; a number must not become one.
+  // An infinity may be meant; a finite number must not become one.
   if (dtype == DType::kF32 && std::isfinite(value) && !fits_f32(value))
     throw OpError{fmt::format("{} is out of the range of f32, whose largest number is 3.4028235e+38", value),
                   "f64 holds larger numbers", -1, std::string(attribute)};

@@ -1,6 +1,6 @@
 #pragma once
-// What many operations have in common: checks of dtypes and of dimension lists, factors, counts, and
-// gradients of broadcast operands. The files of core/ops/ put their OpDef together from these.
+// Rules shared by many operations: checks of dtypes and of dimension lists, factors, counts, and gradients of
+// broadcast operands. The files of core/ops/ compose their OpDef from these.
 //
 // Every check throws OpError and names the operand or the attribute to blame.
 
@@ -9,9 +9,10 @@
 
 namespace mtfc {
 
-/// More results of one operation than anyone names: without a limit, a large dimension would take all memory.
+/// The most results that one operation may have. Without a limit, a large dimension would take all memory.
 inline constexpr int64_t kMostResults = 65536;
 
+/// Each operand has the dtype of the first one.
 void require_same_dtype(const OpCall& call);
 /// Each operand is f32 or f64.
 void require_floats(const OpCall& call);
@@ -21,12 +22,11 @@ void require_numbers(const OpCall& call);
 void require_bools(const OpCall& call);
 /// `dims` names no dimension twice.
 void require_distinct(const Dims& dims, std::string_view attribute);
-/// Each of `dims` is one of `known`; `owner` says whose those are, as in "f32[batch=5]".
+/// Each of `dims` is one of `known`. `owner` describes the owner of `known`, as in "f32[batch=5]".
 void require_known(const Dims& dims, const Dims& known, const std::string& owner, std::string_view attribute);
 /// `dims` is a permutation of `expected`.
 void require_permutation(const Dims& dims, const Dims& expected, std::string_view attribute);
-/// `value`, of the attribute of that name, can be held by `dtype`: no fraction for an integer, 0 or 1 for
-/// bool.
+/// `dtype` can hold `value`, which is that of `attribute`: no fraction for an integer, 0 or 1 for bool.
 void require_value(double value, DType dtype, std::string_view attribute);
 
 /// The factor of the dimension `name`, with its positions in all operands and results.
@@ -39,13 +39,13 @@ std::vector<Factor> no_factors(const OpCall& call, std::span<const TensorType> r
 
 int64_t no_flops(const OpCall& call, std::span<const TensorType> results);
 int64_t result_elements(const OpCall& call, std::span<const TensorType> results);
-/// Of the first operand.
+/// The number of elements of the first operand.
 int64_t operand_elements(const OpCall& call, std::span<const TensorType> results);
 
-/// `gradient` summed over the dimensions that `dims` lacks, in the order of `dims`. It must have all of
-/// `dims`.
+/// `gradient` summed over the dimensions that `dims` lacks, and transposed to the order of `dims`. It must
+/// have all of `dims`.
 TensorId reduce_to(GraphBuilder& b, TensorId gradient, const Dims& dims);
-/// `tensor` spread over and transposed to `dims`, which must have all of its dimensions.
+/// `tensor` broadcast and transposed to `dims`, which must have all of its dimensions.
 TensorId spread_to(GraphBuilder& b, TensorId tensor, const Dims& dims);
 
 }  // namespace mtfc

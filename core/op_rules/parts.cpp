@@ -19,7 +19,7 @@ Factor parts_factor(const OpCall& call, std::span<const TensorType> results) {
   return own;
 }
 
-// Part p begins at floor(p*n/P), so that element i is in part floor(((i+1)*P - 1) / n).
+// Part p begins at floor(p*n/P), so element i is in part floor(((i+1)*P - 1) / n).
 TensorId spread_parts(GraphBuilder& b, TensorId per_part, const Dim& dim, const Dim& parts) {
   const auto number = [&](int64_t value) { return b.constant(static_cast<double>(value), DType::kI64); };
   const TensorId i = b.op("range", {}, {{"dim", dim}, {"dtype", DType::kI64}});

@@ -1,13 +1,13 @@
 #pragma once
-// Operations that run along a split dimension part by part: what they share in core/ops/ and
+// Operations that can run along a split dimension part by part: rules shared by core/ops/ and
 // runtime/kernels/.
 //
-// With the attribute `parts`, a dimension of size P, such an operation takes the parts
-// [floor(p*n/P), floor((p+1)*n/P)) of its dimension of size n by themselves, and a result has an element
-// along `parts` for each. These are the bounds of shards, too: a device that holds a shard of the one
-// dimension holds what belongs to the same shard of the other, so that both are one kPass factor.
-// Example: 5 rows in 4 parts over p:2. The first device holds rows 0 and 1, which are parts 0 and 1, the
-// other one row 2, which is part 2, and rows 3 and 4, which are part 3.
+// With the attribute `parts`, a dimension of size P, such an operation treats each part [floor(p*n/P),
+// floor((p+1)*n/P)) of its dimension of size n separately, and a result has one element along `parts` for
+// each. Shards have the same bounds: a device that holds a shard of `dim` holds the elements that belong to
+// the same shard of `parts`, so both dimensions form one kPass factor. Example: 5 rows in 4 parts over p:2.
+// The first device holds rows 0 and 1, which are parts 0 and 1; the other one holds row 2, which is part 2,
+// and rows 3 and 4, which are part 3.
 
 #include "core/graph/op_def.h"
 
@@ -18,16 +18,17 @@ inline constexpr AttributeSpec kParts = {"parts", AttributeType::kDim, false,
                                          "`dim` is split, not by models",
                                          true};
 
-/// The dimension that counts `parts` parts. Like every name with an @, no dimension of a model can have its.
+/// The dimension that counts `parts` parts. Names containing @ are reserved: no model dimension can clash.
 Dim parts_dim(int64_t parts);
 
-/// The factor of a call with `parts` that the dimension `dim` of its operands is in together with the parts.
+/// The factor that joins the dimensions `dim` and `parts` of a call that has the attribute `parts`.
 Factor parts_factor(const OpCall& call, std::span<const TensorType> results);
 
-/// `per_part`[parts, ...] for every element of `dim`: that of the part it is in.
+/// Spreads `per_part`[parts, ...] to every element of `dim`: each gets the value of the part that it is in.
 TensorId spread_parts(GraphBuilder& b, TensorId per_part, const Dim& dim, const Dim& parts);
 
-/// Where the parts that a device holds begin in its shard of `dim`, which is `held`, and the end of the last.
+/// The offsets within a shard of `dim` at which the device's parts begin, and the end of the last one. The
+/// shard is `held`; its parts are `held_parts`.
 std::vector<int64_t> part_bounds(int64_t size, int64_t parts, const Interval& held,
                                  const Interval& held_parts);
 

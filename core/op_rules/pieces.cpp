@@ -14,13 +14,13 @@ int64_t floor_div(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
-// The i for which begin + i*step lies in `held`.
+// The values of i for which begin + i*step lies in `held`.
 Interval indices_within(int64_t begin, int64_t step, Interval held) {
   if (step < 0) return {floor_div(begin - held.end, -step) + 1, floor_div(begin - held.begin, -step) + 1};
   return {-floor_div(begin - held.begin, step), -floor_div(begin - held.end, step)};
 }
 
-// The part of a piece that both regions hold.
+// The indices of a piece's elements that lie in both regions.
 Interval common_part(const Piece& piece, Interval from, Interval to) {
   const Interval a = indices_within(piece.from, piece.from_step, from);
   const Interval b = indices_within(piece.to, piece.to_step, to);
@@ -43,7 +43,7 @@ struct Loop {
   int64_t count, from_step, to_step;
 };
 
-// Appends the runs of a loop nest, outermost loop first.
+// Appends the runs of a loop nest, outermost loop first. Loops that continue one another become one run.
 void unroll(std::vector<Loop> nest, int64_t from, int64_t to, std::vector<Run>& runs) {
   std::erase_if(nest, [](const Loop& loop) { return loop.count == 1; });
   for (size_t i = nest.size(); i-- > 1;) {

@@ -52,7 +52,7 @@ bool inside(const Box& box, const std::vector<int64_t>& at) {
   return true;
 }
 
-// From the place in `to` to the place in `from`, index by index from the definition of a piece.
+// Maps offsets in `to` to offsets in `from`, index by index, by the definition of a piece.
 std::map<int64_t, int64_t> pairs(const Use& use, size_t operand, const Box& from, const Box& to) {
   const Factor& moved = *moved_factor(use.factors);
   const Dims &source = use.operands[operand].dims, &dims = use.results[0].dims;

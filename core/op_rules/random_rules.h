@@ -1,11 +1,11 @@
 #pragma once
-// Operations that draw random numbers: what they share in core/ops/.
+// Rules shared by the operations in core/ops/ that draw random numbers.
 //
-// The numbers are a function of the seed, the step, the name of the result and the global index of each
-// element, so that they do not depend on the layout. With an operand, an i32 scalar p, and the attribute
-// `interleaved`, a dimension d of size n, the result is one of n / (its own size of d) parts of a tensor in
-// which d has size n: row i of the part is row i * parts + p of that tensor, and has its numbers (see
-// core/model/microbatches.h).
+// Each number is a function of the seed, the step, the name of the result and the global index of its
+// element, so it does not depend on the layout. With the attribute `interleaved` (a dimension d of size n)
+// and an operand (an i32 scalar p), the result is microbatch p of a tensor in which d has size n
+// (core/model/microbatches.h). If d has size s in the result, row i has the numbers of row i * (n/s) + p of
+// that tensor.
 
 #include "core/graph/op_def.h"
 

@@ -1,8 +1,9 @@
 #pragma once
-// Reductions: what they share in core/ops/.
+// Rules shared by the reductions in core/ops/.
 //
-// `over` lists the dimensions removed, or `dims` those kept, in the order wanted; with neither, all are
-// removed. A removed dimension that is split leaves a partial value of the reduction's own kind.
+// `over` lists the dimensions to remove, or `dims` those to keep, in the wanted order; with neither, all are
+// removed. A removed dimension that is split leaves a partial value of the reduction's kind. Example:
+// reduce_sum(x[batch/rows, hidden], over batch) is [hidden, sum over rows].
 
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
@@ -15,8 +16,8 @@ inline constexpr AttributeSpec kReductionOver = {"over", AttributeType::kOver, f
 inline constexpr AttributeSpec kReductionDims = {"dims", AttributeType::kOver, false,
                                                  "the dimensions kept, instead of `over`"};
 
-/// Result of one operand's dtype. Throws OpError for wrong dimensions, and for an operand that is bool, no
-/// float or no bool.
+/// The result has the operand's dtype. They throw OpError for wrong dimensions and for an operand that is no
+/// number, no float, or no bool, respectively.
 std::vector<TensorType> infer_number_reduction(const OpCall& call);
 std::vector<TensorType> infer_float_reduction(const OpCall& call);
 std::vector<TensorType> infer_bool_reduction(const OpCall& call);
@@ -28,7 +29,7 @@ std::vector<Factor> reduction_factors(const OpCall& call, std::span<const Tensor
   return reduction_factors(call, results, kind);
 }
 
-/// Of reduce_max and reduce_min: elements that tie share the gradient equally.
+/// The gradient of reduce_max and reduce_min. Elements that tie share it equally.
 std::vector<TensorId> extremum_gradient(GraphBuilder& b, const Node& node,
                                         std::span<const TensorId> gradients);
 

@@ -21,8 +21,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   return factors;
 }
 
-// The smallest index among those that hold the maximum, or a NaN where there is one. Both steps are
-// reductions that can run split.
+// Finds the smallest index among the elements that hold the maximum, or that of a NaN if there is one. Both
+// steps are reductions that can run split.
 std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t) {
   const TensorId x = node.operands[0];
   const Dims over = node.attributes.get<Dims>("over");

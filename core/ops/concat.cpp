@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// The concatenated dimension of an operand: one name for all, or a name for each.
+// The concatenated dimension of an operand. `dim` has one name for all operands or a name for each.
 const Dim& own_dim(const Attributes& attributes, size_t operand) {
   const Dims& dims = attributes.get<Dims>("dim");
   return dims.size() == 1 ? dims[0] : dims[operand];

@@ -32,11 +32,12 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {b.op("cumsum", {gradients[0]}, attributes)};
 }
 
-// Sums within each part, to which the sum of all parts before is added: only the parts' totals are gathered.
+// Computes sums within each part and adds to them the sum of all parts before. Only the parts' totals are
+// gathered.
 std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
   const Dims dims = b.dims(node.operands[0]);
   const Dim dim = node.attributes.get<Dim>("dim"), parts = parts_dim(count);
-  // With as many totals as elements, gathering the operand sends no more.
+  // With as many totals as elements, gathering the operand sends no more data.
   if (count >= dim.size) return b.add(*node.op, node.operands, node.attributes);
   Attributes within = node.attributes;
   within.set("parts", parts);

@@ -41,7 +41,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   return factors;
 }
 
-// The product of the result's gradient and the other operands, spread along what none of those has.
+// The product of the result's gradient and the other operands, broadcast along dimensions that none of them
+// has.
 TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, TensorId gradient) {
   const Dims wanted = b.dims(node.operands[operand]);
   if (node.operands.size() == 1) return spread_to(b, gradient, wanted);
@@ -127,7 +128,7 @@ extern const OpDef k_einsum_op = {
         },
     .family = Family::kContraction,
     .roles = roles,
-    // Linear in each of its operands, however many there are.
+    // The product is linear in each of its operands, however many there are.
     .linear_in = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}},
     .gradient = gradient,
     .flops = flops,

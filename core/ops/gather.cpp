@@ -22,7 +22,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
   const Dims& table = call.operands[0].dims;
-  // Where the table is split along the indexed dimension, each device adds the elements that it holds.
+  // If the table is split along the indexed dimension, each device contributes the elements that it holds.
   std::vector<Factor> factors = {
       {Factor::Kind::kReduce, {position(table, indexed), -1}, {-1}, ReduceKind::kSum}};
   for (const Dim& dim : results[0].dims) {
@@ -33,8 +33,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   return factors;
 }
 
-// Whether every element along the table's other dimensions gives one of its elements, as logits do for
-// labels.
+// True if the indices have exactly the table's other dimensions, so that each combination of these picks one
+// element, as labels pick from logits.
 bool picks_one_each(const Dims& table, const Dims& indices, const Dim& dim) {
   const Dims others = without(table, {dim});
   return others.size() == indices.size() && std::all_of(others.begin(), others.end(), [&](const Dim& own) {
@@ -42,14 +42,14 @@ bool picks_one_each(const Dims& table, const Dims& indices, const Dim& dim) {
          });
 }
 
-// The gradient at the chosen elements and 0 elsewhere: element by element, so that it fuses with what
-// follows.
+// The gradient at the chosen elements and 0 elsewhere. It is computed element by element, so that it fuses
+// with the operations that follow.
 TensorId spread_to_chosen(GraphBuilder& b, const Node& node, TensorId gradient) {
   const Dim& dim = node.attributes.get<Dim>("dim");
   const TensorId table = node.operands[0], indices = node.operands[1];
   const Attributes order = {{"dims", b.dims(table)}};
   TensorId checked = b.op("checked_index", {indices}, {{"dim", dim}});
-  // The dimension may have more elements than the indices can name.
+  // The dimension may have more elements than an i32 index can name.
   const bool wide = dim.size > INT32_MAX;
   if (wide) checked = b.op("cast", {checked}, {{"dtype", DType::kI64}});
   const TensorId numbers = b.op("range", {}, {{"dim", dim}, {"dtype", b.type(checked).dtype}});

@@ -13,7 +13,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   const TensorId x = node.operands[0], half = b.constant(0.5, dtype);
   const TensorId scaled = b.op("mul", {x, b.constant(std::sqrt(0.5), dtype)});
   const TensorId below = b.op("mul", {half, b.op("add", {b.op("erf", {scaled}), b.constant(1, dtype)})});
-  // The density of the normal distribution, exp(-x * x / 2) / sqrt(2 * pi).
+  // `density` is that of the standard normal distribution, exp(-x * x / 2) / sqrt(2 * pi).
   const TensorId bell = b.op("exp", {b.op("neg", {b.op("square", {scaled})})});
   const TensorId density = b.op("mul", {bell, b.constant(std::sqrt(0.5 * std::numbers::inv_pi), dtype)});
   return {b.op("mul", {gradients[0], b.op("add", {below, b.op("mul", {x, density})})})};

@@ -8,7 +8,7 @@ namespace {
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const DType dtype = b.type(node.operands[0]).dtype;
   if (!is_float(dtype)) return {kNoTensor, kNoTensor};
-  // Where both are largest, each takes half.
+  // If both are largest, each takes half of the gradient.
   const TensorId tie = b.op("equal", {node.operands[0], node.operands[1]});
   const TensorId first_wins = b.op("greater_equal", {node.operands[0], node.operands[1]});
   const TensorId zero = b.constant(0, dtype);

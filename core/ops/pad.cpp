@@ -22,7 +22,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   const TensorType& x = call.operands[0];
   const Padding padding = padding_of(call.attributes);
   require_known({padding.dim}, x.dims, to_string(x), "dim");
-  constexpr int64_t kMost = int64_t{1} << 31;  // so that the size can't overflow
+  constexpr int64_t kMost = int64_t{1} << 31;  // keeps the size from overflowing
   for (const char* name : {"low", "high", "interior"}) {
     const int64_t value = call.attributes.get_or<int64_t>(name, 0);
     if (value < 0 || value > kMost)

@@ -9,12 +9,13 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   const TensorId base = node.operands[0], exponent = node.operands[1];
   const DType dtype = b.type(base).dtype;
   const TensorId zero = b.constant(0, dtype), one = b.constant(1, dtype);
-  // exponent * base^(exponent - 1). A constant has the slope 0 also at 0, where 0 * 0^-1 would be not a
-  // number.
+  // By the base: exponent * base^(exponent - 1). With the exponent 0 the slope is 0 at any base, but at 0 the
+  // formula would give 0 * 0^-1, which is not a number.
   const TensorId flat = b.op("equal", {exponent, zero});
   const TensorId lower = b.op("where", {flat, one, b.op("sub", {exponent, one})});
   const TensorId by_base = b.op("mul", {exponent, b.op("pow", {base, lower})});
-  // base^exponent * log(base), where there is such a logarithm: integer exponents take any base.
+  // By the exponent: base^exponent * log(base), or 0 if the base has no logarithm, since a base below 0 may
+  // have integer exponents.
   const TensorId no_log = b.op("greater_equal", {zero, base});
   const TensorId log = b.op("log", {b.op("where", {no_log, one, base})});
   const TensorId by_exponent = b.op("where", {no_log, zero, b.op("mul", {node.results[0], log})});

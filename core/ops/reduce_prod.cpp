@@ -5,9 +5,9 @@
 namespace mtfc {
 namespace {
 
-// The product of the other elements: where no element is 0, the product of all divided by this one; where one
-// is, that one gets the product of the rest; where several are, none gets any. Second derivatives are
-// right where no element is 0.
+// An element's gradient is the product of the other elements. If no element is 0, that is the product of all
+// divided by this one. If one is 0, it gets the product of the rest and the others get 0; if several are, all
+// get 0. Second derivatives are right only if no element is 0.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const TensorId x = node.operands[0];
   const DType dtype = b.type(x).dtype;

@@ -34,7 +34,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
   const Dims& table = results[0].dims;
-  // A device that owns a part of the indexed dimension adds the updates that fall there.
+  // A device that holds a part of the indexed dimension adds the updates whose indices fall there.
   std::vector<Factor> factors = {
       {Factor::Kind::kPass, {-1, -1}, {position(table, indexed)}, ReduceKind::kSum}};
   for (const Dim& dim : call.operands[0].dims) {

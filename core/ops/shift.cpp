@@ -32,7 +32,7 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const int64_t n = node.attributes.get<Dim>("dim").size, by = node.attributes.get<int64_t>("by");
   const bool wrap = node.attributes.get_or("wrap", false);
-  // The smallest integer has no opposite; beyond the length all that matters is the sign.
+  // The smallest integer has no opposite; for shifts beyond the length only the sign matters.
   const int64_t back = wrap ? -(by % n) : by > n ? -n : by < -n ? n : -by;
   return {b.op("shift", {gradients[0]},
                {{"dim", node.attributes.get<Dim>("dim")}, {"by", back}, {"wrap", wrap}})};

@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// The rows start, start + stride, ... below limit of a dimension.
+// The rows start, start + stride, ... of a dimension that are below limit.
 struct Range {
   Dim dim;
   int64_t start, limit, stride;

@@ -44,7 +44,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   std::vector<Factor> factors;
   for (const Dim& dim : rest_of(call))
     factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
-  // Where all are wanted, `to` may be `dim` itself: still one is what is read and the other what is made.
+  // If all elements are wanted, `to` may be `dim` itself. Even then, the dimension that is read and the one
+  // that is made are different factors.
   const bool in_parts = call.attributes.has("parts");
   Factor read = in_parts ? parts_factor(call, results)
                          : factor(call.attributes.get<Dim>("dim").name, Factor::Kind::kWhole, call, results);
@@ -63,13 +64,15 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
                {{"dim", node.attributes.get<Dim>("dim")}, {"dims", x.dims}})};
 }
 
-// The largest elements of each part, gathered, and the largest among those. They are in the order of parts,
-// and equal ones of a part in the order of indices, so that the lowest place among them is the lowest index.
+// Gathers the largest elements of each part and takes the largest among those. They are in the order of
+// parts, and equal ones of a part are in the order of indices, so the first among equals has the lowest
+// index.
 std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t count) {
   const TensorType x = b.type(node.operands[0]);
   const Dim dim = node.attributes.get<Dim>("dim"), to = node.attributes.get<Dim>("to");
   const int64_t found_bytes = size_of(x.dtype) + size_of(DType::kI32);
-  // From here on gathering the operand sends no more. Below, every part holds enough elements.
+  // If the candidates have as many bytes as the operand, gathering the operand sends no more data. Otherwise
+  // every part holds enough elements.
   if (to.size * count * found_bytes >= dim.size * size_of(x.dtype))
     return b.add(*node.op, node.operands, node.attributes);
   const Dim parts = parts_dim(count), kept{fmt::format("kept@{}", to.size), to.size};

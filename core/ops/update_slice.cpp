@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kTensor = 0, kPiece = 1, kAt = 2;
 
-// The piece's dimension that lies along `dim`; no dimension where the piece is one row.
+// The dimension of the piece that lies along `dim`; empty if the piece is one row.
 Dims rows_of(const Attributes& attributes) {
   return attributes.has("from") ? Dims{attributes.get<Dim>("from")} : Dims{};
 }
@@ -52,13 +52,14 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   std::vector<Factor> factors = pass_factors(call, results);
-  // Which device the rows fall to is known at run time only.
+  // The devices that hold the replaced rows are known only at run time.
   for (const Dim& rows : rows_of(call.attributes))
     factors.push_back(factor(rows.name, Factor::Kind::kWhole, call, results));
   return factors;
 }
 
-// The tensor's gradient is that of the result with zeros where the piece lies, the piece's is cut out there.
+// The tensor's gradient is that of the result with zeros in place of the piece; the piece's gradient is cut
+// out there.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const TensorType tensor = b.type(node.operands[kTensor]), piece = b.type(node.operands[kPiece]);
   if (!is_float(tensor.dtype)) return {kNoTensor, kNoTensor, kNoTensor};

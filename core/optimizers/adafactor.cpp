@@ -7,8 +7,8 @@
 namespace mtfc {
 namespace {
 
-// The two largest dimensions of a variable, of equal ones the later, in the variable's order; nothing where
-// it has fewer than two. Its second moments are kept as the means over each of the two.
+// The two largest dimensions of a variable, in its order; of equal ones, the later count as larger. Nothing
+// if it has fewer than two. Its second moments are kept as means over each of the two.
 std::optional<std::pair<Dim, Dim>> factored_dims(const Dims& dims) {
   if (dims.size() < 2) return std::nullopt;
   std::vector<size_t> places(dims.size());
@@ -38,7 +38,7 @@ std::vector<Slot> slots(const Settings& settings, const TensorType& variable) {
   return slots;
 }
 
-// The rate, the decay min(beta2, 1 - step^-decay_exponent), and 1 less that.
+// The rate, the decay min(beta2, 1 - step^-decay_exponent), and 1 - decay.
 std::vector<TensorId> shared(GraphBuilder& b, const Settings& settings, TensorId rate, TensorId step) {
   const auto number = [&](double value) { return b.constant(value, DType::kF64); };
   const TensorId power = b.op("pow", {step, number(-settings.at("decay_exponent"))});
@@ -46,7 +46,7 @@ std::vector<TensorId> shared(GraphBuilder& b, const Settings& settings, TensorId
   return {rate, b.op("sub", {number(1), fresh}), fresh};
 }
 
-// One update, as its parts go along.
+// One update of a variable. It collects the new slots as they are computed.
 class Update {
  public:
   Update(GraphBuilder& builder, const UpdateInputs& inputs) : b_(builder), in_(inputs) {}
@@ -74,15 +74,15 @@ class Update {
     return b_.op("sqrt", {mean(b_.op("square", {of}), all)});
   }
 
-  // decay * old + (1 - decay) * fresh, which is a new slot.
+  // Adds decay * old + (1 - decay) * fresh, the new value of a slot.
   TensorId moment(TensorId old, TensorId fresh) {
     moments_.push_back(
         b_.op("add", {b_.op("mul", {old, in_.shared[1]}), b_.op("mul", {fresh, in_.shared[2]})}));
     return moments_.back();
   }
 
-  // gradient / sqrt(V), with V = vr * vc / mean(vr) where it is factored. One root at a time: their product
-  // may be too large for the type where the gradient is 0.
+  // gradient / sqrt(V), with V = vr * vc / mean(vr) if the moments are factored. Roots are taken one at a
+  // time: their product may exceed the range of the type when the gradient is 0.
   TensorId scaled_gradient() {
     const TensorId square = b_.op("add", {b_.op("square", {in_.gradient}), number(setting("eps1"))});
     const auto factored = factored_dims(b_.dims(in_.gradient));
@@ -93,7 +93,7 @@ class Update {
     return b_.op("mul", {b_.op("mul", {in_.gradient, rows}), b_.op("rsqrt", {vc})});
   }
 
-  // max(1, RMS(update) / clip_threshold).
+  // Returns max(1, RMS(update) / clip_threshold).
   TensorId clip_factor(TensorId update) {
     const TensorId part = b_.op("mul", {rms(update), number(1 / setting("clip_threshold"))});
     return b_.op("maximum", {part, number(1)});

@@ -10,7 +10,7 @@ std::vector<NumberSetting> settings() {
   return settings;
 }
 
-// Adam's, and 1 - rate * weight_decay.
+// Adam's shared scalars, and 1 - rate * weight_decay.
 std::vector<TensorId> shared(GraphBuilder& b, const Settings& settings, TensorId rate, TensorId step) {
   std::vector<TensorId> scalars = adam_shared(b, settings, rate, step);
   const TensorId decay = b.op("mul", {rate, b.constant(settings.at("weight_decay"), DType::kF64)});

@@ -1,4 +1,4 @@
-// Which collectives a model under a layout gets, and where.
+// Tests which collectives a model gets under a layout, and where.
 
 #include "core/passes/pipeline.h"
 
@@ -61,7 +61,7 @@ class ModelUnderTest {
   GraphBuilder b_;
 };
 
-// `all_reduce rows 256, exchange cols 12`: the collectives of an entry point in order, with their elements.
+// The collectives of an entry point in order, with their elements: `all_reduce rows 256, exchange cols 12`.
 std::string collectives(const Program& program, const std::string& entry_name = "evaluate") {
   const EntryPoint& entry = *program.find(entry_name);
   const std::vector<StepCount> counts = predicted_counts(program, entry);
@@ -101,7 +101,7 @@ TEST_CASE("a partial sum is reduced where that sends least") {
   };
   CHECK(collectives(compiled(false)) == "all_reduce p 16");  // after the sum
   CHECK(collectives(compiled(true)) ==
-        "all_reduce p 256");  // x is needed whole anyway: its sum follows from it
+        "all_reduce p 256");  // the sum follows from x, which is needed whole anyway
 }
 
 TEST_CASE("what flows through a constant zero, a scale and a choice stays partial") {
@@ -188,7 +188,8 @@ TEST_CASE("pieces over a split dimension send just what another device needs") {
   CHECK(moved("shift", {{"dim", m}, {"by", int64_t{16}}}) == "exchange p 0");
   CHECK(moved("shift", {{"dim", Dim{"l", 8}}, {"by", int64_t{1}}}) == "");
   CHECK(moved("reverse", {{"dim", m}}) == "exchange p 32");
-  // [0, 12) in parts of 3 from parts of 4: device 1 gives a row to device 0, device 2 two to device 1.
+  // [0, 12) in shards of 3 comes from shards of 4: device 1 gives a row to device 0, device 2 gives two to
+  // device 1.
   const Attributes first{{"dim", m}, {"limit", int64_t{12}}, {"to", part}};
   CHECK(moved("slice", first, {part}, {{"m", {0}}, {"part", {0}}}) == "exchange p 24");
   CHECK(moved("slice", first, {part}, {{"part", {0}}}) == "");
@@ -208,7 +209,7 @@ TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only ba
   const TensorId scores = loss.input("scores", {{"b", 8}, {"v", 16}});
   const TensorId labels = loss.input("labels", {{"b", 8}}, DType::kI32);
   loss.output(loss.composite("loss", "softmax_cross_entropy", {scores, labels}, {{"over", v}}));
-  // The maximum, the sum of exponentials, and the score of the label.
+  // The three are the maximum, the sum of exponentials, and the score of the label.
   CHECK(collectives(loss.compiled(kLine, {{"v", {0}}})) == "all_reduce p 8, all_reduce p 8, all_reduce p 8");
 }
 

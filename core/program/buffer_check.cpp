@@ -36,7 +36,7 @@ class BufferCheck {
       const Step& step = entry_.steps[s];
       now_ = static_cast<int>(s);
       if (step.kind == StepKind::kLeave) need(step.inputs[0]);
-      // A second round finds what the first one has left.
+      // A second round checks that the loop finds what the first round has left.
       if (step.kind == StepKind::kRepeat && repeated.insert(s).second) s = static_cast<size_t>(step.partner);
       if (is_control(step.kind)) continue;
       if (step.kind == StepKind::kStart)
@@ -86,7 +86,7 @@ class BufferCheck {
   }
   const std::string& name(ValueId id) const { return entry_.values[static_cast<size_t>(id)].name; }
 
-  // The value is where it was put, and nobody is writing there.
+  // Checks that the value is still where it was put and that no collective may write there.
   void need(ValueId id) {
     const Bytes bytes = bytes_of(id);
     const ValueId root = root_of(entry_, id);
@@ -100,7 +100,7 @@ class BufferCheck {
         fail("'" + name(id) + "' is read while step " + std::to_string(other.step) + " may write over it");
   }
 
-  // The bytes are free to be written: no collective uses them.
+  // Checks that no collective uses the bytes; they may then be written.
   void claim(const Bytes& bytes, const std::string& what) {
     for (const UnderWay& other : under_way_)
       if (other.reads(bytes) || other.out.overlaps(bytes) || other.workspace.overlaps(bytes))
@@ -131,7 +131,8 @@ class BufferCheck {
     }
   }
 
-  // Element by element, or leaving elements alone, in the same places.
+  // True if the step may write its result over the operand: it works element by element, or leaves
+  // unchanged elements untouched.
   bool may_share(const Step& step, ValueId operand, ValueId result) const {
     const Value &a = entry_.values[static_cast<size_t>(operand)],
                 &b = entry_.values[static_cast<size_t>(result)];

@@ -1,5 +1,5 @@
 #pragma once
-// Whether the buffers of an entry point serve its steps: part of check_program.
+// The part of check_program that tells whether an entry point's buffers serve its steps.
 
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@ struct BufferFault {
 };
 
 /// Follows which value lies in which bytes of the arena, step by step. A collective may read its operands and
-/// write its result and workspace at any time from its start to its wait. Nothing where every step finds its
-/// operands whole and no two values are in each other's way; otherwise the first fault. Values, steps and
-/// buffers must be in range.
+/// write its result and workspace at any time from its start to its wait. Returns nothing if every step finds
+/// its operands intact and no two values overlap while both are alive, otherwise the first fault. Values,
+/// steps and buffers must be in range.
 std::optional<BufferFault> find_buffer_fault(const Mesh& mesh, const EntryPoint& entry);
 
 }  // namespace mtfc

@@ -8,11 +8,11 @@
 namespace mtfc {
 namespace {
 
-// Rows that are used again in a later stage should still be in the cache, and columns that are summed are
-// kept in memory once for each of several parts of the rows.
+// Rows that a later stage uses again should still be in the cache. Sums per column are held in memory once
+// for each of several blocks of rows.
 constexpr int64_t kLongestRow = 65536;
 constexpr int64_t kMostSums = 65536;
-// A few long rows give threads nothing to share.
+// A few long rows would leave the threads little to share.
 constexpr int64_t kLongRow = 4096, kFewRows = 16;
 
 bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
@@ -21,7 +21,7 @@ bool same_names(std::span<const Dim> a, std::span<const Dim> b) {
          });
 }
 
-// Whether the dimensions of `part` stand in `all`, in the same order.
+// True if all dimensions of `part` occur in `all`, in the same order.
 bool in_order(const Dims& part, const Dims& all) {
   size_t at = 0;
   for (const Dim& dim : part) {
@@ -59,7 +59,8 @@ class GridFinder {
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
   const Dims& result(size_t p) const { return dims(parts_[p].outputs[0]); }
 
-  // The largest tensor's, in the order of what comes out, or else of what goes in.
+  // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
+  // inputs.
   bool choose_dims() {
     const Dims* most = &result(0);
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -79,7 +80,7 @@ class GridFinder {
     return true;
   }
 
-  // Whether every value has dimensions of the grid alone, split in one way.
+  // True if every value has only dimensions of the grid, and each dimension is split in only one way.
   bool all_split_alike() const {
     std::map<std::string, const AxisList*> axes;
     for (const Step& part : parts_)
@@ -109,7 +110,7 @@ class GridFinder {
         return false;
       }
     }
-    // What is repeated for every row is best read in place.
+    // An input that is repeated for every row is best read in place, so its dimensions become the columns.
     if (!rows)
       for (const Step& part : parts_)
         for (const ValueId id : part.inputs)
@@ -129,7 +130,7 @@ class GridFinder {
   }
 
   bool find_stages() {
-    std::vector<int> ready(parts_.size(), 0);  // the stage in which a part's result may be used, -1: in none
+    std::vector<int> ready(parts_.size(), 0);  // the stage from which on a part's result may be used, or -1
     grid_.stage.assign(parts_.size(), 0);
     for (size_t p = 0; p < parts_.size(); ++p) {
       const Extent made = extent(result(p));
@@ -143,10 +144,10 @@ class GridFinder {
       if (kinds_[p] != PartKind::kReduction) continue;
       const Extent from = extent(dims(parts_[p].inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
-      // Devices with other columns cut the rows into other blocks, and what they share must be the same to
-      // the bit.
+      // Devices with different columns would cut the rows into different blocks, but the values that they
+      // share must be the same bit for bit.
       if (from == Extent::kRow && columns_are_split()) return false;
-      // The rows of a stage are worked through before its elements.
+      // A stage works through its rows before its elements.
       ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
     }
     postpone();
@@ -161,7 +162,8 @@ class GridFinder {
     return true;
   }
 
-  // Moves what is computed from rows and from outside to the stage that uses it, so that it need not be kept.
+  // Moves members that are computed per element from rows and inputs to the stage of their first user, so
+  // that their values need not be kept.
   void postpone() {
     for (size_t p = parts_.size(); p-- > 0;) {
       if (kinds_[p] == PartKind::kReduction || extent(result(p)) != Extent::kElement) continue;
@@ -174,7 +176,7 @@ class GridFinder {
     }
   }
 
-  // But for what is postponed just like it.
+  // True if a member reads elements made in this step, other than those that can be postponed as well.
   bool reads_elements_made_here(size_t p) const {
     return std::any_of(parts_[p].inputs.begin(), parts_[p].inputs.end(), [&](ValueId id) {
       const auto maker = made_by_.find(id);
@@ -234,7 +236,7 @@ std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
   if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
   const std::vector<TensorType> operands = global_types(entry, step.inputs);
   const std::vector<TensorType> results = global_types(entry, step.outputs);
-  // A transposition is better off with a kernel of its own.
+  // A transposition is better done by a kernel of its own.
   if (moves && !in_order(operands[0].dims, results[0].dims)) return std::nullopt;
   for (const Factor& factor : step.op->roles({step.attributes, operands}, results))
     if (factor.kind != Factor::Kind::kPass && (moves || factor.kind != Factor::Kind::kReduce))

@@ -1,10 +1,10 @@
 #pragma once
-// Fused steps: element-wise operations, broadcasts and reductions that one kernel works through tile by tile,
-// so that what they hand to each other never leaves the cache.
+// Fused steps: one kernel works tile by tile through several members (element-wise operations, broadcasts and
+// reductions), so that intermediate values never leave the cache.
 //
-// All parts of a fused step work on one grid, the dimensions of its largest tensor: its leading dimensions
-// are the rows, the rest the columns. Each part gives a value for every element of the grid, for every row,
-// for every column, or a single one.
+// All members (`parts`) of a fused step work on one grid, the dimensions of its largest tensor. The grid's
+// leading dimensions are the rows, the rest the columns. Each member gives a value for every element of the
+// grid, for every row, for every column, or a single one.
 //
 //   softmax of x[batch, classes] over classes; a row is an example
 //     m = reduce_max(x)    a value per row
@@ -13,8 +13,8 @@
 //     s = reduce_sum(e)    per row
 //     y = div(e, s)        per element
 //
-// A value per row may be used in the same step as soon as its row is complete, which makes stages: {m},
-// {d, e, s}, {y}. A reduction to columns or to a single value is complete only when the step ends.
+// A value per row may be used in the same step as soon as its row is complete. This makes the stages
+// {m}, {d, e, s}, {y}. A reduction to columns or to a single value is complete only when the step ends.
 
 #include <functional>
 #include <optional>
@@ -28,34 +28,35 @@ namespace mtfc {
 enum class PartKind {
   kElementwise,
   kBroadcast,  // the operand's elements, repeated
-  kReduction,  // of one operand to some of its dimensions
+  kReduction,  // sums, … of one operand over some of its dimensions
   kConstant,
 };
-/// What the kernel step could be in a fused step, if anything.
+/// The kind of member that the kernel step could be in a fused step, or nothing.
 std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step);
 
 enum class Extent { kElement, kRow, kColumn, kSingle };
 
 struct FusedGrid {
   Dims dims;               // global, rows first
-  size_t row_dims = 0;     // how many of them are rows
-  std::vector<int> order;  // of the parts' execution: stage by stage, in each what is per row first
-  std::vector<int> stage;  // of each part
-  /// What a value has one element for, by its dimensions alone; nothing where it is none of the four, as a
-  /// tensor with other dimensions or in another order.
+  size_t row_dims = 0;     // the number of row dimensions
+  std::vector<int> order;  // members in order of execution: stage by stage, members per row first
+  std::vector<int> stage;  // by member
+  /// The extent of a value with these dimensions. Nothing if it is none of the four, because it has other
+  /// dimensions or another order.
   std::optional<Extent> extent(const Dims& value) const;
 };
 
-/// The grid on which `parts` (each after those it reads) can be one step of which the values for which
-/// `is_needed` come out; nothing where they can't. Does not depend on the number of devices.
+/// The grid on which `parts` can form one fused step whose outputs are the values that fulfil `is_needed`;
+/// nothing if they can't. Each part must come after those that it reads. The number of devices does not
+/// matter.
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> parts,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh);
-/// Of a fused step.
+/// The grid of an existing fused step.
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh);
 
-/// Whether a fused step may write its output `result` over its input `operand`, which has the same type:
-/// every part that reads the operand reads it in the order of the grid, and none after the part that makes
-/// the result.
+/// True if a fused step may write its output `result` over its input `operand`, which has the same type:
+/// every member that reads the operand reads it in the order of the grid, and none comes after the member
+/// that makes the result.
 bool may_overwrite(const EntryPoint& entry, const Step& fused, ValueId operand, ValueId result);
 
 }  // namespace mtfc

@@ -5,12 +5,12 @@
 namespace mtfc {
 namespace {
 
-// Alike for every buffer: an assigned variable's is part of the variables.
+// The buffer of an assigned variable is part of the variables, so it does not count again.
 bool counts(const Buffer& buffer) {
   return buffer.kind != BufferKind::kVariable;
 }
 
-// Names of the buffers, by buffer.
+// The names of all buffers, by buffer.
 std::vector<std::string> buffer_names(const EntryPoint& entry) {
   std::vector<std::string> names(entry.buffers.size());
   for (const Value& value : entry.values)

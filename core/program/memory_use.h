@@ -1,6 +1,6 @@
 #pragma once
-// Which buffers of an entry point are alive at which step: the memory of a report over the steps, the fullest
-// step, and what is alive there. Everything follows from the lifetimes that the program's buffers carry.
+// The memory that an entry point uses at each step: the data of reports over the steps, the fullest step, and
+// the buffers alive there. Everything follows from the lifetimes that the program's buffers carry.
 //
 //   buffer  a [0..2] 8 bytes, b [1..3] 4 bytes   ->   8, 12, 12, 4 bytes; the peak is at step 1: a, b
 
@@ -12,7 +12,7 @@
 
 namespace mtfc {
 
-/// Bytes of buffers alive at each step, by kind. One element more than 0, also without steps.
+/// Bytes of the buffers alive at each step, by kind. An entry point without steps has one element.
 struct MemoryUse {
   std::vector<int64_t> inputs;
   std::vector<int64_t> activations;
@@ -25,13 +25,13 @@ MemoryUse memory_use(const EntryPoint& entry);
 
 /// Something that takes memory of a device: a buffer, a variable or a cache.
 struct AliveTensor {
-  std::string name;  // of the value that is made in it first; `workspace of NAME` where it serves a step
+  std::string name;  // the first value that the buffer holds; or `workspace of NAME`
   std::string kind;  // variable, optimizer state, cache, input, activation, workspace
   int64_t bytes = 0;
   int first_step = 0;  // variables and caches: from the first step ...
   int last_step = 0;   // ... to the last
 };
-/// All that is alive at `step`, the largest first, then in the order of the program.
+/// Everything that is alive at `step`, the largest first, equal ones in the order of the program.
 std::vector<AliveTensor> alive_at(const Program& program, const EntryPoint& entry, size_t step);
 
 }  // namespace mtfc

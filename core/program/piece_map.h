@@ -4,8 +4,8 @@
 
 namespace mtfc {
 
-/// The pieces that `step` moves: a kernel step of an operation that moves pieces, or the exchange that does
-/// the work of one.
+/// The map of the pieces that `step` moves. The step is a kernel step of an operation that moves pieces, or
+/// the exchange that replaces one.
 PieceMap piece_map_of(const EntryPoint& entry, const Step& step);
 
 }  // namespace mtfc

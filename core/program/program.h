@@ -1,9 +1,11 @@
 #pragma once
-// The SPMD program: what every device executes, and the only thing that is costed, printed, saved and run.
+// The SPMD program: the steps that every device executes. Costs, listings, saved files and runs all use this
+// one description.
 //
-// Per entry point a list of steps over values. A value is one device's part of a tensor: its local shape is a
-// function of the device's mesh coordinates (core/tensors/sharding.h), so that one text serves all ranks. Values live
-// in buffers, buffers at fixed offsets in the arena, equal on all ranks and planned for the largest shard.
+// Each entry point is a list of steps over values. A value is one device's shard of a tensor. Its local shape
+// is a function of the device's mesh coordinates (core/tensors/sharding.h), so one program serves all ranks.
+// Values live in buffers, and buffers at fixed offsets in the arena. The offsets are equal on all ranks and
+// planned for the largest shard.
 //
 //   arena:  [ variables | caches of the entry point that runs | its buffers ... ]
 
@@ -26,19 +28,19 @@ using BufferId = int;
 inline constexpr BufferId kNoBuffer = -1;
 
 struct Value {
-  std::string name;  // the tensor's, with a suffix where it is held in another form, as in `h@rows`
+  std::string name;  // the tensor's, with a suffix for another form of it, as in `h@rows`
   TensorType type;   // global
   Sharding sharding;
   BufferId buffer = kNoBuffer;
-  bool from_model = false;  // a tensor of the model in its own sharding: reports list it
-  ValueId alias_of = -1;    // the value whose elements it is under other dimensions (rename, reshape), or -1
+  bool from_model = false;  // a tensor of the model in its own sharding; reports list it
+  ValueId alias_of = -1;  // the value with the same elements under other dimensions (rename, reshape), or -1
 };
 
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
 
 struct Buffer {
   BufferKind kind = BufferKind::kActivation;
-  int64_t bytes = 0;   // of the largest shard
+  int64_t bytes = 0;   // size of the largest shard
   int64_t offset = 0;  // in the arena, a multiple of kAlignment
   int first_step = 0;  // alive from the start of this step ...
   int last_step = 0;   // ... to the end of this one
@@ -49,17 +51,17 @@ std::string to_string(BufferKind kind);
 
 enum class StepKind {
   kKernel,  // `op` on local values
-  kFused,   // `parts`, kernels that work tile by tile (core/program/fused_grid.h)
-  kSlice,   // a local move: each device keeps its part of `input`
+  kFused,   // `parts`: kernels that work tile by tile (core/program/fused_grid.h)
+  kSlice,   // a local move: each device keeps a part of its input
   kStart,   // start of a collective
   kWait,    // wait for the collective that step `started` started
-  kLoop,    // begins a loop of the steps up to its kRepeat, `partner`
-  kLeave,   // ends the loop of the kRepeat `partner` where its input, a bool, does not hold
+  kLoop,    // begins a loop that ends at its kRepeat, `partner`
+  kLeave,   // leaves the loop of the kRepeat `partner` if its input, a bool, is false
   kRepeat,  // ends a round of the kLoop `partner`
 };
 
 std::string to_string(StepKind kind);
-/// Whether such a step computes and moves nothing, but says which one is next.
+/// True if such a step computes and moves nothing, but decides which step is next.
 bool is_control(StepKind kind);
 
 enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
@@ -67,27 +69,27 @@ std::string to_string(CollectiveKind kind);
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  std::string name;    // of its result
-  std::string source;  // JSON pointer of the operation in the model, "" where there is none
+  std::string name;    // the name of its result
+  std::string source;  // JSON pointer of the operation in the model, or ""
   Phase phase = Phase::kForward;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   BufferId workspace = kNoBuffer;
-  // kKernel, and a kStart of an exchange that does the work of an operation that moves pieces
-  // (core/op_rules/pieces.h); only such an exchange has several inputs
+  // kKernel, and a kStart of an exchange that replaces an operation that moves pieces
+  // (core/op_rules/pieces.h); only such an exchange may have several inputs
   const OpDef* op = nullptr;
   Attributes attributes;
   // kStart
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // of the group, ascending
+  AxisList axes;  // the axes of the group, ascending
   ReduceKind reduce = ReduceKind::kSum;
   // kWait
   int started = -1;
   // kLoop, kLeave: the kRepeat at the end; kRepeat: its kLoop
   int partner = -1;
-  int64_t times = 0;  // kLoop: rounds; 0: until a kLeave
-  // kFused: kKernel steps in the order of execution. They read `inputs` and each other's results, of which
-  // `outputs` come out; the others have no buffer.
+  int64_t times = 0;  // kLoop: the number of rounds, or 0 for a loop that a kLeave ends
+  // kFused: the members, kKernel steps in the order of execution. They read `inputs` and each other's
+  // results. `outputs` are those of their results that other steps read; the other results have no buffer.
   std::vector<Step> parts = {};
 };
 
@@ -100,23 +102,24 @@ struct ProgramVariable {
   VariableDecl decl;
   Sharding sharding;
   int64_t offset = 0;  // in the arena
-  int64_t bytes = 0;   // of the largest shard
+  int64_t bytes = 0;   // size of the largest shard
 };
 
 struct EntryPoint {
-  std::string name;                          // init, train, evaluate, decode
-  std::vector<ProgramVariable> caches = {};  // of its own, behind the variables, zero before its first run
+  std::string name;  // init, train, evaluate, decode
+  // Variables of this entry point only, placed behind the others; zero before its first run
+  std::vector<ProgramVariable> caches = {};
   std::vector<Value> values;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
   int64_t arena_bytes = 0;          // variables and caches included
-  int64_t useful_einsum_flops = 0;  // of the unpartitioned graph
+  int64_t useful_einsum_flops = 0;  // those of the unpartitioned graph
 };
 
 struct Program {
-  std::string model;  // its name
+  std::string model;  // the model's name
   Layout layout;
   std::map<std::string, double> names;  // params and dims of the model, for expressions in data sources
   std::vector<InputDecl> inputs;
@@ -131,17 +134,17 @@ struct Program {
   int64_t arena_bytes() const;
 };
 
-/// How often each step of `entry` runs: the product of the rounds of the loops around it. A loop that ends by
-/// a condition counts as one round.
+/// How many times each step of `entry` runs: the product of the rounds of the loops around it. A loop that
+/// ends by a condition counts as one round.
 std::vector<int64_t> repetitions(const EntryPoint& entry);
 
-/// The value itself, or the one that it is an alias of.
+/// The value itself, or the value that it is an alias of.
 ValueId root_of(const EntryPoint& entry, ValueId value);
 
-/// Types of the values as the program holds them: with the sizes on all devices together.
+/// The types of the values with their global sizes, as the program holds them.
 std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values);
 
-/// Types of the values, with the local extents of the device at `at`.
+/// The types of the values with the local sizes of the device at `at`.
 std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
                                     const Mesh& mesh, const Coordinates& at);
 

@@ -54,7 +54,8 @@ class ProgramCheck {
       fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", variable.offset, kAlignment));
   }
 
-  // Each for itself, and that they lie apart, from `begin` on; the end of the last one.
+  // Checks each variable, and that they lie apart from each other, from `begin` on. Returns the end of the
+  // last one.
   int64_t check_variables(const std::vector<ProgramVariable>& variables, int64_t begin,
                           const std::string& pointer) {
     std::vector<std::pair<int64_t, size_t>> order;
@@ -133,7 +134,7 @@ class ProgramCheck {
                                 entry.buffers[static_cast<size_t>(value.buffer)].bytes));
   }
 
-  // What a step reads and makes has a buffer. What lives within a fused step only needs none.
+  // Values that a step reads or makes have a buffer. Values that live only within a fused step need none.
   void check_step_buffers(const EntryPoint& entry, size_t s) {
     const Step& step = entry.steps[s];
     for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})

@@ -22,8 +22,8 @@ AxisList sorted(AxisList axes) {
   return axes;
 }
 
-// Whether `from` becomes `to` by moving minor axes, each from one dimension to another: every device sends
-// each member of the group its part, and none sends a part twice.
+// True if `from` becomes `to` by moving minor axes, each from one dimension to another. Every device then
+// sends each member of the group its part, and sends no part twice.
 bool is_all_to_all(const Sharding& from, const Sharding& to) {
   if (split_axes(from) != split_axes(to)) return false;
   for (size_t d = 0; d < from.dims.size(); ++d) {
@@ -36,8 +36,8 @@ bool is_all_to_all(const Sharding& from, const Sharding& to) {
   return true;
 }
 
-// Appends to each dimension of `now` the axes that `to` has next, as long as `usable` allows. Returns those
-// taken.
+// Appends to each dimension of `now` the axes that `to` has next, as long as `usable` allows. Returns the
+// axes taken.
 template <typename Usable>
 AxisList append_axes(Sharding& now, const Sharding& to, Usable usable) {
   AxisList taken;
@@ -72,7 +72,7 @@ class Planner {
       moves_.push_back({StepKind::kSlice, {}, {}, {}, now_});
   }
 
-  // Reduces the axes that are partial now and not in the end, those of one kind together.
+  // Reduces the axes that are partial now but not in the end; those of one kind are reduced together.
   void reduce() {
     std::map<ReduceKind, AxisList> pending;
     for (const Partial& p : now_.partial)
@@ -106,7 +106,7 @@ class Planner {
                                       : is_all_to_all(now_, to_) ? CollectiveKind::kAllToAll
                                                                  : CollectiveKind::kExchange;
     now_.dims = to_.dims;
-    // Where nothing moves between devices, each keeps a part of what it has.
+    // If nothing moves between devices, each keeps a part of what it holds.
     if (axes.empty())
       moves_.push_back({StepKind::kSlice, {}, {}, {}, now_});
     else
@@ -170,7 +170,7 @@ int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Me
     return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
   };
   const AxisList kept = split_axes(entry.values[static_cast<size_t>(step.outputs[0])].sharding);
-  int64_t copies = 1;  // receivers of one element
+  int64_t copies = 1;  // how many devices receive one element
   if (step.collective == CollectiveKind::kExchange)
     for (const int axis : step.axes)
       if (!has(kept, axis)) copies *= mesh.size(axis);

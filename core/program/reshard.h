@@ -1,11 +1,11 @@
 #pragma once
-// From one sharding of a tensor to another: the moves that get there, and what they send.
+// Resharding: the moves that take a tensor from one sharding to another, and the bytes that they send.
 //
-// Order of the moves: slices first (they are free and make the rest smaller), then reductions (reduce_scatter
-// where the result is split over the axis anyway), then one collective: an all_gather of minor axes, an
-// all_to_all of minor axes that go to other dimensions (several at once: {b/rows+cols} -> {e/rows, m/cols} is
-// one message), or else an exchange of exact regions. Example, over rows:2,cols:2: {b/rows} -> {b, c/cols} is
-// slice to {b/rows, c/cols}, all_gather over rows.
+// Moves are made in this order: slices first (they are free and make the rest smaller); then reductions, by
+// reduce_scatter if the result is split over the axis anyway; then one collective. That is an all_gather of
+// minor axes, an all_to_all of minor axes that go to other dimensions (several at once: {b/rows+cols} ->
+// {e/rows, m/cols} is one message), or else an exchange of exact regions. Example over rows:2,cols:2:
+// {b/rows} -> {b, c/cols} is a slice to {b/rows, c/cols}, then an all_gather over rows.
 
 #include <cstdint>
 #include <vector>
@@ -19,15 +19,16 @@ namespace mtfc {
 struct Move {
   StepKind kind = StepKind::kStart;  // kSlice, or kStart of `collective`
   CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // of the group, ascending
+  AxisList axes;  // the axes of the group, ascending
   ReduceKind reduce = ReduceKind::kSum;
-  Sharding to;  // after the move
+  Sharding to;  // the sharding after the move
 };
 
-/// The partial axes of `to` must be partial in `from` too.
+/// The moves from one sharding to the other. The partial axes of `to` must be partial in `from`, too.
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// What planning compares: bytes sent per device (from largest shards), then the number of collectives.
+/// The criteria by which plans are compared: bytes sent per device (from largest shards), then the number of
+/// collectives.
 struct MoveCost {
   int64_t bytes = 0;
   int64_t collectives = 0;
@@ -41,8 +42,8 @@ struct MoveCost {
 MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh);
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
-/// send, and what it may receive.
+/// The scratch bytes, on any device, that a collective (a kStart or kWait step) needs for packing: the most
+/// that it may send, and the most that it may receive.
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -37,7 +37,7 @@ std::string attribute_problem(const Step& step) {
   return "";
 }
 
-// Whether the step is a use of its operation that types allow.
+// "" if the types of the step's values fit its operation, otherwise what is wrong.
 std::string type_problem(const EntryPoint& entry, const Step& step) {
   const Signature& signature = step.op->signature;
   const auto count = static_cast<int>(step.inputs.size());
@@ -99,7 +99,7 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
     case Factor::Kind::kWhole:
       return all_are(operands, {}) && all_are(results, {}) ? "" : "a dimension that must be whole is split";
     case Factor::Kind::kMoved:
-      // An exchange takes operands that are split alike, a kernel whole ones.
+      // An exchange takes operands that are split alike; a kernel takes whole ones.
       return all_are(operands, exchanges ? operands.at(0) : AxisList{})
                  ? ""
                  : "the moved dimension of an operand is split";
@@ -107,7 +107,7 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
   return "";
 }
 
-// Partial operands are those that the operation is linear in together, and its result stays partial.
+// Checks that the operation is linear in its partial operands together, and that its result stays partial.
 std::string partial_problem(const EntryPoint& entry, const Step& step) {
   std::vector<Partial> all;
   for (const ValueId id : step.inputs)
@@ -130,7 +130,8 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
   const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                 results = global_types(entry, step.outputs);
   if (step.op->family == Family::kRelabel) {
-    // Elements stay where they are, so there is nothing to do but, for an assignment, to copy them.
+    // A relabelling moves no elements, so there is no such step, except for the copy that an assignment
+    // needs.
     if (operands != results)
       return fmt::format("'{}' is no step: its result is a value with 'alias_of'", step.op->signature.name);
     return sharding_of(entry, step.inputs[0]) == sharding_of(entry, step.outputs[0])
@@ -154,8 +155,8 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
                                                : "";
 }
 
-// Whether the parts are kernels that fit together, read nothing but the step's inputs and each other, and
-// make its outputs.
+// Checks that the members are kernels that fit together, read only the step's inputs and each other's
+// results, and make its outputs.
 std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
   for (const Step& part : step.parts) {
@@ -174,8 +175,8 @@ std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh&
   return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the parts stand in another order";
 }
 
-// The elements of the one are those of the other in row-major order, and the axes are those along which they
-// move.
+// Checks that both values have the same elements in row-major order, and that the step's axes are those along
+// which the elements move.
 std::string move_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
   if (from.type.dtype != to.type.dtype || elements(from.type.dims) != elements(to.type.dims))
     return "the result has other elements than the operand";

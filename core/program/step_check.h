@@ -1,6 +1,6 @@
 #pragma once
-// Whether one step is a legal use of its operation or collective for the shardings of its values: part of
-// check_program.
+// The part of check_program that tells whether one step is a legal use of its operation or collective for the
+// shardings of its values.
 
 #include <string>
 #include <vector>
@@ -9,16 +9,17 @@
 
 namespace mtfc {
 
-/// "" where it is, otherwise what is wrong. Values and buffers must be in range, and a kWait be paired with its
-/// kStart. Workspaces are asked for once there are buffers, that is after `assign_buffers`.
+/// "" for a legal step, otherwise what is wrong. Values and buffers must be in range, and a kWait must be
+/// paired with its kStart. Workspaces are checked only if there are buffers, that is after `assign_buffers`.
 std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers);
 
-/// "" where `op` can run with its operands and results split so, otherwise what is wrong. `factors` are those
-/// of the call. `exchanges`: devices exchange the pieces that the operation moves; a kernel needs them whole.
+/// "" if `op` can run with its operands and results split so, otherwise what is wrong. `factors` are those of
+/// the call. With `exchanges`, devices exchange the pieces that the operation moves; a kernel needs operands
+/// that are whole along the moved dimension.
 std::string factors_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
                             const std::vector<Sharding>& results, bool exchanges);
 
-/// Whether `op` gives a sum-partial result when these operands are sum-partial and the others are whole.
+/// True if `op` gives a sum-partial result when these operands are sum-partial and the others are whole.
 bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands);
 
 }  // namespace mtfc

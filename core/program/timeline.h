@@ -1,10 +1,10 @@
 #pragma once
-// When the steps of a program ran on one device, as measured. Made by runtime/execute/timeline.h, written by
-// formats/report/trace_writer.h.
+// Measured times of a program's steps on one device. runtime/execute/timeline.h makes them,
+// formats/report/trace_writer.h writes them.
 //
-// Times are nanoseconds of rank 0's steady clock, on which all devices of a run are aligned. Of each run of
-// an entry point there is one span per step of the program, in the same order; they don't overlap. A step in
-// a loop has that of its last round; one that had no round has a span from before the run.
+// Times are nanoseconds of rank 0's steady clock, to which all devices of a run are aligned. Each run of an
+// entry point has one span per step of the program, in the same order; spans don't overlap. A step in a loop
+// has the span of its last round. A step that had no round has a span from before the run.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,16 @@ struct TimedRun {
   std::vector<TimeSpan> steps;
 };
 
-/// What a step does on one device.
+/// The work of a step on one device.
 struct StepWork {
   int64_t flops = 0;
-  int64_t bytes = 0;  // of operands and results; for the start of a collective, what is sent
+  int64_t bytes = 0;  // operands and results; for the start of a collective, the bytes sent
 };
 
 struct DeviceTimeline {
   std::vector<TimedRun> runs;  // in order of time
   std::vector<std::vector<StepWork>>
-      work;  // by entry point and step; empty where an entry point has no run here
+      work;  // by entry point and step; empty if an entry point has no run here
 };
 
 }  // namespace mtfc

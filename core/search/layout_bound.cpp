@@ -47,7 +47,7 @@ void LayoutBound::add_operations(const Model& model, const EntryPoint& entry, co
   }
 }
 
-// In how many parts the optimizer's state, and what an update makes of it, is split beyond the rules.
+// The number of parts into which `shard_state_over` splits optimizer state and updates beyond the rules.
 int64_t LayoutBound::state_parts(const Model& model) const {
   return space_.fixed().mesh.size(state_split(model, space_.fixed(), true).axes);
 }

@@ -1,8 +1,8 @@
 #pragma once
-// What a layout costs at the least, without compiling it. No step is shorter than its operations at their
-// best rates with the busiest device's share of each dimension. No arena is smaller than the variables, the
-// optimizer's state and what must be kept while a certain product runs: what was made for it and is used
-// after it.
+// Lower bounds of a layout's time and memory, found without compiling it. No step is shorter than its
+// operations at their best rates with the busiest device's share of each dimension. No arena is smaller than
+// the variables, the optimizer's state and the values that must be kept while a certain product runs
+// (core/passes/steps/kept_values.h).
 //
 //   x[batch=8, io=4] . w[io=4, hidden=6] with hidden over 4 devices   ->   2*8*4*2 flops / peak
 
@@ -16,8 +16,8 @@ namespace mtfc {
 
 class LayoutBound {
  public:
-  /// `program` is the model compiled for one device, `entry` one of its entry points. Both are only looked at
-  /// here, `space` as long as the bound lives.
+  /// `program` is the model compiled for one device, `entry` one of its entry points. Only `space` must
+  /// outlive the bound.
   LayoutBound(const SearchSpace& space, const Model& model, const Program& program, const EntryPoint& entry,
               const Hardware& hardware);
 
@@ -25,17 +25,19 @@ class LayoutBound {
   double bytes(RuleChoice choice) const { return sum(bytes_, choice); }
 
  private:
-  /// What the fixed rules leave of an amount, and the factors by which options of searched dimensions do.
+  /// The fraction of an amount that the fixed rules leave, and the factors by which the options of searched
+  /// dimensions reduce it.
   struct View {
     double part = 1;
     std::vector<size_t> factors;  // ascending
     auto operator<=>(const View&) const = default;
   };
-  /// An amount in the smallest of the forms that it may take, such as with and without a renamed dimension.
+  /// Amounts by the views that a value has, for example with and without a renamed dimension; the smallest
+  /// counts.
   using Terms = std::map<std::vector<View>, double>;
-  /// The largest shard's part of a dimension, by option.
+  /// The fraction of a dimension that the largest shard has, by option.
   struct Factor {
-    size_t dim = 0;  // of the space
+    size_t dim = 0;  // position in the space
     int64_t size = 0;
     std::vector<double> parts;
   };

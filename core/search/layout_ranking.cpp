@@ -16,7 +16,7 @@ bool same_figures(const FoundLayout& a, const FoundLayout& b) {
          a.flops == b.flops;
 }
 
-// By what a person would rather read: few rules, few axes, and these in the order of the mesh.
+// Orders layouts by ease of reading: few rules, few axes, and axes in the order of the mesh.
 bool is_simpler(const FoundLayout& a, const FoundLayout& b) {
   const auto key = [](const FoundLayout& found) {
     size_t axes = 0;

@@ -1,4 +1,4 @@
-// The search against all rule sets, legal or not, compiled one by one.
+// Compares the search with all rule sets, legal or not, compiled one by one.
 
 #include "core/search/layout_search.h"
 
@@ -16,7 +16,7 @@
 namespace mtfc {
 namespace {
 
-// A model built in code, trained by Adam where it has a loss.
+// A model built in code. It is trained by Adam if it has a loss.
 class ModelUnderTest {
  public:
   explicit ModelUnderTest(Dims dims) { model_.dims = std::move(dims); }
@@ -119,7 +119,7 @@ struct Tried {
   int64_t memory;
 };
 
-// Every list of at most two axes for every dimension of more than one element, one after the other.
+// Compiles every list of at most two axes for every dimension of more than one element, one after the other.
 std::vector<Tried> brute_force(const Model& model, const Mesh& mesh, const Hardware& hardware,
                                bool allow_uneven = true) {
   std::vector<AxisList> lists = {{}};
@@ -159,7 +159,7 @@ std::vector<Tried> brute_force(const Model& model, const Mesh& mesh, const Hardw
   return tried;
 }
 
-// The shortest steps within the limit, each once: mirror images and the like have the same.
+// The shortest steps within the limit, each once, since mirror images have equal ones.
 std::vector<double> shortest(const std::vector<Tried>& tried, int64_t limit, size_t count) {
   std::vector<double> steps;
   for (const Tried& one : tried)
@@ -183,7 +183,7 @@ void check_same(const Model& model, const Mesh& mesh, const Hardware& hardware) 
     const SearchResult result = search_layouts(model, {{mesh, {}}}, hardware, options_of(limit));
     REQUIRE(result.is_proved);
     REQUIRE(!result.best.empty());
-    // Layouts of one time and different memory are several of the search's, and one here.
+    // Layouts of the same time and different memory are several to the search, and one here.
     std::vector<double> steps;
     for (const FoundLayout& found : result.best) {
       CHECK((limit == 0 || found.memory <= limit));
@@ -238,7 +238,7 @@ TEST_CASE("no step and no arena is below its bound") {
       nearest_arena = std::max(nearest_arena, bound.bytes(choice) / arena);
       return true;
     });
-    // It says something: for a layout that sends nothing it comes near.
+    // The bound is not trivial: for a layout that sends nothing, it comes near.
     CHECK(nearest_step > 0.2);
     CHECK(nearest_arena > 0.6);
   }
@@ -291,7 +291,7 @@ TEST_CASE("fixed rules stay, and only the dimensions asked for are split") {
   CHECK(few.counts.legal == 7);
   for (const FoundLayout& found : few.best)
     for (const Rule& rule : found.layout.rules) CHECK((rule.dim == "heads" || rule.dim == "kv"));
-  // The rules that stay must be legal themselves.
+  // The fixed rules must be legal themselves.
   CHECK_THROWS_AS(
       search_layouts(model, {{kOblong, {{"heads", {0}, {}}, {"kv", {0}, {}}}}}, hardware, options_of()),
       UserError);

@@ -12,7 +12,8 @@ namespace {
 
 using Pairs = std::set<std::pair<std::string, std::string>>;
 
-// Pairs of dimensions of one tensor; a dimension with itself says that a tensor has it.
+// Adds the pairs of dimensions that share a tensor. The pair of a dimension with itself says that a tensor
+// has it.
 void add_pairs(const Graph& graph, Pairs& pairs) {
   for (const Tensor& tensor : graph.tensors())
     for (const Dim& one : tensor.type.dims)
@@ -29,7 +30,7 @@ AxisList usable_axes(const Mesh& mesh) {
   return axes;
 }
 
-// Appends `axes` with every usable one that it lacks, and those with more, shorter lists first.
+// All lists of at most `most_axes` of the usable axes, shorter lists first.
 std::vector<AxisList> lists_of(const AxisList& usable, int64_t most_axes) {
   constexpr size_t kMost = std::numeric_limits<uint16_t>::max();
   std::vector<AxisList> lists = {{}};
@@ -49,7 +50,7 @@ std::vector<AxisList> lists_of(const AxisList& usable, int64_t most_axes) {
   return lists;
 }
 
-// Axes of size 1 split nothing, and have no bit.
+// A bit for each usable axis. Axes of size 1 split nothing and have no bit.
 uint64_t mask_of(const AxisList& axes, const AxisList& usable) {
   uint64_t mask = 0;
   for (const int axis : axes)
@@ -113,7 +114,8 @@ void SearchSpace::add_mirror(int one, int other) {
   mirrors_.push_back(std::move(mirror));
 }
 
-// An image under one swap after another has an earlier image too, or is the first of all.
+// Single swaps suffice: of all images under any number of swaps, each but the first has an earlier image
+// under a single one.
 bool SearchSpace::has_earlier_mirror(RuleChoice choice) const {
   for (const auto& mirror : mirrors_)
     for (size_t d = 0; d < choice.size(); ++d) {
@@ -172,7 +174,7 @@ std::vector<AxisList> alike_axes(const Model& model, const Layout& fixed, const 
     const std::string& name = mesh.axes()[static_cast<size_t>(axis)].name;
     for (const Rule& rule : fixed.rules)
       if (std::find(rule.axes.begin(), rule.axes.end(), axis) != rule.axes.end()) return true;
-    // A link of a group, `rows+cols`, is one of its axes in their order.
+    // The link of a group, such as `rows+cols`, depends on the order of its axes, so these are not alike.
     for (const auto& [key, unused] : hardware.axes)
       if (fmt::format("+{}+", key).find(fmt::format("+{}+", name)) != std::string::npos && key != name)
         return true;

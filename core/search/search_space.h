@@ -1,11 +1,11 @@
 #pragma once
-// The rule sets that a search looks at: every way to give axes of a mesh to dimensions of a model in which no
-// tensor has two dimensions over one axis. Rules that are fixed stay in all of them.
+// The rule sets that a search examines: every way to assign axes of a mesh to dimensions of a model in which
+// no tensor has two dimensions over one axis. Fixed rules are in all of them.
 //
 //   w[io, hidden], bias[hidden] on rows:2   ->   no rules; hidden:rows; io:rows; not both
 //
-// Of mirror images there is one: axes of equal size that the hardware makes no difference between may change
-// places in all rules.
+// Rule sets may be mirror images of each other: axes of equal size that are alike to the hardware may change
+// places in all rules. Only one of them is needed.
 
 #include <cstdint>
 #include <functional>
@@ -22,13 +22,13 @@
 namespace mtfc {
 
 struct SpaceLimits {
-  std::vector<std::string> dims;  // that may be split; none: all
-  int64_t most_axes = 2;          // of one dimension
+  std::vector<std::string> dims;  // the dimensions that may be split; if empty, all
+  int64_t most_axes = 2;          // the most axes of one dimension
   bool allow_uneven = true;
-  bool decodes = false;  // the entry point `decode` is compiled too
+  bool decodes = false;  // the entry point `decode` is compiled, too
 };
 
-/// A dimension, and how it may be split: first of all not. Axes major first.
+/// A dimension and the ways to split it, axes major first. The first option is not to split it.
 struct SearchedDim {
   Dim dim;
   std::vector<AxisList> options;
@@ -39,19 +39,19 @@ using RuleChoice = std::span<const uint16_t>;
 
 class SearchSpace {
  public:
-  /// Dimensions of size 1 and those that no tensor has are not searched, and axes of size 1 not used. Throws
-  /// UserError where a dimension could be split in more ways than a choice can say.
+  /// Searches neither dimensions of size 1 nor those that no tensor has, and uses no axes of size 1. Throws
+  /// UserError if a dimension could be split in more ways than a choice can express.
   SearchSpace(const Model& model, Layout fixed, const Hardware& hardware, const SpaceLimits& limits);
 
   const Layout& fixed() const { return fixed_; }
   const std::vector<SearchedDim>& dims() const { return dims_; }
-  /// How many there are, legal or not.
+  /// The number of rule sets, legal or not.
   double rule_sets() const;
-  /// Visits every legal choice in lexicographic order until `visit` returns false. It is told whether the
-  /// choice has a mirror image that came before it.
+  /// Visits every legal choice in lexicographic order until `visit` returns false. `is_mirrored` is true if a
+  /// mirror image of the choice came before it.
   using Visit = std::function<bool(RuleChoice, bool is_mirrored)>;
   void each(const Visit& visit) const;
-  /// The fixed rules, and those of a choice.
+  /// The layout with the fixed rules and those of a choice.
   Layout layout(RuleChoice choice) const;
 
  private:
@@ -64,14 +64,15 @@ class SearchSpace {
 
   Layout fixed_;
   std::vector<SearchedDim> dims_;
-  std::vector<std::vector<uint64_t>> masks_;     // by dimension, the axes of each option
-  std::vector<std::vector<size_t>> neighbours_;  // by dimension, the earlier ones that share a tensor with it
-  std::vector<uint64_t> taken_;                  // by dimension, axes that fixed rules leave no room for
-  std::vector<std::vector<std::vector<uint16_t>>> mirrors_;  // by mirror and dimension, where options go
+  std::vector<std::vector<uint64_t>> masks_;     // by dimension: the axes of each option
+  std::vector<std::vector<size_t>> neighbours_;  // by dimension: the earlier ones that share a tensor with it
+  std::vector<uint64_t> taken_;                  // by dimension: the axes that fixed rules take
+  // By mirror and dimension: the image of each option
+  std::vector<std::vector<std::vector<uint16_t>>> mirrors_;
 };
 
-/// The axes of `fixed` that may change places, by kind, whatever their sizes: those of equal links on
-/// hardware where the order of ranks makes no difference, named by no fixed rule and not by the model.
+/// Groups of axes of `fixed` that may change places, whatever their sizes: those with equal links on hardware
+/// to which the order of ranks makes no difference, and named neither by a fixed rule nor by the model.
 std::vector<AxisList> alike_axes(const Model& model, const Layout& fixed, const Hardware& hardware);
 
 }  // namespace mtfc

@@ -1,5 +1,6 @@
 #pragma once
-// Data from outside: arrays in files as formats/ finds them, and random sources. runtime/ reads from them.
+// The data that feed a model's inputs: arrays and texts in files, and random sources. formats/ reads their
+// descriptions and opens the files; runtime/ takes each batch from them.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ int64_t size_of(StoredType type);
 std::string to_string(StoredType type);
 bool is_float(StoredType type);
 
-/// A dense row-major array in memory (mapped from its file, or unpacked).
+/// A dense row-major array in memory: a mapped file or unpacked data.
 struct StoredArray {
   std::string file;
   StoredType type = StoredType::kF32;
@@ -29,7 +30,7 @@ struct StoredArray {
   const std::byte* data = nullptr;
 };
 
-/// A tensor that lies in a file, row-major and little-endian, from byte `offset` on.
+/// A tensor stored in a file, row-major and little-endian, from byte `offset` on.
 struct TensorPlace {
   std::string name;
   TensorType type;
@@ -39,28 +40,29 @@ struct TensorPlace {
 enum class RandomKind { kNormal, kUniform, kInteger };
 struct RandomSource {
   RandomKind kind = RandomKind::kNormal;
-  double low = 0;  // of kUniform and kInteger: values in [low, high)
+  double low = 0;  // kUniform and kInteger draw values from [low, high)
   double high = 1;
 };
 
-/// Tokens in the order of a text, read in windows of an input's shape. Inputs over one text take windows that
-/// start at the same token, and `shift` tokens later.
+/// Tokens in the order of a text, read in windows of an input's shape. All inputs that read one text start
+/// their windows at the same token, each plus its own `shift`: with a shift of 1, targets are the next
+/// tokens.
 struct TokenSource {
-  StoredArray tokens;  // of one dimension: the part of the file that is used
+  StoredArray tokens;  // one dimension: the part of the file that is used
   int64_t first = 0;   // where that part begins in the file, in tokens
   int64_t shift = 0;
 };
 
-/// Which rows of a batch there are: 1 or true for those that come from the data, 0 or false for those that
-/// fill up the last batch of an evaluation.
+/// The source of an input that marks the rows of a batch: 1 or true for rows that come from the data, 0 or
+/// false for rows that fill up the last batch of an evaluation.
 struct PresentRows {};
 
-/// What feeds one input, as after `--input NAME=`.
+/// The source of one input, as given after `--input NAME=`.
 struct InputData {
   std::string input;
-  std::string spec;  // as it was given, for messages
+  std::string spec;  // the text as given, for messages
   std::variant<StoredArray, RandomSource, TokenSource, PresentRows> source;
-  std::optional<std::pair<int64_t, int64_t>> rows;  // a part [first, second) of the array's first dimension
+  std::optional<std::pair<int64_t, int64_t>> rows;  // only [first, second) of the array's first dimension
   double scale = 1;                                 // values are multiplied by it
 };
 

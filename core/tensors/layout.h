@@ -1,5 +1,5 @@
 #pragma once
-// What a layout says: a mesh and rules from tensor dimensions to axes (Mesh-TensorFlow, section 3).
+// A layout: a mesh and rules from tensor dimensions to its axes (Mesh-TensorFlow, section 3).
 //
 // Every tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
 // x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols.
@@ -30,7 +30,7 @@ const Rule* find_rule(const Layout& layout, std::string_view dim);
 /// The rules restricted to `dims`; the result may use an axis twice.
 Sharding sharding_by_rules(const Layout& layout, const Dims& dims);
 
-/// Throws UserError, all mistakes together, for a rule that names none of `declared`.
+/// Throws one UserError that lists every rule whose dimension is not among `declared`.
 void check_rules(const Layout& layout, const Dims& declared);
 
 /// `batch:rows,hidden:cols`; several axes as `batch:rows+cols`.

@@ -1,6 +1,7 @@
 #pragma once
-// The processor mesh: named axes, and devices at its positions. A rank is the row-major position, unless a
-// device order (GShard's device assignment) says which rank sits where, and so which ranks share an axis:
+// The processor mesh: named axes, with a device at each position. A device's rank is its row-major position,
+// unless a device order (GShard's device assignment) assigns ranks to positions, and thereby decides which
+// ranks share an axis:
 //
 //   rows:2,cols:2            ranks 0 1    cols joins 0,1 and 2,3
 //                                  2 3
@@ -20,7 +21,7 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-/// Axes by their position in the mesh; as a split of a dimension, major first.
+/// Positions of axes in the mesh. A list of axes that split a dimension is in major-first order.
 using AxisList = std::vector<int>;
 /// A device's position along every axis of the mesh.
 using Coordinates = std::vector<int64_t>;
@@ -29,11 +30,11 @@ class Mesh {
  public:
   Mesh() = default;
   explicit Mesh(std::vector<Axis> axes) : axes_(std::move(axes)) {}
-  /// `device_order`: the rank at each position, row-major; every rank once.
+  /// `device_order` holds the rank at each position, in row-major order; every rank occurs once.
   Mesh(std::vector<Axis> axes, std::vector<int64_t> device_order);
 
   const std::vector<Axis>& axes() const { return axes_; }
-  /// Empty where it is 0, 1, 2, ...
+  /// Empty if the order is 0, 1, 2, ...
   const std::vector<int64_t>& device_order() const { return ranks_; }
   int64_t devices() const;
   /// Index of the axis `name`, or -1.
@@ -44,7 +45,7 @@ class Mesh {
 
   Coordinates coordinates(int64_t rank) const;
   int64_t rank(const Coordinates& at) const;
-  /// The device that is last on every axis: it owns the largest shard of everything.
+  /// The device that is last on every axis. Its shard of every tensor is the largest.
   Coordinates last() const;
   /// Row-major index of `at` over the axes of `list`, major first.
   int64_t index(const Coordinates& at, const AxisList& list) const;
@@ -57,7 +58,8 @@ class Mesh {
 
  private:
   std::vector<Axis> axes_;
-  std::vector<int64_t> ranks_, positions_;  // by position, by rank; empty where both are 0, 1, 2, ...
+  // Rank by position, position by rank; empty if both are 0, 1, 2, ...
+  std::vector<int64_t> ranks_, positions_;
 };
 
 /// `rows:2,cols:4`.

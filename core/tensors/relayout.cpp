@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// The dimensions [begin, end) of a shape, and the region of them that a device holds.
+// The dimensions [begin, end) of a shape, with the region that a device holds of them.
 struct Part {
   const Dims& dims;
   const Box& box;
@@ -20,7 +20,8 @@ struct Part {
   }
 };
 
-// The region as ascending intervals of the part's flat (global, row-major) index space, neighbours merged.
+// The region as ascending intervals of the part's flat (global, row-major) index space; neighbours are
+// merged.
 std::vector<Interval> flat_intervals(const Part& part) {
   std::vector<Interval> intervals{{0, 1}};
   for (size_t i = part.begin; i < part.end; ++i) {
@@ -28,7 +29,8 @@ std::vector<Interval> flat_intervals(const Part& part) {
     const Interval held = part.box[i];
     std::vector<Interval> finer;
     for (const Interval& outer : intervals) {
-      // A full dimension keeps intervals in one piece; otherwise each outer index gives one of its own.
+      // A fully held dimension widens the outer interval; any other gives each outer index an interval of its
+      // own.
       if (held.size() == size) {
         finer.push_back({outer.begin * size, outer.end * size});
         continue;
@@ -41,7 +43,7 @@ std::vector<Interval> flat_intervals(const Part& part) {
   return intervals;
 }
 
-// Calls visit(from, to, length) for the common stretches of two ascending interval lists, positions counted
+// Calls visit(from, to, length) for the common stretches of two ascending interval lists. Offsets are counted
 // within each list.
 template <typename Visit>
 void intersect(const std::vector<Interval>& from, const std::vector<Interval>& to, Visit visit) {
@@ -69,7 +71,7 @@ std::vector<Run> group_runs(const Part& from, const Part& to) {
   return runs;
 }
 
-// Runs of the outer group's elements, each of which is a whole inner region with its own runs.
+// The runs of an outer group, each of whose elements is a whole inner region with runs of its own.
 std::vector<Run> nested(const std::vector<Run>& outer, const std::vector<Run>& inner, int64_t inner_from,
                         int64_t inner_to) {
   std::vector<Run> runs;
@@ -87,15 +89,15 @@ std::vector<Run> nested(const std::vector<Run>& outer, const std::vector<Run>& i
   return runs;
 }
 
-// The first dimension of a group that is longer than 1: the one whose split cuts the group into equal
+// The first dimension of a group that is longer than 1. Splitting it cuts the group into contiguous
 // stretches.
 size_t leading(const Dims& dims, size_t begin, size_t end) {
   while (begin + 1 < end && dims[begin].size == 1) ++begin;
   return begin;
 }
 
-// Whether `parts` shards of a dimension of size `a` hold the same stretches of the group as those of size
-// `b`.
+// True if `parts` shards of a leading dimension of size `a` hold the same stretches of the group as `parts`
+// shards of one of size `b`.
 bool aligned(int64_t a, int64_t b, int64_t parts) {
   return a == b || (a % parts == 0 && b % parts == 0);
 }
@@ -122,7 +124,7 @@ std::vector<ReshapeGroup> reshape_groups(const Dims& from, const Dims& to) {
     group.to_end = j;
     groups.push_back(group);
   }
-  // What is left over has size 1.
+  // The dimensions that are left over have size 1; the last group takes them.
   if (groups.empty() && (i < from.size() || j < to.size())) groups.push_back({0, 0, 0, 0});
   if (!groups.empty()) {
     groups.back().from_end = from.size();
@@ -192,7 +194,7 @@ AxisList moving_axes(const Relayout& relayout, const Mesh& mesh) {
       const AxisList& axes = relayout.from.dims[i];
       size_t kept = 0;
       int64_t parts = 1;
-      // A common prefix of the leading dimensions' axes stays where it is: shards nest.
+      // A common prefix of the leading dimensions' axes need not move, since shards nest.
       while (i == a && b < group.to_end && kept < axes.size() && kept < relayout.to.dims[b].size() &&
              axes[kept] == relayout.to.dims[b][kept]) {
         parts *= mesh.size(axes[kept]);

@@ -1,10 +1,12 @@
 #pragma once
-// "Each rank needs this region of that global tensor": the one question behind slice, all_gather, all_to_all,
-// reshape and exchange.
+// Relayouts: which elements each device must get from which other one. Slices, all_gather, all_to_all,
+// reshape and exchange all come down to the question "which elements of that region of a tensor are in this
+// one?"
 //
 // A relayout takes the elements of a tensor from one sharding (and shape) to another; both shapes list the
 // same elements in the same row-major order. The shapes are factored from the left into groups of equal size,
-// so that [a16,b8] -> [c4,d4,e8] is {a}->{c,d} and {b}->{e}, and regions intersect group by group.
+// and regions are intersected group by group. Example: [a16,b8] -> [c4,d4,e8] has the groups {a}->{c,d} and
+// {b}->{e}.
 
 #include <cstdint>
 #include <vector>
@@ -15,8 +17,8 @@
 
 namespace mtfc {
 
-/// Dimensions [from_begin, from_end) of the source and [to_begin, to_end) of the destination have equal
-/// products, and no smaller prefix of them has.
+/// Dimensions [from_begin, from_end) of the source and [to_begin, to_end) of the destination. Both have the
+/// same product of sizes, and no smaller prefixes of them do.
 struct ReshapeGroup {
   size_t from_begin, from_end, to_begin, to_end;
 };
@@ -29,9 +31,8 @@ struct Relayout {
   Sharding to;  // nothing partial
 };
 
-/// `length` consecutive elements at `from` in the source region and at `to` in the destination region, both
-/// counted in the row-major order of the region itself.
-/// Where a step is not 1 they are so far apart instead.
+/// `length` elements, the i-th at `from + i*from_step` in the source region and at `to + i*to_step` in the
+/// destination region. Both are counted in the row-major order of the region itself.
 struct Run {
   int64_t from = 0;
   int64_t to = 0;
@@ -41,20 +42,21 @@ struct Run {
   bool is_contiguous() const { return from_step == 1 && to_step == 1; }
 };
 
-/// The elements that both regions hold, in ascending order of the destination. `from` is a region of shape
-/// `from_dims`, `to` of `to_dims`.
+/// The elements that both regions hold, as runs in ascending order of the destination. `from` is a region of
+/// `from_dims`, `to` one of `to_dims`.
 std::vector<Run> common_runs(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to);
-/// How many elements that are, without listing them.
+/// The number of elements that common_runs() lists, without listing them.
 int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to);
 
-/// The destination sharding that the source's gives for free, device by device, if there is one that holds
-/// exactly the same elements: the axes of a group's leading dimension carry over where they divide it evenly.
-/// Example: [a16/r] -> [c4,d4] with r:2 is [c4/r,d4]; [a15/r] -> [c5,d3] has none.
+/// Sets `to` to the sharding of the destination under which every device already holds its elements, and
+/// returns true; returns false if there is none. The axes that split a group's leading dimension move to the
+/// leading dimension of the destination if they divide both evenly. Example: [a16/r] -> [c4,d4] with r:2
+/// gives [c4/r,d4]; [a15/r] -> [c5,d3] gives none.
 bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, const Mesh& mesh,
              Sharding& to);
 
-/// Axes along which elements must move: those that split the source and are not matched by the destination.
-/// A device needs nothing from devices that differ from it on another axis. Ascending.
+/// The axes along which elements must move, ascending: those that split the source and are not matched by the
+/// destination. A device needs nothing from devices that differ from it on any other axis.
 AxisList moving_axes(const Relayout& relayout, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -15,7 +15,7 @@ Dims shape(std::initializer_list<int64_t> sizes) {
   return dims;
 }
 
-// Global flat index of every element of a region, in the region's own order.
+// The global flat index of every element of a region, in the region's own order.
 std::vector<int64_t> flat_indices(const Dims& dims, const Box& box) {
   std::vector<int64_t> indices{0};
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -27,7 +27,7 @@ std::vector<int64_t> flat_indices(const Dims& dims, const Box& box) {
   return indices;
 }
 
-// Whether the runs copy exactly the elements that both regions hold.
+// True if the runs copy exactly the elements that both regions hold.
 bool runs_are_right(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to) {
   const std::vector<int64_t> source = flat_indices(from_dims, from), destination = flat_indices(to_dims, to);
   std::map<int64_t, int64_t> expected;  // destination offset -> source offset
@@ -89,7 +89,7 @@ TEST_CASE("a sharding carries over where its shards stay the same elements") {
   CHECK(to == Sharding{{{0}}, {{1, ReduceKind::kSum}}});
 }
 
-// A device must find all it needs among the devices that differ from it only along the moving axes.
+// A device must find everything it needs on the devices that differ from it only along the moving axes.
 TEST_CASE("moving axes reach everything a device needs, for every pair of shardings") {
   const Mesh mesh({{"r", 2}, {"c", 3}});
   const std::vector<std::pair<Dims, Dims>> shapes = {{shape({6, 5}), shape({6, 5})},

@@ -1,5 +1,5 @@
 #pragma once
-// Named dimensions and element types: what a tensor is, wherever it lives.
+// Named dimensions, element types, and tensor types made of both.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ std::optional<DType> dtype_named(std::string_view name);
 inline bool is_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64;
 }
-/// Whether `value` stays finite when it is rounded to f32.
+/// True if `value` stays finite when it is rounded to f32.
 inline bool fits_f32(double value) {
   return value < 0x1.ffffffp127 && value > -0x1.ffffffp127;
 }
@@ -27,7 +27,7 @@ inline bool is_integer(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
 }
 
-/// A tensor dimension. Two dimensions of one name always have one size within a model.
+/// A tensor dimension. Within a model, all dimensions of one name have the same size.
 struct Dim {
   std::string name;
   int64_t size = 0;
@@ -50,11 +50,11 @@ int position(const Dims& dims, std::string_view name);
 inline bool contains(const Dims& dims, std::string_view name) {
   return position(dims, name) >= 0;
 }
-/// Whether both hold the same dimensions, in whatever order.
+/// True if both hold the same dimensions, in any order.
 bool same_set(const Dims& a, const Dims& b);
 /// `a` without the dimensions of `b`.
 Dims without(const Dims& a, const Dims& b);
-/// The dimensions of all of `a`, then those of `b` that `a` lacks.
+/// All dimensions of `a`, then those of `b` that `a` lacks.
 Dims unite(const Dims& a, const Dims& b);
 
 /// `batch=100, hidden=1024`.

@@ -54,7 +54,7 @@ int64_t elements(const Box& box) {
 }
 
 Interval shard_interval(int64_t size, int64_t parts, int64_t index) {
-  // floor(i*size/parts) without forming i*size, which may overflow.
+  // Computes floor(i*size/parts) without forming i*size, which may overflow.
   const auto cut = [&](int64_t i) { return i * (size / parts) + i * (size % parts) / parts; };
   return {cut(index), cut(index + 1)};
 }

@@ -1,11 +1,11 @@
 #pragma once
-// How one tensor is split over the mesh.
+// The sharding of one tensor: how it is split over the mesh.
 //
-// Per dimension an ordered list of axes (major first), plus the axes over which the value is a partial result
-// still to be reduced. An axis appears at most once. Shard i of P of a dimension of size n is
-// [floor(i*n/P), floor((i+1)*n/P)): never padded, and nested, so that gathering the minor axis of a split
-// gives exactly the coarser split. Example: n = 5 over rows:2,cols:2 is 1,1,1,2; gathered over cols it is
-// 2,3.
+// Each dimension has an ordered list of the axes that split it (major first). Besides, the value may be
+// partial over some axes: still to be reduced. An axis appears at most once. Shard i of P of a dimension of
+// size n is [floor(i*n/P), floor((i+1)*n/P)). Shards are never padded, and they nest: gathering the minor
+// axis of a split gives exactly the coarser split. Example: n = 5 over rows:2,cols:2 has shards of 1, 1, 1
+// and 2; gathered over cols, it has shards of 2 and 3.
 
 #include <cstdint>
 #include <string>
@@ -32,7 +32,7 @@ struct Sharding {
   bool operator==(const Sharding&) const = default;
 
   bool is_partial(int axis) const;
-  /// The same split, with nothing partial.
+  /// The same split with nothing partial.
   Sharding whole() const { return {dims, {}}; }
 };
 
@@ -41,7 +41,7 @@ Sharding replicated(size_t count);
 /// Every axis that splits a dimension, ascending.
 AxisList split_axes(const Sharding& sharding);
 AxisList partial_axes(const Sharding& sharding);
-/// Whether some axis splits two dimensions, or splits one twice.
+/// True if an axis occurs more than once among the splits and partial axes.
 bool uses_axis_twice(const Sharding& sharding);
 
 struct Interval {
@@ -55,14 +55,14 @@ using Box = std::vector<Interval>;
 int64_t elements(const Box& box);
 
 Interval shard_interval(int64_t size, int64_t parts, int64_t index);
-/// What the device at `at` holds of a tensor.
+/// The region of a tensor that the device at `at` holds.
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
-/// The dimensions with their local extents at `at`.
+/// `dims` with the local sizes of the device at `at`.
 Dims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
-/// Local extents on the device that is last on every axis: the largest of all.
+/// `dims` with the local sizes of the device that is last on every axis, which are the largest.
 Dims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
 
-/// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes.
+/// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes, then what is partial.
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -24,7 +24,7 @@ TensorType result_of(std::string_view op, const std::vector<TensorType>& operand
   return find_signature(op)->infer({attributes, operands}).at(0);
 }
 
-/// `message | hint | operand 1 | 'attribute'`, the parts that there are.
+/// `message | hint | operand 1 | 'attribute'`, without the parts that are empty.
 std::string error_of(std::string_view op, const std::vector<TensorType>& operands,
                      const Attributes& attributes = {}) {
   try {
@@ -37,8 +37,8 @@ std::string error_of(std::string_view op, const std::vector<TensorType>& operand
   return "no error";
 }
 
-/// A factor's dimension has one name and one size wherever it appears, and the indexed dimension of gather
-/// and scatter_add aside every dimension of every tensor has a factor.
+/// Checks that a factor's dimension has one name and one size wherever it appears, and that every dimension
+/// of every tensor has a factor, except for the indexed dimension of gather and scatter_add.
 void check_factors(const OpDef& op, const OpCall& call, const std::vector<TensorType>& results) {
   for (const Factor& factor : op.roles(call, results)) {
     CHECK(factor.operands.size() == call.operands.size());

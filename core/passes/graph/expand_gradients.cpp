@@ -33,7 +33,7 @@ class Differentiation {
  private:
   static size_t index(TensorId id) { return static_cast<size_t>(id); }
 
-  // Nodes through which the scalar depends on one of the tensors.
+  // Finds the nodes that depend on one of the tensors of `in_`.
   void find_path() {
     const Graph& graph = builder_.graph();
     std::vector<bool> depends(graph.tensors().size(), false);
@@ -72,7 +72,8 @@ class Differentiation {
         contributions_[index(node.operands[i])].push_back(gradients[i]);
   }
 
-  // The sum of what arrived at a tensor, or kNoTensor. Its users have all been differentiated by then.
+  // The sum of the contributions to a tensor's gradient, or kNoTensor. All users of the tensor have been
+  // differentiated before.
   TensorId gradient(TensorId id) {
     std::vector<TensorId>& parts = contributions_[index(id)];
     if (parts.empty()) return kNoTensor;
@@ -89,7 +90,7 @@ class Differentiation {
     return builder_.op("broadcast", {builder_.constant(0.0, type.dtype)}, {{"dims", type.dims}});
   }
 
-  // What is computed for a tensor's gradient is named after it and located at the operation that made it.
+  // Names the nodes of a tensor's gradient after that tensor, and locates them at the operation that made it.
   void set_origin(const Origin& gradients_node, const Node& node) {
     const std::string name = builder_.graph().tensor(node.results[0]).name + "/grad";
     const Location location =

@@ -3,10 +3,10 @@
 
 namespace mtfc {
 
-/// Replaces every `gradients` node by reverse-mode differentiation of the graph before it, then the
+/// Replaces every `gradients` node by reverse-mode differentiation of the graph before it, and afterwards the
 /// composites with gradients of their own by their operations. Gradients of gradients work, since each node
-/// only sees operations and such composites. A tensor that the scalar does not depend on gets zeros. Example:
-/// y = square(x), gradients(of sum(y), in x) becomes mul(broadcast(1), mul(x, 2)).
+/// sees only operations and such composites. A tensor on which the scalar does not depend gets zeros.
+/// Example: with y = square(x), gradients(of sum(y), in x) becomes mul(broadcast(1), mul(x, 2)).
 EntryGraph expand_gradients(const EntryGraph& entry);
 
 }  // namespace mtfc

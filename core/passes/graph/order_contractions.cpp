@@ -7,8 +7,8 @@
 namespace mtfc {
 namespace {
 
-using Subset = uint32_t;  // of the operands
-using DimSet = uint64_t;  // of the dimensions
+using Subset = uint32_t;  // a set of operands
+using DimSet = uint64_t;  // a set of dimensions
 
 // The dimensions of an einsum, numbered.
 class NumberedDims {
@@ -49,7 +49,7 @@ class Contraction {
 
  private:
   static constexpr size_t kExhaustive = 14;  // 3^14 / 2 splits; more operands are paired greedily
-  static constexpr size_t kNumbered = 64;    // dimensions of a DimSet
+  static constexpr size_t kNumbered = 64;    // the most dimensions that a DimSet can hold
 
   TensorId einsum(const std::vector<TensorId>& operands, const Dims& dims) {
     return builder_.op("einsum", operands, {{"dims", dims}});
@@ -69,7 +69,7 @@ class Contraction {
     }
   }
 
-  // Dimensions of the product of `subset`: those of its operands that the result or another operand has.
+  // The dimensions of the product of `subset`: those of its operands that the result or another operand has.
   Dims kept(Subset subset) const {
     Dims inside, outside = result_;
     for (size_t i = 0; i < operands_.size(); ++i) {
@@ -93,7 +93,7 @@ class Contraction {
       dims[subset] = inside[subset] & (inside[all ^ subset] | result);
       if (std::popcount(subset) < 2) continue;
       cost[subset] = std::numeric_limits<double>::infinity();
-      // Parts come in falling order, so that the second half repeats the splits of the first.
+      // Parts come in falling order, so the second half would repeat the splits of the first.
       for (Subset part = (subset - 1) & subset; part > (subset ^ part); part = (part - 1) & subset) {
         const Subset rest = subset ^ part;
         const double total = cost[part] + cost[rest] + numbered.elements(dims[part] | dims[rest]);
@@ -114,7 +114,7 @@ class Contraction {
     return einsum({a, b}, last ? result_ : kept(subset));
   }
 
-  // Dimensions of the product of operands `i` and `j` that the result or another operand has.
+  // The dimensions of the product of operands `i` and `j` that the result or another operand has.
   Dims kept(size_t i, size_t j) const {
     Dims outside = result_;
     const Dims inside = unite(builder_.dims(operands_[i]), builder_.dims(operands_[j]));
@@ -123,7 +123,7 @@ class Contraction {
     return without(inside, without(inside, outside));
   }
 
-  // Pairs what leaves the least behind: the product less the operands that it replaces.
+  // Pairs the operands with the least growth: the size of the product less those of the operands it replaces.
   TensorId greedy_order() {
     const auto size = [](const Dims& dims) {
       double product = 1;

@@ -23,7 +23,7 @@ double size_of_all(const Dims& dims) {
   return size;
 }
 
-/// Multiplications of the pairs that the pass makes.
+/// The multiplications of the pairs that the pass makes.
 double chosen(const Network& network) {
   GraphBuilder builder;
   std::vector<TensorId> operands;
@@ -43,14 +43,14 @@ double chosen(const Network& network) {
   return work;
 }
 
-/// Without the dimensions that no other operand and not the result has.
+/// The dimensions of `dims` that another operand or the result has.
 Dims needed(const Dims& dims, const std::vector<Dims>& others, const Dims& result) {
   Dims outside = result;
   for (const Dims& other : others) outside = unite(outside, other);
   return without(dims, without(dims, outside));
 }
 
-/// The fewest multiplications of any order, by trying all.
+/// The fewest multiplications of any order, found by trying all.
 double fewest(std::vector<Dims> operands, const Dims& result) {
   for (size_t i = 0; i < operands.size(); ++i) {
     std::vector<Dims> others = operands;
@@ -69,7 +69,7 @@ double fewest(std::vector<Dims> operands, const Dims& result) {
   return best;
 }
 
-/// Operands of one to three of six dimensions; the result has some of those.
+/// A network whose operands have one to three of six dimensions, and whose result has some of those.
 Network random_network(size_t operands, std::mt19937& random) {
   const Dims all = dims_of("a=2 b=3 c=5 d=7 e=11 f=13");
   Network network;

@@ -3,7 +3,8 @@
 
 namespace mtfc {
 
-/// Drops every node that neither an output nor an assignment depends on: the gradient nobody asked for.
+/// Drops every node on which neither an output nor an assignment depends. Example: a gradient that nothing
+/// uses.
 EntryGraph remove_dead(const EntryGraph& entry);
 
 }  // namespace mtfc

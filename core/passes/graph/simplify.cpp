@@ -7,7 +7,7 @@ bool is_kind(const Node& node, std::string_view kind) {
   return node.kind == NodeKind::kOp && node.op->signature.name == kind;
 }
 
-// x where the node is x * 1, x + 0, x - 0 or x / 1 with x of the result's type; else kNoTensor.
+// The tensor x if the node is x * 1, x + 0, x - 0 or x / 1 and x has the result's type; otherwise kNoTensor.
 TensorId neutral(const Graph& graph, const Node& node, const std::vector<TensorId>& operands,
                  const TensorType& result) {
   const bool product = is_kind(node, "mul"), sum = is_kind(node, "add");
@@ -22,8 +22,8 @@ TensorId neutral(const Graph& graph, const Node& node, const std::vector<TensorI
   return kNoTensor;
 }
 
-// The operands of an element-wise node with broadcasts taken off where the others still give every dimension.
-// Empty where there is none to take off.
+// The operands of an element-wise node, with broadcasts removed if the others still give every dimension.
+// Empty if none can be removed.
 std::vector<TensorId> without_broadcasts(const Graph& graph, const std::vector<TensorId>& operands,
                                          const Dims& result) {
   std::vector<TensorId> bare = operands;
@@ -52,7 +52,8 @@ EntryGraph simplify(const EntryGraph& entry) {
                      const bool same_dims = operands.size() == 1 && builder.type(operands[0]) == result;
                      if (same_dims && (is_kind(node, "broadcast") || is_kind(node, "transpose")))
                        return {{operands[0]}};
-                     // The broadcast of an only operand gives the order of the result's dimensions.
+                     // A single operand stays broadcast, since its broadcast gives the order of the result's
+                     // dimensions.
                      if (!is_elementwise(*node.op) || operands.size() < 2) return std::nullopt;
                      std::vector<TensorId> bare = without_broadcasts(builder.graph(), operands, result.dims);
                      const TensorId kept =

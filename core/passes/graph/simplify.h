@@ -3,9 +3,9 @@
 
 namespace mtfc {
 
-/// Removes what computes nothing: factors of one, terms of zero, transpositions and broadcasts to the same
-/// dimensions, and broadcasts whose users would broadcast anyway.
-/// Example: mul(broadcast(s), x) becomes mul(s, x).
+/// Removes nodes that compute nothing: factors of one, terms of zero, transpositions and broadcasts to the
+/// same dimensions, and broadcasts whose users would broadcast anyway. Example: mul(broadcast(s), x) becomes
+/// mul(s, x).
 EntryGraph simplify(const EntryGraph& entry);
 
 }  // namespace mtfc

@@ -7,7 +7,7 @@ namespace {
 
 const Dims kRows{{"rows", 3}}, kBoth{{"rows", 3}, {"cols", 5}}, kTurned{{"cols", 5}, {"rows", 3}};
 
-// `tanh(broadcast(x))` and so on: how the result of the simplified graph is computed.
+// How the result of the simplified graph is computed, as in `tanh(broadcast(x))`.
 std::string expression(const Graph& graph, TensorId id) {
   const Node& node = graph.producer(id);
   if (node.kind != NodeKind::kOp) return graph.tensor(id).name;
@@ -17,7 +17,7 @@ std::string expression(const Graph& graph, TensorId id) {
   return std::string(node.op->signature.name) + "(" + operands + ")";
 }
 
-// The expression after the pass. The result has the type it had before.
+// The expression after the pass. The result must keep its type.
 std::string simplified(const GraphBuilder& builder, TensorId result) {
   const EntryGraph entry = simplify({"evaluate", builder.graph(), {{"y", result}}, {}});
   CHECK(entry.graph.type(entry.outputs[0].tensor) == builder.type(result));

@@ -3,7 +3,7 @@
 namespace mtfc {
 namespace {
 
-// Into how many parts the dimension is split of which the node needs all; 1 where there is none.
+// The number of shards of the split dimension that the node needs whole; 1 if there is none.
 int64_t parts_of_needed(const Graph& graph, const Node& node, const std::vector<Sharding>& shardings,
                         const Mesh& mesh) {
   const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);

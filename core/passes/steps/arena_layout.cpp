@@ -11,12 +11,12 @@ int64_t rounded(int64_t bytes, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Free stretches of the arena below its current end.
+// The free stretches of the arena below its current end.
 class FreeList {
  public:
   explicit FreeList(int64_t& end) : end_(end) {}
 
-  // Best fit; else the arena grows, at its end.
+  // Takes the smallest gap that fits; if none does, the arena grows at its end.
   int64_t take(int64_t bytes) {
     auto best = gaps_.end();
     for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap)

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-using Assignment = std::vector<AxisList>;  // axes of each factor
+using Assignment = std::vector<AxisList>;  // the axes of each factor
 
 bool uses_axis_twice(const Assignment& assignment) {
   AxisList all;
@@ -34,7 +34,7 @@ class Chooser {
         factors_(node.op->roles({node.attributes, operand_types_}, result_types_)) {}
 
   Strategy choose() const {
-    std::vector<std::vector<AxisList>> wanted;  // per factor, what its tensors have
+    std::vector<std::vector<AxisList>> wanted;  // per factor: the axes that its tensors have
     Assignment agreed;
     bool agree = true;
     for (const Factor& factor : factors_) {
@@ -49,8 +49,8 @@ class Chooser {
  private:
   const Sharding& target(TensorId id) const { return targets_[static_cast<size_t>(id)]; }
 
-  // The distinct axis lists that the factor's dimension has in operands and results; of a moved one only
-  // those of the operands, as the result's is split as its target says.
+  // The distinct axis lists that the factor's dimension has in operands and results. For a moved dimension
+  // only operands count, since split_moved() splits the result's.
   std::vector<AxisList> sites(const Factor& factor) const {
     if (factor.kind == Factor::Kind::kWhole) return {{}};
     std::vector<AxisList> found;
@@ -85,7 +85,7 @@ class Chooser {
     return chosen;
   }
 
-  // The result's moved dimension takes the axes that it is to have, as far as no other dimension uses them.
+  // Splits the result's moved dimension by the axes of its target, as far as no other dimension uses them.
   void split_moved(const Factor& moved, Sharding& result) const {
     const auto at = static_cast<size_t>(moved.results[0]);
     const AxisList used = split_axes(result);
@@ -95,7 +95,7 @@ class Chooser {
     }
   }
 
-  // Every assignment of prefixes of the wanted lists that uses no axis twice, the cheapest of them.
+  // The cheapest assignment of prefixes of the wanted lists that uses no axis twice.
   Strategy cheapest(const std::vector<std::vector<AxisList>>& wanted) const {
     std::vector<std::vector<AxisList>> options;
     for (const std::vector<AxisList>& lists : wanted) {
@@ -145,7 +145,7 @@ class Chooser {
     return cost;
   }
 
-  // At most what a device's part of the result takes from others.
+  // An upper bound on the bytes of a device's shard of the result that come from others.
   MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
     const AxisList& axes = candidate.operands[0].dims[static_cast<size_t>(moved.operands[0])];
     if (axes.empty()) return {};
@@ -162,7 +162,7 @@ class Chooser {
   std::vector<Factor> factors_;
 };
 
-// A loop takes and gives tensors in their own shardings, so that rounds fit together.
+// A loop takes and gives tensors in their own shardings, so that its rounds fit together.
 Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
   Strategy strategy;
   for (const TensorId id : node.operands) strategy.operands.push_back(targets[static_cast<size_t>(id)]);

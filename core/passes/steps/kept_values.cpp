@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kNone = -1;
 
-// A step, or a part of a fused one: what it is made of, and what it makes.
+// A step, or a member of a fused one: the values that it reads and makes.
 struct Work {
   std::vector<ValueId> reads, makes;  // roots
   bool is_product = false, is_update = false;
@@ -37,7 +37,7 @@ class Dependences {
         ++makers[static_cast<size_t>(id)];
         maker_[static_cast<size_t>(id)] = static_cast<int>(w);
       }
-    // What a loop carries is made twice, and not looked at.
+    // A value that a loop carries is made twice. It is not considered.
     for (size_t v = 0; v < makers.size(); ++v)
       if (makers[v] > 1) maker_[v] = kNone;
   }
@@ -87,13 +87,13 @@ class Dependences {
     return ids;
   }
 
-  // In the same round of a loop.
+  // The work that makes a value before `reader`, in the same round of a loop.
   int maker_of(ValueId id, size_t reader) const {
     const int maker = maker_[static_cast<size_t>(id)];
     return maker < static_cast<int>(reader) ? maker : kNone;
   }
-  // What is made from nothing, such as a constant, may be made anew where it is needed, and the new value of
-  // a variable may take the place of the old one.
+  // A value made from nothing, such as a constant, may be made anew where it is needed; the new value of a
+  // variable may take the place of the old one.
   bool takes_memory(int maker, ValueId id) const {
     const Work& work = works_[static_cast<size_t>(maker)];
     const BufferId buffer = entry_.values[static_cast<size_t>(id)].buffer;
@@ -103,7 +103,7 @@ class Dependences {
 
   const EntryPoint& entry_;
   std::vector<Work> works_;
-  std::vector<int> maker_;  // of each root, where there is one
+  std::vector<int> maker_;  // by root
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 #pragma once
-// What a device must keep while a product runs, whatever the order of the steps: the values that were made
-// for it, directly or not, and that something made from it needs again. In training these are the activations
-// that the way back needs. They follow from which value is made of which, so that they hold for every layout.
+// The values that a device must keep while a product runs, in any order of the steps: those made by the
+// product or for it, directly or not, that are read by the product or by steps that depend on it. In training
+// these are the activations that the backward pass needs. They follow from the dependences alone, so they
+// hold for every layout.
 //
-//   h = x.w; y = h.v; dy = grad(y); dv = dy.h; ...   while dy is made of y: x and h, which dw and dv need
+//   h = x.w; y = h.v; dy = grad(y); dv = dy.h; ...   while y = h.v runs: h, for y and dv, and y, for dy
 
 #include <vector>
 
@@ -11,11 +12,11 @@
 
 namespace mtfc {
 
-/// A value with the values that are the same elements under other dimensions.
+/// A value, and the values that are the same elements under other dimensions.
 using ValueViews = std::vector<ValueId>;
 
-/// Those of the product, among all of `entry`, at which they take most. Variables, caches, and what is made
-/// from nothing are left out. `entry` is compiled for one device.
+/// The values kept at the product of `entry` at which they take the most bytes. Variables, caches, and values
+/// made from nothing do not count. `entry` is compiled for one device.
 std::vector<ValueViews> kept_values(const EntryPoint& entry);
 
 }  // namespace mtfc

@@ -25,7 +25,7 @@ bool FlowNetwork::find_levels(int source, int sink) {
   return level_[static_cast<size_t>(sink)] >= 0;
 }
 
-// Pushes flow along one path of the level graph; the depth is the length of a shortest path.
+// Pushes flow along one path of the level graph. The depth of the recursion is the length of a shortest path.
 int64_t FlowNetwork::push(int node, int sink, int64_t limit) {
   if (node == sink) return limit;
   const auto n = static_cast<size_t>(node);

@@ -15,7 +15,7 @@ class FlowNetwork {
   explicit FlowNetwork(int nodes) : heads_(static_cast<std::size_t>(nodes)) {}
   void add_edge(int from, int to, int64_t capacity);
 
-  /// For every node whether it lies on the source's side of the minimum cut nearest to the source.
+  /// For every node, true if it lies on the source's side of the minimum cut nearest to the source.
   std::vector<bool> source_side(int source, int sink);
 
  private:

@@ -12,7 +12,7 @@ TEST_CASE("the cut takes the cheapest edges, nearest to the source where several
   chain.add_edge(2, 3, 3);
   CHECK(chain.source_side(0, 3) == std::vector<bool>{true, true, false, false});
 
-  // Two sources of 4 each merge into one edge of 6: one cut after the merge.
+  // Two sources of 4 each merge into one edge of 6, so there is one cut after the merge.
   FlowNetwork merge(6);
   merge.add_edge(0, 1, FlowNetwork::kUnlimited);
   merge.add_edge(0, 2, FlowNetwork::kUnlimited);

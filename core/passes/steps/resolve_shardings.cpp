@@ -31,7 +31,7 @@ std::string rule_text(const Layout& layout, const std::string& dim) {
   return fmt::format("{}:{}", dim, layout.mesh.names(find_rule(layout, dim)->axes));
 }
 
-// Two rules that split one tensor twice over an axis: the first such tensor, and how many there are.
+// A pair of rules that split tensors twice over an axis: the first such tensor, and how many there are.
 struct Conflict {
   const Tensor* tensor = nullptr;
   const Node* node = nullptr;
@@ -40,7 +40,7 @@ struct Conflict {
 };
 using Conflicts = std::map<std::pair<std::string, std::string>, Conflict>;
 
-// Axes that two dimensions of a tensor share.
+// Finds axes that two dimensions of a tensor share.
 void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, Conflicts& conflicts) {
   const Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
   for (size_t i = 0; i < sharding.dims.size(); ++i)

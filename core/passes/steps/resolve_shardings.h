@@ -6,15 +6,16 @@
 
 namespace mtfc {
 
-/// Throws UserError, all mistakes together, where a layout is not legal for a model: a rule for an unknown
-/// dimension, or a tensor with two dimensions over one axis. `allow_uneven` false: also where a rule's axes
-/// do not divide its dimension.
+/// Throws UserError if a layout is not legal for a model. One error lists all rules for unknown dimensions;
+/// if there are none, it lists all tensors with two dimensions over one axis and, unless `allow_uneven`, all
+/// rules whose axes do not divide their dimension.
 void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes = false);
 
-/// The sharding of every tensor of the graph: the rules restricted to its dimensions, nothing partial
-/// (Mesh-TensorFlow's semantics). Axes of size 1 split nothing and are left out. A tensor that the compiler
-/// made and that would use an axis twice keeps it on its first dimension only. Optimizer state and updates
-/// are split further where the model asks for it.
+/// Finds the sharding of every tensor of the graph: the rules restricted to its dimensions, with nothing
+/// partial (Mesh-TensorFlow's semantics). Axes of size 1 split nothing and are left out. If a tensor made by
+/// the compiler would use an axis twice, only its first dimension keeps it. Optimizer state and updates are
+/// split further if the model asks for it. Example: with batch:rows, x[batch, io] is x[batch/rows, io] and
+/// w[io, hidden] is whole.
 ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split);
 
 }  // namespace mtfc
