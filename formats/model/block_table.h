@@ -1,6 +1,6 @@
 #pragma once
-// `blocks`: the reusable sub-graphs that a model and the files it includes define. Here only their form is
-// read; their operations are, anew, at each call (block_reader.h).
+// `blocks`: the reusable sub-graphs that a model and the files it includes define. Only their form is read
+// here; their operations are read at each call (block_reader.h).
 
 #include <map>
 #include <string>
@@ -14,10 +14,11 @@ struct Block {
   std::string name;
   Cursor at;
   Location location;      // of the name
-  bool standard = false;  // of the library that ships with mtfc
+  bool standard = false;  // from the library that ships with mtfc
   bool broken = false;    // its form is wrong, which has been reported
   mutable bool used = false;
-  std::vector<NamedCursor> dims;    // formal dimensions, each with a string: what it stands for by default
+  std::vector<NamedCursor> dims;    // formal dimensions, each with a string: the model's dimension that it
+                                    // means by default
   std::vector<NamedCursor> params;  // with their defaults
   std::vector<Cursor> in, out;      // strings
 };
