@@ -1,5 +1,5 @@
-// cost-report over several layouts: sweeps, rankings, layouts that are not possible, and its formats; and
-// what device_order does to a run.
+// cost-report over several layouts: sweeps, rankings, impossible layouts, and its formats; and the effect of
+// device_order on a run.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
