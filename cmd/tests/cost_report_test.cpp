@@ -50,7 +50,7 @@ TEST_CASE("a layout that is not legal has its reason in a comparison, and is an 
   const Json reports = Json::parse(outcome_in_models(mesh + "--layout batch:a --format json").substr(8));
   CHECK(reports[0]["not_possible"].get<std::string>().starts_with("the rules batch:a and hidden:a split"));
   CHECK(reports[1]["devices"] == 2);
-  // A word that the model does not have is a mistake in any case.
+  // A dimension that the model does not have is a mistake in any case.
   CHECK(outcome_in_models(mesh + "--layout bathc:a")
             .starts_with("exit 2: --layout:1:1: error: the model has no dimension"));
 }

@@ -1,5 +1,6 @@
-// models/mnist.json learns real digits, to the same losses under every layout. Needs the MNIST test set in
-// ../shared/data/mnist beside the checkout, or in the folder that MTFC_DATA names; skips, loudly, without it.
+// models/mnist.json learns real digits, with the same losses under every layout. Needs the MNIST test set in
+// ../shared/data/mnist beside the checkout, or in the folder that MTFC_DATA names; without it the test is
+// skipped with a message.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -63,7 +63,7 @@ class ExpressionParser {
   using Code = Expression::Code;
   enum class Token { kEnd, kNumber, kName, kSymbol };
 
-  // Counts nesting while it lives.
+  // Counts a level of nesting during its lifetime.
   class Level {
    public:
     explicit Level(ExpressionParser& parser) : parser_(parser) {

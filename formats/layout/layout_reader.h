@@ -11,7 +11,7 @@
 
 namespace mtfc {
 
-/// All throw one UserError with all mistakes. Whether a rule's dimension exists is left to check_rules.
+/// All throw one UserError with all mistakes. check_rules checks that a rule's dimension exists.
 Mesh parse_mesh(std::string_view text);
 std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh);
 

@@ -30,7 +30,7 @@ class BlockTable {
   /// The block `name`, or nullptr.
   const Block* find(const std::string& name) const;
   std::vector<std::string> names() const;
-  /// In the order of their names.
+  /// All blocks in the order of their names.
   const std::map<std::string, Block>& all() const { return blocks_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Reads a member of `variables`, of a model or of a block, into a leaf of the graph and a declaration in the
+// Reads a member of a model's or a block's `variables` into a leaf of the graph and a declaration in the
 // model.
 
 #include "formats/json/cursor.h"

@@ -23,8 +23,8 @@ struct StatementKind {
 const std::vector<StatementKind>& statement_kinds();
 std::string statement_page(const StatementKind& statement, int width);
 
-/// The hint for an unknown kind: a similar one, the one that others call by this name, or where all are
-/// listed.
+/// The hint for an unknown kind: a similar one, the one that others call by this name, or the command that
+/// lists all.
 std::string operation_hint(const std::string& name);
 
 /// The names of the operands of an example, `x` or `x1`, `x2`, …, and of its results, `y` or `y1`, `y2`, ….

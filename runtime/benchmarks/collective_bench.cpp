@@ -1,6 +1,6 @@
-// Compares collectives through Comm with MPI's own blocking calls for 1 KB to 64 MB, alternating in one set of
-// processes: medians, and how many times as fast ours are. On every rank the buffers have the given size; an
-// all_gather's result and a reduce_scatter's operand fill them.
+// Compares collectives through Comm with MPI's own blocking calls for 1 KB to 64 MB, alternating in one set
+// of processes: medians, and how many times as fast ours are. On every rank the buffers have the given size;
+// an all_gather's result and a reduce_scatter's operand fill them.
 //   mpiexec.mpich -n 2 build/collective_bench [KIND...]
 
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ class Blocking {
 
 template <typename Run>
 double microseconds(Processes& processes, const Run& run) {
-  processes.barrier();  // MPI's own would let ranks that share a core go on a time slice apart
+  processes.barrier();  // MPI's own barrier would let ranks that share a core continue a time slice apart
   const auto start = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();

@@ -63,7 +63,8 @@ class KernelCalibration {
     hardware_.step_overhead_s = chain.seconds(watch_) / static_cast<double>(chain.steps());
   }
 
-  // Subtracts the overhead, of which the measured program may have had less.
+  // Subtracts the overhead, but at most three quarters of the time: the measured program may have had less of
+  // it.
   double net(double seconds) const { return std::max(seconds - hardware_.step_overhead_s, seconds / 4); }
 
   // -- arithmetic --

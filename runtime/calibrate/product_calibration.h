@@ -1,5 +1,5 @@
 #pragma once
-// The part of calibration that measures matrix products: how their rate depends on all three sizes.
+// The part of calibration that measures how the rate of matrix products depends on all three sizes.
 
 #include <vector>
 

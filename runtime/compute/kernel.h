@@ -32,7 +32,7 @@ struct KernelSite {
   const Attributes& attributes;
   std::vector<LocalTensor> operands;
   std::vector<LocalTensor> results;
-  std::string name;         // the step's result, for messages and as the key of random numbers
+  std::string name;         // name of the step's result, for messages and as the key of random numbers
   int64_t workspace_bytes;  // granted by the plan
 };
 
@@ -43,8 +43,7 @@ struct KernelRun {
   std::byte* workspace = nullptr;
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t round = 0;          // iteration of the loops around the step, counted over the run; 0 outside of
-                              // loops
+  int64_t round = 0;          // iteration of the enclosing loops, counted over the run; 0 outside loops
   bool check_finite = false;  // check values that never leave the kernel; the executor checks results
 };
 

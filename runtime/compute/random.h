@@ -40,8 +40,9 @@ class RandomNumbers {
 
 enum class Distribution { kNormal, kUniform, kTruncatedNormal };
 
-/// Fills the result with numbers indexed by the position in the global tensor. Every iteration of a loop draws
-/// different numbers, unless an operand says which part of a tensor the result is. Counts one flop per element.
+/// Fills the result with numbers indexed by the position in the global tensor. Every iteration of a loop
+/// draws different numbers, unless an operand says which part of a tensor the result is. Counts one flop per
+/// element.
 Kernel prepare_random(const KernelSite& site, Distribution distribution);
 
 }  // namespace mtfc

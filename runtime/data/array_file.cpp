@@ -50,7 +50,7 @@ void visit_pieces(const Dims& dims, const Box& box, int64_t first,
   visit_pieces(dims, half, first, visit);
 }
 
-// Of the devices that hold one region, the first along every other axis writes it.
+// Among the devices that hold one region, the first along every other axis writes it.
 bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   const AxisList split = split_axes(sharding);
   for (size_t axis = 0; axis < mesh.axes().size(); ++axis)

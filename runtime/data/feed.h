@@ -86,7 +86,7 @@ class Feed {
   uint64_t seed_;
   RowOrder order_;
   int64_t first_step_ = 0;
-  int64_t first_row_ = 0;  // row at which first_step_ begins, in steps of batch() rows
+  int64_t first_row_ = 0;  // first row of that step, counted with batch() rows per step
   std::vector<Source> sources_;
 };
 

@@ -22,8 +22,7 @@ namespace mtfc {
 
 struct BeamOptions {
   int64_t beams = 1;
-  double alpha = 0;                                            // exponent of the length normalisation, at
-                                                               // least 0
+  double alpha = 0;                                            // exponent of length normalisation, >= 0
   int64_t length = 1;                                          // maximum length of a result
   std::function<bool(const std::vector<int64_t>&)> has_ended;  // called with the tokens generated so far
 };
@@ -44,10 +43,10 @@ class BeamSearch {
  public:
   explicit BeamSearch(BeamOptions options);
 
-  /// Advances one step, given the logits of every beam, [beams, vocabulary]. Of the 2 * beams best
-  /// continuations (ties are ordered by beam, then token), those that end are put aside, and the best others
-  /// live on. In the first step only beam 0 counts, because all beams are equal. If fewer live on than there
-  /// are beams, the rest repeat the last of them and never count.
+  /// Advances one step, given the logits of every beam, [beams, vocabulary]. Among the 2 * beams best
+  /// continuations (ties are ordered by beam, then token), those that end are put aside; the best of the
+  /// others live on. In the first step only beam 0 counts, because all beams are equal. If fewer live on than
+  /// there are beams, the rest repeat the last of them and never count.
   std::vector<BeamStep> advance(std::span<const double> logits);
   /// True if no beam can become better than the results, or all beams have the maximum length.
   bool is_done() const;

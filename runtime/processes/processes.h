@@ -46,7 +46,7 @@ class Processes {
 
   /// Binds this process, and threads that it starts later, to one core, which it shares with the ranks next
   /// to it. Does nothing unless several ranks share each core, the same number on all, and the launcher has
-  /// left the choice open. Otherwise the system would move ranks about, and the time of a step would depend
+  /// left the choice open. Left alone, the system would move ranks about, and the time of a step would depend
   /// on which ranks happen to share a core.
   void bind_to_core() const;
 

@@ -19,7 +19,7 @@
 
 namespace mtfc {
 
-/// The counters that a rank shows to the others of one group. `taken` and `done` count its shares of common
+/// The counters that a rank shows to the others of one group. `taken` and `done` count its parts of common
 /// works that have been taken and done, by itself or by others. They are alone in their cache lines
 /// (processors fetch lines in pairs). All-zero bytes are a valid start.
 struct alignas(128) RankEpochs {

@@ -213,9 +213,10 @@ void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) 
 
 //   before   A: a       B: b       C: c
 //   after    A: a b c   B: a b c   C: a b c      every member copies what it lacks
-// If the result takes the operand's place, each member first moves its own part to its final offset (A: a . .
-// B: . b .  C: . . c), where the others find it: nobody else writes there. Large contiguous parts are pushed
-// instead, from each member to all, so that they are read once.
+// If the result takes the operand's place, each member first moves its own part to its final offset, where
+// the others find it, because nobody else writes there:
+//   moved    A: a . .   B: . b .   C: . . c
+// Large contiguous parts are pushed instead, from each member to all, so that they are read once.
 class NodeAllGather : public NodeCollective {
  public:
   NodeAllGather(const CollectivePlan& plan, NodeSite site)
