@@ -1,8 +1,8 @@
 #pragma once
-// Arithmetic in strings, such as `d_model // heads` or `max(1, 2 * n) ** -0.5`: numbers, names, + - * / // %
-// **, comparisons, `and`, `or`, `not`, parentheses, min, max, ceil, floor and sqrt, with Python's precedence
-// and meaning: / gives a real number, // and % round down, `and` and `or` short-circuit and return an
-// operand. Integers are exact; leaving the range of int64_t is an error.
+// Arithmetic in strings, such as `d_model // heads` or `max(1, 2 * n) ** -0.5`: numbers, names, parentheses,
+// + - * / // % **, comparisons, `and`, `or`, `not`, min, max, ceil, floor and sqrt, with Python's precedence
+// and meaning: / gives a real number, // and % round down, `and` and `or` stop early and return an operand.
+// Integers are exact; leaving the range of int64_t is an error.
 
 #include <cstdint>
 #include <functional>
