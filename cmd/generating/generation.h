@@ -22,7 +22,7 @@ struct GenerationOptions {
   SamplingOptions sampling;
   int64_t samples = 1;        // sequences per prompt
   int64_t beams = 0;          // 0: no beam search
-  double alpha = 0;           // of the beam search's length normalisation
+  double alpha = 0;           // exponent of beam search's length normalisation
   int64_t length = 1;         // tokens to generate
   std::vector<int64_t> stop;  // a sequence ends with these tokens; empty: never
   uint64_t seed = 0;

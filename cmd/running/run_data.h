@@ -18,7 +18,7 @@ struct RunData {
   std::vector<InputData> valid;
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
-  std::optional<CheckpointNotes> start;  // of the checkpoint that the run continues from
+  std::optional<CheckpointNotes> start;  // notes of the checkpoint that the run continues from
 };
 
 /// Opens everything, and refuses runs that can't start. `checkpoint`: the one to continue from, or "". Throws

@@ -8,7 +8,7 @@
 namespace mtfc {
 
 struct JsonMistake {
-  std::string_view said;       // by nlohmann::json
+  std::string_view said;       // nlohmann::json's message
   std::string_view rest;       // the text from the offending token on
   char before = 0;             // the comma or colon just before that, or 0
   bool after_value = false;    // the whole value has ended already

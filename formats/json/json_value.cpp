@@ -118,11 +118,11 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   const std::string& file_;
   PlaceCounter places_;
-  size_t consumed_ = 0;  // by the lexer
-  size_t end_ = 0;       // of the last event's token
+  size_t consumed_ = 0;  // bytes read by the lexer
+  size_t end_ = 0;       // end of the last event's token
   JsonValue root_;
   std::vector<JsonValue*> open_;  // containers around the current location, outermost first
-  std::vector<std::map<std::string, JsonPlace>> keys_;  // of the open objects; empty for lists
+  std::vector<std::map<std::string, JsonPlace>> keys_;  // keys of the open objects; empty for lists
   std::vector<Diagnostic> errors_;
 };
 

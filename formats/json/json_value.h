@@ -45,7 +45,7 @@ struct JsonValue {
 
 struct JsonMember {
   std::string key;
-  JsonPlace place;  // of the key
+  JsonPlace place;  // location of the key
   JsonValue value;
 };
 

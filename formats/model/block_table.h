@@ -13,7 +13,7 @@ namespace mtfc {
 struct Block {
   std::string name;
   Cursor at;
-  Location location;      // of the name
+  Location location;      // location of the name
   bool standard = false;  // from the library that ships with mtfc
   bool broken = false;    // its form is wrong, which has been reported
   mutable bool used = false;

@@ -90,7 +90,7 @@ bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part)
   const auto at = by_name_.find(member.key);
   if (at == by_name_.end()) return false;
   Definition& other = definitions_[at->second];
-  const bool is_own = other.part == 0 && part > 0;  // of the model, or given by the call of a block
+  const bool is_own = other.part == 0 && part > 0;  // the model's, or given by the call of a block
   if (other.is_dim != is_dim && !is_own) {
     sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
                 fmt::format("params and dims share one name space; the other is in {}",

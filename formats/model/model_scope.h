@@ -64,9 +64,9 @@ class ModelScope {
     std::string name;
     bool is_dim = false;
     size_t part = 0;         // index of the part that it comes from
-    Location location;       // of the value
+    Location location;       // location of the value
     bool in_string = false;  // the value is a string in the file: offsets count from its quote
-    std::string text;        // of the expression; "" for a number
+    std::string text;        // text of the expression; "" for a number
     std::string written;     // the text in the file in either case
     std::optional<Expression> expression;
     State state = State::kNew;
@@ -90,9 +90,9 @@ class ModelScope {
   std::vector<Definition> definitions_;  // in the order of the file
   std::map<std::string, size_t, std::less<>> by_name_;
   NameLookup lookup_;
-  Dims dims_;  // for a block: the dimensions that its formal ones mean
+  Dims dims_;  // in a block's scope, the dimensions that its formal ones mean
   std::vector<std::string> formals_;
-  const ModelScope* model_ = nullptr;  // for a block
+  const ModelScope* model_ = nullptr;  // set in a block's scope
 };
 
 }  // namespace mtfc

@@ -104,7 +104,7 @@ class SymbolTable {
   DiagnosticSink& sink_;
   std::map<std::string, Symbol, std::less<>> symbols_;
   std::map<std::string, Location> scopes_;
-  std::vector<Frame> frames_;  // of the file, and of the calls being read
+  std::vector<Frame> frames_;  // the file, then the calls being read
   bool has_missed_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kColumns = 1000;  // of a drawing: more than any screen can show
+constexpr int64_t kColumns = 1000;  // columns of a drawing, more than any screen can show
 
 struct Layer {
   const char* name;

@@ -9,7 +9,7 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kSide = 8;       // shards along a side up to which all are drawn; of more, only some are
+constexpr int64_t kSide = 8;       // a side with at most this many shards is drawn in full
 constexpr size_t kMostDrawn = 60;  // different tensors
 constexpr size_t kMostNamed = 6;   // tensors named above a shared drawing
 constexpr int64_t kMostRanks = 4;  // named in a shard

@@ -34,7 +34,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top);
 /// Measurements of a run that its program doesn't count.
 struct RunFacts {
   int64_t arena_bytes = 0;     // per device, as allocated
-  int64_t resident_bytes = 0;  // of the largest process; shared pages are divided among their processes (Pss)
+  int64_t resident_bytes = 0;  // largest process; shared pages are divided among processes (Pss)
   int64_t ranks = 1;
   int64_t ranks_per_node = 1;
   int64_t threads_per_rank = 1;

@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kMostItems = 3;       // of the differences between two layouts
+constexpr size_t kMostItems = 3;       // differences named between two layouts
 constexpr double kWorthSaying = 0.05;  // as a share of the largest of them
 
 std::string why_text(const SearchReport& report, const TableOptions& options) {

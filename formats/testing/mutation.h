@@ -54,7 +54,7 @@ class Mutator {
 
   std::mt19937_64 random_;
   const Vocabulary& vocabulary_;
-  Vocabulary own_;  // of the current document
+  Vocabulary own_;  // the current document's words and values
 };
 
 /// The document as text.

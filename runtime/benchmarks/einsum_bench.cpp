@@ -124,7 +124,7 @@ class Einsum {
   }
 
   std::vector<TensorType> types_;
-  std::vector<int64_t> offsets_;  // of operands, result and workspace
+  std::vector<int64_t> offsets_;  // operands, result, workspace
   int64_t workspace_bytes_ = 0;
   Arena arena_;
   Kernel kernel_;

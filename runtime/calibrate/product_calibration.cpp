@@ -29,8 +29,8 @@ TimedProgram timed_product(const Product& p, DType dtype, NodeMemory* node) {
 // The products that are measured for single products and for batched ones.
 struct Grid {
   const char* kernel;
-  std::vector<int64_t> sizes;  // of m, n and k
-  int64_t batched_elements;    // least elements of a batch; 0: no batch
+  std::vector<int64_t> sizes;  // values of m, n and k
+  int64_t batched_elements;    // minimum elements of a batch; 0: no batch
   double most_flops;
   std::vector<Product> kept_out;
 };

@@ -8,10 +8,10 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kFewRows = 12;       // row products of at most this many few rows ...
-constexpr int64_t kShortestRow = 64;   // ... and wide rows of at least this many elements
-constexpr int64_t kFewDots = 4;        // dot products of at most this many few rows ...
-constexpr int64_t kShortestDot = 128;  // ... and an inner dimension of at least this many elements
+constexpr int64_t kFewRows = 12;       // most few rows for adding up rows of the wide matrix ...
+constexpr int64_t kShortestRow = 64;   // ... of at least this many elements
+constexpr int64_t kFewDots = 4;        // most few rows for dot products with its columns ...
+constexpr int64_t kShortestDot = 128;  // ... of at least this many elements
 constexpr int64_t kLeastWork = int64_t{1} << 20;
 constexpr int64_t kTile = 4;           // few rows that are multiplied together
 constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added together

@@ -19,18 +19,18 @@ namespace mtfc {
 inline constexpr const char* kUnfinished = ".part";
 
 struct SavedTensor {
-  int64_t offset = 0;            // in the file of tensors
+  int64_t offset = 0;            // in bytes, in the file of tensors
   Sharding sharding;             // nothing partial
   std::vector<LocalPart> parts;  // one per device of this process
 };
 
 struct NewCheckpoint {
   std::string folder;        // its final name; no such folder may exist
-  std::string tensors_name;  // of the file of tensors
+  std::string tensors_name;  // name of the file of tensors
   std::string header;        // the beginning of that file
   int64_t bytes = 0;         // the length of that file
   std::vector<SavedTensor> tensors;
-  std::string notes_name;  // of a second file
+  std::string notes_name;  // name of a second file
   std::string notes;
 };
 

@@ -54,7 +54,7 @@ class Feed {
   int64_t batch() const;
 
  private:
-  struct Slice {  // of one device
+  struct Slice {  // the part of one device
     LocalPart part;
     std::vector<Run> runs;  // for one row, or for everything; from stored or global positions to local ones
   };

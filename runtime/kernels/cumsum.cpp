@@ -15,7 +15,7 @@ constexpr int64_t kLanes = 32;  // neighbouring sums that are computed together
 /// The tensor as [outer, length, inner], summed along the middle dimension.
 struct ScanPlan {
   int64_t outer = 1, length = 0, inner = 1;
-  std::vector<int64_t> bounds;  // begins of the parts, each of which starts a new sum, and the end
+  std::vector<int64_t> bounds;  // starts of the parts, each of which starts a new sum, and the end
   bool exclusive = false, reverse = false;
 };
 

@@ -14,7 +14,7 @@ struct GatherPlan {
   LoopNest index;      // over the indices; offsets into the table along batch dimensions
   LoopNest slice;      // over the rest of the table
   Interval held;       // indices of the indexed dimension on this device
-  int64_t stride = 0;  // of the indexed dimension in the table
+  int64_t stride = 0;  // the indexed dimension's stride in the table
   int64_t slice_elements = 0;
   NestCopy copy = nullptr;
   int64_t element = 0;  // bytes

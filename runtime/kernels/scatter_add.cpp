@@ -15,7 +15,7 @@ struct ScatterPlan {
   LoopNest index;      // over the indices: offsets in the updates, and in the result along batch dimensions
   LoopNest slice;      // over the rest of the updates: in the updates and in the result
   Interval held;       // indices of the indexed dimension on this device
-  int64_t stride = 0;  // of the indexed dimension in the result
+  int64_t stride = 0;  // the indexed dimension's stride in the result
   int64_t indices = 0;
   int64_t slice_elements = 0;
   int64_t result_elements = 0;

@@ -13,9 +13,9 @@ namespace {
 
 struct TopPlan {
   LoopNest rows;                // offsets in the operand
-  int64_t stride = 0;           // of the searched dimension in the operand
+  int64_t stride = 0;           // the searched dimension's stride in the operand
   int64_t origin = 0;           // index of the device's first element
-  std::vector<int64_t> bounds;  // begins of the parts, and the end of the last
+  std::vector<int64_t> bounds;  // starts of the parts, and the end of the last
   Interval ranks;               // ranks of the result that this device holds
   int64_t row_count = 0;
   int64_t elements = 0;  // number of elements of the operand

@@ -22,7 +22,7 @@ namespace {
 // The node, cores and progress page of a rank, as the ranks tell each other.
 struct Spot {
   uint64_t node = 0;
-  cpu_set_t cores;  // that it may use; launchers bind ranks to some of the node's
+  cpu_set_t cores;  // usable ones; launchers bind ranks to some of the node's
   ProgressPage page;
 };
 

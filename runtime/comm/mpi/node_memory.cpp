@@ -14,7 +14,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/processes/mpi_calls.h"
 
-#ifndef MADV_POPULATE_WRITE  // of Linux 5.14
+#ifndef MADV_POPULATE_WRITE  // since Linux 5.14
 #define MADV_POPULATE_WRITE 23
 #endif
 

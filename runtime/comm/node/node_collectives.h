@@ -22,7 +22,7 @@ namespace mtfc {
 /// The setting of a collective inside a node. The members of `group` are those of the plan, in order.
 struct NodeSite {
   NodeGroup& group;
-  std::vector<std::byte*> arenas;  // of the members, as this process sees them
+  std::vector<std::byte*> arenas;  // the members' arenas as this process sees them
   Idle idle;
 };
 
