@@ -11,8 +11,8 @@ struct Command {
   const char* name;
   const char* summary;   // one line, for the list of commands
   const char* examples;  // shown below the options
-  /// Adds the options to `line` and returns what to do once they are parsed: it returns the exit code, or throws
-  /// UserError, RunError or InternalError.
+  /// Adds the options to `line` and returns the function to call once they are parsed; that returns the exit
+  /// code, or throws UserError, RunError or InternalError.
   std::function<int()> (*setup)(CommandLine& line);
 };
 

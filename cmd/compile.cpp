@@ -25,7 +25,7 @@ struct Options {
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 
-// A file that another tool reads is JSON; what goes to the screen is for people.
+// A file, which another tool reads, is JSON; the screen gets text for people.
 std::string emitted(const Options& options, const Program& program) {
   const std::string form = !options.emit.empty() ? options.emit : options.file == "-" ? "text" : "json";
   if (form == "dot") return program_dot(program);

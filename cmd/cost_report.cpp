@@ -34,7 +34,7 @@ struct Options {
   std::optional<int64_t> top;
 };
 
-// Meshes and layouts pair up; a list of one is shared.
+// Pairs meshes with layouts; a list of one is shared.
 std::vector<LayoutFlags> paired(const Options& options) {
   const size_t meshes = options.meshes.size(), layouts = options.layouts.size();
   const size_t count = std::max<size_t>({meshes, layouts, 1});
@@ -49,7 +49,7 @@ std::vector<LayoutFlags> paired(const Options& options) {
   return flags;
 }
 
-// Every mesh that the flags may mean, in the place of one with sizes left open.
+// Replaces every mesh with open sizes by all meshes that it can mean.
 std::vector<LayoutFlags> swept(const Options& options) {
   const bool open = options.devices.has_value();
   if (open && options.meshes.empty())
@@ -76,7 +76,7 @@ const EntryPoint& entry_of(const Options& options, const Program& program) {
   return *entry;
 }
 
-// The report of `program`, and whether its ranks had better be in another order.
+// Adds the report of `program`, and a better order of its ranks if there is one.
 void report(const Options& options, const Program& program, const Hardware& hardware,
             ComparedLayout& layout) {
   const EntryPoint& entry = entry_of(options, program);
@@ -92,8 +92,8 @@ std::string reason_of(const UserError& error) {
   return text;
 }
 
-// The model under each layout. Where there are several, one that is not legal is part of the answer, unless
-// none is.
+// The model under each layout. If there are several, an illegal one is part of the result, unless all are
+// illegal.
 std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
                                      const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options;
@@ -125,7 +125,7 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
   std::erase_if(warnings, [&](const Diagnostic& warning) { return !said.insert(to_string(warning)).second; });
 }
 
-// A saved program, or the model under each layout.
+// The reports of a saved program, or of the model under each layout.
 std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
   std::vector<Diagnostic> warnings;

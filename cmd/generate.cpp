@@ -24,13 +24,14 @@ const TensorType& token_type(const Model& model) {
   throw InternalError("decode has no token");
 }
 
-// The size that --set gives `dim`, as it is computed.
+// Returns whether --set gives the size of `dim`.
 bool is_set(const std::vector<std::string>& sets, const std::string& dim) {
   return std::any_of(sets.begin(), sets.end(),
                      [&](const std::string& set) { return set.starts_with(dim + "="); });
 }
 
-// Sizes that --set gives decode's sequences and beams, unless the user has: as many as are asked for.
+// The --set arguments for decode's sequences and beams that the options ask for, unless the user has set
+// them.
 std::vector<std::string> sizes(const Model& model, const GenerateOptions& options) {
   const Dims& dims = token_type(model).dims;
   const int64_t beams = options.beams.value_or(1);
@@ -57,13 +58,13 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
   return sets;
 }
 
-// What is known of the model beyond its program.
+// Facts about the model that its program lacks.
 struct Facts {
   int64_t positions = 0, vocabulary = 0;
 };
 
-// Whether the decode of `smaller` can stand for that of `program` while sequences are short: all weights are
-// in the same place.
+// Returns whether the decode of `smaller` can replace that of `program` while sequences are short: all
+// weights must have the same offsets.
 bool fits(const Program& smaller, const Program& program) {
   return std::equal(smaller.variables.begin(), smaller.variables.end(), program.variables.begin(),
                     program.variables.end(), [](const ProgramVariable& a, const ProgramVariable& b) {
@@ -71,8 +72,8 @@ bool fits(const Program& smaller, const Program& program) {
                     });
 }
 
-// Adds decode for fewer places, from kFewestPositions on twice as many each time, where the model has a
-// dimension for them that nothing splits: a token then costs what its position makes it cost.
+// Adds versions of decode with fewer places, kFewestPositions and then twice as many each time, if the model
+// has a dimension for them that nothing splits: the cost of a token then depends on its position.
 void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
                          const Model& model, const Layout& layout, Program& program) {
   const Dims& token = token_type(model).dims;
@@ -117,7 +118,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   return program;
 }
 
-// Prints results: the first sequence as it comes where there is only one, else all at the end.
+// Prints results: a single sequence as its tokens are chosen, several at the end.
 class Printer {
  public:
   Printer(const GenerateOptions& options, const std::vector<Tokens>& prompts)
@@ -168,7 +169,7 @@ void report(const GenerationResult& result) {
 
 struct Prepared {
   Facts facts;
-  std::vector<Tokens> prompts;  // where this process speaks
+  std::vector<Tokens> prompts;  // on the rank that speaks
   GenerationOptions generation;
   VariableValues values;
 };

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kMostTraced = 1'000'000;
 
-// A saved program as it is, or a model compiled for the layout.
+// Returns a saved program unchanged, or compiles a model for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options;
   compile_options.allow_uneven = !options.model.no_uneven;
@@ -35,7 +35,7 @@ Program program_of(const Sources& sources, const RunOptions& options, std::vecto
   return program;
 }
 
-// Takes the folder of checkpoints where the options name one, and says where the run begins: at a checkpoint,
+// Locks the folder of checkpoints if the options name one, and returns where the run begins: at a checkpoint,
 // or "" for the beginning.
 std::string take_folder(const RunOptions& options, std::optional<CheckpointFolder>& folder) {
   if (options.checkpoint.empty()) return "";
@@ -49,8 +49,8 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
   return start;
 }
 
-// The profile that predicted times are of, where the options name one. Throws UserError where it lacks what
-// the program needs.
+// The profile for predicted times, if the options name one. Throws UserError if it lacks something that the
+// program needs.
 std::optional<Hardware> hardware_of(const RunOptions& options, const Program& program) {
   if (options.hardware.empty()) return std::nullopt;
   Hardware hardware = hardware_profile(options.hardware);

@@ -38,13 +38,13 @@ struct Options {
   std::string format = "table";
   std::string hardware = "local";
   std::string file;
-  int64_t memory_limit = 0;  // 0: that of the hardware
+  int64_t memory_limit = 0;  // 0: the hardware's memory
   int64_t max_axes_per_dim = 2;
   int64_t top = 5;
-  int64_t threads = 0;  // 0: one a core
+  int64_t threads = 0;  // 0: one per core
 };
 
-// Meshes of one axis and of two, where only the number of devices is given.
+// Meshes of one and of two axes, used if only the number of devices is given.
 std::vector<std::string> meshes_of(int64_t devices) {
   std::vector<std::string> meshes = {fmt::format("all:{}", devices)};
   for (const std::string& mesh : mesh_choices("rows:*,cols:*", devices)) {
@@ -54,7 +54,7 @@ std::vector<std::string> meshes_of(int64_t devices) {
   return meshes;
 }
 
-// The rules to keep, on every mesh that the flags may mean.
+// The rules to keep, on every mesh that the flags can mean.
 std::vector<LayoutFlags> meshes_to_search(const Options& options) {
   const bool is_file = options.layout.layout && is_layout_file(*options.layout.layout);
   std::vector<std::string> meshes;
@@ -84,7 +84,7 @@ void check_options(const Options& options) {
                     "other names are rules to --layout");
 }
 
-// Dimensions may be restricted to those that are there and not fixed.
+// The search may be restricted to dimensions that exist and are not fixed.
 void check_dims(const Options& options, const Model& model, const Layout& fixed) {
   std::vector<std::string> names;
   for (const Dim& dim : model.dims) names.push_back(dim.name);
@@ -163,7 +163,7 @@ std::string doc_of(const SearchReport& report) {
 }
 
 void write(const Options& options, const SearchReport& report) {
-  // The layout alone where it goes to standard output.
+  // If the layout goes to standard output, nothing else may.
   if (options.file != "-") {
     TableOptions table;
     table.top = 0;

@@ -27,7 +27,7 @@ struct Options {
   double tolerance = 0;  // 0: by dtype
 };
 
-// Everything that the program makes in the first steps, and in an evaluation after them.
+// Records every tensor that the program makes in the first steps, and in an evaluation after them.
 std::vector<RecordedTensor> recorded(const Program& program, const std::vector<InputData>& inputs,
                                      const Options& options) {
   Processes processes = Processes::alone();
@@ -61,7 +61,7 @@ std::string place(const Dims& dims, size_t element) {
   return fmt::format("[{}]", text);
 }
 
-// What a comparison can't judge.
+// Reports NaNs, which a comparison can't judge.
 void report_nans(const Comparison& comparison) {
   if (comparison.nans > 0)
     std::cout << fmt::format(

@@ -8,7 +8,7 @@ trap 'rm -rf "$copy"' EXIT
 cp -r core formats runtime cmd scripts "$copy"
 failed=0
 
-# plant FILE INCLUDED EXPECTED: the check must fail and say EXPECTED
+# plant FILE INCLUDED EXPECTED: the check must fail and print EXPECTED
 plant() {
   local file=$copy/$1 said
   cp "$file" "$copy/kept"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sets up and shows mtfc at work: trains a digit classifier on a mesh of two ranks, compares three layouts, then
-# trains a small Transformer on a text for about a minute, saves it, and lets it write.
-#   scripts/demo.sh [TEXT] [FOLDER]    TEXT: a file to learn from; without it, the project's own documents
+# Sets mtfc up and shows it at work: trains a digit classifier on a mesh of two ranks, compares three layouts,
+# then trains a small Transformer on a text for about a minute, saves it, and lets it write.
+#   scripts/demo.sh [TEXT] [FOLDER]    TEXT: a file to learn from (default: the project's own documents)
 #                                      FOLDER: one with MNIST's ...images-idx3-ubyte[.gz] and
-#                                      ...labels-idx1-ubyte[.gz]; without it, a few hundred drawn digits
+#                                      ...labels-idx1-ubyte[.gz] (default: a few hundred drawn digits)
 set -euo pipefail
 text= folder=$(dirname "$0")/../testdata/digits
 for given in "$@"; do
@@ -38,7 +38,8 @@ show build/mtfc run models/mnist.json --mesh all:2 --layout batch:all --steps 30
 show build/mtfc cost-report models/mnist.json --mesh all:4 --layout batch:all --mesh all:4 --layout hidden:all \
   --mesh rows:2,cols:2 --layout batch:rows,hidden:cols
 
-# A Transformer reads windows of 128 bytes and predicts each byte from those before it; the last tenth is held out.
+# A Transformer reads windows of 128 bytes and predicts each byte from those before it; the last tenth is held
+# out.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ -z "$text" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats the source as .clang-format says.
-#   scripts/format.sh [--check]      --check changes nothing and fails where a file is formatted otherwise
+# Formats the source with .clang-format.
+#   scripts/format.sh [--check]      --check changes nothing and fails if a file is formatted otherwise
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

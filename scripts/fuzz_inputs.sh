@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Tries models, layouts, saved programs, data files and files of weights with mistakes: in one process, then through the program itself. Failing inputs are
-# left in the folder this is called from.
-#   scripts/fuzz_inputs.sh [CASES [SEED [FOLDER [PROGRAM_CASES]]]]     100000 cases from a seed by the clock, in build, and
-#                                                                      1000 of each kind through the program
+# Tries models, layouts, saved programs, data files and files of weights with mistakes: in one process, then
+# through the program itself. Failing inputs are left in the current folder.
+#   scripts/fuzz_inputs.sh [CASES [SEED [FOLDER [PROGRAM_CASES]]]]
+# Defaults: 100000 cases, a seed from the clock, build, and 1000 cases of each kind through the program.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -28,7 +28,7 @@ done
 
 failures=0
 declare -A codes=()
-# expect CODES FILE COMMAND...: runs the command, which must end with one of the codes in time.
+# expect CODES FILE COMMAND...: runs the command, which must end in time with one of the codes.
 expect() {
   local allowed=$1 file=$2 code=0
   shift 2
@@ -47,10 +47,10 @@ for model in "$scratch"/models/*[0-9].json; do
   expect "0 2" "$model" "$folder/mtfc" check "$model"
   expect "0 2" "$model" "$folder/mtfc" compile "$model" "${layout[@]}" --emit json
 done
-# What is left of a program may be one that needs data, more memory than there is, or more devices than --simulate holds.
+# A mutated program may need data, more memory than there is, or more devices than --simulate can hold.
 for program in "$scratch"/programs/*.json; do
   expect "0 1 2" "$program" "$folder/mtfc" cost-report "$program"
-  # A changed condition may hold for ever.
+  # A changed condition may hold forever.
   ends="0 1 2"
   grep -q '"kind":"leave"' "$program" && ends="0 1 2 124"
   expect "$ends" "$program" "$folder/mtfc" run --simulate "$program"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs random graphs under random layouts; a failure is printed as the smallest case that still fails.
-#   scripts/fuzz_layouts.sh [CASES [SEED [FOLDER]]]     100000 cases from a seed by the clock, in build
+# Builds and runs random graphs under random layouts; prints the smallest case that still fails.
+#   scripts/fuzz_layouts.sh [CASES [SEED [FOLDER]]]     default: 100000 cases, a seed from the clock, build
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that mtfc needs and that are missing. Works as root or with sudo.
+# Installs the missing ones of the Debian packages that mtfc needs. Works as root or with sudo.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libfmt-dev libopenblas-openmp-dev

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kills a training run with SIGKILL at random moments, again and again, and goes on from its checkpoints: each time
-# a rank, the launcher or mtfc itself. A run that gets to its end must have the weights of one that nobody killed,
-# bit for bit, and leave nothing unfinished.
-#   scripts/kill_runs.sh [KILLS [MTFC [SEED]]]     50 kills of build/mtfc, with a seed by the clock
+# Kills a training run with SIGKILL at random moments, again and again, and continues from its checkpoints:
+# each time a rank, the launcher or mtfc itself. A run that completes must have the weights of an undisturbed
+# one, bit for bit, and leave nothing unfinished.
+#   scripts/kill_runs.sh [KILLS [MTFC [SEED]]]     default: 50 kills of build/mtfc, with a seed from the clock
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 kills=${1:-50}
@@ -19,7 +19,7 @@ run() {
     --mesh rows:2 --layout batch:rows --threads 1 "$@"
 }
 children() { cat /proc/"$1"/task/"$1"/children 2>/dev/null || true; }
-# One of the processes of the run that $1 has started, and what it is: mtfc itself, mpiexec, or a rank under
+# Chooses one process of the run that $1 has started, and its kind: mtfc itself, mpiexec, or a rank under
 # mpiexec's proxy.
 victim() {
   local all=("$1 mtfc") launcher proxy rank
@@ -46,7 +46,7 @@ while [ "$killed" -lt "$kills" ]; do
   kill -9 "$target" 2>/dev/null || name=gone
   code=0
   wait $pid 2>/dev/null || code=$?
-  # A run may have ended on its own before it was hit.
+  # A run may have ended by itself before it was hit.
   if [ "$code" -ne 0 ]; then
     killed=$((killed + 1))
     victims[$name]=$((${victims[$name]:-0} + 1))

@@ -6,7 +6,7 @@ import pathlib
 import random
 import struct
 
-# Which of seven strokes (top, upper left, upper right, middle, lower left, lower right, bottom) make each digit.
+# The strokes (top, upper left, upper right, middle, lower left, lower right, bottom) that make up each digit.
 STROKES = ["1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "1101111", "1010010", "1111111", "1111011"]
 ROWS = 600
 SIZE = 28

@@ -69,7 +69,7 @@ def main():
     for name, shape in shapes().items():
         mean = 1 if ".ln_" in name and name.endswith("weight") else 0
         weights[name] = (mean + 0.3 * random.standard_normal(shape)).astype(np.float32)
-    # Files that are published also hold the masks.
+    # Published files also contain the masks.
     masks = {f"h.{layer}.attn.bias": np.tril(np.ones((1, 1, POSITIONS, POSITIONS), np.float32)) for layer in range(LAYERS)}
     write_safetensors(FOLDER / "model.safetensors", {**weights, **masks})
     tokens = random.integers(0, VOCAB, (BATCH, LENGTH + 1)).astype(np.int32)

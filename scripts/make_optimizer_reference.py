@@ -104,7 +104,7 @@ def updated(o, w, g, s, t, decays):
     return adam(o, w, g, s, t, lr, o.get("weight_decay", 0.0) if decays else 0.0)
 
 
-# Which variables the patterns of `no_decay` above name.
+# The variables that match the patterns of `no_decay` above.
 SPARED = ("layer/bias", "head/gain")
 
 

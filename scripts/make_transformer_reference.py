@@ -102,7 +102,7 @@ def encdec_loss(w, inputs):
     memory = run_stack(w, "encoder/", w["embedding/table"][inputs["sources"]], seen)
     x = run_stack(w, "decoder/", w["embedding/table"][inputs["tokens"]], causal(), memory, seen)
     logits = x @ w["output/table"].T
-    # The distribution to be met: 1 - SMOOTHING on the target, the rest spread over all classes.
+    # The target distribution: 1 - SMOOTHING on the target, the rest spread over all classes.
     wanted = (1 - SMOOTHING) * F.one_hot(inputs["targets"], SIZES["vocab"]).double() + SMOOTHING / SIZES["vocab"]
     log_z = torch.log(torch.exp(logits).sum(dim=-1))
     losses = -(wanted * torch.log_softmax(logits, dim=-1)).sum(dim=-1) + Z_LOSS * log_z ** 2

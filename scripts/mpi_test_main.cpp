@@ -1,4 +1,4 @@
-// Tests that run on several ranks: every rank runs all of them, and the exit code is the worst of any.
+// Tests that run on several ranks: every rank runs all of them, and the exit code is the worst of all ranks.
 
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "scripts/mpi_test_main.h"

@@ -7,7 +7,7 @@
 namespace mtfc {
 
 Processes& test_processes();
-/// Pretends nodes of so many ranks, or tells the truth for 0; made once for each number.
+/// Simulates nodes of this many ranks, or uses the real ones for 0; made once for each number.
 NodeMemory& test_node(int ranks_per_node = 0);
 
 }  // namespace mtfc

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up and runs every test, of the release build and of one with address and undefined-behaviour sanitizers.
-#   scripts/test.sh [--quick]      --quick leaves the sanitizers out
+# Sets up and runs every test, in a release build and in one with address and undefined-behaviour sanitizers.
+#   scripts/test.sh [--quick]      --quick leaves out the sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

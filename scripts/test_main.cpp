@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 int main(int argc, char** argv) {
-  // Here, and in the processes that tests start, what each pass of the compiler makes is verified.
+  // Makes the compiler verify the result of each pass, here and in the processes that tests start.
   setenv("MTFC_VERIFY_PASSES", "1", 1);
   return doctest::Context(argc, argv).run();
 }

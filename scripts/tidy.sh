@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the source with clang-tidy (.clang-tidy says for what); any finding is an error. Takes about ten minutes.
-#   scripts/tidy.sh [FILE.cpp...]      all files unless some are named
+# Checks the source with clang-tidy and the checks in .clang-tidy; any finding is an error. Takes about ten
+# minutes.
+#   scripts/tidy.sh [FILE.cpp...]      default: all files
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

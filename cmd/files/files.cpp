@@ -63,7 +63,7 @@ std::string read_text(const std::string& path, const std::string& what) {
 void require_writable(const std::string& path) {
   if (path.empty() || path == "-") return;
   const FileTarget target = file_target(path);
-  // A file is replaced by renaming, which its folder must allow.
+  // A file is replaced by renaming, which its folder must permit.
   const std::string folder = std::filesystem::path(target.path).parent_path().string();
   const std::string written = !target.replaced ? target.path : folder.empty() ? "." : folder;
   std::error_code error;

@@ -1,5 +1,5 @@
 #pragma once
-// Whole small files: models, layouts, reports.
+// Reads and writes whole small files: models, layouts, reports.
 
 #include <functional>
 #include <string>
@@ -7,20 +7,20 @@
 
 namespace mtfc {
 
-/// The contents of `path`, or of standard input for `-`. `what` names it in messages: "model". Throws
+/// The contents of `path`, or of standard input for `-`. `what` names the file in messages: "model". Throws
 /// UserError.
 std::string read_text(const std::string& path, const std::string& what);
 
-/// Writes to `path`, or standard output for `-`. A file appears complete or not at all: written beside
-/// itself, synced, renamed; what can't be replaced is written as it is (runtime/data/file_target.h). Throws
-/// RunError with the system's reason.
+/// Writes to `path`, or to standard output for `-`. A file appears complete or not at all: it is written
+/// under another name, synced and renamed; a target that can't be replaced is written directly
+/// (runtime/data/file_target.h). Throws RunError with the system's reason.
 void write_text(const std::string& path, const std::string& text);
-/// The same for a text that `make` gives piece by piece.
+/// The same for a text that `make` passes to its sink piece by piece.
 using TextSink = std::function<void(std::string_view)>;
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
 
-/// Throws RunError with the system's reason where `path` could not be written, without touching it: better
-/// before a long run than after it.
+/// Throws RunError with the system's reason if `path` can't be written, without touching it: this is better
+/// known before a long run than after it.
 void require_writable(const std::string& path);
 
 }  // namespace mtfc

@@ -26,7 +26,7 @@ std::string take(const std::string& bytes, size_t& at) {
   return bytes.substr(colon + 1, size);
 }
 
-// What `std/NAME.json` could have been meant to be.
+// Suggests the name that `std/NAME.json` was probably meant to be.
 std::string library_hint(const std::string& name) {
   std::vector<std::string> known;
   std::error_code ignored;

@@ -1,5 +1,6 @@
 #pragma once
-// The files that a model includes, opened once by the rank that reads the model; the others get the texts.
+// The files that a model includes, opened once by the rank that reads the model; the other ranks receive the
+// texts.
 
 #include <map>
 #include <string>
@@ -10,11 +11,11 @@ namespace mtfc {
 
 class IncludedFiles {
  public:
-  /// The text from memory, else from the disk: a path as it stands, `std/NAME.json` from the library that
-  /// ships with mtfc.
+  /// Returns the text from memory, or else from the disk: a path as it is, `std/NAME.json` from the library
+  /// that ships with mtfc.
   IncludeText read(const IncludeName& name);
 
-  /// All texts as one string, for the other ranks, and back.
+  /// Packs all texts into one string for the other ranks; unpack() is the inverse.
   std::string packed() const;
   void unpack(const std::string& bytes);
 
@@ -22,7 +23,8 @@ class IncludedFiles {
   std::map<IncludeName, std::string> texts_;
 };
 
-/// The folder that holds std/: beside an installed mtfc, else in the source it was built from.
+/// The folder that holds std/: the one beside an installed mtfc, or else the one in the source it was built
+/// from.
 std::string library_folder();
 
 }  // namespace mtfc

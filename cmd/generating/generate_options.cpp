@@ -68,7 +68,7 @@ void add_choice_options(CommandLine& line, GenerateOptions& options) {
       .show_default();
 }
 
-// It can be read once.
+// Standard input can be read only once.
 void check_standard_input(const GenerateOptions& options) {
   std::vector<std::string> takers;
   if (options.model.model == "-") takers.emplace_back("the model");

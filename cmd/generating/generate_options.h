@@ -1,5 +1,5 @@
 #pragma once
-// What `mtfc generate` is asked to do.
+// The options of `mtfc generate`.
 
 #include <cstdint>
 #include <optional>
@@ -14,9 +14,9 @@ namespace mtfc {
 
 struct GenerateOptions : ExecutionOptions {
   std::vector<std::string> prompts;        // texts
-  std::vector<std::string> prompt_files;   // of texts
+  std::vector<std::string> prompt_files;   // with texts
   std::vector<std::string> prompt_tokens;  // lists of ids
-  std::optional<int64_t> length;           // absent: as long as the model can
+  std::optional<int64_t> length;           // absent: as long as the model allows
   bool greedy = false;
   std::optional<double> temperature;
   std::optional<int64_t> top_k;
@@ -26,10 +26,10 @@ struct GenerateOptions : ExecutionOptions {
   uint64_t seed = 0;
   std::optional<std::string> stop;         // text
   std::optional<std::string> stop_tokens;  // ids
-  std::vector<std::string> loads;          // as of run; --checkpoint is one more
+  std::vector<std::string> loads;          // as in run; --checkpoint adds one
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
-  std::string file;  // "": standard output, as tokens come
+  std::string file;  // "": standard output, as tokens are chosen
 
   size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
   bool as_bytes() const { return prompt_tokens.empty(); }
@@ -37,15 +37,15 @@ struct GenerateOptions : ExecutionOptions {
 
 void add_generate_options(CommandLine& line, GenerateOptions& options);
 
-/// Throws UserError for options that contradict each other, or of which one would be ignored.
+/// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const GenerateOptions& options);
 
-/// Of every prompt, in the order of the options. Throws UserError for a file that can't be read, an empty
-/// prompt, and tokens that a vocabulary of `vocabulary` tokens does not have.
+/// The tokens of every prompt, in the order of the options. Throws UserError for a file that can't be read,
+/// an empty prompt, and tokens outside a vocabulary of `vocabulary` tokens.
 std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary);
 
-/// For prompts of at most `longest` tokens and a model that can take `positions`. Throws UserError where that
-/// is too long.
+/// The options for prompts of at most `longest` tokens and a model of `positions` positions. Throws UserError
+/// if that is too long.
 GenerationOptions generation_options(const GenerateOptions& options, int64_t longest, int64_t positions);
 
 }  // namespace mtfc

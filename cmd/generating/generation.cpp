@@ -16,13 +16,13 @@ bool ends_with(const std::vector<int64_t>& tokens, const std::vector<int64_t>& s
          std::equal(stop.rbegin(), stop.rend(), tokens.rbegin());
 }
 
-// What every sequence goes on with, sequence by sequence and beam by beam.
+// The next token of every sequence and the beam that it extends, sequence by sequence and beam by beam.
 struct Choice {
   std::vector<int64_t> tokens, parents;
   bool stops = false;
 };
 
-// Makes the choices, from the logits. Lives on the rank that speaks.
+// Makes the choices from the logits. Exists on the rank that speaks.
 class Chooser {
  public:
   Chooser(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options,
@@ -38,12 +38,12 @@ class Chooser {
       }
   }
 
-  // The first tokens of the prompts.
+  // Chooses the first tokens of the prompts.
   void begin(Choice& choice, int64_t beams) const {
     for (size_t s = 0; s < sequences_.size(); ++s) set(choice, s, beams, prompt_of(s)[0]);
   }
 
-  // What follows the token at `position`.
+  // Chooses the tokens after `position`.
   void choose(int64_t position, const Decoder& decoder, Choice& choice) {
     choice.stops = true;
     for (size_t s = 0; s < sequences_.size(); ++s) {
@@ -79,7 +79,7 @@ class Chooser {
     return tokens.size() >= static_cast<size_t>(options_.length) || ends_with(tokens, options_.stop);
   }
 
-  // All beams of a sequence with one token, each going on from itself.
+  // Gives one token to all beams of a sequence, each of which continues itself.
   static void set(Choice& choice, size_t s, int64_t beams, int64_t token) {
     for (int64_t beam = 0; beam < beams; ++beam) {
       const size_t at = s * static_cast<size_t>(beams) + static_cast<size_t>(beam);
@@ -114,8 +114,8 @@ class Chooser {
   std::vector<BeamSearch> searches_;
 };
 
-// The choice of the rank that speaks, on all ranks; any of them may stop. One message, where a broadcast of
-// bytes would take two.
+// Distributes the choice of the rank that speaks to all ranks; any rank may stop. This takes one message,
+// whereas a broadcast of bytes would take two.
 void agree(Processes& processes, Choice& choice) {
   if (processes.size() == 1) return;
   const size_t count = choice.tokens.size();
@@ -132,7 +132,7 @@ void agree(Processes& processes, Choice& choice) {
   choice.stops = message.back() != 0;
 }
 
-// What each sequence's beams have seen, as decode's input.
+// The places that each sequence's beams have seen, as decode's input.
 class Pasts {
  public:
   Pasts(const Decoder& decoder)

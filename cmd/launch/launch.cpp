@@ -33,9 +33,9 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kTerminalVariable =
-    "MTFC_TERMINAL";                   // for ranks: which streams end at one, as in `1,2`
-constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's waits for more
-constexpr int kLookMilliseconds = 20;  // between looks for the ranks, until all have started
+    "MTFC_TERMINAL";                   // for ranks: the streams that end at a terminal, as in `1,2`
+constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
+constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
 constexpr std::chrono::seconds kLookSeconds{30};
 
 const char* environment(const char* name) {
@@ -87,7 +87,7 @@ std::string own_path() {
   return path;
 }
 
-// The system's reason where not all could be written, else 0.
+// Returns the system's reason if not everything could be written, else 0.
 int write_all(int stream, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(stream, bytes.data(), bytes.size());
@@ -98,19 +98,19 @@ int write_all(int stream, std::string_view bytes) {
   return 0;
 }
 
-// One stream of the launcher's, on its way to ours.
+// One stream of the launcher and its destination.
 struct Relay {
   int from = -1;
   int to = 1;
   LauncherOutput output;
-  int error = 0;  // the first reason for which something was lost
+  int error = 0;  // the first reason why something was lost
 
   void write(const std::string& bytes) {
     const int failed = write_all(to, bytes);
     if (error == 0) error = failed;
   }
 
-  // Passes on what is there; false at the end.
+  // Passes on the available bytes; returns false at the end of the stream.
   bool pump() {
     char bytes[65536];
     const ssize_t count = read(from, bytes, sizeof bytes);
@@ -134,9 +134,9 @@ sigset_t handled_signals() {
   return set;
 }
 
-// Makes this (forked) process the launcher. A group of its own keeps the terminal's Ctrl-C from it, which it
-// would take for ours and a second one; but only the terminal's own group may read from the terminal, and
-// ranks have no need to.
+// Makes this (forked) process the launcher. It gets a group of its own, so that the terminal's Ctrl-C does
+// not reach it in addition to the signal that is passed on; but only the terminal's own group may read from
+// the terminal, which ranks have no need to do.
 [[noreturn]] void become(const std::vector<std::string>& command, int out, int err) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   setpgid(0, 0);
@@ -166,8 +166,8 @@ void describe_terminal() {
 }
 
 // The ranks on this node, found among the launcher's grandchildren, and the order in which they end. The
-// launcher can't tell which rank was killed first: it then kills the others, in the same way. The kernel's
-// queue of ended processes can, however late it is read.
+// launcher can't tell which rank was killed first, because it then kills the others in the same way. The
+// kernel's queue of ended processes can, however late it is read.
 class RankProcesses {
  public:
   RankProcesses(pid_t launcher, int64_t ranks)
@@ -180,7 +180,7 @@ class RankProcesses {
   RankProcesses& operator=(const RankProcesses&) = delete;
 
   bool complete() const { return static_cast<int64_t>(files_.size()) >= ranks_; }
-  int queue() const { return queue_; }  // readable when a rank has ended
+  int queue() const { return queue_; }  // becomes readable when a rank has ended
   const std::vector<int>& ended() const { return ended_; }
 
   void look() {
@@ -247,8 +247,7 @@ int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcess
     signalfd_siginfo got;
     if (ready <= 0 || waits[2].revents == 0 || read(signals, &got, sizeof got) != sizeof got) continue;
     if (got.ssi_signo != SIGCHLD) {
-      // The launcher passes SIGINT on, too, and SIGTERM it does not; but now and then it then loses a rank's
-      // exit code.
+      // The launcher passes on SIGINT, but not SIGTERM, and sometimes loses a rank's exit code when it does.
       if (processes.complete())
         processes.interrupt();
       else
@@ -259,7 +258,7 @@ int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcess
   }
 }
 
-// The rank that was killed by the signal that the launcher reports, or -1.
+// Returns the rank that was killed by the signal that the launcher reports, or -1.
 int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
   const auto fits = [&](int rank) {
     const auto index = static_cast<size_t>(rank);
@@ -269,7 +268,7 @@ int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
   for (size_t rank = 0; rank < word.statuses.size(); ++rank)
     if (fits(static_cast<int>(rank))) candidates.push_back(static_cast<int>(rank));
   if (candidates.size() == 1) return candidates[0];
-  // Where the launcher lost a status, the order is all there is.
+  // If the launcher has lost a status, only the order is known.
   for (const int rank : processes.ended())
     if (candidates.empty() || fits(rank)) return rank;
   return -1;
@@ -300,7 +299,7 @@ std::optional<LaunchedBy> launched_by() {
     return LaunchedBy{"OMPI_COMM_WORLD_SIZE", "mpiexec of Open MPI", number(ranks)};
   if (const char* ranks = environment("PMI_SIZE"))
     return LaunchedBy{"PMI_SIZE", "a PMI launcher", number(ranks)};
-  // The script of a batch job has the job's variables, and may start ranks; a task of srun belongs to a step.
+  // The script of a batch job has the job's variables and may start ranks; a task of srun belongs to a step.
   const char* tasks = environment("SLURM_NTASKS");
   if (tasks && (environment("SLURM_STEP_ID") || !environment("SLURM_JOB_ID")))
     return LaunchedBy{"SLURM_NTASKS", "srun", number(tasks)};

@@ -1,6 +1,6 @@
 #pragma once
-// Starting ranks, and telling how this process was started. Everything here is decided from the environment,
-// before MPI is.
+// Starts ranks, and tells how this process was started. Everything here is decided from the environment,
+// before MPI is initialized.
 
 #include <cstdint>
 #include <optional>
@@ -9,28 +9,28 @@
 
 namespace mtfc {
 
-/// What the environment says about the launcher that started this process.
+/// The launcher that started this process, according to the environment.
 struct LaunchedBy {
-  std::string variable;  // that says so
+  std::string variable;  // the variable that says so
   std::string launcher;  // for messages: `mpiexec of Open MPI`
-  int64_t ranks = 1;     // how many there are; 0: it doesn't say
+  int64_t ranks = 1;     // number of ranks; 0: unknown
 };
 
-/// Nothing where this process was started by itself, which includes the script of a Slurm job.
+/// Returns nullopt if no launcher started this process, which includes the script of a Slurm job.
 std::optional<LaunchedBy> launched_by();
 
-/// Throws UserError where MPI sees this rank alone and the environment says that there are several: the
-/// launcher belongs to another MPI.
+/// Throws UserError if MPI sees this rank alone but the environment says that there are several: the launcher
+/// belongs to another MPI.
 void check_launcher(int64_t size_seen_by_mpi);
 
-/// Runs this program with `args` (without its own name) as `ranks` ranks under MPICH's mpiexec, passes on
-/// their output, signals and the terminal, and returns the exit code they agreed on; 1 where a rank was
-/// killed, which is then reported on standard error. Throws RunError where there is no such launcher, and
-/// where what the ranks print can't be passed on.
+/// Runs this program with `args` (without its own name) as `ranks` ranks under MPICH's mpiexec, relays their
+/// output, signals and the terminal, and returns the exit code they agreed on; 1 if a rank was killed, which
+/// is then reported on standard error. Throws RunError if there is no such launcher, or if the ranks' output
+/// can't be relayed.
 int launch_ranks(const std::vector<std::string>& args, int64_t ranks);
 
-/// Whether the stream (1 or 2) ends at a terminal, also when a launcher is in between; and the terminal's
-/// width.
+/// is_terminal returns whether the stream (1 or 2) ends at a terminal, even with a launcher in between;
+/// terminal_width returns that terminal's width.
 bool is_terminal(int stream);
 int terminal_width();
 

@@ -14,7 +14,8 @@ constexpr std::string_view kExitString = "YOUR APPLICATION TERMINATED WITH THE E
 constexpr std::string_view kSignal = "(signal ";
 constexpr std::string_view kAbort = "application called MPI_Abort(";
 
-// Lines that start so are the launcher's, or MPI's own word on a rank that ended the job and has said why.
+// Lines with these beginnings are the launcher's, or MPI's message about a rank that ended the job and has
+// said why.
 const std::string_view kStarts[] = {
     kRule,
     "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
@@ -34,7 +35,7 @@ bool starts_with(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
 }
 
-// The numbers of `[node] 0,0,9,0 [other] 0,0`.
+// Returns the numbers in `[node] 0,0,9,0 [other] 0,0`.
 std::vector<int> statuses_in(std::string_view codes) {
   std::vector<int> statuses;
   for (size_t i = 0; i < codes.size();) {
@@ -64,7 +65,8 @@ std::string LauncherOutput::pass(std::string_view bytes) {
   }
   if (line_.empty() || may_be_launchers()) return passed;
   release_blanks(passed);
-  // A rank's line without an end may be followed by the launcher's: its first characters wait as well.
+  // An unfinished line of a rank may be followed by one of the launcher's, whose first characters are held
+  // back as well.
   size_t kept = std::min(line_.size(), kOwn.size() - 1);
   while (kept > 0 && !starts_with(kOwn, std::string_view(line_).substr(line_.size() - kept))) --kept;
   passed.append(line_, 0, line_.size() - kept);

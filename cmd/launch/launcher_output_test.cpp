@@ -21,7 +21,7 @@ const std::string kBanner =
     "This typically refers to a problem with your application.\n"
     "Please see the FAQ page for debugging suggestions\n";
 
-// Everything that is passed on of `text`, given in pieces of `size` bytes.
+// Returns all that is passed on of `text`, given in pieces of `size` bytes.
 std::string passed(LauncherOutput& output, const std::string& text, size_t size) {
   std::string result;
   for (size_t i = 0; i < text.size(); i += size) result += output.pass(text.substr(i, size));

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "step_";
-// A killed run's ranks may outlive it by so long.
+// The ranks of a killed run may outlive it by this long.
 constexpr std::chrono::seconds kLockPatience{10};
 
 [[noreturn]] void fail(const std::string& folder, int reason) {
@@ -45,7 +45,7 @@ std::optional<int64_t> step_of(const std::string& name) {
   return step;
 }
 
-// Throws unless the tensor is the variable, bit for bit.
+// Throws unless the tensor has the shape and type of the variable.
 void require_same(const StoredArray& array, const VariableDecl& variable, const std::string& whose) {
   std::vector<int64_t> shape;
   for (const Dim& dim : variable.type.dims) shape.push_back(dim.size);
@@ -80,7 +80,7 @@ CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
   if (descriptor_ < 0) fail(path, errno);
   const auto begin = std::chrono::steady_clock::now();
   while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) break;  // a file system without locks
+    if (errno != EWOULDBLOCK) break;  // the file system has no locks
     if (std::chrono::steady_clock::now() - begin > kLockPatience) {
       close(descriptor_);
       throw RunError(fmt::format("another run is writing its checkpoints to '{}'", path));

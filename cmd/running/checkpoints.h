@@ -1,6 +1,6 @@
 #pragma once
-// The folder that `run --checkpoint DIR` keeps its checkpoints in: DIR/step_00000100, each complete
-// (runtime/data/checkpoint.h). The last is the one of the highest step.
+// The folder of `run --checkpoint DIR`: each DIR/step_00000100 is a complete checkpoint
+// (runtime/data/checkpoint.h). The last one has the highest step.
 
 #include <cstdint>
 #include <optional>
@@ -17,25 +17,25 @@ namespace mtfc {
 
 inline constexpr const char* kTensorsName = "variables.safetensors";
 inline constexpr const char* kNotesName = "checkpoint.json";
-/// Under which a file's metadata list the names of the optimizer's state.
+/// The metadata key that lists the names of the optimizer's state.
 inline constexpr const char* kStateKey = "optimizer_state";
 
 std::string checkpoint_path(const std::string& folder, int64_t step);
-/// Steps of the checkpoints in `folder`, ascending; none where there is no such folder.
+/// The steps of the checkpoints in `folder`, ascending; empty if there is no such folder.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
 
-/// The folder, taken by one run for as long as this lives: a second run is refused. For the rank that speaks.
+/// Locks the folder for one run during its lifetime: a second run is refused. Used by the rank that speaks.
 class CheckpointFolder {
  public:
-  /// Makes the folder where there is none, and removes what killed runs have left unfinished. Throws RunError
-  /// where it can't be written to, and where another run has it.
+  /// Makes the folder if it does not exist, and removes the unfinished checkpoints of killed runs. Throws
+  /// RunError if it can't be written to, or if another run has locked it.
   explicit CheckpointFolder(const std::string& path);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
-  /// The checkpoint to go on from, or "" where there is none yet. Throws UserError where there is one and
-  /// `resume` is not asked for.
+  /// The checkpoint to continue from, or "" if there is none yet. Throws UserError if there is one but
+  /// `resume` is false.
   std::string start(bool resume) const;
 
  private:
@@ -43,12 +43,12 @@ class CheckpointFolder {
   int descriptor_ = -1;
 };
 
-/// Saves what `executor` holds in the variables as the checkpoint of `notes.step`; then only the last `keep`
-/// stay (0: all). All ranks call it. Throws RunError, on all ranks alike.
+/// Saves the variables in `executor` as the checkpoint of `notes.step` and then keeps only the last `keep`
+/// checkpoints (0: all). All ranks call it. Throws RunError, on all ranks alike.
 void save_checkpoint(Executor& executor, const std::string& folder, const CheckpointNotes& notes,
                      int64_t keep);
 
-/// What a checkpoint holds, for a run that goes on from it.
+/// The contents of a checkpoint, for a run that continues from it.
 struct Continuation {
   CheckpointNotes notes;
   std::vector<std::pair<size_t, StoredArray>> values;  // by position in Program::variables

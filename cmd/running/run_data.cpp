@@ -20,13 +20,13 @@ size_t variable_named(const Program& program, const std::string& name) {
   throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
 }
 
-// Whether the value of --load names one variable, as NAME=FILE.npy, and not a file of many.
+// Returns whether the value of --load names one variable, as in NAME=FILE.npy, rather than a file of many.
 bool names_variable(const std::string& load) {
   std::error_code ignored;
   return load.find('=') != std::string::npos && !std::filesystem::exists(load, ignored);
 }
 
-// Values for one variable each, which come before those of files of many.
+// Reads values for one variable each, which take precedence over those in files of many.
 void load_arrays(const Program& program, const std::vector<std::string>& loads, VariableValues& values) {
   for (const std::string& text : loads) {
     if (!names_variable(text)) continue;

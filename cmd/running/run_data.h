@@ -1,5 +1,5 @@
 #pragma once
-// What a run reads, opened and checked before the first step.
+// The data that a run reads, opened and checked before the first step.
 
 #include <optional>
 #include <string>
@@ -17,20 +17,20 @@ struct RunData {
   std::vector<InputData> inputs;
   std::vector<InputData> valid;
   uint64_t seed = 0;
-  VariableValues values;                 // other variables have their initial ones
-  std::optional<CheckpointNotes> start;  // of the checkpoint that the run goes on from
+  VariableValues values;                 // all other variables have their initial values
+  std::optional<CheckpointNotes> start;  // notes of the checkpoint that the run continues from
 };
 
-/// Opens everything, and refuses what can't start. `checkpoint`: the one to go on from, or "". Throws
+/// Opens everything, and refuses runs that can't start. `checkpoint`: the one to continue from, or "". Throws
 /// UserError and RunError.
 RunData open_data(const Program& program, const RunOptions& options, const std::string& checkpoint);
 
-/// What `loads` (as --load takes them) hold for the variables, with names renamed by `maps`. Throws UserError
-/// where a variable has no values then.
+/// Reads the variables' values from `loads` (as in --load), with names renamed by `maps`. Throws UserError if
+/// a variable then has no values.
 VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
                           const std::vector<std::string>& maps);
 
-/// The entry point that the options make the run's own.
+/// The entry point that the options select for the run.
 const EntryPoint& main_entry(const Program& program, const RunOptions& options);
 
 }  // namespace mtfc

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-// Leaves the lines of the steps up to `step`.
+// Keeps only the lines of steps up to `step`.
 void cut_metrics(const std::string& path, int64_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;

@@ -1,6 +1,6 @@
 #pragma once
-// The files that a run writes: metrics, a report, tensors. `-` is standard output, which takes one of them
-// and then nothing else: what is for people goes to standard error.
+// The files that a run writes: metrics, a report, tensors. `-` is standard output, which takes only one of
+// them and nothing else: messages for people then go to standard error.
 
 #include <fstream>
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace mtfc {
 
-/// Whether one of the files is standard output.
+/// Returns whether one of the files is standard output.
 bool uses_standard_output(const RunOptions& options);
 
-/// Throws RunError where a file can't be written. For rank 0, which creates the files.
+/// Throws RunError if a file can't be written. Called on rank 0, which creates the files.
 void require_writable_files(const RunOptions& options);
 
-/// One line of JSON per step, written by one rank as the run goes. Throws RunError.
+/// Writes one line of JSON per step, on one rank, during the run. Throws RunError.
 class MetricsFile {
  public:
-  /// `path` may be empty: no file. A run that goes on after `step` steps keeps what the file says of them and
-  /// cuts off the rest; one that begins (0) starts the file anew.
+  /// An empty `path` means no file. A run that continues after `step` steps keeps the file's lines about them
+  /// and cuts off the rest; one that begins (0) starts the file anew.
   MetricsFile(const std::string& path, bool speaks, int64_t step = 0);
   void write(const std::string& line);
 

@@ -23,7 +23,7 @@ void require_one_each(const std::vector<std::string>& values, const std::string&
   }
 }
 
-// Every file that a run writes, and the option that says so.
+// Every file that a run writes, and the option that names it.
 std::vector<std::pair<std::string, std::string>> written_files(const RunOptions& options) {
   std::vector<std::pair<std::string, std::string>> files;
   if (!options.metrics.empty()) files.emplace_back(options.metrics, "--metrics");

@@ -1,5 +1,5 @@
 #pragma once
-// What `mtfc run` is asked to do.
+// The options of `mtfc run`.
 
 #include <cstdint>
 #include <optional>
@@ -30,14 +30,14 @@ struct RunOptions : ExecutionOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
-  std::string hardware;  // of the report's predicted times; "": none
+  std::string hardware;  // profile for the report's predicted times; "": none
   std::string trace;
   int64_t trace_steps = 20;
   bool check_finite = false;
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 
-/// Throws UserError for options that contradict each other, or of which one would be ignored.
+/// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const RunOptions& options);
 
 }  // namespace mtfc

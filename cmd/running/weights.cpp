@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A tensor of a file under the name that the map gives it.
+// A tensor of a file under the name that the map gives to it.
 struct Found {
   StoredArray array;
-  bool optimizer_state = false;  // of the run that wrote it
+  bool optimizer_state = false;  // according to the run that wrote it
 };
 using FoundTensors = std::map<std::string, Found>;
 
@@ -64,7 +64,7 @@ void require_complete(const std::vector<std::string>& missing, const std::string
                   listed(missing)));
 }
 
-// What was found and is for no variable.
+// Refuses tensors for which there is no variable.
 void refuse_others(const FoundTensors& others, const Program& program, const std::string& shown) {
   std::vector<std::string> names, known;
   for (const auto& [name, tensor] : others)

@@ -1,9 +1,9 @@
 #pragma once
-// Ctrl-C and SIGTERM as a request to stop after the current step.
+// Turns Ctrl-C and SIGTERM into a request to stop after the current step.
 
 namespace mtfc {
 
-/// Takes over SIGINT and SIGTERM while it lives; a second signal ends the process at once.
+/// Takes over SIGINT and SIGTERM during its lifetime; a second signal ends the process at once.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -17,7 +17,7 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
-std::string three_digits(double rate) {  // without an exponent where it is large
+std::string three_digits(double rate) {  // without an exponent even if it is large
   return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
 }
 
@@ -43,7 +43,7 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   const auto now = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const auto [done, steps, rows] = length_;
-  // A terminal is renewed ten times a second; elsewhere a line comes every tenth of the run, and every
+  // A terminal is updated ten times a second; elsewhere a line is printed every tenth of the run and every
   // minute.
   const bool due = terminal_ ? now - last_ > std::chrono::milliseconds(100)
                              : step * 10 / steps != (step - 1) * 10 / steps || now - last_ > kPatience;
@@ -55,7 +55,7 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (rows > 1) line += fmt::format("  {} samples/s", three_digits(rate * static_cast<double>(rows)));
   if (step < steps) line += "  " + duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
-    std::cerr << line + "\n" << std::flush;  // in one piece, or other streams may cut in
+    std::cerr << line + "\n" << std::flush;  // in one piece, so that other streams can't cut in
     return;
   }
   if (line.size() >= width_) line.resize(width_ > 0 ? width_ - 1 : 0);

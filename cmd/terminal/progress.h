@@ -1,6 +1,6 @@
 #pragma once
-// What a person sees while a run goes on: one line that renews itself on a terminal, a line now and then
-// elsewhere, nothing when quiet. Goes to standard error.
+// The progress display of a run on standard error: one line that is rewritten on a terminal, an occasional
+// line elsewhere, nothing if quiet.
 
 #include <chrono>
 #include <cstdint>
@@ -15,7 +15,7 @@ using NamedNumber = std::pair<std::string, double>;
 /// `loss 0.2134  accuracy 0.94`.
 std::string to_text(const std::vector<NamedNumber>& numbers);
 
-/// A run of `steps` steps over `rows` rows of data each, of which `done` were taken in an earlier run.
+/// A run of `steps` steps over `rows` rows of data each; the first `done` steps were taken in an earlier run.
 struct RunLength {
   int64_t done = 0, steps = 0, rows = 0;
 };
@@ -25,7 +25,7 @@ class Progress {
   Progress(const RunLength& length, bool speaks, bool terminal, int width);
   ~Progress() { clear(); }
 
-  /// After step `step` (counted from 1) with its outputs.
+  /// Shows step `step` (counted from 1) with its outputs.
   void show(int64_t step, const std::vector<NamedNumber>& numbers);
   /// Removes the line, so that something else can be printed.
   void clear();

@@ -13,7 +13,7 @@
 namespace mtfc {
 namespace {
 
-// The C library forgets why an earlier part of a stream could not be written; this remembers.
+// Remembers why an earlier part of the stream could not be written, which the C library forgets.
 class WatchedOutput : public std::streambuf {
  public:
   WatchedOutput() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }

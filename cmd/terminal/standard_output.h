@@ -1,13 +1,13 @@
 #pragma once
-// Standard output that nobody loses part of unnoticed: a full disk behind it fails the command.
+// Standard output whose loss never goes unnoticed: a full disk behind it fails the command.
 
 namespace mtfc {
 
-/// From here on std::cout keeps the reason why it first failed. For main, once.
+/// From here on std::cout remembers why it first failed. Called once, by main.
 void watch_standard_output();
 
-/// Writes out what std::cout holds. Throws RunError, `cannot write to standard output: REASON`, where that or
-/// anything before it failed.
+/// Flushes std::cout. Throws RunError, `cannot write to standard output: REASON`, if that or anything before
+/// it failed.
 void flush_standard_output();
 
 }  // namespace mtfc

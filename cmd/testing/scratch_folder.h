@@ -1,5 +1,5 @@
 #pragma once
-// What tests of commands leave on disk.
+// Files that tests of commands write.
 //
 //   const ScratchFolder folder;
 //   shell(fmt::format("$MTFC run model.json --report {}", folder / "report"));
@@ -10,7 +10,7 @@
 
 namespace mtfc {
 
-/// A folder that no other test or process uses, removed with all that is in it.
+/// A folder that no other test or process uses; it is removed with all its contents.
 struct ScratchFolder {
   ScratchFolder();
   ~ScratchFolder();
@@ -19,7 +19,7 @@ struct ScratchFolder {
 
   /// The path of a file in it.
   std::string operator/(const std::string& name) const { return (path / name).string(); }
-  /// "" where there is no such file.
+  /// The file's contents; "" if there is no such file.
   std::string read(const std::string& name) const;
   /// Returns the file's path.
   std::string write(const std::string& name, const std::string& bytes) const;
@@ -27,7 +27,7 @@ struct ScratchFolder {
   const std::filesystem::path path;
 };
 
-/// "" where there is no such file.
+/// The file's contents; "" if there is no such file.
 std::string contents(const std::string& path);
 
 }  // namespace mtfc

@@ -9,15 +9,15 @@
 namespace mtfc {
 
 struct Outcome {
-  int code = -1;     // -1: it was ended by a signal
+  int code = -1;     // -1: ended by a signal
   std::string text;  // standard output
 };
 
-/// What the shell's `command` makes.
+/// Runs `command` in a shell.
 Outcome outcome_of(const std::string& command);
 
-/// What `command` prints in the folder of the bundled models, standard error too, with "exit N: " before it;
-/// $MTFC is the program.
+/// Runs `command` in the folder of the bundled models and returns its output, including standard error, after
+/// "exit N: "; $MTFC is the program.
 std::string outcome_in_models(const std::string& command);
 
 }  // namespace mtfc

@@ -1,4 +1,4 @@
-// `mtfc calibrate` as people use it: the profile that it writes is one that reports can be for.
+// `mtfc calibrate` as people use it: the profile that it writes can be used for reports.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// `exit N: ` and what the shell's `command` says on standard error; $MTFC is the program.
+// Returns `exit N: ` and the standard error of the shell's `command`; $MTFC is the program.
 std::string said(const ScratchFolder& folder, const std::string& command) {
   const int status = std::system(
       fmt::format("cd '{}'; MTFC='{}'; ({}) 2>err </dev/null", folder.path.string(), MTFC_BINARY, command)
@@ -62,13 +62,13 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
 
 TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   const ScratchFolder folder;
-  // As soon as the program, no longer the shell that starts it, catches the signal.
+  // Sends the signal once the program, no longer the shell that starts it, catches it.
   CHECK(said(folder,
              "$MTFC calibrate -q -o box.json & run=$!; for i in $(seq 400); do readlink /proc/$run/exe | "
              "grep -q "
              "'mtfc$' && grep -q 'SigCgt.*[2367abef]$' /proc/$run/status && break; sleep 0.05; done; "
              "kill -INT $run; wait $run") == "exit 1: mtfc: error: calibration was interrupted\n");
-  // Ranks that have not begun to measure yet end by the signal.
+  // Ranks that have not begun to measure are ended by the signal.
   const std::string ranks =
       said(folder, "$MTFC calibrate -q --mesh a:2 -o box.json & run=$!; sleep 2; kill -INT $run; wait $run");
   CHECK(ranks.starts_with("exit 1: mtfc: error: "));

@@ -1,5 +1,5 @@
-// Runs that are saved and go on: bit for bit as if never stopped, on other meshes, after kills; and what is
-// refused.
+// Runs that are saved and continued: bit for bit as if never stopped, on other meshes and after kills; and
+// the refusals.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,8 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Prime sizes, so that shards are uneven, and empty where 3 devices split the 2 heads; all that a step may
-// depend on: dropout, data in an order of their own, bias correction, a schedule, a counter of another type.
+// Sizes are prime, so that shards are uneven, and empty if 3 devices split the 2 heads. The model has
+// everything that a step may depend on: dropout, data in an order of their own, bias correction, a schedule,
+// a counter of another type.
 const char* const kModel = R"({
   "mtfc": 1,
   "name": "tiny",
@@ -64,7 +65,7 @@ struct Folder : ScratchFolder {
     std::ofstream(path / "x.npy", std::ios::binary) << data;
   }
 
-  // `exit N: ` and what the shell's `command` says on standard error; $RUN runs the model quietly.
+  // Returns `exit N: ` and the standard error of the shell's `command`; $RUN runs the model quietly.
   std::string said(const std::string& command) const {
     const std::string run = fmt::format("{} run model.json -q --input x=x.npy", MTFC_BINARY);
     const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; RUN=\"{}\"; ({}) 2>err </dev/null",
@@ -92,7 +93,7 @@ std::string elements_of(const StoredArray& array) {
   return {reinterpret_cast<const char*>(array.data), static_cast<size_t>(bytes)};
 }
 
-// Whether both files hold the same tensors, whatever else their headers say.
+// Checks that both files hold the same tensors, whatever else their headers say.
 void check_same_tensors(const std::string& one, const std::string& other) {
   const Safetensors a = read_safetensors(one), b = read_safetensors(other);
   REQUIRE(a.tensors.size() == b.tensors.size());
@@ -106,7 +107,7 @@ void check_same_tensors(const std::string& one, const std::string& other) {
   }
 }
 
-// What is logged of each step but for its time.
+// Returns the log of each step without its times.
 std::vector<Json> logged(const Folder& folder, const std::string& name) {
   std::ifstream file(folder / name);
   std::vector<Json> lines;
@@ -143,7 +144,7 @@ TEST_CASE("a run that goes on ends with the bits of one that was never stopped")
     const std::vector<Json> whole = logged(folder, "log");
     REQUIRE(whole.size() == 10);
     CHECK(folder.said(run + " --checkpoint parts --steps 4 --resume") == "exit 0: ");
-    // What was logged after the last checkpoint is logged again, not twice.
+    // Lines that were logged after the last checkpoint are replaced, not repeated.
     std::ofstream(folder / "log", std::ios::app) << "{\"step\": 5}\n{\"step\": 6, \"lo";
     CHECK(folder.said("$RUN --metrics log --resume --checkpoint parts --steps 10 " + mesh) == "exit 0: ");
     for (const char* file : {"variables.safetensors", "checkpoint.json"}) {
@@ -304,13 +305,13 @@ TEST_CASE("a disk that is full or closed ends the run at once, and loses nothing
         refusal("cannot write checkpoints to 'model.json': Not a directory"));
   REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
   const std::string before = weights(folder, "ck/step_00000002");
-  // The largest file that the shell allows stands for a full disk.
+  // The largest file that the shell allows simulates a full disk.
   CHECK(
       folder.said("trap '' XFSZ; ulimit -f 1; $RUN --steps 1000000000 --every 1 --checkpoint ck --resume") ==
       refusal("cannot write the checkpoint 'ck/step_00000003': File too large"));
   CHECK(folder.names("ck") == std::vector<std::string>{"step_00000002"});
   CHECK(weights(folder, "ck/step_00000002") == before);
-  // A disk of its own, where the system lets people have one.
+  // Repeats this with a disk of its own, if the system lets users mount one.
   const std::string disk = "mkdir disk; unshare -rm sh -c 'mount -t tmpfs -o size=20k tmpfs disk && ";
   if (!folder.said(disk + "true'").starts_with("exit 0")) return;
   for (const char* mesh : {"", "--mesh a:2 --layout hidden:a"}) {

@@ -1,4 +1,4 @@
-// Mistakes on the command line: the whole text, and exit code 2.
+// Mistakes on the command line: the complete text, and exit code 2.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-// What `mtfc` writes in the folder of the bundled models; "exit N: " before it.
+// Returns the output of `mtfc` in the folder of the bundled models, after "exit N: ".
 std::string outcome(const std::string& arguments, const char* streams) {
   const auto [code, text] = outcome_of(fmt::format("cd '{}/models' && '{}' {} {} </dev/null", MTFC_SOURCE_DIR,
                                                    MTFC_BINARY, arguments, streams));
@@ -164,7 +164,7 @@ TEST_CASE("mistakes in the model and in the text of the layout are told together
                     twice = "--layout:1:9: error: axis 'a' appears twice in the rule of 'y'\n";
   for (const char* command : {"check ", "compile ", "run ", "verify ", "cost-report "})
     CHECK(said(command + model + "--mesh a:2 --layout x:b,y:a+a") == of_model + unknown_axis + twice);
-  // What several layouts share is said once.
+  // Mistakes that several layouts share are reported once.
   CHECK(said("cost-report " + model + "--mesh a:0 --layout x:b --layout y:a") ==
         of_model + "--mesh:1:3: error: axis 'a' must have a size of at least 1, found 0\n");
   CHECK(said("cost-report " + model + "--mesh a:2 --layout x:b --layout y:a+a,") ==

@@ -1,5 +1,5 @@
-// cost-report over several layouts: sweeps, rankings, layouts that are not possible, and its formats; and
-// what device_order does to a run.
+// cost-report over several layouts: sweeps, rankings, impossible layouts, and its formats; and the effect of
+// device_order on a run.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ TEST_CASE("a layout that is not legal has its reason in a comparison, and is an 
   const Json reports = Json::parse(outcome_in_models(mesh + "--layout batch:a --format json").substr(8));
   CHECK(reports[0]["not_possible"].get<std::string>().starts_with("the rules batch:a and hidden:a split"));
   CHECK(reports[1]["devices"] == 2);
-  // A word that the model does not have is a mistake in any case.
+  // A dimension that the model does not have is a mistake in any case.
   CHECK(outcome_in_models(mesh + "--layout bathc:a")
             .starts_with("exit 2: --layout:1:1: error: the model has no dimension"));
 }

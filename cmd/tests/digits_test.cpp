@@ -1,5 +1,6 @@
-// models/mnist.json learns real digits, to the same losses under every layout. Needs the MNIST test set in
-// ../shared/data/mnist beside the checkout, or in the folder that MTFC_DATA names; skips, loudly, without it.
+// models/mnist.json learns real digits, with the same losses under every layout. Needs the MNIST test set in
+// ../shared/data/mnist beside the checkout, or in the folder that MTFC_DATA names; without it the test is
+// skipped with a message.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ std::vector<Json> run(const std::string& model, const std::string& layout, int s
   return lines;
 }
 
-// The largest relative difference of the losses.
+// The largest relative difference between the losses.
 double difference(const std::vector<Json>& expected, const std::vector<Json>& found) {
   double worst = 0;
   for (size_t step = 0; step < expected.size(); ++step) {
@@ -64,7 +65,7 @@ void write_in_f64(const std::string& path) {
 
 }  // namespace
 
-// Where a hidden unit is nearly 0, another order of additions may switch it on or off: the losses of f32 runs
+// If a hidden unit is nearly 0, another order of additions may switch it on or off: the losses of f32 runs
 // can drift apart after some dozen steps. In f64 they can't within 100.
 TEST_CASE("digits are learned, and alike under every layout") {
   if (!fs::exists(data_folder() + "/t10k-images-idx3-ubyte.gz")) {

@@ -1,5 +1,5 @@
-// Evaluation over data that does not divide into batches: what is left out is said, and with an input that
-// marks the rows nothing is.
+// Evaluation over data that does not divide into batches: omitted rows are reported, and none are omitted if
+// an input marks the rows.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ struct Folder : ScratchFolder {
       file.write(reinterpret_cast<const char*>(&value), sizeof value);
     }
   }
-  // What an evaluation with `arguments` prints; `err` has what it says.
+  // Returns the output of an evaluation with `arguments`; `err` receives standard error.
   std::string printed(const std::string& arguments) const {
     REQUIRE(std::system(fmt::format("cd '{}'; {} run model.json --evaluate {} >out 2>err </dev/null",
                                     path.string(), MTFC_BINARY, arguments)

@@ -1,5 +1,5 @@
-// Generation against a reference without caches and without a mesh: the model's own graph, evaluated anew
-// over the growing sequence.
+// Generation compared with a reference without caches and without a mesh: the model's own graph, evaluated
+// again over the growing sequence.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -33,17 +33,17 @@ struct Case {
   Sets sets;
 };
 const Case kChars = {"char_lm", {"layers=2", "d_model=32", "d_ff=48", "heads=4", "length=18"}};
-// Sizes that nothing divides, and one table for both ends.
+// Few sizes divide evenly, and both ends share one table.
 const Case kWords = {
     "transformer_lm",
     {"layers=2", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53", "length=17", "tie_embeddings=1"}};
-// Weights under names and in shapes of their own.
+// The weights have names and shapes of their own.
 const Case kGpt = {"gpt2", {"layers=2", "d_model=24", "heads=3", "positions=18", "vocab=53"}};
 
 struct Split {
   std::string mesh, rules;
   std::string options() const { return fmt::format("--mesh {} --layout {}", mesh, rules); }
-  // The same program and kernels, without the start of ranks, which takes longer than these models.
+  // The same program and kernels without starting ranks, which takes longer than these models.
   std::string simulated() const { return options() + " --simulate"; }
 };
 const std::vector<Split> kSplits = {{"a:2", "batch:a"},
@@ -77,7 +77,7 @@ Program program_of(const Case& model, const Sets& more, const Split& split, bool
   return compile(read, read_layout(sources), options);
 }
 
-// Some program on all devices of its mesh in this process, with initial weights.
+// A program on all devices of its mesh in this process, with initial weights.
 struct Running {
   Running(Program made, uint64_t seed)
       : program(std::move(made)),
@@ -92,7 +92,7 @@ struct Running {
   Executor executor;
 };
 
-// log(softmax) of what follows each sequence, from the graph that is trained.
+// log(softmax) of the token after each sequence, from the graph that is trained.
 class Uncached {
  public:
   explicit Uncached(const Case& model, uint64_t seed = 0)
@@ -132,10 +132,10 @@ class Uncached {
   }
 
   struct Beam {
-    Tokens tokens;  // with the prompt
+    Tokens tokens;  // including the prompt
     double sum = 0, score = 0;
   };
-  // Every continuation of every beam, sorted; results as they end or reach the length.
+  // Returns every continuation of every beam, sorted; results are added as they end or reach the length.
   std::vector<Beam> beams(const Tokens& prompt, size_t length, size_t count, double alpha, int64_t stop) {
     std::vector<Beam> live = {{prompt, 0, 0}}, ended;
     for (size_t step = 1; step <= length; ++step) {
@@ -191,7 +191,7 @@ std::string model_arguments(const Case& model) {
   return text;
 }
 
-// What a command that succeeds prints.
+// Returns the output of a command that must succeed.
 std::string generated(const Case& model, const std::string& arguments) {
   const Said found = said(fmt::format("{} --quiet {}", model_arguments(model), arguments));
   INFO(arguments << "\n" << found.err);
@@ -204,7 +204,7 @@ std::string ids(const Tokens& tokens) {
   return fmt::format("{}", fmt::join(tokens, ","));
 }
 
-// Steps two sequences of two beams each with tokens of their own.
+// Steps two sequences of two beams each, all with different tokens.
 void check_cached_logits(const Case& model, const Split& split) {
   CAPTURE(model.model);
   CAPTURE(split.rules);
@@ -234,7 +234,7 @@ void check_cached_logits(const Case& model, const Split& split) {
       for (size_t i = 0; i < expected.size(); ++i)
         worst = std::max(worst, std::abs(found[first + i] - expected[i]));
     }
-    // From here on both beams of the first sequence go on from its second one.
+    // From here on both beams of the first sequence continue its second one.
     if (position == 5) {
       pasts[0].follow(Tokens{1, 1});
       all[0] = all[1];
@@ -306,7 +306,7 @@ TEST_CASE("beam search finds what the uncached search finds, on any mesh") {
         return kept;
       };
       CHECK(rounded(generated(model, arguments)) == expected);
-      // Half of the splits with one penalty, half with the other: it is no matter of the layout.
+      // Half of the splits run with one penalty, half with the other: it has nothing to do with the layout.
       for (size_t i = alpha > 0; i < kSplits.size(); i += 2)
         CHECK(rounded(generated(model, arguments + " " + kSplits[i].simulated())) == expected);
       CHECK(rounded(generated(model, arguments + " " + kSplits[2].options())) == expected);

@@ -1,4 +1,4 @@
-// models/gpt2.json with weights of the published names against PyTorch (scripts/make_gpt2_reference.py):
+// Compares models/gpt2.json and weights of the published names with PyTorch (scripts/make_gpt2_reference.py):
 // logits, loss and steps of training, under several layouts.
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ Json expected() {
   return Json::parse(std::ifstream(kReference + "expected.json"));
 }
 
-// The model in the sizes of the reference, its weights and its data, run with `arguments`.
+// Runs the model in the reference's sizes, with its weights and data, and `arguments`.
 void run(const std::string& arguments) {
   std::string sets;
   const Json sizes = expected()["sets"];

@@ -1,4 +1,4 @@
-// What `cmake --install` puts in place works from anywhere.
+// The files that `cmake --install` puts in place work from anywhere.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ TEST_CASE("an installed mtfc finds what it needs") {
   const fs::path build = fs::path(MTFC_BINARY).parent_path();
   CHECK(succeeds(fmt::format("cmake --install '{}' --prefix '{}'", build.string(), folder)));
   CHECK(succeeds(fmt::format("cd / && '{}/bin/mtfc' --version", folder)));
-  // The library is the installed one, even where the source is still there.
+  // The library is the installed one, even if the source still exists.
   std::ofstream(folder + "/share/mtfc/models/std/installed.json") << R"({"params": {"here": 1}})";
   std::ofstream(folder + "/model.json")
       << R"({"mtfc": 1, "include": ["std/installed.json"], "dims": {"n": "here"}, "inputs": {"x": {"dims": ["n"]}},

@@ -1,5 +1,5 @@
-// Communication and arithmetic that are known from the Mesh-TensorFlow paper and README: predicted, and
-// counted in a run. And values that are known by hand.
+// Communication and arithmetic that are known from the Mesh-TensorFlow paper and README, both predicted and
+// counted in a run; and values that are known by hand.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,8 +23,8 @@ struct Trial {
   CostReport predicted;
 };
 
-// Compiles a model of testdata/, runs its main entry point once in lockstep, and checks that what was counted
-// is what was predicted, step by step.
+// Compiles a model of testdata/, runs its main entry point once in lockstep, and checks step by step that the
+// counts equal the predictions.
 Trial tried(const std::string& path, const std::string& mesh, const std::string& rules,
             const std::vector<std::string>& sets) {
   const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
@@ -137,7 +137,7 @@ void put_part(const LocalPart& part, const Dims& dims, std::vector<double>& whol
           static_cast<double>(reinterpret_cast<const T*>(part.data)[run.from + k]);
 }
 
-// The outputs of an evaluation without inputs, f32 and i32, put together from all devices.
+// The outputs of an evaluation without inputs, f32 and i32, assembled from all devices.
 std::map<std::string, std::vector<double>> outputs_of(const std::string& path, const std::string& mesh,
                                                       const std::string& rules) {
   const std::string file = std::string(MTFC_SOURCE_DIR) + "/" + path;
@@ -183,7 +183,7 @@ TEST_CASE("a shift with wrap over a split dimension brings the last elements to 
     const auto outputs = outputs_of("testdata/shift_wrap/model.json", "p:4", rules);
     CHECK(outputs.at("y") == std::vector<double>{5, 6, 7, 0, 1, 2, 3, 4});
   }
-  // Every device holds two elements, and both belong to others.
+  // Every device holds two elements, and both are needed by others.
   CHECK(tried("testdata/shift_wrap/model.json", "p:4", "n:p", {}).predicted.communication.elements == 2);
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("the gradient of x^2 + x is 2x + 1 times what arrives") {
   }
 }
 
-// Layers alternate between two widths, so that splitting one of them splits every matrix once.
+// Layers alternate between two widths, so that splitting one width splits every matrix once.
 std::string perceptron(int layers) {
   std::string variables, ops, previous = "x";
   for (int i = 0; i < layers; ++i) {

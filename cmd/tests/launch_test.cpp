@@ -17,7 +17,7 @@ namespace {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// Sets variables of the environment for a scope.
+// Sets environment variables for a scope.
 class Environment {
  public:
   explicit Environment(const Variables& variables) : variables_(variables) {
@@ -36,7 +36,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// Runs the hidden test case `what` of this program as ranks, in a process of its own.
+// Runs the hidden test case `what` of this program as ranks, in a separate process.
 Outcome launched(const std::string& what, int64_t ranks) {
   const ScratchFolder folder;
   std::fflush(nullptr);

@@ -1,5 +1,5 @@
-// The layout table of the Mesh-TensorFlow paper (section 4): what two fully-connected layers cost under five
-// layouts, followed while every size and every axis is doubled, one at a time.
+// The layout table of the Mesh-TensorFlow paper (section 4): the costs of two fully-connected layers under
+// five layouts, while every size and every axis is doubled, one at a time.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -25,14 +25,14 @@ struct Sizes {
 constexpr int64_t Sizes::*kSizes[] = {&Sizes::b, &Sizes::io, &Sizes::h, &Sizes::n,
                                       &Sizes::r, &Sizes::c,  &Sizes::p};
 
-// What a device holds of the tensors of the table, and what it sends of them.
+// The elements of the table's tensors that a device holds, and those that it sends.
 struct Expected {
   int64_t flops = 0, elements = 0, variable_elements = 0;
   int64_t memory_elements = 0;  // as printed in the table
 };
 
-// A layout by the parts it cuts the batch, the hidden layer and the width of input and output into. Each of
-// b*io, b*h and io*h then has one shard a device.
+// A layout, given by the number of parts into which it cuts the batch, the hidden layer and the width of
+// input and output. Each of b*io, b*h and io*h then has one shard per device.
 struct Row {
   const char* rules;
   std::string (*mesh)(const Sizes&);
@@ -96,10 +96,10 @@ CostReport report_of(const Row& row, const Sizes& s) {
   return cost_report(program, entry, predicted_counts(program, entry));
 }
 
-// The table drops constant factors: all in all a device holds two to four times the memory that it states, at
-// the fullest step. Not every kind of tensor is held equally often (four of the matrices' size where
-// gradients wait to be summed, one or two of h's), so that doubling one size changes the peak by a factor
-// near that of the table.
+// The table drops constant factors: in total, a device holds two to four times the memory that it states, at
+// the fullest step. The kinds of tensors are not all held equally often (four of the matrices' size while
+// gradients wait to be summed, one or two of h's), so doubling one size changes the peak by a factor near
+// that of the table.
 constexpr double kFewest = 2, kMost = 4, kTolerance = 0.25;
 
 double peak_ratio(const CostReport& before, const CostReport& after) {

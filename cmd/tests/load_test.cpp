@@ -1,4 +1,4 @@
-// --load of whole files and --map: names and shapes of other projects, half precision, and what does not fit.
+// --load of whole files and --map: names and shapes of other projects, half precision, and mismatches.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ struct Tensor {
   std::string bytes;
 };
 
-// Written here and not by plan_safetensors, which has the model's types only.
+// Doesn't use plan_safetensors, which has only the model's types.
 std::string file_of(const std::vector<Tensor>& tensors) {
   std::string header = "{", data;
   for (const Tensor& tensor : tensors) {
@@ -75,7 +75,7 @@ Tensor floats(const std::string& name, const std::vector<int64_t>& shape, float 
 
 struct Folder : ScratchFolder {
   Folder() { write("model.json", kModel); }
-  // Exit code and words of a run that takes no step and saves its variables as `ck`.
+  // Returns the exit code and messages of a run that takes no step and saves its variables as `ck`.
   std::string loaded(const std::string& arguments) const {
     fs::remove_all(path / "ck");
     const int status =

@@ -22,7 +22,7 @@ const std::string kFeedback = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/fe
 const std::string kPower = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/power.json";
 const std::string kNested = std::string(MTFC_SOURCE_DIR) + "/testdata/loops/nested.json";
 
-// What a command that succeeds prints, its messages included.
+// Returns the output of a command that must succeed, including its messages.
 std::string said(const std::string& command) {
   const ScratchFolder folder;
   const int status = std::system(
@@ -38,7 +38,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The lines of --metrics of a run.
+// Returns the lines of a run's --metrics.
 std::vector<Json> metrics(const std::string& command) {
   const ScratchFolder folder;
   said(fmt::format("{} --metrics '{}'", command, folder / "log"));
@@ -126,8 +126,7 @@ TEST_CASE("a loop whose condition is a reduced value ends in the same round ever
 TEST_CASE("loops nest, with gradients and dropout in them") {
   const std::string run = kNested + " --dtype f64 --steps 2";
   const std::vector<Json> whole = metrics("$MTFC run " + run);
-  CHECK(whole.front()["n"] ==
-        9);  // three times three, the first number of that kind that is no longer below 8
+  CHECK(whole.front()["n"] == 9);  // three times three is the first value that is no longer below 8
   check_close(whole.back(),
               metrics("mpiexec.mpich -n 2 $MTFC run --mesh p:2 --layout model:p " + run).back());
   for (const char* layout : {"--mesh p:5 --layout batch:p", "--mesh p:2,q:2 --layout batch:p,model:q"})
@@ -150,7 +149,7 @@ TEST_CASE("a report counts one round of a loop whose length is unknown, and says
 
   const Json line = metrics("mpiexec.mpich -n 2 $MTFC run " + program + " --report " + report).front();
   const Json both = Json::parse(contents(report));
-  // The change, on which the devices agree in every round, and the sum after the loop.
+  // Only the change, on which the devices agree in every iteration, and the sum after the loop communicate.
   CHECK(both["predicted"]["communication"]["count"] == 2);
   CHECK(both["measured"]["communication"]["count"] == line["rounds"].get<int64_t>() + 1);
 }

@@ -1,5 +1,5 @@
-// A batch in parts gives what the batch as a whole does: outputs, gradients, updated variables, under
-// layouts.
+// A batch in microbatches gives the same results as the whole batch: outputs, gradients, updated variables,
+// under layouts.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ WholeTensor data_of(const InputDecl& input, int step) {
                static_cast<uint64_t>(step) * 10 + input.name.size());
 }
 
-// Outputs of every step, and variables after the last.
+// Returns the outputs of every step, and the variables after the last.
 WholeTensors trained(const Program& program) {
   Processes processes = Processes::alone();
   LockstepComm comm(program.mesh(), processes);
@@ -71,7 +71,7 @@ WholeTensors trained(const Program& program) {
       for (size_t d = 0; d < executor.devices(); ++d) parts.push_back(executor.part(entry, output.value, d));
       found[fmt::format("{} in step {}", output.name, step)] = assembled(output.name, parts[0].type, parts);
     }
-    // What was predicted is what was counted.
+    // The prediction equals the count.
     const CostReport predicted = cost_report(program, entry, predicted_counts(program, entry)),
                      counted = cost_report(program, entry, executor.counts(entry));
     CHECK(predicted.einsum_per_device == counted.einsum_per_device);

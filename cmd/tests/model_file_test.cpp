@@ -1,4 +1,4 @@
-// Random cases written as files: what a failing case leaves behind must be read again.
+// Random cases written as files: the files of a failing case can be read again.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

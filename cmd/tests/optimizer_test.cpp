@@ -1,4 +1,4 @@
-// Every optimizer, with schedules, clipping and weight decay, against an independent computation
+// Compares every optimizer, with schedules, clipping and weight decay, with an independent computation
 // (scripts/make_optimizer_reference.py), in f64 and f32 and under several layouts.
 
 #include <doctest/doctest.h>
@@ -184,7 +184,7 @@ TEST_CASE("optimizers equal NumPy with their state split") {
   check_all(uses);
 }
 
-// Bytes of the optimizer's state on each device, with dimensions that divide evenly.
+// The bytes of the optimizer's state on each device, for dimensions that divide evenly.
 int64_t state_bytes(const std::string& kind, const Use& use) {
   const Json train = {{"optimizer", {{"kind", kind}, {"lr", 0.1}}}};
   const Program program = program_of(train, use, {}, {"hidden=16", "rows=8"});
@@ -193,18 +193,20 @@ int64_t state_bytes(const std::string& kind, const Use& use) {
 }
 
 TEST_CASE("split state takes its part of the memory") {
-  // Of layer/w[8, 4, 16], layer/bias[16], head/w[16, 4] and the scalar head/gain, in f64; and train/step.
+  // Bytes of layer/w[8, 4, 16], layer/bias[16], head/w[16, 4] and the scalar head/gain in f64; train/step is
+  // extra.
   const int64_t w = 8 * 4 * 16 * 8, bias = 16 * 8, head = 16 * 4 * 8, scalar = 8;
   for (const int64_t n : {1, 2, 4, 8}) {
     CAPTURE(n);
     const Use data_parallel{fmt::format("a:{},b:3", n), "batch:a", {"a"}};
     CHECK(state_bytes("adamw", data_parallel) == 2 * ((w + bias + head) / n + scalar) + scalar);
     CHECK(state_bytes("momentum", data_parallel) == (w + bias + head) / n + scalar);
-    // The means over columns and over rows: [8, 4] and [4, 16] of layer/w, [16] and [4] of head/w.
+    // The means over columns and over rows: [8, 4] and [4, 16] for layer/w, [16] and [4] for head/w.
     const int64_t columns = std::max<int64_t>(4 / n, 1) * 8;
     CHECK(state_bytes("adafactor", data_parallel) ==
           (8 * 4 * 8 + 4 * 16 * 8 + 16 * 8) / n + columns + bias / n + 2 * scalar);
-    // What the layout splits over the axis already stays as it is; what it splits over another is split on.
+    // State that the layout already splits over the axis stays unchanged; state split over another axis is
+    // split further.
     CHECK(state_bytes("momentum", {fmt::format("a:{}", n), "hidden:a", {"a"}}) ==
           (w + bias + head) / n + scalar);
     CHECK(state_bytes("momentum", {fmt::format("a:{},b:2", n), "hidden:b", {"a"}}) ==
@@ -247,7 +249,7 @@ TEST_CASE("split state: gradients by reduce_scatter, new values by all_gather") 
   using Totals = std::map<std::string, std::pair<int64_t, int64_t>>;
   const int64_t w = 3 * 4 * 7, bias = 7, head = 7 * 4;
   CHECK(by_kind({"a:2", "batch:a"}) == Totals{{"all_reduce", {5, w + bias + head + 2}}});
-  // The loss, the gradient of the scalar, and the sum of the squares of all the others.
+  // The loss, the gradient of the scalar, and the sum of the squares of all other gradients.
   CHECK(by_kind({"a:2", "batch:a", {"a"}}) == Totals{{"all_reduce", {3, 3}},
                                                      {"reduce_scatter", {3, w + bias + head}},
                                                      {"all_gather", {3, w + bias + head}}});
@@ -284,7 +286,7 @@ TEST_CASE("split state: only a few all_gathers are under way at a time") {
   }
   CHECK(all == 16);
   CHECK(most >= 2);
-  CHECK(most <= 2 + 8);  // two matrices, and vectors, which are small beside them
+  CHECK(most <= 2 + 8);  // two matrices, and vectors, which are small in comparison
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where what a command writes ends up: files, links, pipes, standard output, full disks.
+// The destinations of a command's output: files, links, pipes, standard output, full disks.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ const char* const kModel = R"({
 struct Folder : ScratchFolder {
   Folder() { std::ofstream(path / "model.json") << kModel; }
   size_t files() const { return static_cast<size_t>(std::distance(fs::directory_iterator(path), {})); }
-  // `exit N: ` and what the shell's `command` says on standard error; $MTFC is the program.
+  // Returns `exit N: ` and the standard error of the shell's `command`; $MTFC is the program.
   std::string said(const std::string& command) const {
     const int status = std::system(fmt::format("cd '{}'; MTFC='{}'; ({}) 2>../{}.err </dev/null",
                                                path.string(), MTFC_BINARY, command, path.filename().string())
@@ -118,7 +118,7 @@ TEST_CASE("- is standard output for metrics and reports") {
 
 TEST_CASE("a file that can't be finished is named as it was given, and is not there") {
   const Folder folder;
-  // The largest file that the shell allows stands for a full disk.
+  // The largest file that the shell allows simulates a full disk.
   for (const char* options :
        {"--output w=w.npy", "--output w=w.npy --mesh a:2 --layout rows:a --simulate", "--report w.npy"})
     CHECK(folder.said(fmt::format("(trap '' XFSZ; ulimit -f 0; $MTFC run model.json -q {}; echo $? >&2) "

@@ -1,4 +1,4 @@
-// The program as people use it: commands, what they print, files they leave, exit codes, ranks.
+// The program as people use it: commands, their output, files they leave, exit codes, ranks.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// `command` in a shell, where $MTFC is the program.
+// Runs `command` in a shell in which $MTFC is the program.
 Outcome shell(const std::string& command) {
   const ScratchFolder folder;
   const std::string line = fmt::format("MTFC='{}'; ({}) >'{}' 2>'{}' </dev/null", MTFC_BINARY, command,
@@ -138,7 +138,6 @@ TEST_CASE("cost-report compares layouts, as a table and as JSON") {
   CHECK(init["flops"]["einsum_useful"] == 162611200);
 }
 
-// The same run on one device, in lockstep, and on ranks that `run` starts itself.
 TEST_CASE("cost-report reads a model from standard input once for all its layouts") {
   const std::string layouts = " --mesh all:4 --layout batch:all --layout hidden:all --format json";
   const Outcome piped = shell("$MTFC cost-report -" + layouts + " <" + kMnist);
@@ -148,6 +147,7 @@ TEST_CASE("cost-report reads a model from standard input once for all its layout
   CHECK(reports[1]["layout"]["hidden"] == Json::array({"all"}));
 }
 
+// The same run on one device, in lockstep, and on ranks that `run` starts itself.
 TEST_CASE("losses and weights are the same however a run is laid out") {
   const ScratchFolder folder;
   const std::string small = kMnist + " --steps 5 --set hidden=50 --set rows=7 --set cols=7 -q";
@@ -240,7 +240,7 @@ TEST_CASE("one file of a run may be standard output, and what is for people then
   CHECK(both.code == 2);
   CHECK(both.err == reason);
   CHECK(mtfc(small + "--report - --output h=- --mesh a:2").err == reason);
-  // As under a launcher whose output ends at a terminal.
+  // Simulates a launcher whose output ends at a terminal.
   const Outcome terminal = shell("MTFC_TERMINAL=1 $MTFC " + small + "--output h=-");
   CHECK(terminal.code == 2);
   CHECK(terminal.out.empty());
@@ -338,7 +338,7 @@ TEST_CASE("a failed run exits with 1 and says why, on one rank and on several") 
   const Outcome file = mtfc("run " + kMnist + " --mesh a:2 --layout batch:a --input images=none.npy");
   CHECK(file.code == 1);
   CHECK(has(file.err, "from 'none.npy': No such file or directory"));
-  CHECK(file.err.find("none.npy") == file.err.rfind("none.npy"));  // one rank speaks
+  CHECK(file.err.find("none.npy") == file.err.rfind("none.npy"));  // only one rank speaks
   const Outcome folder = mtfc("run " + kMnist + " -q --output w1=/nonexistent/w1.npy");
   CHECK(folder.code == 1);
   CHECK(has(folder.err, "/nonexistent/w1.npy"));
@@ -361,7 +361,7 @@ TEST_CASE("what is wrong with the command exits with 2 under a launcher too") {
   CHECK(has(wrong.err, "mpiexec"));
 }
 
-// Ids of the processes whose command line holds `word`, other than shells.
+// The ids of the processes whose command line contains `word`, except shells.
 std::vector<pid_t> processes_with(const std::string& word) {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -380,8 +380,8 @@ double seconds_to_end(std::thread& run, std::chrono::steady_clock::time_point si
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
 }
 
-// Starts `command`, which runs `ranks` ranks and leaves metrics, kills one once steps go by, and waits for
-// the end.
+// Starts `command`, which runs `ranks` ranks and writes metrics, kills one once steps are being taken, and
+// waits for the end.
 Outcome with_a_rank_killed(const std::string& command, size_t ranks, const std::string& metrics,
                            double& seconds) {
   Outcome outcome;

@@ -24,7 +24,7 @@ struct Example {
   std::string shown;
 };
 
-// The `$ build/mtfc ...` lines of the README's console blocks, each with what stands below it.
+// The `$ build/mtfc ...` lines of the README's console blocks, each with the text below it.
 std::vector<Example> examples() {
   std::ifstream file(std::string(MTFC_SOURCE_DIR) + "/README.md");
   std::vector<Example> found;
@@ -40,7 +40,7 @@ std::vector<Example> examples() {
   return found;
 }
 
-// Standard output and standard error reach us in either order.
+// Standard output and standard error arrive in either order.
 std::vector<std::string> sorted_lines(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
@@ -49,8 +49,8 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   return lines;
 }
 
-// Training's figures depend on the machine: speed always, the last digits of a loss with the processor's BLAS
-// kernels.
+// The numbers of a training depend on the machine: the speed always, the last digits of a loss with the
+// processor's BLAS kernels.
 std::string without_figures(const std::string& text) {
   return std::regex_replace(text, std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*"),
                             "$1 ?");
@@ -63,7 +63,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 }
 
 TEST_CASE("the README's commands print what it shows") {
-  // What the README saves in its build folder.
+  // The README saves its checkpoints in its build folder; this folder replaces it.
   const ScratchFolder folder;
   const std::string saved = folder / "ck";
   const std::vector<Example> all = examples();

@@ -1,4 +1,5 @@
-// The bundled models against an independent computation (scripts/make_reference.py), under several layouts.
+// Compares the bundled models with an independent computation (scripts/make_reference.py), under several
+// layouts.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

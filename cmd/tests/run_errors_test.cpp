@@ -1,4 +1,4 @@
-// What a run says when data, files or numbers fail it: the whole text, and exit code 1.
+// The messages of a run that fails because of data, files or numbers: the complete text, and exit code 1.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -48,7 +48,8 @@ std::string matrix(const char* type, const std::string& elements) {
   return npy(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (2, 3), }}", type), elements);
 }
 
-// What `mtfc run` says in a folder with the model and good data, and `arguments`; "exit N: " before it.
+// Returns the messages of `mtfc run` with `arguments` in a folder with the model and good data, after "exit
+// N: ".
 std::string said(const ScratchFolder& folder, const std::string& arguments) {
   folder.write("model.json", kModel);
   folder.write("x.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, 5, 6})));

@@ -1,5 +1,5 @@
-// What `run --report` measures against what was predicted: counts exactly, memory nearly, and times side by
-// side.
+// Compares the measurements of `run --report` with the predictions: counts exactly, memory nearly, and times
+// side by side.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 
 const std::string kModels = std::string(MTFC_SOURCE_DIR) + "/models/";
 
-// `exit N: ` and what the run says on standard error.
+// Returns `exit N: ` and the run's standard error.
 std::string said(const ScratchFolder& folder, const std::string& arguments) {
   const int status = std::system(
       fmt::format("cd '{}'; '{}' run {} -q 2>err </dev/null", folder.path.string(), MTFC_BINARY, arguments)
@@ -42,7 +42,8 @@ void check_counts(const Json& report) {
   CHECK(report["run"]["arena_bytes_per_device"] == predicted["memory"]["peak_bytes_per_device"]);
 }
 
-// Of the largest rank, to the plan: 10 % and 50 MB more at most, for the program itself and its libraries.
+// Compares the largest rank with the plan: at most 10 % and 50 MB more, for the program itself and its
+// libraries.
 void check_resident(const Json& report) {
   const double plan = report["predicted"]["memory"]["peak_bytes_per_device"],
                resident = report["run"]["resident_bytes"];
@@ -52,13 +53,13 @@ void check_resident(const Json& report) {
 struct Case {
   const char* model;
   std::string sets;
-  std::vector<std::string> layouts;  // of models/layouts/
+  std::vector<std::string> layouts;  // files in models/layouts/
 };
 const std::vector<std::string> kLayers = {"data_parallel", "model_parallel", "both"};
 const std::vector<std::string> kTransformers = {"data_parallel", "transformer_model_parallel",
                                                 "transformer_both"};
 const std::string kSmall = " --set layers=1 --set d_model=20 --set d_ff=31 --set heads=3 --set length=11";
-// Sizes that 2 does not divide among them.
+// Several of the sizes are not divisible by 2.
 const std::vector<Case> kCases = {
     {"two_layer", " --set batch=13 --set io=7 --set hidden=33", kLayers},
     {"mnist", " --set batch=9 --set hidden=35", kLayers},
@@ -86,7 +87,7 @@ TEST_CASE("runs of the bundled models count what was predicted, under the bundle
 }
 
 TEST_CASE("a run takes the memory that was planned, and little more") {
-  // 270 MB on one device, most of them two matrices and their gradients.
+  // 270 MB on one device, most of them for two matrices and their gradients.
   const std::string large = kModels + "two_layer.json --set batch=8 --set io=2048 --set hidden=8192 ";
   for (const char* layout :
        {"", "--mesh a:2 --layout batch:a", "--mesh a:2,b:2 --layout batch:a,hidden:b --shared-memory 0"}) {
@@ -94,7 +95,7 @@ TEST_CASE("a run takes the memory that was planned, and little more") {
     const Json report = report_of(large + "--steps 2 " + layout);
     check_counts(report);
     check_resident(report);
-    // All of the plan is used: what is measured is the memory of a run.
+    // The plan is fully used, so the measurement is the memory of a run.
     CHECK(report["run"]["resident_bytes"].get<double>() >=
           0.9 * report["predicted"]["memory"]["peak_bytes_per_device"].get<double>());
   }

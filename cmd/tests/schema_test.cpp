@@ -1,4 +1,4 @@
-// The schemas that `mtfc schema` prints, judged by a validator that is not ours.
+// Checks the schemas that `mtfc schema` prints with an independent validator.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string python() {
   return "";
 }
 
-// A folder of files and one schema to judge them by.
+// A folder of files and one schema to check them with.
 class Judge {
  public:
   explicit Judge(const std::string& what) {
@@ -47,7 +47,7 @@ class Judge {
   }
   void add_file(const fs::path& path) { files_.push_back(path.string()); }
 
-  // A line a file.
+  // Returns one line per file.
   std::vector<std::string> judged() const {
     std::string command =
         fmt::format("{} -W ignore '{}/scripts/validate_schema.py' '{}'", python(), MTFC_SOURCE_DIR, schema());
@@ -68,7 +68,7 @@ class Judge {
       CHECK(line.ends_with(": valid"));
     }
   }
-  // The first mistake of each file is at its place.
+  // Checks that the first mistake of each file is reported at its location.
   void require_invalid_at(const std::vector<std::pair<std::string, std::string>>& mistakes) const {
     const std::vector<std::string> lines = judged();
     REQUIRE(lines.size() == mistakes.size());
@@ -103,7 +103,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-// What stands between ```json and ``` in the reference.
+// Returns the texts between ```json and ``` in the reference.
 std::vector<std::string> reference_examples() {
   std::ifstream file(kSource / "formats" / "README.md");
   std::vector<std::string> examples;
@@ -268,7 +268,7 @@ TEST_CASE("mistakes in layouts are invalid, at their place") {
 
 TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc refuses them too") {
   if (!can_judge()) return;
-  // A profile, and `more` of it, which replaces what stands before.
+  // A profile with the keys in `more` added or replaced.
   const auto with = [](const std::string& more) {
     Json profile = Json::parse(
         R"({"name": "a", "flops": {"f32": 1}, "memory_bytes": 1, "memory_bandwidth": 1, "axes": {}})");

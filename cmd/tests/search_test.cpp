@@ -1,4 +1,4 @@
-// `mtfc search` as people use it: what it prints and writes, and what other commands make of it.
+// `mtfc search` as people use it: its output and files, and how other commands use them.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ TEST_CASE("the layout that is written costs what the search has said") {
 TEST_CASE("a layout with a proposed order of devices is written with it") {
   const Folder folder;
   const std::string layout = folder / "best.json";
-  // Nodes of two devices, between which sending is slow; the mesh is given the wrong way round.
+  // Nodes of two devices, between which sending is slow; the mesh has its axes the wrong way round.
   std::ofstream(folder / "nodes.json") << R"({"name": "nodes", "flops": {"f32": 1e11}, "memory_bytes": 4e9,
     "memory_bandwidth": 1e10, "axes": {"*": {"latency_s": 1e-4, "bytes_per_s": 1e7}},
     "topology": {"kind": "two_level", "devices_per_node": 2, "inside": {"latency_s": 1e-6, "bytes_per_s": 1e10}}})";

@@ -1,4 +1,4 @@
-// Runs whose ranks share memory, share none, or sit on pretended nodes: the same losses, and a word where
+// Runs whose ranks share memory, share none, or are on simulated nodes: the same losses, and a message if
 // memory is short.
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ struct Outcome {
   double loss = 0;
 };
 
-// `before` comes before the command, in a shell.
+// `before` precedes the command in a shell.
 Outcome run(const std::string& options, const std::string& before = "") {
   const ScratchFolder folder;
   const std::string command =
@@ -63,7 +63,7 @@ TEST_CASE("where shared memory is short, messages take its place, and one rank s
   CHECK(little.err.find(warning) == little.err.rfind(warning));
 }
 
-// In a mount namespace of its own, where the system allows one.
+// Runs in a mount namespace of its own, if the system allows one.
 TEST_CASE("a small /dev/shm ends no run") {
   const std::string mount = "unshare -rm sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm";
   if (std::system((mount + "' 2>/dev/null").c_str()) != 0) {

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 
 const std::string kModel = std::string(MTFC_SOURCE_DIR) + "/models/byte_mlp.json";
 
-// `option bytes=... option labels=...`, the labels being the byte after the window.
+// `option bytes=... option labels=...`; the labels are the bytes after the window.
 std::string over(const std::string& option, const std::string& source) {
   return fmt::format(" {0} 'bytes={1}' {0} 'labels={1},shift=length'", option, source);
 }
@@ -37,13 +37,13 @@ std::vector<Json> metrics_of(const ScratchFolder& folder, const std::string& arg
   return lines;
 }
 
-// Exit code, then everything printed.
+// Returns the exit code and everything printed.
 std::pair<int, std::string> outcome(const std::string& arguments) {
   const Outcome found = outcome_of(fmt::format("'{}' run '{}' {} 2>&1", MTFC_BINARY, kModel, arguments));
   return {found.code, found.text};
 }
 
-// Pangrams in an order that never repeats, so that the held-out tenth is of the same kind and not the same.
+// Pangrams in an order that never repeats, so that the held-out tenth is similar but not the same.
 std::string sentences() {
   const std::vector<std::string> parts = {"the quick brown fox ", "jumps over ", "the lazy dog. ",
                                           "pack my box with ",    "five dozen ", "liquor jugs. "};
@@ -53,7 +53,7 @@ std::string sentences() {
   return text;
 }
 
-// Nats per byte where each is guessed by its frequency alone.
+// Nats per byte if each byte is guessed by its frequency alone.
 double unigram_entropy(const std::string& text) {
   std::array<double, 256> counts{};
   for (const char c : text) ++counts[static_cast<unsigned char>(c)];

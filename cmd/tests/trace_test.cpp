@@ -25,7 +25,7 @@ int shell(const std::string& command) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// The steps of each entry point of the program for `layout`, as a trace names them.
+// The steps of each entry point of the program for `layout`, with their names in a trace.
 std::map<std::string, std::vector<std::string>> labels(const ScratchFolder& folder, const std::string& model,
                                                        const std::string& layout) {
   REQUIRE(shell(fmt::format("$MTFC compile {} {} --emit json -o {}", model, layout, folder / "program")) ==
@@ -50,8 +50,8 @@ double end_of(const Json& event) {
   return event["ts"].get<double>() + event["dur"].get<double>();
 }
 
-// The events of one rank's track of steps, checked: runs follow each other, and each holds its steps, one
-// after the other, named as the program says. Returns the runs' names.
+// Checks the events on one rank's track of steps: runs follow each other, and each holds its steps, one after
+// another, with the program's names. Returns the runs' names.
 std::vector<std::string> checked_runs(const std::vector<Json>& events,
                                       const std::map<std::string, std::vector<std::string>>& steps) {
   std::vector<std::string> runs;
@@ -76,7 +76,7 @@ std::vector<std::string> checked_runs(const std::vector<Json>& events,
   return runs;
 }
 
-// `run`: how it is started. `collectives`: of one training step.
+// `run`: the command that starts it. `collectives`: the number in one training step.
 void check_trace(const std::string& run, const std::string& layout, int ranks, int collectives) {
   const ScratchFolder folder;
   const std::string model = kMnist + " --set hidden=50";
@@ -136,7 +136,7 @@ TEST_CASE("a report tells where the time of a step goes") {
   double sum = 0;
   for (const Json& kind : time["by_kind"]) sum += kind["seconds"].get<double>();
   CHECK(sum > 0);
-  // The means over ranks of what rank 0 has the whole of, which may have waited less.
+  // These are means over ranks, but rank 0's total, and it may have waited less.
   CHECK(sum + time["input_seconds"].get<double>() <= time["seconds_per_step"].get<double>() * 2);
   const Json& sums = time["by_kind"]["all_reduce"];
   CHECK(sums["steps"] == 4);

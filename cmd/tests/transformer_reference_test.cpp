@@ -1,6 +1,6 @@
-// Training steps of small versions of the bundled Transformers against an independent computation
+// Compares training steps of small versions of the bundled Transformers with an independent computation
 // (scripts/make_transformer_reference.py): losses, every gradient, every weight after the updates of each
-// optimizer, in f64 and f32 and under layouts; and dropout, which is the same under all of them.
+// optimizer, in f64 and f32 and under layouts; and dropout, which is the same under all layouts.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ struct Split {
   const char *mesh, *rules;
 };
 const Split kOneDevice = {"all:1", ""};
-// Hardly a size of the reference divides evenly, and of four devices one gets none of the three samples.
+// Few of the reference's sizes divide evenly, and with four devices one gets none of the three samples.
 const std::vector<Split> kSplits = {kOneDevice,
                                     {"all:4", "batch:all"},
                                     {"all:2", "vocab:all,d_ff:all,heads:all"},
@@ -43,7 +43,7 @@ const std::vector<Split> kSplits = {kOneDevice,
                                     {"rows:2,cols:2", "length:rows,vocab:cols,d_ff:cols,d_kv:cols"},
                                     {"rows:2,cols:2", "memory_length:rows,d_model:cols"}};
 
-// What the script computed for one model and its sizes.
+// The script's results for one model and its sizes.
 class Reference {
  public:
   explicit Reference(const std::string& name)
@@ -53,7 +53,7 @@ class Reference {
   const Json& operator[](const char* key) const { return expected_[key]; }
   StoredArray stored(const std::string& name) const { return read_npy(folder_ + name + ".npy"); }
 
-  // The tensors of all variables, which lie one after the other in row `row` of the array.
+  // The tensors of all variables, which are stored one after another in row `row` of the array.
   std::map<std::string, Values> tensors(const std::string& array, int64_t row = 0) const {
     const StoredArray all = stored(array);
     const bool is_f32 = all.type == StoredType::kF32;
@@ -226,7 +226,7 @@ TEST_CASE("the gradients of Transformers equal PyTorch's under layouts") {
   }
 }
 
-// Losses and weights of all steps.
+// Compares losses and weights of all steps.
 void check_training(const Reference& reference, const Use& use) {
   INFO(use.text());
   const double tolerance = use.f64 ? 1e-9 : 1e-4;
@@ -275,7 +275,7 @@ TEST_CASE("dropout in Transformers is the same under layouts") {
       return Values{first, trained.loss()};
     };
     const Values alone = losses_of(kOneDevice);
-    // It does something, and something else in another step.
+    // Dropout has an effect, and a different one in another step.
     const Json& without = reference["losses"]["sgd"];
     for (size_t step = 0; step < alone.size(); ++step)
       CHECK(std::abs(alone[step] - without[step].get<double>()) > 1e-3);

@@ -49,7 +49,7 @@ CostReport report_of(const Program& program) {
   return cost_report(program, train, predicted_counts(program, train));
 }
 
-// What `mtfc` prints, which must succeed.
+// Returns the output of `mtfc`, which must succeed.
 std::string printed(const std::string& arguments) {
   const Outcome found = outcome_of(
       fmt::format("cd '{}' && '{}' </dev/null {} 2>/dev/null", MTFC_SOURCE_DIR, MTFC_BINARY, arguments));
@@ -150,7 +150,7 @@ TEST_CASE("the bundled Transformers compute the same under every layout") {
       CHECK(printed(fmt::format("verify models/{}.json --mesh {} --layout {} {}", model, mesh, rules,
                                 options(sets)))
                 .find("the same on one device") == 0);
-    // The files of layouts fit, and tied embeddings are one variable less.
+    // The layout files fit, and tied embeddings save one variable.
     for (const char* layout : {"data_parallel", "transformer_model_parallel", "transformer_both"})
       printed(fmt::format("verify models/{}.json --layout models/layouts/{}.json --set tie_embeddings=1 {}",
                           model, layout, options(sets)));
@@ -162,7 +162,7 @@ TEST_CASE("ranks get what the model includes from the one that reads it") {
   const auto expected = outputs_of(arguments);
   CHECK(expected.count("loss") == 1);
   check_near(outputs_of(arguments + " --mesh rows:2 --layout batch:rows"), expected);
-  // Read from standard input, a model includes what is beside the current folder, or the library.
+  // A model read from standard input includes files beside the current folder, or from the library.
   check_near(
       outputs_of("- < models/char_lm.json" + arguments.substr(std::string("models/char_lm.json").size()) +
                  " --mesh all:2 --layout models/layouts/transformer_model_parallel.json"),

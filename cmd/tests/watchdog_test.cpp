@@ -1,4 +1,4 @@
-// Runs whose ranks hang, as people meet them.
+// Runs whose ranks hang, as people see them.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The process that is rank 1 of the run whose command line holds `word`; 0 where there is none.
+// The process that is rank 1 of the run whose command line contains `word`; 0 if there is none.
 pid_t rank_one(const std::string& word) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();

@@ -1,5 +1,5 @@
 #pragma once
-// The small JSON file beside the tensors of a checkpoint: where the run stood.
+// The small JSON file beside the tensors of a checkpoint, which records how far the run had come.
 //
 //   {"mtfc_checkpoint": 1, "model": "char_lm", "step": 100, "seed": 0, "rows": 1600}
 
@@ -10,19 +10,20 @@
 namespace mtfc {
 
 struct CheckpointNotes {
-  std::string model;  // its name
+  std::string model;  // the model's name
   int64_t step = 0;   // training steps done
   uint64_t seed = 0;
-  int64_t rows = 0;  // of the data to iterate over, taken so far
+  int64_t rows = 0;  // rows of the iterated data taken so far
 };
 
 std::string checkpoint_json(const CheckpointNotes& notes);
 
-/// Reads what checkpoint_json wrote. Throws RunError, with the name of the file, where it can't be read or is
-/// no such file.
+/// Reads a file written with checkpoint_json. Throws RunError, with the name of the file, if it can't be read
+/// or is another kind of file.
 CheckpointNotes read_checkpoint_notes(const std::string& path);
 
-/// A list of names as a text, for the metadata of a file of tensors, and back; empty for another text.
+/// Converts a list of names to a text, for the metadata of a file of tensors, and back; any other text gives
+/// no names.
 std::string names_json(const std::vector<std::string>& names);
 std::vector<std::string> names_in_json(const std::string& text);
 

@@ -21,7 +21,7 @@ constexpr const char* kForms =
 
 constexpr const char* kPresentRows = "present";
 
-// One token of so many, the last ones, is held out by `split`.
+// `split` holds out one token in this many, the last ones.
 constexpr int64_t kValidShare = 10;
 
 enum class SourceKind { kArray, kIdx, kTokens, kRandom, kPresent };
@@ -31,13 +31,13 @@ struct Option {
   std::string value;
 };
 
-// Of `,rows=A:B`; an end that is left out is that of the file.
+// The value of `,rows=A:B`; an end that is left out is the file's.
 struct Rows {
   int64_t first = 0;
   std::optional<int64_t> last;
 };
 
-// A spec taken apart: `source`, then options. What is malformed is found before any file is touched.
+// A spec taken apart into its source and its options. Malformed specs are refused before any file is touched.
 class SpecReader {
  public:
   SpecReader(const FedInput& input, const std::string& spec, const NameLookup& lookup)
@@ -49,7 +49,7 @@ class SpecReader {
 
  private:
   [[noreturn]] void fail(const std::string& message, const std::string& hint = "") const {
-    // An option may be given several times; a place in a file shows which spec is meant.
+    // An --input option may be given several times; a location in a file already shows which spec is meant.
     const bool is_option = input_.at.line == 0;
     throw UserError(is_option ? fmt::format("{}={}: {}", input_.name, spec_, message) : message, hint,
                     input_.at);
@@ -91,8 +91,8 @@ bool is_option(std::string_view part) {
                      [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
 }
 
-// Names of files and calls in expressions may contain commas: a part that is no option belongs to the one
-// before.
+// File names and calls in expressions may contain commas: a part that is not an option belongs to the
+// previous one.
 void SpecReader::take_apart() {
   size_t start = 0;
   bool first = true;
@@ -197,7 +197,7 @@ void SpecReader::parse_rows() {
   if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} are no rows", *text));
 }
 
-// What no file could mend.
+// Refuses combinations that no file could make valid.
 void SpecReader::check_dtype() const {
   if (!input_.dtype || is_float(*input_.dtype)) return;
   const std::string dtype = to_string(*input_.dtype);
@@ -244,7 +244,7 @@ void SpecReader::parse_random() {
   if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
 }
 
-// What is left of `available` rows.
+// The range that `rows` selects from `available` rows.
 std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::string& unit) const {
   if (!rows_) return {0, available};
   const int64_t last = rows_->last.value_or(available);
@@ -262,7 +262,7 @@ void SpecReader::open_array(InputData& data, StoredArray array) const {
   data.source = std::move(array);
 }
 
-// Rows are tokens here; a split is taken of what they leave.
+// Rows are tokens here; `split` applies to the selected rows.
 TokenSource SpecReader::open_tokens() const {
   TokenSource source;
   source.shift = shift_;

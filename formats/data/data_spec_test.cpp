@@ -141,7 +141,7 @@ TEST_CASE("tokens of text and of integers") {
   CHECK(whole.tokens.shape == std::vector<int64_t>{26});
   CHECK(whole.tokens.type == StoredType::kU8);
   CHECK(whole.shift == 2);
-  // The last tenth, rounded down, is held out; both parts together are the text.
+  // The last tenth, rounded down, is held out; both parts together are the whole text.
   const TokenSource train = tokens("text:" + text + ",split=train"),
                     valid = tokens("text:" + text + ",split=valid");
   CHECK(train.first == 0);

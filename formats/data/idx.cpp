@@ -15,7 +15,7 @@
 namespace mtfc {
 namespace {
 
-// Deflate shrinks by at most 1032 to 1.
+// Deflate compresses by at most 1032 to 1.
 constexpr size_t kMostExpansion = 1032;
 
 std::optional<StoredType> stored_type(std::byte code) {
@@ -37,7 +37,7 @@ std::optional<StoredType> stored_type(std::byte code) {
   }
 }
 
-// Bytes of a file one after the other, plain or unpacked. `read` fills as much of its buffer as there is.
+// Reads consecutive bytes of a file, plain or unpacked; fills as much of the buffer as there is.
 using ByteSource = std::function<size_t(std::byte* to, size_t count)>;
 
 StoredArray read_header(const ByteSource& read, const std::string& file) {
@@ -61,7 +61,7 @@ StoredArray read_header(const ByteSource& read, const std::string& file) {
   return array;
 }
 
-// Bytes of all elements.
+// The size of all elements in bytes.
 size_t promised_bytes(const StoredArray& array) {
   if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return 0;
   int64_t bytes = size_of(array.type);
@@ -117,7 +117,7 @@ class GzipReader {
     }
     return done;
   }
-  /// Reads on to the end of the file, where its checksum is verified.
+  /// Reads on to the end of the file, where zlib verifies its checksum.
   void expect_end(size_t promised) {
     std::byte more;
     if (read(&more, 1) != 0) wrong_length(path_, promised, "more");
@@ -127,7 +127,7 @@ class GzipReader {
   }
 
  private:
-  // At the end of the file zlib still waits for more where that was cut off.
+  // At the end of a truncated file zlib still expects more data.
   void require_whole() {
     int code = Z_OK;
     gzerror(file_, &code);

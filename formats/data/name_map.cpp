@@ -18,7 +18,7 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
 }
 
-// What the stars of `pattern` stand for in `name`, into `captures`, each as long as can be.
+// Stores in `captures` the text of `name` that each star of `pattern` matches, each as long as possible.
 bool matches(std::string_view pattern, std::string_view name, std::vector<std::string_view>& captures) {
   if (pattern.empty()) return name.empty();
   if (pattern[0] != '*')

@@ -1,9 +1,9 @@
 #pragma once
-// `--map FROM=TO`: what tensors of a file are called in the model.
+// `--map FROM=TO` renames tensors of a file to their names in the model.
 //
-// FROM is matched with the whole name; each * stands for any characters but . and /, and for the same ones in
-// TO. The first pattern that matches counts; an empty TO leaves the tensor out. Example: of
-// `h.*.mlp.*.weight=layer_*/ffn/*` the name h.3.mlp.c_fc.weight becomes layer_3/ffn/c_fc.
+// FROM is matched with the whole name; each * matches any characters except . and /, and is replaced by the
+// same ones in TO. The first matching pattern counts; an empty TO omits the tensor. Example: with
+// `h.*.mlp.*.weight=layer_*/ffn/*`, the name h.3.mlp.c_fc.weight becomes layer_3/ffn/c_fc.
 
 #include <optional>
 #include <string>
@@ -15,10 +15,10 @@ namespace mtfc {
 class NameMap {
  public:
   NameMap() = default;
-  /// `rules` are FROM=TO, or files of such lines, where empty ones and those that begin with # count nothing.
-  /// Throws UserError for a rule that is none, and for a file that can't be read.
+  /// `rules` are FROM=TO, or files of such lines, in which empty lines and those that begin with # are
+  /// ignored. Throws UserError for an invalid rule and for a file that can't be read.
   explicit NameMap(const std::vector<std::string>& rules);
-  /// What `name` becomes: itself where no pattern matches; nothing where it is to be left out.
+  /// Returns the new name of `name`: itself if no pattern matches; nullopt if it is to be omitted.
   std::optional<std::string> renamed(const std::string& name) const;
 
  private:

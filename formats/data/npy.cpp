@@ -97,7 +97,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (error != std::errc() || size < 0) fail(fmt::format("no size at byte {}", at_));
       at_ = static_cast<size_t>(end - text_.data());
-      take('L');  // Python 2 wrote sizes so
+      take('L');  // Python 2 wrote sizes like this
       sizes.push_back(size);
       if (!take(',')) {
         expect(')');
@@ -125,7 +125,7 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
   return at->second;
 }
 
-// The header's text and the offset of the elements.
+// Returns the header's text and the offset of the elements.
 std::pair<std::string_view, size_t> locate_header(std::span<const std::byte> bytes, const std::string& file) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.empty()) throw RunError(file + ": the file is empty");

@@ -1,5 +1,6 @@
 #pragma once
-// NumPy's .npy files: one dense array. Format versions 1 to 3, row-major order, plain numbers and bools.
+// NumPy's .npy files: one dense array. Supports format versions 1 to 3, row-major order, plain numbers and
+// bools.
 
 #include <string>
 
@@ -8,11 +9,12 @@
 
 namespace mtfc {
 
-/// Maps `path`; its `data` may be at any alignment. Throws RunError, with the file's name, where it can't be
-/// read, is no .npy file, is of a kind not read here, or is longer or shorter than its header says.
+/// Maps `path`; its `data` may have any alignment. Throws RunError, with the file's name, if it can't be
+/// read, is not a .npy file, is of an unsupported kind, or is longer or shorter than its header says.
 StoredArray read_npy(const std::string& path);
 
-/// What precedes the elements (row-major, little-endian) in a file: format version 1, a multiple of 64 bytes.
+/// The bytes before the elements (row-major, little-endian) in a file: format version 1, a multiple of 64
+/// bytes.
 std::string npy_header(const TensorType& type);
 
 }  // namespace mtfc

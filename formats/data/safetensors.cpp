@@ -32,7 +32,7 @@ constexpr StoredName kStoredNames[] = {
     {"F16", StoredType::kF16},   {"BF16", StoredType::kBF16}, {"F32", StoredType::kF32},
     {"F64", StoredType::kF64}};
 
-// What the header says of one tensor.
+// The header's entry for one tensor.
 struct Entry {
   std::string name;
   std::optional<StoredType> type;
@@ -40,8 +40,8 @@ struct Entry {
   std::optional<std::vector<int64_t>> offsets;
 };
 
-// Takes the events of a header's JSON and refuses whatever doesn't belong there as soon as it comes, so that
-// a hostile header takes no more memory than its entries.
+// Handles the events of a header's JSON and refuses anything unexpected as soon as it appears, so that a
+// hostile header takes no more memory than its entries.
 class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderHandler(const std::string& file) : file_(file) {}
@@ -144,7 +144,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   throw RunError(file + ": " + what);
 }
 
-// The header's text.
+// Returns the header's text.
 std::string_view locate_header(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.empty()) fail(file, "the file is empty");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -161,13 +161,13 @@ std::string_view locate_header(std::span<const std::byte> bytes, const std::stri
                            length, rest.size()));
   const std::string_view header = rest.substr(0, length);
   if (!header.starts_with('{')) fail(file, "not a .safetensors file: its header is no JSON object");
-  // nlohmann takes a zero byte for the end of the text.
+  // nlohmann would take a zero byte for the end of the text.
   if (const size_t zero = header.find('\0'); zero != std::string_view::npos)
     fail(file, fmt::format("the .safetensors header has a zero byte at {}", zero));
   return header;
 }
 
-// Throws unless the tensor's elements take exactly [offsets[0], offsets[1]).
+// Throws unless the tensor's elements occupy exactly [offsets[0], offsets[1]).
 void check_entry(const Entry& entry, const std::string& file) {
   const std::string name = fmt::format("the .safetensors header says that '{}'", entry.name);
   for (const auto& [known, key] : {std::pair(entry.type.has_value(), "dtype"),
@@ -188,7 +188,7 @@ void check_entry(const Entry& entry, const std::string& file) {
                            offsets[1] - offsets[0]));
 }
 
-// Each byte after the header belongs to exactly one tensor.
+// Checks that each byte after the header belongs to exactly one tensor.
 void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::string& file) {
   using Extent = std::tuple<int64_t, int64_t, const std::string*>;
   std::vector<Extent> extents;

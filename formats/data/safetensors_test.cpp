@@ -38,7 +38,7 @@ std::string file_of(const std::string& header, size_t elements) {
   return with_length(header, header.size()) + std::string(elements, 'x');
 }
 
-// What is said of the bytes, without the file's name.
+// Returns the error for these bytes, without the file's name.
 std::string refusal(const std::string& bytes) {
   const ScratchFile file;
   file.write(bytes);

@@ -8,7 +8,7 @@
 namespace mtfc {
 namespace {
 
-// The first bytes of gzip's format, RFC 1952: a magic number, the method, and flags of which three are zero.
+// The first bytes of gzip's format, RFC 1952: a magic number, the method, and flags, three of which are zero.
 bool is_gzip(std::span<const std::byte> bytes) {
   return bytes.size() >= 4 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B} &&
          bytes[2] == std::byte{8} && (bytes[3] & std::byte{0xE0}) == std::byte{0};

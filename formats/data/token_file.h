@@ -1,5 +1,5 @@
 #pragma once
-// Files of tokens, one after the other and nothing else: bytes of text, or little-endian integers.
+// Files that hold nothing but tokens, one after another: bytes of text, or little-endian integers.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 namespace mtfc {
 
 /// Maps `path` as an array of one dimension; `type` is u8, u16 or u32. Throws RunError, with the file's name,
-/// where it can't be read, is empty, compressed or ends within a token.
+/// if it can't be read, is empty or compressed, or ends within a token.
 StoredArray read_tokens(const std::string& path, StoredType type);
 
 }  // namespace mtfc

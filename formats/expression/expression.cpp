@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-// With the sign of the divisor.
+// The remainder, with the sign of the divisor.
 double floor_modulo(double a, double b) {
   const double rest = std::fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -243,7 +243,7 @@ Number Expression::Machine::real_arithmetic(const Instruction& at, double a, dou
     case Code::kDivide:
       return real(at, a / b);
     case Code::kFloorDivide: {
-      // As Python does it: floor(1.0 / 0.1) would be 10, but 1.0 // 0.1 is 9.
+      // As in Python: floor(1.0 / 0.1) would be 10, but 1.0 // 0.1 is 9.
       const double quotient = (a - floor_modulo(a, b)) / b;
       return real(at, std::floor(quotient) + (quotient - std::floor(quotient) > 0.5 ? 1 : 0));
     }

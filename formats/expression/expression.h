@@ -1,8 +1,8 @@
 #pragma once
-// Arithmetic in strings, such as `d_model // heads` or `max(1, 2 * n) ** -0.5`. Numbers,
-// names, + - * / // % **, comparisons, and or not, parentheses, min max ceil floor sqrt, with Python's
-// precedence and meaning: / gives a real number, // and % round down, `and` and `or` stop early and give an
-// operand. Whole numbers are exact; beyond int64_t they are an error.
+// Arithmetic in strings, such as `d_model // heads` or `max(1, 2 * n) ** -0.5`: numbers, names, parentheses,
+// + - * / // % **, comparisons, `and`, `or`, `not`, min, max, ceil, floor and sqrt, with Python's precedence
+// and meaning: / gives a real number, // and % round down, `and` and `or` stop early and return an operand.
+// Integers are exact; leaving the range of int64_t is an error.
 
 #include <cstdint>
 #include <functional>
@@ -18,27 +18,28 @@ namespace mtfc {
 
 using Number = std::variant<int64_t, double>;  // a double is always finite
 double to_double(const Number& number);
-/// The value as a whole number, if it is one and fits.
+/// The value as an integer, if it is one and fits.
 std::optional<int64_t> to_integer(const Number& number);
 std::string to_string(const Number& number);
 
-/// Thrown for text that is no expression, and for one that has no value. `offset`: in the text, in bytes. The
-/// message is empty where a name it uses has been reported already.
+/// Thrown for text that is not an expression, and for an expression without a value. `offset` is in bytes of
+/// the text. The message is empty if a name in the expression has been reported already.
 struct ExpressionError {
   std::string message;
   std::string hint;
   size_t offset = 0;
 };
 
-/// What names mean.
+/// The values of names.
 struct NameLookup {
   std::function<std::optional<Number>(std::string_view)> find;
   std::vector<std::string> known;  // for "did you mean"
 };
-/// The dimensions' sizes by name.
+/// Looks up the sizes of dimensions by name.
 NameLookup lookup_of(const Dims& dims);
 
-/// Whether `name` may name a dimension or a parameter: letters, digits and _, and no word of the language.
+/// Returns whether `name` may name a dimension or a parameter: letters, digits and _, and not a word of the
+/// language.
 bool is_expression_name(std::string_view name);
 
 class Expression {
@@ -48,12 +49,13 @@ class Expression {
     size_t offset;
   };
 
-  /// Throws ExpressionError; nesting deeper than kDeepest is one.
+  /// Throws ExpressionError, also for nesting deeper than kDeepest.
   static Expression parse(std::string_view text);
   static constexpr int kDeepest = 100;
 
   const std::vector<NameUse>& names() const { return names_; }
-  /// Throws ExpressionError: an unknown name, a division by zero, a result that is too large or not real.
+  /// Throws ExpressionError for an unknown name, a division by zero, or a result that is too large or not
+  /// real.
   Number evaluate(const NameLookup& lookup) const;
 
  private:
@@ -71,11 +73,11 @@ class Expression {
     kFloorDivide,
     kModulo,
     kPower,
-    kCompare,  // the last operands by the comparisons of `comparisons`
+    kCompare,  // compares the last operands by `comparisons`
     kAnd,
     kOr,  // keep the operand and jump to `index`, or drop it and go on
     kMin,
-    kMax,  // of the last `index` operands
+    kMax,  // over the last `index` operands
     kCeil,
     kFloor,
     kSqrt,
@@ -89,7 +91,7 @@ class Expression {
   };
   class Machine;
 
-  std::vector<Instruction> code_;  // postfix, so that evaluation needs no recursion
+  std::vector<Instruction> code_;  // postfix, so evaluation needs no recursion
   std::vector<NameUse> names_;
 };
 

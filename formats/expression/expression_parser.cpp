@@ -21,7 +21,7 @@ bool is_one_of(const std::array<std::string_view, N>& list, std::string_view tex
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// How this language writes what other languages write so.
+// The spelling in this language of another language's operator.
 std::string spelling_of(std::string_view character) {
   if (character == "^") return "'**' is the power";
   if (character == "&") return "'and' joins conditions";
@@ -63,7 +63,7 @@ class ExpressionParser {
   using Code = Expression::Code;
   enum class Token { kEnd, kNumber, kName, kSymbol };
 
-  // Counts nesting while it lives.
+  // Counts a level of nesting during its lifetime.
   class Level {
    public:
     explicit Level(ExpressionParser& parser) : parser_(parser) {
@@ -116,10 +116,10 @@ class ExpressionParser {
   void call(std::string_view function, size_t offset);
 
   std::string_view text_;
-  size_t next_ = 0;  // after the current token
+  size_t next_ = 0;  // end of the current token
   Token kind_ = Token::kEnd;
   std::string_view token_;
-  size_t start_ = 0;  // of the current token
+  size_t start_ = 0;  // start of the current token
   Number number_ = int64_t{0};
   int depth_ = 0;
   Expression result_;

@@ -1,6 +1,6 @@
 #pragma once
-// A place in a JSON file: the value there, the file and the pointer to it. Typed access records what is wrong
-// in a shared sink and returns nothing, so that the reader can go on and report the next mistake too.
+// A location in a JSON file: the value there, the file, and the pointer to it. Typed access records errors in
+// a shared sink and returns nothing, so that the reader can go on and report further mistakes too.
 
 #include <cstdint>
 #include <optional>
@@ -37,18 +37,18 @@ class Cursor {
   std::optional<std::string> string(std::string_view what = "a string") const;
   std::optional<bool> flag() const;
   std::optional<int64_t> integer() const;
-  /// The items of a list; empty, with an error, for anything else.
+  /// The items of a list; for anything else, records an error and returns none.
   std::vector<Cursor> items(std::string_view what = "a list") const;
-  /// The members of an object in the order of the file; empty, with an error, for anything else.
+  /// The members of an object in the order of the file; for anything else, records an error and returns none.
   std::vector<NamedCursor> members(std::string_view what = "an object") const;
-  /// The member `key`; nothing where there is none or the value is no object.
+  /// The member `key`; nullopt if there is none or the value is not an object.
   std::optional<Cursor> find(std::string_view key) const;
-  /// As find, but with an error where the key is missing from an object.
+  /// Like find, but records an error if the key is missing from an object.
   std::optional<Cursor> require(std::string_view key) const;
   Cursor item(size_t index) const;
 
-  /// An error for every key that is not in `known`; one of `unsupported` is called that. False, with an
-  /// error, where the value is no object.
+  /// Records an error for every key that is not in `known`, and calls those in `unsupported` unsupported.
+  /// Returns false, with an error, if the value is not an object.
   bool check_keys(const std::vector<std::string>& known,
                   const std::vector<std::string>& unsupported = {}) const;
 
@@ -68,7 +68,7 @@ struct NamedCursor {
   Cursor value;
 };
 
-/// For an unknown key: the one that is near, or all that are known.
+/// The hint for an unknown key: the known key that is similar, or all known keys.
 std::string keys_hint(const std::string& key, const std::vector<std::string>& known);
 
 /// `WHAT is not supported by this version of mtfc`.

@@ -9,7 +9,7 @@
 namespace mtfc {
 namespace {
 
-// Files in the order in which something was first wrong with them; what has no line comes first.
+// Sorts files in the order of their first mistakes; diagnostics without a line come first.
 void sort_by_place(std::vector<Diagnostic>& list) {
   std::map<std::string, size_t> files;
   for (const Diagnostic& diagnostic : list)

@@ -12,7 +12,7 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// nlohmann's message, without its prefix, position and copy of the input.
+// Returns nlohmann's message without its prefix, position and copy of the input.
 std::string plain(std::string_view said) {
   std::string what(said);
   const size_t colon = what.find("while parsing");
@@ -28,7 +28,7 @@ std::string plain(std::string_view said) {
   return what;
 }
 
-// What people write that JSON doesn't have.
+// Syntax that people write but JSON doesn't have.
 std::string foreign_syntax(std::string_view rest) {
   for (const char* quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019"})
     if (rest.starts_with(quote)) return "these quotes are curly; JSON's are straight: \"";
@@ -59,7 +59,7 @@ std::string in_string(const std::string& message, JsonMistake& mistake) {
   return message;
 }
 
-// What is missing, where the text is otherwise right.
+// Names the missing character if the text is otherwise right.
 std::string missing(const std::string& message, std::string_view rest, char before) {
   const auto says = [&](const char* part) { return message.find(part) != std::string::npos; };
   const bool ends = says("unexpected end of input");

@@ -1,6 +1,6 @@
 #pragma once
-// What is wrong with a text that is no JSON, in plain words: from what nlohmann::json says and the text at
-// the place that it stopped at.
+// Describes in plain words why a text is not JSON, from the message of nlohmann::json and the text at which
+// it stopped.
 
 #include <string>
 #include <string_view>
@@ -8,17 +8,17 @@
 namespace mtfc {
 
 struct JsonMistake {
-  std::string_view said;       // by nlohmann::json
-  std::string_view rest;       // of the text, from the token to blame
+  std::string_view said;       // nlohmann::json's message
+  std::string_view rest;       // the text from the offending token on
   char before = 0;             // the comma or colon just before that, or 0
   bool after_value = false;    // the whole value has ended already
-  bool inside_string = false;  // set where the mistake is the last character read, inside a string
+  bool inside_string = false;  // set if the mistake is the last character read, inside a string
 };
 
-/// One sentence without a full stop.
+/// Returns one sentence without a full stop.
 std::string describe(JsonMistake& mistake);
 
-/// Whether the text begins like a file that holds no text.
+/// Returns whether the text begins like a binary file.
 bool is_binary(std::string_view text);
 
 }  // namespace mtfc

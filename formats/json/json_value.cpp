@@ -17,7 +17,7 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// Tells how much of the text nlohmann's lexer has consumed: its events carry no positions.
+// Counts how much of the text nlohmann's lexer has consumed: its events carry no positions.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -46,7 +46,7 @@ class CountingIterator {
   size_t* count_;
 };
 
-// Line and column of offsets asked for in ascending order.
+// Line and column of offsets, which must be asked for in ascending order.
 class PlaceCounter {
  public:
   explicit PlaceCounter(std::string_view text) : text_(text) {}
@@ -99,7 +99,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override;
 
  private:
-  // The next token starts after what the previous event consumed and what separates values.
+  // The next token starts after the text consumed by the previous event and the separators that follow.
   size_t token_start() const {
     size_t at = end_;
     while (at < text_.size() && (is_space(text_[at]) || text_[at] == ',' || text_[at] == ':')) ++at;
@@ -118,11 +118,11 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   const std::string& file_;
   PlaceCounter places_;
-  size_t consumed_ = 0;  // by the lexer
-  size_t end_ = 0;       // of the last event's token
+  size_t consumed_ = 0;  // bytes read by the lexer
+  size_t end_ = 0;       // end of the last event's token
   JsonValue root_;
-  std::vector<JsonValue*> open_;  // containers around the current place, outermost first
-  std::vector<std::map<std::string, JsonPlace>> keys_;  // of the open objects; empty for lists
+  std::vector<JsonValue*> open_;  // containers around the current location, outermost first
+  std::vector<std::map<std::string, JsonPlace>> keys_;  // keys of the open objects; empty for lists
   std::vector<Diagnostic> errors_;
 };
 
@@ -185,7 +185,7 @@ bool TreeBuilder::fail(size_t offset, std::string message) {
 
 bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
   const std::string what = error.what();
-  // The token to blame is the last one read; separators before it raised no event.
+  // The offending token is the last one read; separators before it raised no event.
   size_t at = end_;
   const size_t read = std::min(consumed_, text_.size());
   const auto skip_spaces = [&](size_t from) {
@@ -266,7 +266,7 @@ bool is_text_start(std::string_view text) {
 
 JsonValue parse_json(std::string_view text, const std::string& file) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  // nlohmann takes a zero byte for the end of the text.
+  // nlohmann would take a zero byte for the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos) {
     const JsonPlace place = PlaceCounter(text).at(zero);
     const bool text_before = is_text_start(text);

@@ -1,8 +1,7 @@
 #pragma once
-// A JSON text as a tree of values that know where they stand, for located messages. nlohmann::json parses;
-// this tree keeps what it drops: places, the order of keys, duplicate keys (an error here) and the text of
-// numbers. Nesting is limited to kDeepestJson, so that nothing that walks or destroys a tree can exhaust the
-// stack.
+// A JSON text as a tree of values that know their locations, for error messages. nlohmann::json parses; this
+// tree keeps what it drops: locations, the order of keys, duplicate keys (an error here) and the text of
+// numbers. Nesting is limited to kDeepestJson, so that walking or destroying a tree can't exhaust the stack.
 
 #include <cstdint>
 #include <optional>
@@ -17,10 +16,10 @@ namespace mtfc {
 inline constexpr size_t kDeepestJson = 1000;
 
 enum class JsonKind { kNull, kBool, kNumber, kString, kArray, kObject };
-/// `a number`, `a list`, … for messages.
+/// `a number`, `a list`, …, for messages.
 std::string to_string(JsonKind kind);
 
-/// Counted from 1; columns count characters (code points), not bytes.
+/// A line and column, counted from 1; columns count characters (code points), not bytes.
 struct JsonPlace {
   int line = 1;
   int column = 1;
@@ -36,24 +35,25 @@ struct JsonValue {
   std::vector<JsonValue> items;     // kArray
   std::vector<JsonMember> members;  // kObject, in the order of the file; keys are unique
 
-  /// Of a kNumber: its value if that is a whole number in the range of int64_t, exactly.
+  /// For a kNumber: its exact value if that is an integer in the range of int64_t.
   std::optional<int64_t> integer() const;
-  /// Of a kNumber. Always finite.
+  /// For a kNumber: its value, always finite.
   double number() const;
-  /// Of a kObject: the value under `key`, or nullptr.
+  /// For a kObject: the value under `key`, or nullptr.
   const JsonValue* find(std::string_view key) const;
 };
 
 struct JsonMember {
   std::string key;
-  JsonPlace place;  // of the key
+  JsonPlace place;  // location of the key
   JsonValue value;
 };
 
-/// Parses `text` (UTF-8, a byte order mark allowed). `file` is for messages. Throws UserError for text that
-/// is no JSON, for duplicate keys, for numbers beyond double and for nesting beyond kDeepestJson.
+/// Parses `text` (UTF-8, with or without a byte order mark). `file` is used in messages. Throws UserError for
+/// text that is not JSON, for duplicate keys, for numbers beyond double and for nesting deeper than
+/// kDeepestJson.
 JsonValue parse_json(std::string_view text, const std::string& file);
-/// The same for text that mtfc may have written itself: nothing where it is no JSON.
+/// The same for text that mtfc may have written itself; returns nullopt if it is not JSON.
 std::optional<JsonValue> find_json(std::string_view text);
 
 /// Appends `/token` to a JSON pointer, escaped as RFC 6901 says.

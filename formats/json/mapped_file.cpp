@@ -23,7 +23,7 @@ struct Descriptor {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  // Opening a pipe would wait for its writer.
+  // Opening a pipe without O_NONBLOCK would wait for its writer.
   const int number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (number < 0) fail(path, errno);
   const Descriptor file{number};

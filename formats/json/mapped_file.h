@@ -1,5 +1,5 @@
 #pragma once
-// A file mapped into memory, read only, for as long as someone holds it.
+// A file mapped into memory, read-only, for as long as anyone holds it.
 
 #include <cstddef>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace mtfc {
 
-/// There is nothing to map: the file is missing, not a regular one, or closed to this user. Whoever knows
-/// what the file was for can say so.
+/// There is nothing to map: the file is missing, not a regular file, or this user may not read it. A caller
+/// that knows the purpose of the file can catch this and say so.
 struct UnreadableFile : RunError {
   UnreadableFile(const std::string& path, const std::string& why)
       : RunError(path + ": " + why), reason(why) {}
@@ -20,7 +20,7 @@ struct UnreadableFile : RunError {
 
 class MappedFile {
  public:
-  /// Throws UnreadableFile where `path` is no regular file or can't be read.
+  /// Throws UnreadableFile if `path` is not a regular file or can't be read.
   static std::shared_ptr<const MappedFile> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -24,7 +24,7 @@ void MeshChecker::add(const std::string& name, int64_t size, const Location& nam
   const bool too_large = __builtin_mul_overflow(devices_, size, &devices_) || devices_ > kMostDevices;
   if (!too_large) return;
   sink_.error(size_at, fmt::format("the mesh has too many devices: at most {} are possible", kMostDevices));
-  devices_ = 1;  // said once
+  devices_ = 1;  // reported once
 }
 
 Mesh with_device_order(const Mesh& mesh, const Cursor& at) {

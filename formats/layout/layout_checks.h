@@ -1,5 +1,5 @@
 #pragma once
-// What holds for meshes and rules however they were written: each check records what it finds in the sink.
+// Checks of meshes and rules that are independent of the format; each check records its findings in the sink.
 
 #include <string>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace mtfc {
 
-/// Most devices of a mesh: ranks are counted in `int`.
+/// The maximum number of devices of a mesh: ranks are counted in `int`.
 inline constexpr int64_t kMostDevices = 2147483647;
 
-/// Collects axes and refuses bad and duplicate names, sizes below 1, and too many devices in all.
+/// Collects axes and refuses invalid and duplicate names, sizes below 1, and too many devices in all.
 class MeshChecker {
  public:
   explicit MeshChecker(DiagnosticSink& sink) : sink_(sink) {}
@@ -27,8 +27,8 @@ class MeshChecker {
 };
 
 class Cursor;
-/// `mesh` with the ranks that the list at `at` gives to its positions. Refuses, in its sink, what does not
-/// name every rank once.
+/// Returns `mesh` with the device order from the list at `at`. Records an error in the sink of `at` unless
+/// the list names every rank once.
 Mesh with_device_order(const Mesh& mesh, const Cursor& at);
 
 struct LocatedName {
@@ -36,7 +36,8 @@ struct LocatedName {
   Location location;
 };
 
-/// Collects rules and refuses unknown axes, an axis twice in a rule, and two rules for a dimension.
+/// Collects rules and refuses unknown axes, an axis that appears twice in a rule, and two rules for a
+/// dimension.
 class RuleChecker {
  public:
   RuleChecker(const Mesh& mesh, DiagnosticSink& sink) : mesh_(mesh), sink_(sink) {}

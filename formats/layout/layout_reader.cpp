@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kMeshFlag = "--mesh";
 constexpr const char* kLayoutFlag = "--layout";
 
-// A piece of a flag's value and where it starts.
+// A piece of a flag's value and its offset.
 struct Piece {
   std::string_view text;
   size_t offset = 0;
@@ -137,7 +137,7 @@ std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
   return std::move(checker).rules();
 }
 
-// Keys of the format whose other values this version can't honour.
+// Refuses keys of the format with values that this version doesn't support.
 void check_unsupported(const Cursor& root) {
   if (const auto shardings = root.find("shardings")) {
     if (!shardings->is(JsonKind::kObject))
@@ -161,7 +161,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
                  "name its axes, as in rows:2,cols:4; one device needs no --mesh");
   }
   if (!sources.mesh && mesh) layout.mesh = file_mesh(*mesh);
-  if (sink.error_count() > before) return layout;  // every axis would be unknown
+  if (sink.error_count() > before) return layout;  // otherwise every axis would be unknown
   if (sources.rules)
     layout.rules = short_rules(*sources.rules, layout.mesh, sink);
   else if (rules)

@@ -1,5 +1,5 @@
 #pragma once
-// Layouts: the JSON file and the short forms of the command line, `rows:2,cols:4` and
+// Reads layouts: the JSON file, and the short forms of the command line, `rows:2,cols:4` and
 // `batch:rows,hidden:rows+cols` (parts separated by commas, semicolons or blanks).
 
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace mtfc {
 
-/// All throw UserError with all that is wrong. Whether a rule's dimension exists is for check_rules.
+/// All throw one UserError with all mistakes. check_rules checks that a rule's dimension exists.
 Mesh parse_mesh(std::string_view text);
 std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh);
 
-/// What the command line gives. A mesh or rules given as flags replace those of the file.
+/// The sources of a layout on the command line. A mesh or rules given as flags replace those of the file.
 struct LayoutSources {
   std::optional<std::string> mesh;       // short form
   std::optional<std::string> rules;      // short form
   std::optional<std::string> file_text;  // contents of a layout file
   std::string file;                      // its name, for messages
 };
-/// Without any mesh, the mesh of one device.
+/// Without any mesh, the layout has the mesh of one device.
 Layout read_layout(const LayoutSources& sources);
 
-/// Whether the value of `--layout` is a file: it ends in `.json`, or is `-`.
+/// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.
 bool is_layout_file(std::string_view flag);
 
 }  // namespace mtfc

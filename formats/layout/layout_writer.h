@@ -1,5 +1,5 @@
 #pragma once
-// Layout files, as --layout reads them.
+// Writes layout files that --layout can read.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace mtfc {
 
-/// {"mesh": {"rows": 2}, "rules": [["batch", "rows"]]}, with the device order where the mesh has one, and
-/// with `doc` where there is something to say of it.
+/// {"mesh": {"rows": 2}, "rules": [["batch", "rows"]]}, with the device order if the mesh has one, and with
+/// `doc` if that is not empty.
 std::string layout_json(const Layout& layout, const std::string& doc);
 
 }  // namespace mtfc

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostChoices = 1000;
 
-// Where the sizes left open stand: a `*` between a colon and the end of its part.
+// The offsets of the open sizes: each `*` between a colon and the end of its part.
 std::vector<size_t> open_sizes(std::string_view text) {
   std::vector<size_t> places;
   for (size_t at = text.find(":*"); at != std::string_view::npos; at = text.find(":*", at + 1))
@@ -31,7 +31,7 @@ std::vector<int64_t> divisors(int64_t number) {
   return small;
 }
 
-// Fills the open sizes from the first to the last; the last one takes what is left.
+// Fills the open sizes from first to last; the last one takes the remaining factor.
 class Choices {
  public:
   Choices(std::string_view text, std::vector<size_t> places) : text_(text), places_(std::move(places)) {}
@@ -72,7 +72,7 @@ std::vector<std::string> mesh_choices(std::string_view text, std::optional<int64
   const std::vector<size_t> places = open_sizes(text);
   if (places.empty() && !devices) return {std::string(text)};
   std::string closed(text);
-  for (const size_t place : places) closed[place] = '1';  // what is wrong stays in its column
+  for (const size_t place : places) closed[place] = '1';  // keeps the columns of mistakes
   const int64_t given = parse_mesh(closed).devices();
   if (!devices)
     throw UserError(fmt::format("the mesh {} leaves sizes open", text),

@@ -1,5 +1,5 @@
 #pragma once
-// Meshes with sizes left open, as in `rows:*,cols:*`, and every way to fill them with so many devices.
+// Meshes with open sizes, as in `rows:*,cols:*`, and all ways to fill them with a given number of devices.
 //
 //   rows:*,cols:*  8 devices   ->   rows:1,cols:8  rows:2,cols:4  rows:4,cols:2  rows:8,cols:1
 
@@ -11,8 +11,9 @@
 
 namespace mtfc {
 
-/// The short forms of all meshes that `text` may mean; `text` itself where it leaves nothing open. Throws
-/// UserError for a text that is no mesh, open sizes without `devices`, and a mesh that can't have so many.
+/// The short forms of all meshes that `text` can mean; `text` itself if it has no open sizes. Throws
+/// UserError for a text that is not a mesh, for open sizes without `devices`, and for a mesh that can't have
+/// that many devices.
 std::vector<std::string> mesh_choices(std::string_view text, std::optional<int64_t> devices);
 
 }  // namespace mtfc

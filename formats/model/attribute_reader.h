@@ -1,5 +1,5 @@
 #pragma once
-// The attributes of an operation, read and checked by the specification in its signature.
+// Reads the attributes of an operation and checks them against its signature.
 
 #include <optional>
 
@@ -10,8 +10,9 @@
 
 namespace mtfc {
 
-/// The attributes among the keys of the operation at `at`; errors, and nothing, for a key that is neither an
-/// attribute nor one every operation has, for a value of another type and for a required one that is missing.
+/// Returns the attributes among the keys of the operation at `at`. Records errors and returns nullopt if a
+/// key is neither an attribute nor common to all operations, a value has the wrong type, or a required
+/// attribute is missing.
 std::optional<Attributes> read_attributes(const Cursor& at, const Signature& signature,
                                           const ModelScope& scope);
 

@@ -13,7 +13,8 @@
 namespace mtfc {
 namespace {
 
-// Operations and variables of one call, those of calls in it apart; never 0, so that empty blocks count too.
+// Counts the operations and variables of one call, excluding nested calls; at least 1, so that empty blocks
+// count too.
 int64_t statements(const Block& block) {
   int64_t count = 1;
   for (const char* key : {"variables", "ops"})
@@ -85,7 +86,7 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
   return names;
 }
 
-// A formal dimension that the call does not bind stands for the model's dimension that the block names.
+// A formal dimension that the call does not bind means the model's dimension that the block names.
 bool BlockReader::bind_defaults(const Cursor& at, const Block& block, BlockNames& names) {
   bool good = true;
   for (const NamedCursor& formal : block.dims) {
@@ -180,7 +181,7 @@ BlockReader::Results BlockReader::repeat(const Cursor& at, const Block& block, c
   return carried;
 }
 
-// Calls of calls of calls can make more than any memory holds.
+// Calls of calls can make more operations than any memory holds.
 bool BlockReader::check_size(const Cursor& at, const Block& block, int64_t times) {
   if (draft_.calls.size() >= kDeepestCall) {
     at.error(fmt::format("calls nest more than {} deep", kDeepestCall));
@@ -188,7 +189,7 @@ bool BlockReader::check_size(const Cursor& at, const Block& block, int64_t times
   }
   const int64_t each = statements(block);
   if (times > (kMostExpanded - draft_.expanded) / each) {
-    // Said once: no further call fits either.
+    // Reported once: no further call fits either.
     if (at.sink().is_new("expanded"))
       at.error(fmt::format("the blocks of the model make more than {} operations", kMostExpanded));
     else

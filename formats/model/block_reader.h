@@ -1,6 +1,6 @@
 #pragma once
-// `call` and `repeat` (and what `while` shares with them, loop_reader.h): the operations and variables of a
-// block, made anew in the graph under the call's scope.
+// `call` and `repeat` (and the parts that `while` shares with them, loop_reader.h): the operations and
+// variables of a block are made anew in the graph under the call's scope.
 //
 //   {"op": "repeat", "times": 2, "block": "layer", "in": "x", "out": "y"}
 //     layer_0/… from x,  layer_1/… from the output of layer_0;  y is the output of layer_1
@@ -14,7 +14,8 @@
 
 namespace mtfc {
 
-/// Calls nest at most this deep, and all calls of a model make at most so many operations and variables.
+/// The maximum depth of calls, and the maximum number of operations and variables that all calls of a model
+/// make.
 inline constexpr size_t kDeepestCall = 64;
 inline constexpr int64_t kMostExpanded = 250'000;
 
@@ -24,25 +25,27 @@ class BlockReader {
 
   using Results = std::optional<std::vector<TensorId>>;
 
-  /// The block that the statement at `at` names under `key`: with an error where there is none, or where the
-  /// block is being read already.
+  /// The block that the statement at `at` names under `key`; records an error and returns nullptr if there is
+  /// none, or if the block is being read already.
   const Block* named(const Cursor& at, const char* key = "block");
-  /// The outputs of the calls that the statement makes; nothing, with errors, where they can't be read.
+  /// The outputs of the calls that the statement makes; records errors and returns nullopt if they can't be
+  /// read.
   Results read(const Cursor& at, const Block& block, const std::vector<TensorId>& operands);
 
-  /// What `bind` gives `block`; it may have names for `other` too, where the statement calls two.
+  /// The names that `bind` gives to `block`; it may contain names for `other` too, if the statement calls two
+  /// blocks.
   std::optional<BlockNames> read_bindings(const Cursor& at, const Block& block, const Block* other = nullptr);
   std::optional<std::string> read_scope(const Cursor& at, const Block& block);
-  /// `times`, not negative.
+  /// Reads `times`, which must not be negative.
   std::optional<int64_t> read_times(const Cursor& at);
   bool check_operands(const Cursor& at, const Block& block, size_t found);
-  /// Whether the outputs of a round can be inputs of the next.
+  /// Checks that the outputs of one iteration can be the inputs of the next.
   bool check_repeatable(const Cursor& at, const Block& block);
-  /// Whether so many calls more can be made.
+  /// Checks that `times` more calls of the block stay within the limits.
   bool check_size(const Cursor& at, const Block& block, int64_t times);
-  /// Takes the scope, as seen from where the statement stands.
+  /// Claims the scope, relative to the block that contains the statement.
   bool claim(const Cursor& at, const std::string& scope);
-  /// One call: names of operations stand behind `scope`, those of variables behind `variables`.
+  /// The scopes of one call: prefixes of the names of its operations, and of its variables.
   struct Scopes {
     std::string scope, variables;
   };

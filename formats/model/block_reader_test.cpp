@@ -54,10 +54,10 @@ TEST_CASE("a call makes the block's variables and operations under its scope") {
   const Model model = read(model_text(kFfn, R"({"out": "y", "op": "call", "block": "ffn", "in": "x"})"));
   CHECK(variables(model) == Names{"ffn/wi f32[io=6, hidden=8]", "ffn/wo f32[hidden=8, io=6]"});
   CHECK(model.graph.find("ffn/h") != kNoTensor);
-  // The result has the name of the call too.
+  // The result also has the name of the call.
   CHECK(model.graph.find("y") == model.graph.find("ffn/y"));
   CHECK(model.outputs.front().tensor == model.graph.find("ffn/y"));
-  // A default is computed in the block: 2 * io, and not the model's gain.
+  // A default is computed in the block: 2 * io, without the model's gain.
   CHECK(model.graph.constant_value(model.graph.find("ffn/h.0.2")) == 12.0);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("repeat carries the outputs and gives the rest to every iteration") {
   const Node& last = graph.producer(graph.find("two_2/s"));
   CHECK(graph.tensor(last.operands[0]).name == "two_1/t");
   CHECK(graph.constant_value(last.operands[1]) == 2.0);
-  // No iteration: the inputs pass through.
+  // Without iterations the inputs pass through.
   const Model none = read(model_text(two, ops), {"layers=0"});
   CHECK(none.outputs.front().tensor == none.graph.find("x"));
   CHECK(none.graph.find("w") == none.graph.find("n"));
@@ -131,7 +131,7 @@ TEST_CASE("what stands in a block can be named from outside it") {
   const Model model = read(model_text(kFfn, R"({"out": "z", "op": "call", "block": "ffn", "in": "x"},
                                                {"out": "y", "op": "reduce_sum", "in": "ffn/h"})"));
   CHECK(model.graph.tensor(model.graph.producer(model.graph.find("y")).operands[0]).name == "ffn/h");
-  // A tensor can be kept under the name of the call that gives it.
+  // A tensor can be kept under the name of the call that returns it.
   CompileOptions options;
   options.keep = {"z"};
   const Program program = compile(model, read_layout({}), options);

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-// The names of `in` or `out`: a list of different strings, or one.
+// The names of `in` or `out`: a list of different strings, or a single one.
 std::vector<Cursor> read_names(const Cursor& at) {
   std::vector<Cursor> list;
   std::set<std::string> seen;

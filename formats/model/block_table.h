@@ -1,6 +1,6 @@
 #pragma once
-// `blocks`: the reusable sub-graphs that a model and the files it includes define. Here only their form is
-// read; their operations are, anew, at each call (block_reader.h).
+// `blocks`: the reusable sub-graphs that a model and the files it includes define. Only their form is read
+// here; their operations are read at each call (block_reader.h).
 
 #include <map>
 #include <string>
@@ -13,11 +13,12 @@ namespace mtfc {
 struct Block {
   std::string name;
   Cursor at;
-  Location location;      // of the name
-  bool standard = false;  // of the library that ships with mtfc
+  Location location;      // location of the name
+  bool standard = false;  // from the library that ships with mtfc
   bool broken = false;    // its form is wrong, which has been reported
   mutable bool used = false;
-  std::vector<NamedCursor> dims;    // formal dimensions, each with a string: what it stands for by default
+  std::vector<NamedCursor> dims;    // formal dimensions, each with a string: the model's dimension that it
+                                    // means by default
   std::vector<NamedCursor> params;  // with their defaults
   std::vector<Cursor> in, out;      // strings
 };
@@ -29,7 +30,7 @@ class BlockTable {
   /// The block `name`, or nullptr.
   const Block* find(const std::string& name) const;
   std::vector<std::string> names() const;
-  /// In the order of their names.
+  /// All blocks in the order of their names.
   const std::map<std::string, Block>& all() const { return blocks_; }
 
  private:

@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-// Under their names: what the step is to see of the model's state.
+// Defines the model's variables under their names, so that the step can read them.
 void share_variables(const ModelDraft& of, ModelDraft& draft) {
   draft.shared = &of.model.variables;
   for (const VariableDecl& decl : of.model.variables) {
@@ -24,7 +24,7 @@ void share_variables(const ModelDraft& of, ModelDraft& draft) {
   }
 }
 
-// What is wrong with an input of this name and type, or "".
+// The error for an input of this name and type, or "".
 std::string input_problem(std::string_view name, const TensorType& type) {
   if (name == kSeenInput) {
     if (type.dtype != DType::kBool || type.dims.empty())
@@ -63,13 +63,13 @@ const TensorType* input_type(const ModelDraft& draft, std::string_view name) {
   return nullptr;
 }
 
-// The token's dimensions, then one more.
+// Returns whether `type` has the token's dimensions, then one more.
 bool follows_token(const TensorType& type, const TensorType& token) {
   return type.dims.size() == token.dims.size() + 1 &&
          std::equal(token.dims.begin(), token.dims.end(), type.dims.begin());
 }
 
-// The same, in any order.
+// The same, with the dimensions in any order.
 bool extends_token(const TensorType& type, const TensorType& token) {
   return type.dims.size() == token.dims.size() + 1 &&
          std::all_of(token.dims.begin(), token.dims.end(),

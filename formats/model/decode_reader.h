@@ -1,5 +1,5 @@
 #pragma once
-// `decode`: one step of generation as a graph of its own, of the same blocks as the model and on its
+// `decode`: one step of generation as a graph of its own, made of the model's blocks and sharing its
 // variables.
 //
 //   "decode": {"inputs": {"token": …, "position": …, "seen": …}, "variables": caches, "ops": […],
@@ -10,7 +10,7 @@
 
 namespace mtfc {
 
-/// Into `draft.model.decode`. The model's own graph has been read without errors.
+/// Reads it into `draft.model.decode`. The model's own graph must have been read without errors.
 void read_decode(const Cursor& at, ModelDraft& draft);
 
 }  // namespace mtfc

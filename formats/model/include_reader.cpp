@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kVersion = 1;
 constexpr size_t kDeepestInclude = 64;
 
-// `text` as the including file writes it.
+// `text` is relative to the including file.
 IncludeName name_of(const std::string& text, const std::string& from, bool from_standard) {
   if (text.starts_with("std/")) return {std::filesystem::path(text).lexically_normal().string(), true};
   const std::filesystem::path folder = std::filesystem::path(from).parent_path();

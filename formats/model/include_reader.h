@@ -1,8 +1,8 @@
 #pragma once
-// `include`: the files that a model names, and those that these name, each read once.
+// `include`: the files that a model names, and those that they name in turn, each read once.
 //
-// Nothing here opens a file: the caller of read_model gives a function that does, so that one rank can read
-// for all.
+// This code opens no files itself: the caller of read_model passes a function that does, so that one rank can
+// read for all.
 
 #include <deque>
 #include <functional>
@@ -16,14 +16,14 @@
 
 namespace mtfc {
 
-/// A path as it is to be opened, or `std/NAME.json` of the library that ships with mtfc.
+/// The path of a file to open, or `std/NAME.json` in the library that ships with mtfc.
 struct IncludeName {
   std::string file;
   bool standard = false;
   auto operator<=>(const IncludeName&) const = default;
 };
 
-/// What stands there, or why it can't be read.
+/// The text of such a file, or the reason why it can't be read.
 struct IncludeText {
   std::optional<std::string> text;
   std::string problem = {};  // "cannot read …"
@@ -41,11 +41,11 @@ class IncludeReader {
  public:
   IncludeReader(const IncludeSource& source, DiagnosticSink& sink) : source_(source), sink_(sink) {}
 
-  /// Reads what the `include` of the model at `root` names, and so on.
+  /// Reads the files that the `include` of the model at `root` names, and those that they include.
   void read(const Cursor& root);
-  /// Those that could be read, an including file before the ones that it includes.
+  /// The files that could be read, each before the ones that it includes.
   const std::deque<IncludedFile>& files() const { return files_; }
-  /// Whether one could not: names that are unknown then may be its.
+  /// True if a file could not be read: unknown names may then be defined there.
   bool has_gaps() const { return has_gaps_; }
   Cursor root_of(const IncludedFile& file) const { return {file.json, file.name.file, sink_}; }
 
@@ -57,11 +57,11 @@ class IncludeReader {
   DiagnosticSink& sink_;
   std::deque<IncludedFile> files_;  // cursors point into them
   bool has_gaps_ = false;
-  std::vector<IncludeName> open_;  // from the model to the file that is being read
+  std::vector<IncludeName> open_;  // the chain of includes, from the model to the file that is being read
 };
 
-/// Whether the format version at `root` is one that this mtfc reads; an error otherwise. False for a version
-/// whose keys may mean anything. Only a model must state it.
+/// Returns whether this mtfc reads the format version at `root`, and records an error if it does not: keys of
+/// an unknown version may mean anything. Only a model must state its version.
 bool check_version(const Cursor& root, bool required);
 
 }  // namespace mtfc

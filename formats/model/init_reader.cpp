@@ -25,7 +25,7 @@ std::optional<Init> read_constant(const Cursor& at, double value, DType dtype) {
   return Init{InitKind::kConstant, value, 0};
 }
 
-// A number that the variable's dtype can hold.
+// Reads a number that the variable's dtype can hold.
 std::optional<double> read_value(const Cursor& at, DType dtype, const ModelScope& scope) {
   const std::optional<double> value = read_real(at, scope.lookup());
   const auto problem = value ? literal_problem(*value, dtype) : std::nullopt;
@@ -129,7 +129,7 @@ std::optional<Init> read_distribution(const Cursor& at, const TensorType& type, 
     return read_deviation(only.value, InitKind::kTruncatedNormal, type.dtype, scope);
   if (only.key == "uniform") return read_uniform(only.value, type.dtype, scope);
   if (only.key == "variance_scaling") return read_variance_scaling(only.value, type, scope);
-  return std::nullopt;  // an unknown key, reported
+  return std::nullopt;  // an unknown key, already reported
 }
 
 }  // namespace

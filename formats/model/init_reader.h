@@ -1,5 +1,5 @@
 #pragma once
-// `init` of a variable: how its values start.
+// `init` of a variable: its initial values.
 
 #include <optional>
 
@@ -9,8 +9,8 @@
 
 namespace mtfc {
 
-/// Records errors and returns nothing for anything that does not suit `type`. `variance_scaling` comes out as
-/// the truncated normal distribution that has the variance scale / fan after truncation at two standard
+/// Records errors and returns nullopt if the value does not suit `type`. `variance_scaling` becomes the
+/// truncated normal distribution that has the variance scale / fan after truncation at two standard
 /// deviations.
 std::optional<Init> read_init(const Cursor& at, const TensorType& type, const ModelScope& scope);
 

@@ -1,5 +1,6 @@
 #pragma once
-// Numbers of a model file as constants of the graph: what a dtype can't hold is an error, not another number.
+// Numbers of a model file as constants of the graph: a number that its dtype can't hold is an error, not
+// another number.
 
 #include <optional>
 
@@ -8,8 +9,8 @@
 
 namespace mtfc {
 
-/// What is wrong with `value` as a constant of type `dtype`; nothing where it is one. Numbers are read as
-/// f64, so whole ones from 2^53 on may have been rounded and are refused as integers.
+/// The error for `value` as a constant of type `dtype`; nullopt if it is valid. Numbers are read as f64, so
+/// integers from 2^53 on may have been rounded and are refused for integer types.
 std::optional<OpError> literal_problem(double value, DType dtype);
 
 }  // namespace mtfc

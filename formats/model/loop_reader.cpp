@@ -61,7 +61,7 @@ LoopReader::Results LoopReader::read(const Cursor& at, const LoopBlocks& blocks,
   return results;
 }
 
-// As `repeat`, but for the variables: those of the first round stay.
+// Like `repeat`, except that all iterations share the first one's variables.
 LoopReader::Results LoopReader::unroll(const Statement& loop, std::vector<TensorId> carried) {
   const Block& body = *loop.blocks.body;
   const std::optional<int64_t> times = blocks_.read_times(loop.at);

@@ -1,6 +1,6 @@
 #pragma once
-// `while`: with `times` the calls of a block that shares its variables between rounds; with `cond` a loop of
-// the graph, its condition and body read into graphs of their own.
+// `while`: with `times`, repeated calls of a block that share their variables; with `cond`, a loop of the
+// graph, whose condition and body are read into graphs of their own.
 //
 //   {"op": "while", "times": 2, "body": "ffn", "in": "x", "out": "y"}
 //     ffn_0/… from x,  ffn_1/… from the output of ffn_0, both with the variables ffn/…
@@ -16,7 +16,7 @@
 namespace mtfc {
 
 struct LoopBlocks {
-  const Block* condition = nullptr;  // nothing where `times` says how often
+  const Block* condition = nullptr;  // nullptr if `times` gives the count
   const Block* body = nullptr;
 };
 
@@ -26,14 +26,15 @@ class LoopReader {
 
   explicit LoopReader(ModelDraft& draft) : draft_(draft), blocks_(draft) {}
 
-  /// The blocks that the statement names; without a body, with an error, where one of them is missing.
+  /// The blocks that the statement names. If one of them is missing, records an error and leaves `body`
+  /// empty.
   LoopBlocks named(const Cursor& at);
-  /// The tensors that the last round gives, under `names` where they are made by a loop of the graph.
+  /// The tensors that the last iteration gives, named `names` if a loop of the graph makes them.
   Results read(const Cursor& at, const LoopBlocks& blocks, const std::vector<TensorId>& operands,
                const std::vector<std::string>& names);
 
  private:
-  /// A statement whose parts have been found in order.
+  /// A statement whose parts have been checked.
   struct Statement {
     const Cursor& at;
     const LoopBlocks& blocks;

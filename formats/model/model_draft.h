@@ -1,5 +1,5 @@
 #pragma once
-// A model while it is read: what all its readers add to.
+// A model under construction, to which all its readers add.
 
 #include <cstdint>
 #include <map>
@@ -20,20 +20,20 @@ struct ModelDraft {
   ModelDraft(const ModelScope& names, DiagnosticSink& diagnostics)
       : scope(names), sink(diagnostics), symbols(diagnostics) {}
 
-  /// Params and dims where the draft is at: those of the block that is being read, else of the model.
+  /// The params and dims of the block that is being read, or else of the model.
   const ModelScope& names() const { return calls.empty() ? scope : *calls.back().scope; }
 
   const ModelScope& scope;
   DiagnosticSink& sink;
   SymbolTable symbols;
-  GraphBuilder builder;  // becomes model.graph; that of a loop's part while one is read
+  GraphBuilder builder;  // becomes model.graph; while a part of a loop is read, that part's builder
   Model model;
   BlockTable blocks;
   /// While `decode` is read: the variables of the model, which its blocks share by name. `model.variables`
-  /// are then its caches.
+  /// then holds decode's caches.
   const std::vector<VariableDecl>* shared = nullptr;
 
-  /// A call of a block that is being read.
+  /// A call whose block is being read.
   struct Call {
     const Block* block;
     const ModelScope* scope;
@@ -44,24 +44,26 @@ struct ModelDraft {
 
   /// A loop whose condition or body is being read into `builder`.
   struct Loop {
-    GraphBuilder outside;                 // of what it stands in
-    std::vector<TensorId> operands;       // there; first those that the file gives
-    size_t given = 0;                     // how many these are
-    std::map<TensorId, TensorId> leaves;  // of variables of the model: their leaves in the part that is read
+    GraphBuilder outside;                 // the builder of the graph that contains the loop
+    std::vector<TensorId> operands;       // in that graph; the first ones are given by the file
+    size_t given = 0;                     // the number of those
+    std::map<TensorId, TensorId> leaves;  // from a variable of the model to its leaf in the part that is
+                                          // being read
   };
   std::vector<Loop> loops;
-  /// Rounds of `while` that are being read, one in another, and those of them that are not the first of their
-  /// loop: these share its variables.
+  /// `rounds`: the nested iterations of `while` that are being read. `later_rounds`: those of them that are
+  /// not the first of their loop, and so share its variables.
   int rounds = 0, later_rounds = 0;
 
   /// The builder of the model's own graph, which has all variables.
   GraphBuilder& outermost() { return loops.empty() ? builder : loops.front().outside; }
-  /// The tensor of a symbol in `builder`: in a loop a variable is one more operand of it.
+  /// The tensor of a symbol in `builder`; inside a loop, a variable becomes an additional operand of the
+  /// loop.
   TensorId tensor_of(const Symbol& symbol);
 };
 
-/// Whether the operation or variable at `at` exists, by its `when`; nothing, with an error, where that is
-/// malformed.
+/// Returns whether the operation or variable at `at` exists according to its `when`; records an error and
+/// returns nullopt if that is malformed.
 std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft);
 
 }  // namespace mtfc

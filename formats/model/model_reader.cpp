@@ -21,7 +21,7 @@
 namespace mtfc {
 namespace {
 
-// Someone has mixed up the two files of a command.
+// Recognizes a layout file, in case the two files of a command were mixed up.
 bool is_layout(const Cursor& root) {
   return (root.find("mesh") || root.find("rules")) && !root.find("mtfc") && !root.find("ops");
 }
@@ -65,7 +65,7 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
   }
 }
 
-// The file is opened by a run; what is wrong whatever it holds is said here.
+// A run opens the file; mistakes that don't depend on its contents are reported here.
 void check_source(const InputDecl& input, const std::string& spec, const Cursor& at, ModelDraft& draft) {
   try {
     check_data_spec({input.name, input.type.dtype, at.location()}, spec, draft.scope.lookup());
@@ -108,7 +108,7 @@ void check_assignments(ModelDraft& draft) {
                          "state \"trainable\": false for it");
 }
 
-// Training makes tensors under names of its own, which layouts and `outputs` go by.
+// Training makes tensors under names of its own, which layouts and `outputs` refer to.
 void check_training_names(ModelDraft& draft) {
   if (!draft.model.train) return;
   const TrainSpec& train = *draft.model.train;
@@ -146,7 +146,7 @@ void warn_unused_blocks(ModelDraft& draft) {
       draft.sink.warning(block.location, fmt::format("the block '{}' is not used", name));
 }
 
-// A run would do nothing.
+// Warns if a run would do nothing.
 void warn_idle(const Cursor& root, ModelDraft& draft) {
   const Model& model = draft.model;
   if (!model.outputs.empty() || model.train || !model.assignments.empty()) return;
@@ -155,7 +155,7 @@ void warn_idle(const Cursor& root, ModelDraft& draft) {
                      "name tensors under \"outputs\"");
 }
 
-// The tensors that `last` is made from, itself included.
+// Marks the tensors that `last` is made from, including itself.
 std::vector<bool> ancestors(const Graph& graph, TensorId last) {
   std::vector<bool> needed(graph.tensors().size(), false);
   needed[static_cast<size_t>(last)] = true;
@@ -258,7 +258,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   includes.read(root);
   const std::vector<ScopePart> parts = scope_parts(root, includes);
   const ModelScope scope(parts, sets, sink);
-  // Without any names every further message would be noise.
+  // Without any names, all further messages would be noise.
   if (!has_names(parts) || includes.has_gaps()) sink.finish(warnings);
   ModelDraft draft(scope, sink);
   if (const auto blocks = root.find("blocks")) draft.blocks.add(*blocks, false);

@@ -1,7 +1,8 @@
 #pragma once
-// A model file into core/model/model.h: names resolved, sizes computed, types inferred, every mistake located.
+// Turns a model file into core/model/model.h: resolves names, computes sizes, infers types and locates every
+// mistake.
 //
-//   text -> JSON with places -> included files -> params and dims, blocks -> inputs, variables -> operations
+//   text -> located JSON -> included files -> params and dims, blocks -> inputs, variables -> operations
 //        -> train, outputs -> Model
 
 #include <cstdint>
@@ -16,17 +17,16 @@
 
 namespace mtfc {
 
-/// What the command line says in place of the file.
+/// Settings from the command line that replace the file's.
 struct ModelOverrides {
-  std::optional<std::string>
-      optimizer;     // its kind; of the settings only lr stays where it is another than the file's
-  bool f64 = false;  // everything that is f32 becomes f64
+  std::optional<std::string> optimizer;  // its kind; if it differs from the file's, only `lr` is kept
+  bool f64 = false;                      // turns every f32 into f64
   std::optional<int64_t> microbatches = {};
 };
 
-/// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and
-/// dims, `include_source` gives the files that the model includes. Throws one UserError with all that is
-/// wrong; appends warnings to `warnings`.
+/// Reads a model of format version 1. `file` is used in messages, `sets` are NAME=VALUE overrides of params
+/// and dims, `include_source` returns the files that the model includes. Throws one UserError with all
+/// mistakes; appends warnings to `warnings`.
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
                  std::vector<Diagnostic>& warnings, const IncludeSource& include_source = {},
                  const ModelOverrides& overrides = {});

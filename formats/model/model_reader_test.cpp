@@ -194,7 +194,7 @@ TEST_CASE("f64 in place of f32") {
     {"out": "big", "op": "add", "in": ["w", 1e300]},
     {"out": "s", "op": "dropout", "in": {"op": "add", "in": ["x", "u"]}, "rate": 0.5}],
     "outputs": ["h", "c", "r", "big", "s"])");
-  CHECK_THROWS(read_model(text, "dir/two.json", {}, warnings));  // 1e300 is no f32
+  CHECK_THROWS(read_model(text, "dir/two.json", {}, warnings));  // f32 can't hold 1e300
   const Model model = read_model(text, "dir/two.json", {}, warnings, {}, {{}, true});
   for (const char* name : {"x", "w", "u", "h", "c", "big", "s"}) {
     CAPTURE(name);
@@ -216,7 +216,7 @@ TEST_CASE("another optimizer in place of the model's keeps its rate alone") {
                 "optimizer": {"kind": "adamw", "beta1": 0.5, "weight_decay": 0.25, "lr": )" +
                                   lr + "}}");
     const TrainSpec spec = *read_model(text, "dir/two.json", {}, warnings, {}, {kind, false}).train;
-    CHECK(warnings.size() == 1);  // the input i is not used
+    CHECK(warnings.size() == 1);  // about the unused input i
     CHECK(spec.optimizer == kind);
     CHECK(spec.clip_norm == 2);
     CHECK(spec.no_decay == std::set<std::string>{"w"});

@@ -85,12 +85,12 @@ std::vector<std::string> ModelScope::names() const {
   return list;
 }
 
-// Whether another definition of that name counts, or is in conflict with this one.
+// Returns whether another definition of that name takes precedence, or conflicts with this one.
 bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part) {
   const auto at = by_name_.find(member.key);
   if (at == by_name_.end()) return false;
   Definition& other = definitions_[at->second];
-  const bool is_own = other.part == 0 && part > 0;  // of the model, or given by the call of a block
+  const bool is_own = other.part == 0 && part > 0;  // the model's, or given by the call of a block
   if (other.is_dim != is_dim && !is_own) {
     sink_.error(member.key_location, fmt::format("'{}' is a param and a dimension", member.key),
                 fmt::format("params and dims share one name space; the other is in {}",
@@ -185,7 +185,7 @@ void ModelScope::compute_all() {
   for (size_t i = 0; i < definitions_.size(); ++i) compute(i);
 }
 
-// Depth first without recursion: a chain of definitions may be as long as the file.
+// Works depth first without recursion: a chain of definitions may be as long as the file.
 void ModelScope::compute(size_t first) {
   if (definitions_[first].state != State::kNew) return;
   std::vector<std::pair<size_t, size_t>> open = {
@@ -198,7 +198,7 @@ void ModelScope::compute(size_t first) {
     if (definition.state == State::kFailed || open.back().second == uses.size()) {
       if (definition.state == State::kOpen) finish(definition);
       open.pop_back();
-      // What needs a failed one fails too; the cause has been reported.
+      // A definition that uses a failed one fails too; the cause has been reported.
       if (definition.state == State::kFailed && !open.empty())
         definitions_[open.back().first].state = State::kFailed;
       continue;
@@ -236,7 +236,7 @@ void ModelScope::report_cycle(const std::vector<std::pair<size_t, size_t>>& open
 }
 
 void ModelScope::finish(Definition& definition) {
-  // The operands are done: the dependencies come first.
+  // The dependencies have been computed before.
   if (!definition.text.empty()) {
     try {
       definition.value = definition.expression->evaluate(lookup_);

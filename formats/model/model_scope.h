@@ -1,10 +1,10 @@
 #pragma once
-// The params and dims of a model: one name space of numbers, each given as a number or as an expression over
-// the others, in any order. Everything is computed when the scope is made. A call of a block has a scope of
-// its own, in which the block's formal dimensions stand for dimensions of the model:
+// The params and dims of a model share one name space of numbers, each given as a number or as an expression
+// over the others, in any order. Everything is computed when the scope is constructed. A call of a block has
+// a scope of its own, in which the block's formal dimensions mean dimensions of the model:
 //
-//   block "ffn": dims {"hidden": "d_ff"}, params {"rate": 0}     dim("hidden") is d_ff=2048, "hidden * 2"
-//   4096
+//   block "ffn": dims {"hidden": "d_ff"}, params {"rate": 0}     dim("hidden") is d_ff=2048
+//                                                                "hidden * 2" is 4096
 
 #include <map>
 #include <optional>
@@ -24,20 +24,22 @@ struct ScopePart {
   std::optional<Cursor> params, dims;
 };
 
-/// What a call of a block gives its names.
+/// The values that a call of a block gives to its names.
 struct BlockNames {
-  std::vector<std::pair<std::string, Dim>> dims;  // the formal ones, and the model's that they stand for
-  std::optional<Cursor> params;                   // by default
-  std::map<std::string, Number> bound;            // params that the call gives
+  std::vector<std::pair<std::string, Dim>> dims;  // formal dimensions, and the model's that they mean
+  std::optional<Cursor> params;                   // the defaults
+  std::map<std::string, Number> bound;            // given by the call
 };
 
 class ModelScope {
  public:
-  /// Reads the first of `parts`, the model's own, and those of included files, whose definitions count where
-  /// the model has none, with `sets` (NAME=VALUE, the last of a name counts) in place of the files'. Errors
-  /// go to `sink`: cycles as their chain, dimensions that are no positive integer, unknown names.
+  /// Reads the first of `parts`, the model's own, and those of included files, whose definitions count only
+  /// if the model has none. `sets` (NAME=VALUE, the last one for a name counts) replace definitions in files.
+  /// Records errors in `sink`: cycles as their chain, dimensions that are not positive integers, unknown
+  /// names.
   ModelScope(const std::vector<ScopePart>& parts, const std::vector<std::string>& sets, DiagnosticSink& sink);
-  /// Of a call of a block in `model`, whose names are known in it where the block has none of that name.
+  /// The scope of a call of a block in `model`, whose names are visible unless the block defines the same
+  /// name.
   ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink);
 
   ModelScope(const ModelScope&) = delete;
@@ -45,15 +47,15 @@ class ModelScope {
 
   /// Every dimension of the model, in the order of the file.
   const Dims& dims() const { return dims_; }
-  /// The model's dimension that `name` is or stands for, or nullptr.
+  /// The model's dimension that `name` is or means, or nullptr.
   const Dim* dim(std::string_view name) const;
   /// The names that dim() knows.
   std::vector<std::string> dim_names() const;
-  /// Whether the definition of `name` is wrong, which has been reported.
+  /// Returns whether the definition of `name` is wrong, which has been reported.
   bool is_broken(std::string_view name) const;
   std::map<std::string, double> params() const;
-  /// Over params and dims; a broken one throws an ExpressionError without a message. The scope must outlive
-  /// it.
+  /// Looks up params and dims; a broken one throws an ExpressionError without a message. The scope must
+  /// outlive it.
   const NameLookup& lookup() const { return lookup_; }
 
  private:
@@ -61,11 +63,11 @@ class ModelScope {
   struct Definition {
     std::string name;
     bool is_dim = false;
-    size_t part = 0;         // of those the scope was made from
-    Location location;       // of the value
+    size_t part = 0;         // index of the part that it comes from
+    Location location;       // location of the value
     bool in_string = false;  // the value is a string in the file: offsets count from its quote
-    std::string text;        // of the expression, "" for a number
-    std::string written;     // in the file, either of them
+    std::string text;        // text of the expression; "" for a number
+    std::string written;     // the text in the file in either case
     std::optional<Expression> expression;
     State state = State::kNew;
     Number value = int64_t{0};
@@ -88,9 +90,9 @@ class ModelScope {
   std::vector<Definition> definitions_;  // in the order of the file
   std::map<std::string, size_t, std::less<>> by_name_;
   NameLookup lookup_;
-  Dims dims_;  // of a block: what its formal dimensions stand for
+  Dims dims_;  // in a block's scope, the dimensions that its formal ones mean
   std::vector<std::string> formals_;
-  const ModelScope* model_ = nullptr;  // of a block
+  const ModelScope* model_ = nullptr;  // set in a block's scope
 };
 
 }  // namespace mtfc

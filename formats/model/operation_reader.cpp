@@ -26,7 +26,7 @@ bool is_kind(const JsonValue& value) {
                                              value.text == "gradients" || is_call(value.text));
 }
 
-// Keys of operations of the kind, or of any.
+// The keys of operations of this kind, or of any kind.
 std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
   std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
   std::vector<std::string> kinds = operation_names();
@@ -44,7 +44,7 @@ bool is_float_scalar(const TensorType& type) {
   return type.dims.empty() && is_float(type.dtype);
 }
 
-// The place an OpError blames.
+// The location that an OpError is about.
 Cursor blamed(const Cursor& at, const OpError& error) {
   if (!error.attribute.empty())
     if (const auto attribute = at.find(error.attribute)) return *attribute;
@@ -104,8 +104,8 @@ void OperationReader::read_statement(const Cursor& at) {
   read_definition(at, kind);
 }
 
-// Where 'op' or 'out' is missing, a key that nobody knows may stand for it. The names it gives are then
-// known, without tensors.
+// If 'op' or 'out' is missing, an unknown key may be a misspelling of it. The names it gives are then known,
+// without tensors.
 void OperationReader::blame_keys(const Cursor& at, const std::optional<std::string>& kind) {
   const std::vector<std::string> known = keys_of(kind);
   for (const NamedCursor& member : at.members()) {
@@ -321,14 +321,14 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const st
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
-    // What an operation needs reads as a sentence only with its name.
+    // An error that begins with "needs" reads as a sentence only with the operation's name.
     const bool needs = error.message.starts_with("needs ");
     blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, error.message) : error.message, error.hint);
     return std::nullopt;
   }
 }
 
-// Sizes and flops are computed in int64_t from here on.
+// From here on, sizes and flops are computed in int64_t.
 bool OperationReader::check_results(const Cursor& at, const std::string& kind,
                                     const std::vector<TensorId>& results) {
   for (const TensorId id : results)

@@ -1,6 +1,6 @@
 #pragma once
-// `ops`: operations into graph nodes, `assign` into assignments, `gradients` into gradients nodes. An
-// operation that fails leaves its names known but without tensors, so that its users stay silent.
+// Reads `ops`: operations become graph nodes, `assign` assignments, `gradients` gradients nodes. The results
+// of a failed operation are known names without tensors, so that their uses report nothing.
 
 #include <optional>
 #include <span>
@@ -13,27 +13,27 @@
 
 namespace mtfc {
 
-/// Operands nest at most this deep.
+/// The maximum nesting of operands.
 inline constexpr int kDeepestOperand = 256;
 
 class OperationReader {
  public:
   explicit OperationReader(ModelDraft& draft) : draft_(draft) {}
 
-  /// Reads the list `ops`. Inputs and variables have been defined.
+  /// Reads the list `ops`. Inputs and variables must have been defined.
   void read(const Cursor& ops);
 
  private:
   /// An operand before the types of literals are known.
   struct Operand {
     Cursor at;
-    std::string path;  // its name, as in `h.0`
+    std::string path;  // its name, such as `h.0`
     TensorId tensor = kNoTensor;
     std::optional<double> literal = std::nullopt;
   };
   struct LiteralType {
     DType dtype = DType::kF32;
-    bool own = false;  // of the operand, and not by the other operands
+    bool own = false;  // fixed by the operand itself rather than by the other operands
   };
   using Results = std::optional<std::vector<TensorId>>;
 
@@ -52,8 +52,8 @@ class OperationReader {
   std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);
-  /// What a literal in place of each operand becomes: the operation's own dtype for it, or that of the first
-  /// other tensor that is no bool; bool where all are; f32 where there is none.
+  /// The types of literals in place of each operand: the operation's own dtype for that operand, or else that
+  /// of the first other tensor that is not a bool; bool if all tensors are bool; f32 if there are none.
   std::vector<LiteralType> literal_types(std::span<const OwnDType> own_dtypes,
                                          const std::vector<Operand>& operands) const;
   bool settle_literals(std::vector<Operand>& operands, const std::vector<LiteralType>& types);

@@ -21,7 +21,7 @@ std::optional<ScheduleKind> read_kind(const Cursor& at) {
   return std::nullopt;
 }
 
-// A count of steps, at least `least`.
+// Reads a count of steps, at least `least`.
 void read_steps(const std::optional<Cursor>& at, const NameLookup& lookup, double least, double& steps) {
   if (!at) return;
   const std::optional<int64_t> count = read_integer(*at, lookup);

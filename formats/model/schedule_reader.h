@@ -9,7 +9,7 @@
 
 namespace mtfc {
 
-/// Records errors and returns nothing where there were any. `at` is an object. Numbers that the type
+/// Records errors and returns nullopt if there are any. `at` must be an object. Numbers that the type
 /// `narrowest` can't hold are errors.
 std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup, DType narrowest);
 

@@ -94,7 +94,7 @@ const Symbol* SymbolTable::find(std::string_view name) const {
   return at == symbols_.end() || at->second.kind != SymbolKind::kVariable ? nullptr : &at->second;
 }
 
-// As they are written in the file or the block that is being read.
+// Returns the names as they are written in the file or the block that is being read.
 std::vector<std::string> SymbolTable::names() const {
   const Frame& frame = frames_.back();
   std::vector<std::string> list;
@@ -142,8 +142,8 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     return sink_.error(location, fmt::format("unknown tensor '{}'", name),
                        "a block sees its inputs and variables, not the tensors of the model"),
            nullptr;
-  // A file of unknown names is compared with all of its known ones; nobody reads more than the first
-  // messages.
+  // Comparing unknown names with all known ones takes long if the file is full of them, and nobody reads more
+  // than the first messages.
   const bool compares = sink_.error_count() < 5 * DiagnosticSink::kMostShown;
   sink_.error(location, fmt::format("unknown tensor '{}'", name),
               did_you_mean(name, compares ? names() : std::vector<std::string>()));

@@ -39,7 +39,7 @@ const OptimizerDef* read_kind(const Cursor& at) {
   return nullptr;
 }
 
-// Settings become constants of the trained variables' types: all must be able to hold them.
+// Settings become constants of the trained variables' types: each of these must be able to hold them.
 DType narrowest_trained(const Model& model) {
   for (const VariableDecl& decl : model.variables)
     if (decl.trainable && decl.type.dtype == DType::kF32) return DType::kF32;
@@ -98,7 +98,7 @@ void read_settings(const Cursor& at, const OptimizerDef& optimizer, const ModelD
   }
 }
 
-// `*` stands for any characters, `/` included. What the last `*` stands for grows until the rest fits.
+// `*` matches any characters, including `/`. The match of the last `*` grows until the rest fits.
 bool matches(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, after_star = std::string_view::npos, covered = 0;
   while (n < name.size()) {
@@ -118,7 +118,7 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-// Variables by patterns; one that fits none is most likely a mistake.
+// Variables by patterns; a pattern that matches none is most likely a mistake.
 void read_no_decay(const Cursor& at, const ModelDraft& draft, TrainSpec& spec) {
   for (const Cursor& item : at.items("a list of patterns of variables")) {
     const std::optional<std::string> pattern = item.string("a pattern of variables");
@@ -150,7 +150,7 @@ void read_axes(const Cursor& at, TrainSpec& spec) {
   }
 }
 
-// A key that may stand in `train` or in the optimizer, which comes second.
+// Finds a key that may appear in `train` or in the optimizer, but not in both.
 std::optional<Cursor> find_once(const Cursor& train, const Cursor& optimizer, std::string_view key) {
   const std::optional<Cursor> outside = train.find(key), inside = optimizer.find(key);
   if (outside && inside)
@@ -185,7 +185,7 @@ void read_microbatches(const Cursor& train, const std::optional<int64_t>& given,
   if (given) spec.microbatches = *given;
 }
 
-// The other kind with its own settings, which mean other things even under the same names.
+// Switches to another kind with its own settings, which differ in meaning even under the same names.
 void replace_kind(const std::string& kind, TrainSpec& spec) {
   if (kind == spec.optimizer) return;
   const OptimizerDef& optimizer = *find_optimizer(kind);

@@ -1,5 +1,5 @@
 #pragma once
-// `train`: the loss, the optimizer with its settings, and what goes for all updates.
+// `train`: the loss, the optimizer with its settings, and settings that apply to all updates.
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace mtfc {
 
 struct ModelOverrides;
 
-/// Records errors and returns nothing where there were any. All operations have been read.
+/// Records errors and returns nullopt if there are any. All operations must have been read.
 std::optional<TrainSpec> read_train(const Cursor& at, const ModelOverrides& overrides, ModelDraft& draft);
 
 }  // namespace mtfc

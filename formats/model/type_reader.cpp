@@ -96,7 +96,7 @@ std::optional<TensorType> read_tensor_type(const Cursor& at, const ModelScope& s
 }
 
 std::string size_problem(const Dims& dims) {
-  int64_t bytes = 8;  // of the largest dtype
+  int64_t bytes = 8;  // size of the largest dtype
   for (const Dim& dim : dims)
     if (__builtin_mul_overflow(bytes, dim.size, &bytes))
       return fmt::format("a tensor of dimensions [{}] is too large", to_string(dims));

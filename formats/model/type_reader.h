@@ -1,5 +1,5 @@
 #pragma once
-// Dimensions and dtypes by name, as inputs, variables and attributes give them.
+// Dimensions and dtypes by name, as used by inputs, variables and attributes.
 
 #include <optional>
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace mtfc {
 
-/// Each records errors and returns nothing where there were any.
+/// Each records errors and returns nullopt if there are any.
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope);
 /// A list of distinct dimensions; with `one_allowed` also a single name.
 std::optional<Dims> read_dims(const Cursor& at, const ModelScope& scope, bool one_allowed);
-/// A name or a list of names, each as often as it likes: the parts of a dimension, one after the other.
+/// A name or a list of names, with repetitions allowed: the pieces of a dimension, one after another.
 std::optional<Dims> read_parts(const Cursor& at, const ModelScope& scope);
 std::optional<DType> read_dtype(const Cursor& at);
-/// From the keys `dims` and `dtype` (f32 where absent) of an input or a variable.
+/// Reads the keys `dims` and `dtype` (f32 if absent) of an input or a variable.
 std::optional<TensorType> read_tensor_type(const Cursor& at, const ModelScope& scope);
 
-/// `[batch=…] is too large: …` where the bytes of a tensor of these dimensions exceed int64_t, else "".
+/// `[batch=…] is too large: …` if the bytes of a tensor of these dimensions exceed int64_t, else "".
 std::string size_problem(const Dims& dims);
 
 }  // namespace mtfc

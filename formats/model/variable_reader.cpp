@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-// Only a float has a gradient: other variables are not trained unless that was asked for, which is an error.
+// Only floats have gradients: other variables are not trained, and asking for it is an error.
 bool read_trainable(const Cursor& at, DType dtype) {
   const std::optional<Cursor> trainable = at.find("trainable");
   if (!trainable) return is_float(dtype);
@@ -22,7 +22,7 @@ bool read_trainable(const Cursor& at, DType dtype) {
   return wanted;
 }
 
-// The leaf of a variable of the model exists since `decode` began.
+// The leaf of a variable of the model has existed since `decode` began.
 void share_variable(const NamedCursor& variable, ModelDraft& draft) {
   const std::string name = draft.symbols.full_variable(variable.key);
   const auto shared = std::find_if(draft.shared->begin(), draft.shared->end(),
@@ -46,7 +46,7 @@ void share_variable(const NamedCursor& variable, ModelDraft& draft) {
         "decode shares the variable with the model");
 }
 
-// What caches are not allowed to say.
+// Refuses keys that caches may not have.
 void check_cache(const Cursor& at, const ModelDraft& draft) {
   if (!draft.shared)
     at.find("cache")->error("a cache belongs to \"decode\", and this is a variable of the model itself",

@@ -18,7 +18,7 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-// Two lines of a label; the line break is the only escape that Graphviz is to see.
+// Two lines of a label; the line break is the only escape that Graphviz may see.
 std::string label(const std::string& first, const std::string& second) {
   const std::string above = quoted(first), below = quoted(second);
   return above.substr(0, above.size() - 1) + "\\n" + below.substr(1);
@@ -36,8 +36,7 @@ const char* colour(Phase phase) {
   return "#ffffff";
 }
 
-// Draws one entry point. A collective is one node, at its start: between it and its wait, order is all that
-// there is.
+// Draws one entry point. A collective is one node, at its start: its wait only constrains the order.
 class EntryDrawing {
  public:
   EntryDrawing(const Program& program, const EntryPoint& entry)
@@ -65,7 +64,7 @@ class EntryDrawing {
     return buffer == kNoBuffer ? nullptr : &entry_.buffers[static_cast<size_t>(buffer)];
   }
 
-  // A node for a value that no step has made: an input, a variable, or what a loop starts from.
+  // Returns the node of a value that no step has made: an input, a variable, or the initial value of a loop.
   std::string source(ValueId id_of, const std::string& name) {
     const ValueId root = root_of(entry_, id_of);
     const auto known = makers_.find(root);
@@ -104,7 +103,7 @@ class EntryDrawing {
     for (const ValueId output : step.outputs) made(output, node);
   }
 
-  // A variable's new value is its place in memory, which the step reads under its old value.
+  // A variable's new value is its location in memory, which the step reads under its old value.
   void made(ValueId output, const std::string& node) {
     makers_[root_of(entry_, output)] = node;
     const Buffer* place = buffer(output);

@@ -4,7 +4,7 @@
 namespace mtfc {
 namespace {
 
-// Names and sizes in order: an object could not tell the order of two dimensions from its text alone.
+// Pairs of name and size: the order of dimensions matters, and JSON objects have none.
 Json dims_json(const Dims& dims) {
   Json list = Json::array();
   for (const Dim& dim : dims) list.push_back({dim.name, dim.size});

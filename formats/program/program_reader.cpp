@@ -46,7 +46,7 @@ class ProgramReader {
   }
 
  private:
-  // -- values under a key; what is wrong is recorded, and something harmless returned --
+  // -- values under a key; mistakes are recorded, and something harmless is returned --
 
   static std::vector<Cursor> list(const Cursor& at, const char* key) {
     const auto found = at.require(key);
@@ -79,7 +79,7 @@ class ProgramReader {
     for (const Cursor& item : list(at, key)) found.push_back(index(item));
     return found;
   }
-  // A number, or the word for one that JSON has no number for.
+  // Reads a number, or the word for a value that JSON numbers lack.
   static double real(const Cursor& at) {
     if (at.is(JsonKind::kNumber)) return at.value().number();
     const std::string word = at.is(JsonKind::kString) ? at.value().text : "";
@@ -110,7 +110,7 @@ class ProgramReader {
     const auto found = at.require(key);
     return found ? word(*found, what, names) : names[0].second;
   }
-  // The two or three items of a short list.
+  // Returns the `count` items of a short list.
   static std::vector<Cursor> parts(const Cursor& at, size_t count, std::string_view what) {
     const std::vector<Cursor> items = at.items(what);
     if (items.size() == count) return items;
@@ -311,7 +311,7 @@ class ProgramReader {
     if (found.kind == StepKind::kWait) found.started = index(at, "started");
     if (is_control(found.kind)) found.partner = index(at, "partner");
     if (at.find("times")) found.times = integer(at, "times");
-    // A wait ends the collective that its start describes.
+    // A wait is described by its start.
     if (found.kind == StepKind::kWait) found.collective = CollectiveKind::kAllReduce;
     return found;
   }
@@ -381,7 +381,7 @@ class ProgramReader {
   Program program_;
 };
 
-// Waits carry what their starts say, so that a step stands for itself.
+// Copies to each wait the description of its start, so that every step is complete by itself.
 void complete_waits(Program& program) {
   for (EntryPoint& entry : program.entry_points)
     for (Step& step : entry.steps) {
@@ -395,7 +395,7 @@ void complete_waits(Program& program) {
     }
 }
 
-// The place in the file that `pointer` names.
+// Returns the location in the file that `pointer` names.
 Location place_of(const JsonValue& root, const std::string& file, const std::string& pointer) {
   const JsonValue* at = &root;
   for (size_t begin = 1; begin < pointer.size();) {

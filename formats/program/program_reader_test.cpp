@@ -126,7 +126,8 @@ TEST_CASE("keys that are missing or of another kind are said to be") {
   CHECK(changed("\"op\":\"relu\"", "\"op\":\"\"").find("unknown operation ''") != std::string::npos);
 }
 
-// Every number of the program in turn becomes another one: the result is refused or harmless, never a crash.
+// Replaces every number of the program in turn by another one: the result must be refused or harmless, never
+// a crash.
 TEST_CASE("whatever number is changed, the reader decides") {
   const std::string text = example();
   int refused = 0, tried = 0;

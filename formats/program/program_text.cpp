@@ -74,7 +74,7 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
   return line;
 }
 
-// The parts of a fused step, a line each.
+// Returns the parts of a fused step, one line each.
 std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
   std::string text;
   for (const Step& part : step.parts)
@@ -92,7 +92,7 @@ std::string bindings_line(const char* label, const EntryPoint& entry, const std:
   return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
 }
 
-// What splits the state of an optimizer beyond the rules: `, hidden also over rows`.
+// The splits of an optimizer's state beyond the rules: `, hidden also over rows`.
 std::string split_beyond_rules(const ProgramVariable& variable, const Layout& layout) {
   const Sharding by_rules = sharding_by_rules(layout, variable.decl.type.dims);
   std::string text;
@@ -137,7 +137,7 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
                                  grouped(entry.arena_bytes));
   for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
   text += bindings_line("inputs ", entry, entry.inputs);
-  size_t indent = 0;  // two columns a loop
+  size_t indent = 0;  // two columns per loop
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
     if (step.kind == StepKind::kRepeat) indent -= 2;

@@ -88,7 +88,7 @@ std::string operand_count(const Signature& signature) {
   return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
 }
 
-// What a device does with its part of the factor's dimension.
+// Says in words how a device handles its part of the factor's dimension.
 const char* role(const Factor& factor) {
   switch (factor.kind) {
     case Factor::Kind::kPass:

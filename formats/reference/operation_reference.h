@@ -1,5 +1,5 @@
 #pragma once
-// What `mtfc ops` shows: the operations and composites of the registry, for people.
+// The text of `mtfc ops`: the operations and composites of the registry, described for people.
 
 #include <string>
 #include <vector>
@@ -8,22 +8,23 @@
 
 namespace mtfc {
 
-/// All of them by family, a line or more each, in lines of at most `width` characters.
+/// All of them by family, one or more lines each, in lines of at most `width` characters.
 std::string operation_list(int width);
-/// One of them in full: operands, attributes, what its dimensions do when they are split, an example.
+/// One of them in full: operands, attributes, the effect of splitting its dimensions, an example.
 std::string operation_page(const Signature& signature, int width);
 
-/// A kind of statement of `ops` that is no operation of the registry: `assign`, `call`, ….
+/// A kind of statement of `ops` that is not an operation of the registry: `assign`, `call`, ….
 struct StatementKind {
   std::string name;
-  std::string doc;   // a sentence
-  std::string keys;  // what it takes, a line each
+  std::string doc;   // one sentence
+  std::string keys;  // the keys that it takes, one line each
   std::string example;
 };
 const std::vector<StatementKind>& statement_kinds();
 std::string statement_page(const StatementKind& statement, int width);
 
-/// For a kind that there isn't: the one that is near, or that others call so, or where all are listed.
+/// The hint for an unknown kind: a similar one, the one that others call by this name, or the command that
+/// lists all.
 std::string operation_hint(const std::string& name);
 
 /// The names of the operands of an example, `x` or `x1`, `x2`, …, and of its results, `y` or `y1`, `y2`, ….

@@ -26,7 +26,7 @@ void add_sizes(std::map<std::string, int64_t>& sizes, const Dims& dims) {
   for (const Dim& dim : dims) sizes[dim.name] = dim.size;
 }
 
-// A model that uses the operation as its page does.
+// A model that uses the operation in the same way as its page.
 std::string model_with(const std::string& operation, const Example& example,
                        const std::vector<TensorType>& results) {
   std::map<std::string, int64_t> sizes;

@@ -39,7 +39,7 @@ Json attribute_schema(AttributeType type) {
 }
 
 Json described(const Json& schema, std::string_view doc) {
-  // Beside a reference a description would stand for it in some editors, so it goes first.
+  // In some editors a description beside a reference would replace it, so it goes first.
   Json with = {{"description", doc}};
   with.update(schema);
   return with;
@@ -50,7 +50,7 @@ Json operands_schema(int least, int most) {
   Json list = {{"type", "array"}, {"items", reference("operand")}, {"minItems", least}};
   if (most >= 0) list["maxItems"] = most;
   if (least > 1 || most == 0) return list;
-  // Not "anyOf", so that a mistake deep inside is found there.
+  // "anyOf" would hide mistakes deep inside, so this uses "if".
   return {{"if", {{"type", "array"}}}, {"then", list}, {"else", reference("operand")}};
 }
 
@@ -120,7 +120,7 @@ Json statement_definition(const StatementKind& statement) {
   return described(definition, statement.doc);
 }
 
-// An object with `op`, whose other keys follow from it.
+// An object with `op`, which determines its other keys.
 Json by_kind(const std::vector<std::string>& kinds) {
   Json branches = Json::array();
   for (const std::string& kind : kinds)

@@ -9,9 +9,9 @@ namespace mtfc {
 /// Adds `ops` (a list of statements), `operand`, `statement` and one definition for each kind, `op_KIND`.
 void add_operation_definitions(Json& definitions);
 
-/// Of `optimizer` in `train`, by its kind.
+/// The schema of `optimizer` in `train`, by its kind.
 Json optimizer_schema();
-/// Of a learning rate that is an object.
+/// The schema of a learning rate that is an object.
 Json schedule_schema();
 
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #pragma once
-// The forms that JSON Schemas are put together from.
+// The building blocks of JSON Schemas.
 
 #include <string>
 #include <vector>
@@ -10,11 +10,11 @@ namespace mtfc {
 
 /// {"$ref": "#/$defs/NAME"}
 Json reference(const std::string& name);
-/// Words for people.
+/// A string with text for people.
 Json text_schema();
-/// An object of these keys and no others.
+/// An object with these keys and no others.
 Json object_schema(Json properties, const std::vector<std::string>& required);
-/// An object of any keys, each with a value of this form.
+/// An object with any keys, each with a value of this form.
 Json map_schema(const Json& value, const std::string& description);
 
 }  // namespace mtfc

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kColumns = 1000;  // of a drawing: more than any screen shows of it
+constexpr int64_t kColumns = 1000;  // columns of a drawing, more than any screen can show
 
 struct Layer {
   const char* name;
@@ -18,14 +18,14 @@ struct Layer {
   std::vector<int64_t> bytes;  // by column
 };
 
-// What programs hold at most in each column: a peak is never lost by drawing less.
+// The bytes at the chosen step of each column; since that is the fullest one, no peak is lost.
 std::vector<int64_t> columns_of(const std::vector<int64_t>& steps, const std::vector<size_t>& chosen) {
   std::vector<int64_t> columns;
   for (const size_t step : chosen) columns.push_back(steps[step]);
   return columns;
 }
 
-// The fullest step of each column.
+// Returns the fullest step of each column.
 std::vector<size_t> fullest_steps(const MemoryUse& use) {
   const auto steps = static_cast<int64_t>(use.inputs.size());
   const int64_t columns = std::min(steps, kColumns);
@@ -39,7 +39,7 @@ std::vector<size_t> fullest_steps(const MemoryUse& use) {
   return chosen;
 }
 
-// A step curve between what lies below and what `layer` adds to it.
+// The area between the layers below and what `layer` adds to them.
 std::string area(const Layer& layer, std::vector<int64_t>& below, double peak) {
   std::string upper, lower;
   const auto y = [&](int64_t bytes) { return 100 - 100 * static_cast<double>(bytes) / peak; };
@@ -52,7 +52,7 @@ std::string area(const Layer& layer, std::vector<int64_t>& below, double peak) {
   return fmt::format("<path fill=\"{}\" d=\"{}{}Z\"/>", layer.colour, upper, lower);
 }
 
-// A lane of the timeline, with what would fall on the same place drawn as one.
+// A lane of the timeline; steps too short to be told apart are drawn as one.
 class Lane {
  public:
   explicit Lane(double total) : total_(total) {}
@@ -149,7 +149,7 @@ std::string memory_drawing(const CostReport& report) {
 std::string timeline_drawing(const CostReport& report) {
   if (!report.time || report.time->step_s <= 0) return "";
   const double total = report.time->step_s;
-  // What is started early may be done late: a lane takes its steps in the order of time.
+  // A step that starts early may end late: a lane takes its steps in order of time.
   std::vector<const StepCost*> steps;
   for (const StepCost& step : report.steps)
     if (step.time.end_s > step.time.begin_s) steps.push_back(&step);

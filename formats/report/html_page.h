@@ -1,7 +1,7 @@
 #pragma once
-// What every HTML report is wrapped in: its style, for screens from a phone's to a desk's, light and dark,
-// and for paper; and the script that sorts a table by the column that is touched. Without the script, the
-// report is complete. Nothing is loaded from anywhere.
+// The frame of every HTML report: its style, for screens from phone to desktop, light and dark, and for
+// paper; and the script that sorts a table by the column that is clicked. The report is complete without the
+// script. Nothing is loaded from elsewhere.
 
 #include <string_view>
 

@@ -9,16 +9,16 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kSide = 8;       // shards along a side that are all drawn; of more the first and the last
+constexpr int64_t kSide = 8;       // a side with at most this many shards is drawn in full
 constexpr size_t kMostDrawn = 60;  // different tensors
-constexpr size_t kMostNamed = 6;   // tensors that a drawing stands for
-constexpr int64_t kMostRanks = 4;  // in a shard
+constexpr size_t kMostNamed = 6;   // tensors named above a shared drawing
+constexpr int64_t kMostRanks = 4;  // named in a shard
 
-// The shards along one side: all combinations of the parts of some dimensions, major first.
+// The shards along one side: all combinations of the pieces of some dimensions, major first.
 struct Side {
   std::vector<size_t> dims;
   int64_t shards = 1;
-  std::vector<int64_t> drawn;  // shard indices; -1 for what is left out
+  std::vector<int64_t> drawn;  // shard indices; -1 for the gap
 };
 
 class TensorDrawing {
@@ -27,8 +27,8 @@ class TensorDrawing {
     std::vector<size_t> split;
     for (size_t d = 0; d < tensor.dims.size(); ++d)
       if (parts(d) > 1) split.push_back(d);
-    // A matrix: the first dimension that is split runs down, unless it is the last of the tensor, the others
-    // run across.
+    // In the matrix, the first split dimension runs down, unless it is the tensor's last; the others run
+    // across.
     for (const size_t d : split) {
       const bool down = d == split.front() && (split.size() > 1 || d + 1 < tensor.dims.size());
       (down ? down_ : across_).dims.push_back(d);
@@ -66,7 +66,7 @@ class TensorDrawing {
  private:
   int64_t parts(size_t dim) const { return mesh_.size(tensor_.sharding.dims[dim]); }
 
-  // Which part of each of its dimensions the shard `index` of a side is.
+  // Calls `use` with each dimension of a side and the index of its piece in shard `index`.
   template <typename Use>
   void each_part(const Side& side, int64_t index, Use use) const {
     for (size_t i = side.dims.size(); i-- > 0;) {
@@ -100,7 +100,7 @@ class TensorDrawing {
     return fmt::format("<td style=\"background:hsl({} 70% 85%)\">{}</td>", (shard * 47) % 360, ranks(at));
   }
 
-  // Those of the devices that differ from `at` only along axes that split nothing.
+  // The ranks of the devices that differ from `at` only along axes that split nothing.
   std::string ranks(const Coordinates& at) const {
     AxisList free;
     const AxisList split = split_axes(tensor_.sharding);

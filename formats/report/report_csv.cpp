@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// As RFC 4180 has it: quotes around what holds a comma, a quote or the end of a line.
+// As in RFC 4180: quotes around text that contains a comma, a quote or a line end.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
@@ -43,7 +43,7 @@ Fields which(const ComparedLayout& layout, size_t number_from_zero) {
           {"devices", number(layout.layout.mesh.devices())}};
 }
 
-// Empty fields, in the same columns, where the layout is not possible.
+// The fields are empty, in the same columns, if the layout is not possible.
 Fields totals(const ComparedLayout& layout, size_t rank) {
   const bool possible = layout.report.has_value();
   const CostReport report = layout.report.value_or(CostReport{});

@@ -10,9 +10,9 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kMostInDetail = 8;  // layouts; of a sweep over hundreds, all have their bars
+constexpr size_t kMostInDetail = 8;  // layouts; in a sweep over hundreds, all have their bars
 
-// May break after a comma.
+// The text may break after a comma.
 std::string place_of(const Layout& layout) {
   const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
   std::string html;
@@ -21,7 +21,7 @@ std::string place_of(const Layout& layout) {
   return html;
 }
 
-// A figure in a table: the text for people, the number for sorting.
+// A number in a table: the text for people, the value for sorting.
 template <typename Number>
 std::string number_cell(Number value, const std::string& text) {
   return fmt::format("<td data-v=\"{}\">{}</td>", value, value == Number{} ? "" : text);
@@ -40,7 +40,8 @@ std::string bar(const std::vector<Bar>& parts, double most, const std::string& t
   return html + "</div><small>" + text + "</small></div>";
 }
 
-// How long a step takes, and of it what is not hidden behind kernels; or the arithmetic, without times.
+// The duration of a step and its communication that is not hidden behind kernels; without times, the
+// arithmetic.
 std::string work_bar(const CostReport& report, double most) {
   if (!report.time)
     return bar({{static_cast<double>(report.einsum_per_device), "var(--c1)"}}, most,

@@ -58,11 +58,11 @@ TEST_CASE("tensors are drawn as matrices of shards with their ranks") {
   CHECK(
       has(drawn,
           "<h4>w, w2</h4><p>io 7 &times; hidden 64; unreduced over rows: each rank holds a part of its sum"));
-  // Rows 0 and 1 of x on the first row of the mesh, ranks 0 to 15; rows 2 to 4 on the second.
+  // Rows 0 and 1 of x are on the first row of the mesh, ranks 0 to 15; rows 2 to 4 on the second.
   CHECK(has(drawn,
             "<th>0&ndash;1</th><td style=\"background:hsl(0 70% 85%)\">0 1 2 &#8230; 15 <small>(16 ranks)"));
   CHECK(has(drawn, "<th>2&ndash;4</th><td style=\"background:hsl(47 70% 85%)\">16 17 18 &#8230; 31 <small>"));
-  // w has 16 shards across: six, a gap, the last; every one on two ranks.
+  // w has 16 shards across: six, a gap, and the last one; each is on two ranks.
   CHECK(has(drawn, "<th>&#8943;</th><th>60&ndash;63</th>"));
   CHECK(has(drawn, ">5 21</td><td class=gap>&#8943;</td>"));
   CHECK(has(drawn, ">15 31</td></tr>"));
@@ -96,7 +96,7 @@ TEST_CASE("the timeline has a lane for kernels and one for each group of axes") 
   CHECK(has(drawn, "kernels, busy for 1.00 s (25 %)"));
   CHECK(has(drawn, "communication over rows, busy for 3.00 s (75 %)"));
   CHECK(has(drawn, "<rect x=\"250.00\" width=\"750.00\""));
-  // What is started first may be done last.
+  // A step that starts first may end last.
   StepCost first = report.steps[1], last = report.steps[1];
   first.time = {0.5, 1, 1.5, "network"};
   last.time = {1, 3, 4, "network"};

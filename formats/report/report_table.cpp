@@ -80,7 +80,7 @@ std::vector<Row> total_rows(const Reports& reports) {
   return rows;
 }
 
-// At most `width` characters of `text`: its middle says least about a tensor of a nested block.
+// At most `width` characters of `text`; drops the middle, which says least about a tensor of a nested block.
 std::string shortened(const std::string& text, size_t width) {
   if (text.size() <= width) return text;
   const size_t tail = width / 2;
@@ -94,7 +94,8 @@ std::string rules_text(const Layout& layout) {
   return layout.rules.empty() ? "no rules" : to_string(layout);
 }
 
-// Rows of words, each column as wide as it must be: the first flush left, figures flush right.
+// Rows of words in columns of minimal width: the first `flush_left` columns flush left, the others flush
+// right.
 std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
@@ -113,7 +114,7 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, size_t fl
   return text;
 }
 
-// What the table says of a step: the phase where lines are long enough, the time where there is one.
+// The table's cells for a step: the phase if lines are long enough, the time if there is one.
 std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
   std::vector<std::string> cells = {step.name, step.kind};
   if (phase) cells.push_back(to_string(step.phase));
@@ -170,7 +171,7 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
   return fmt::format("\nalive at the peak{}\n", where.empty() ? "" : ", in " + where) + columns(rows, 2);
 }
 
-// The totals of `reports`, each under its number where there are several.
+// The totals of `reports`, each under its number if there are several.
 std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers, size_t width) {
   const std::vector<Row> rows = total_rows(reports);
   size_t label_width = 0, cell_width = 8;
@@ -196,7 +197,7 @@ std::string totals_text(const Reports& reports, const std::vector<size_t>& numbe
   return text;
 }
 
-// What a layout file would say for a shorter step.
+// The device order that a layout file would need for a shorter step.
 std::string order_text(const ComparedLayout& layout, const std::string& number, const TableOptions& options) {
   if (!layout.order) return "";
   std::string ranks;
@@ -220,7 +221,7 @@ std::string single_text(const ComparedLayout& layout, const TableOptions& option
          steps_text(report, options) + alive_text(report, options);
 }
 
-// What tells the layouts apart stands in their lines, what all have in common above them.
+// Each layout's line has the properties that differ; the lines above have those that all layouts share.
 class RankingText {
  public:
   RankingText(const std::vector<ComparedLayout>& layouts, const TableOptions& options)

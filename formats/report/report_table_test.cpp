@@ -65,7 +65,7 @@ TEST_CASE("one layout: totals, costliest steps, tensors alive at the peak") {
   CHECK(has(text, "327 MFLOP"));
   CHECK(has(text, "5.00 MiB"));
   CHECK(has(text, "  over rows+cols"));
-  // All of the bytes before a part of the arithmetic.
+  // The step with all of the bytes ranks before one with a part of the arithmetic.
   CHECK(text.find("all_reduce  backward") < text.find("block_0/attention/scores"));
   CHECK(
       has(text, "\nalive at the peak, in block_1/h\n  w  variable    4.00 KiB\n  h  activation  1.00 KiB\n"));
@@ -85,7 +85,7 @@ TEST_CASE("several layouts: the best first, what is not possible last and why") 
   CHECK(text.find("[1]") < text.find("[2] "));
   CHECK(has(text, "not possible: the rules io:rows and batch:rows"));
   CHECK(widest(text) <= 80);
-  // What all have in common is said once.
+  // Properties that all layouts share are printed once.
   const std::string sweep = report_table({example(4, 8000), example(2, 100)}, {});
   CHECK(has(sweep, "\nlayout batch:rows,hidden:cols+rows\n"));
   CHECK(has(sweep, "best [2] rows:2,cols:2     100 B  5.00 MiB  327 MFLOP\n"));

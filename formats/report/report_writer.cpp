@@ -104,12 +104,12 @@ Json report_object(const CostReport& report) {
   return json;
 }
 
-// What the steps of one kind, or one step, took.
+// The times of one step, or of all steps of one kind.
 struct KindTime {
   int64_t steps = 0;
   bool collective = false;
   double mean = 0, most = 0;   // seconds
-  double start = 0, wait = 0;  // of `mean`, where it is a collective
+  double start = 0, wait = 0;  // parts of `mean`, for a collective
   double predicted = 0;
 
   void add(const KindTime& other) {
@@ -122,7 +122,7 @@ struct KindTime {
   }
 };
 
-// One for every step of the program; that of a collective, with its wait, stands at its start.
+// Returns one entry for every step of the program; a collective's, which includes its wait, is at its start.
 std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts,
                                  const std::optional<TimeCost>& predicted) {
   std::vector<KindTime> times(entry.steps.size());

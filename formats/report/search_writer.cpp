@@ -12,8 +12,8 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kMostItems = 3;       // of the differences between two layouts
-constexpr double kWorthSaying = 0.05;  // of the largest of them
+constexpr size_t kMostItems = 3;       // differences named between two layouts
+constexpr double kWorthSaying = 0.05;  // as a share of the largest of them
 
 std::string why_text(const SearchReport& report, const TableOptions& options) {
   if (report.layouts.size() < 2) return "";
@@ -109,7 +109,7 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
   for (const auto& [what, seconds] : differences) {
     if (seconds == 0 || std::abs(seconds) < kWorthSaying * std::abs(differences.front().seconds)) continue;
     if (said++ == kMostItems) break;
-    // More of what is hidden behind kernels makes a step shorter.
+    // More overlap with kernels makes a step shorter.
     const bool more = (seconds > 0) != (what == "overlap");
     text += fmt::format("{}{} {} {}", said == 1 ? ": " : ", ", seconds_text(std::abs(seconds)),
                         more ? "more" : "less", what);

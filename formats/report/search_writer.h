@@ -1,5 +1,5 @@
 #pragma once
-// What a search over layouts has found: as a table for the terminal, and as JSON.
+// Writes the result of a search over layouts as a table for the terminal and as JSON.
 
 #include <string>
 #include <vector>
@@ -11,13 +11,13 @@
 namespace mtfc {
 
 struct SearchReport {
-  const SearchResult& result;           // that has found something
+  const SearchResult& result;           // must have found a layout
   std::vector<ComparedLayout> layouts;  // result.best, in its order, with their reports
   int64_t memory_limit = 0;             // bytes per device; 0: none
-  double seconds = 0;                   // of the search
+  double seconds = 0;                   // duration of the search
 };
 
-/// The layouts beside one another, as cost-report shows them; why all but the first lose; what was searched.
+/// The layouts side by side, like cost-report; why all but the first lose; and the extent of the search.
 std::string search_table(const SearchReport& report, const TableOptions& options);
 std::string search_json(const SearchReport& report);
 

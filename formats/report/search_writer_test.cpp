@@ -46,7 +46,7 @@ TEST_CASE("why a layout loses") {
         "1.50 ms less all_reduce over cols");
   other.layout.mesh = Mesh({{"rows", 4}, {"cols", 1}});
   CHECK(loss_text(kBest, other).starts_with("+4.50 ms: 6.00 ms more"));
-  // What runs beside kernels makes the step shorter.
+  // Communication beside kernels makes the step shorter.
   CostReport hidden = kBest;
   hidden.time->step_s += 1e-3;
   CHECK(loss_text(kBest, hidden) == "+1.00 ms: 1.00 ms less overlap");

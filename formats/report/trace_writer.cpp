@@ -35,12 +35,12 @@ std::string label(const Step& step) {
   return fmt::format("{}{} {}", moment, kind_of(step), step.name);
 }
 
-// What is the same at every run of a step.
+// The text that is the same in every run of a step.
 struct StepText {
   std::string name;  // quoted
   std::string category;
-  std::string collective;  // quoted, of a start
-  std::string source;      // the arguments, but for the figures
+  std::string collective;  // quoted, for a start or a wait
+  std::string source;      // the arguments, without numbers
 };
 
 StepText text_of(const Step& step) {
@@ -111,7 +111,7 @@ class TraceWriter {
 
   void add_run(size_t rank, const TimedRun& run, const std::vector<StepWork>& work) {
     const EntryPoint& entry = program_.entry_points[run.entry];
-    // Initial values are made once and belong to no step.
+    // Initial values are made once and belong to no training step.
     const std::string name =
         entry.name == "init" ? entry.name : fmt::format("{} step {}", entry.name, run.train_step + 1);
     add(R"({{"ph":"X","pid":{},"tid":0,"ts":{:.3f},"dur":{:.3f},"cat":"run","name":{}}})", rank,

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A collective that is started, another step, and the wait.
+// A program that starts a collective, does another step, and waits.
 Program example() {
   Program program;
   program.layout.mesh = Mesh({{"rows", 2}});

@@ -1,5 +1,5 @@
 #pragma once
-// For tests that try wild inputs: a limit on memory, and the seed of a case that crashes or never ends.
+// For tests that try hostile inputs: limits memory, and prints the seed of a case that crashes or hangs.
 
 #include <sys/resource.h>
 
@@ -7,8 +7,8 @@
 
 namespace mtfc {
 
-/// While it lives, the process has little memory (but for sanitizers, which reserve much), and the seed under
-/// watch is printed when the process crashes or spends too long on it.
+/// During its lifetime the process has little memory (except under sanitizers, which reserve a lot), and the
+/// current seed is printed if the process crashes or spends too long on it.
 class FuzzGuard {
  public:
   FuzzGuard();
@@ -16,7 +16,7 @@ class FuzzGuard {
   FuzzGuard(const FuzzGuard&) = delete;
   FuzzGuard& operator=(const FuzzGuard&) = delete;
 
-  /// A new case begins.
+  /// Begins a new case.
   void watch(uint64_t seed) const;
 
  private:

@@ -155,7 +155,7 @@ std::string text_of(const JsonValue& value) {
 }
 
 void Vocabulary::learn(const JsonValue& document) {
-  constexpr size_t kSmall = 200;  // larger parts would make every mutant alike
+  constexpr size_t kSmall = 200;  // larger parts would make all mutants alike
   if (document.kind == JsonKind::kString) words.push_back(document.text);
   if (text_of(document).size() < kSmall) values.push_back(document);
   for (const JsonValue& item : document.items) learn(item);
@@ -172,7 +172,7 @@ JsonValue* Mutator::random_value(JsonValue& root) {
   return one_of(all);
 }
 
-// Mostly one of the document itself: a foreign one is soon refused.
+// Mostly takes a word of the document itself: a foreign one is soon refused.
 const std::string& Mutator::word() {
   return one_of(own_.words.empty() || chance(20) ? vocabulary_.words : own_.words);
 }
@@ -200,14 +200,14 @@ std::string Mutator::any_text() {
   }
 }
 
-// Mostly what may stand under `key`.
+// Mostly takes a value that may appear under `key`.
 JsonValue Mutator::value_for(const std::string& key) {
   const auto& pool = chance(30) ? vocabulary_.by_key : own_.by_key;
   const auto known = pool.find(key);
   return known == pool.end() || chance(20) ? any_value() : one_of(known->second);
 }
 
-// An operation of any kind over any names, with attributes of its own.
+// An operation of any kind over any names, with its own attributes.
 JsonValue Mutator::operation() {
   const std::vector<std::string> names = operation_names();
   const Signature& signature = *find_signature(one_of(names));

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: texts with mistakes, made from good ones. The same seed makes the same mistakes.
+// For tests: makes texts with mistakes from good ones. The same seed makes the same mistakes.
 
 #include <cstdint>
 #include <map>
@@ -15,7 +15,7 @@ namespace mtfc {
 struct Vocabulary {
   std::vector<std::string> words;
   std::vector<JsonValue> values;
-  std::map<std::string, std::vector<JsonValue>> by_key;  // what stood under a key
+  std::map<std::string, std::vector<JsonValue>> by_key;  // values found under each key
   /// Adds the keys, strings and parts of a document.
   void learn(const JsonValue& document);
 };
@@ -24,12 +24,12 @@ class Mutator {
  public:
   Mutator(uint64_t seed, const Vocabulary& vocabulary) : random_(seed), vocabulary_(vocabulary) {}
 
-  /// `text` with one to four mistakes: of its structure where it is JSON, now and then of its bytes.
+  /// `text` with one to four mistakes: in its structure if it is JSON, sometimes in its bytes.
   std::string mutated_json(const std::string& text);
   /// `bytes` with up to `most` of them flipped, removed, repeated, cut off or replaced.
   std::string mutated_bytes(std::string bytes, int most);
 
-  /// Something like an expression.
+  /// A text that resembles an expression.
   std::string expression();
 
   /// A number in [0, count).
@@ -54,7 +54,7 @@ class Mutator {
 
   std::mt19937_64 random_;
   const Vocabulary& vocabulary_;
-  Vocabulary own_;  // of the document at hand
+  Vocabulary own_;  // the current document's words and values
 };
 
 /// The document as text.

@@ -20,7 +20,7 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// JSON files below models/ and testdata/, those with `word` in them or those without.
+// The JSON files below models/ and testdata/ that contain `word`, or those that don't.
 std::vector<std::string> files_with(const std::string& word, bool wanted) {
   constexpr size_t kLargest = 20000;
   std::vector<fs::path> paths;
@@ -46,7 +46,7 @@ std::string names_of(const Dims& dims) {
   return "[" + text + "]";
 }
 
-// An attribute as a model file writes it; its dimensions go to `declared`.
+// An attribute as a model file writes it; adds its dimensions to `declared`.
 std::string written(const AttributeValue& value, std::map<std::string, int64_t>& declared) {
   const auto declare = [&](const Dims& dims) {
     for (const Dim& dim : dims) declared[dim.name] = dim.size;

@@ -1,6 +1,6 @@
 #pragma once
-// For tests: the models and layouts that mutants are made from. New operations, models and cases come by
-// themselves.
+// For tests: the models and layouts that mutants are made from. New operations, models and cases are included
+// automatically.
 
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 
 namespace mtfc {
 
-/// Those of models/ and testdata/, right and wrong.
+/// The models of models/ and testdata/, right and wrong.
 std::vector<std::string> bundled_models();
-/// What they include from models/std.
+/// Returns the files that they include from models/std.
 IncludeText bundled_include(const IncludeName& name);
 /// Layout files of models/ and testdata/.
 std::vector<std::string> seed_layouts();
 
-/// The models of the registry: an example as inputs and one operation, and where it can be, its gradient.
+/// One model per example in the registry: its inputs, one operation and, if possible, its gradient.
 std::vector<std::string> example_models();
 
 }  // namespace mtfc

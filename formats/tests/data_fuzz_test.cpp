@@ -1,6 +1,6 @@
-// Data files with mistakes, thousands of them, through the readers: each is read or refused with a RunError,
-// soon, and without more memory than the file can fill. MTFC_CASES, MTFC_SEED and MTFC_DUMP as in
-// input_fuzz_test.cpp.
+// Runs thousands of data files with mistakes through the readers: each must be read or refused with a
+// RunError, quickly, and without more memory than the file can fill. MTFC_CASES, MTFC_SEED and MTFC_DUMP are
+// as in input_fuzz_test.cpp.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -27,10 +27,10 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kCases = 5000;
 
-// A good file and how it is named as a source.
+// A good file and its form as a source.
 struct SeedFile {
   std::string prefix;  // "", "idx:"
-  std::string ending;  // ".npy", ".safetensors" (no source, but loaded), or "" for IDX
+  std::string ending;  // ".npy", ".safetensors" (not a source, but loaded), or "" for IDX
   std::string bytes;
 };
 
@@ -114,7 +114,8 @@ std::vector<SeedFile> seed_files() {
   return files;
 }
 
-// A header with a mistake that still has the length it says, so that what lies behind the length is tried.
+// Makes a mistake in the header but keeps its length right, so that the code after the length check is tested
+// too.
 std::string with_header_mistake(const std::string& bytes, Mutator& mutator) {
   constexpr size_t kLength = 8;
   if (bytes.size() < kLength) return bytes;
@@ -138,7 +139,7 @@ std::string with_header_mistake(const std::string& bytes, Mutator& mutator) {
 std::string made_file(const SeedFile& seed, Mutator& mutator) {
   if (seed.ending == ".safetensors" && mutator.chance(60)) return with_header_mistake(seed.bytes, mutator);
   if (mutator.chance(5) || seed.bytes.empty()) return seed.bytes;
-  // Digits and sizes in the header decide most.
+  // Digits and sizes in the header matter most.
   std::string bytes = seed.bytes;
   if (mutator.chance(30)) {
     for (size_t i = mutator.pick(3) + 1; i > 0; --i) {
@@ -152,7 +153,7 @@ std::string made_file(const SeedFile& seed, Mutator& mutator) {
   return mutator.mutated_bytes(bytes, 6);
 }
 
-// A file in memory under names that end as wanted: writing to a disk would take most of the time.
+// A file in memory under names with the wanted endings: writing to a disk would take most of the time.
 class MemoryFile {
  public:
   MemoryFile() : folder_(fs::temp_directory_path() / fmt::format("mtfc_data_fuzz.{}", getpid())) {
@@ -192,7 +193,7 @@ uint64_t sum_of(const StoredArray& array) {
   return sum;
 }
 
-// "" where the file was read or refused as it should be.
+// Returns "" if the file was properly read or refused.
 std::string problem_with(const std::string& spec, bool& read) {
   try {
     if (spec.ends_with(".safetensors")) {
@@ -269,7 +270,7 @@ TEST_CASE("mutants of sources are taken apart or refused as the user's") {
       ++accepted;
     } catch (const UserError& error) {
       CHECK(std::string(error.what()).find('\n') == std::string::npos);
-    } catch (const RunError& error) {  // the file is not there
+    } catch (const RunError& error) {  // the file does not exist
       CHECK(std::string(error.what()).find('\n') == std::string::npos);
     }
   }

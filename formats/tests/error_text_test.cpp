@@ -1,6 +1,6 @@
-// Every folder of testdata/errors/ is a mistake and the complete text it is answered with: a model.json (with
-// --set arguments in sets.txt, one a line), or a layout.json and flags in mesh.txt and layout.txt, or both,
-// and expected.txt. An empty uneven.txt stands for --no-uneven. Files that a model includes stand beside it.
+// Every folder of testdata/errors/ is a mistake and the complete text of its error: a model.json (with --set
+// arguments in sets.txt, one per line), or a layout.json and flags in mesh.txt and layout.txt, or both, and
+// expected.txt. An empty uneven.txt means --no-uneven. Files that a model includes are in the same folder.
 
 #include <doctest/doctest.h>
 
@@ -45,7 +45,7 @@ std::optional<Layout> layout_in(const fs::path& folder) {
   return read_layout(sources);
 }
 
-// What is said about the files in `folder`: errors, or warnings.
+// Returns the errors or warnings for the files in `folder`.
 std::string answer(const fs::path& folder) {
   std::vector<Diagnostic> warnings;
   try {

@@ -1,8 +1,8 @@
-// Models and layouts with mistakes, thousands of them, through reading, checking and compiling: each is
-// accepted or answered with a UserError, soon, and without much memory.
+// Runs thousands of models and layouts with mistakes through reading, checking and compiling: each must be
+// accepted or answered with a UserError, quickly, and without much memory.
 //
-// MTFC_CASES and MTFC_SEED choose how many cases and which, one seed a case; MTFC_DUMP names a folder that
-// they are written to instead. scripts/fuzz_inputs.sh runs many. A case that fails is written to
+// MTFC_CASES and MTFC_SEED choose how many cases and which, one seed per case; MTFC_DUMP names a folder to
+// which they are written instead. scripts/fuzz_inputs.sh runs many. A case that fails is written to
 // mtfc_fuzz_SEED.json.
 
 #include <doctest/doctest.h>
@@ -56,14 +56,14 @@ bool is_accepted(const std::string& text) {
 
 struct Seeds {
   std::vector<std::string> examples = example_models(), models = bundled_models(), layouts = seed_layouts();
-  std::vector<std::string> right;  // of the bundled models
+  std::vector<std::string> right;  // those of the bundled models that are accepted
   Vocabulary vocabulary;
   Seeds() {
     std::copy_if(models.begin(), models.end(), std::back_inserter(right), is_accepted);
     for (const std::vector<std::string>* texts : {&examples, &models, &layouts})
       for (const std::string& text : *texts) try {
           vocabulary.learn(parse_json(text, ""));
-        } catch (const UserError&) {  // some of testdata/ is no JSON
+        } catch (const UserError&) {  // some of testdata/ is not JSON
         }
   }
 };
@@ -86,7 +86,7 @@ FuzzCase make_case(const Seeds& seeds, uint64_t seed) {
   std::string rules;
   for (const char* axis : {"p", "q"})
     rules += fmt::format("{}:{},", mutator.one_of(seeds.vocabulary.words), axis);
-  try {  // dimensions that the model has say more than others
+  try {  // dimensions that the model has are more telling
     const JsonValue model = parse_json(made.model, "");
     const JsonValue* dims = model.find("dims");
     if (dims && !dims->members.empty()) {
@@ -103,7 +103,7 @@ FuzzCase make_case(const Seeds& seeds, uint64_t seed) {
 
 enum class Outcome { kCompiled, kLayoutRefused, kRefused, kFailed };
 
-// What is not a UserError is a bug of ours; std::bad_alloc too.
+// Any exception other than a UserError is a bug of ours, including std::bad_alloc.
 Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
   Outcome refused = Outcome::kRefused;
   try {

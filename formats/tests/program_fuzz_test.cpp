@@ -1,6 +1,6 @@
-// Saved programs with mistakes, thousands of them, through read_program: each is read or refused with a
-// UserError, soon, and without much memory; what is read can be costed and saved. MTFC_CASES, MTFC_SEED and
-// MTFC_DUMP as in input_fuzz_test.cpp.
+// Runs thousands of saved programs with mistakes through read_program: each must be read or refused with a
+// UserError, quickly, and without much memory; accepted ones can be costed and saved. MTFC_CASES, MTFC_SEED
+// and MTFC_DUMP are as in input_fuzz_test.cpp.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -37,14 +37,14 @@ constexpr int64_t kCases = 3000;
 constexpr double kSlow = 5;  // seconds
 constexpr int64_t kMostCosted = 1000;
 
-// Of one model under a layout that splits its first two dimensions; nothing where that can't be compiled, or
-// is so large that a mistake would hardly meet what matters.
+// Returns the saved program of one model under a layout that splits its first two dimensions; "" if that
+// can't be compiled, or is so large that a mistake would rarely hit anything important.
 std::string saved(const std::string& model_text, bool split) {
   constexpr size_t kLargest = 60000;
   try {
     std::vector<Diagnostic> warnings;
     Model model = read_model(model_text, "model.json", {}, warnings);
-    for (InputDecl& input : model.inputs)  // so that what is left can be run
+    for (InputDecl& input : model.inputs)  // so that the result can be run
       if (input.source.empty()) input.source = "random:int,lo=0,hi=2";
     LayoutSources layout;
     if (split) layout.mesh = "p:2,q:3";
@@ -65,7 +65,7 @@ struct Seeds {
       for (const std::string& model : models)
         for (const bool split : {false, true})
           if (std::string text = saved(model, split); !text.empty()) programs.push_back(std::move(text));
-    // Programs are much alike: a few hold every key and most values.
+    // Programs are much alike: a few contain every key and most values.
     for (size_t i = 0; i < programs.size(); i += 8) vocabulary.learn(parse_json(programs[i], ""));
   }
 };
@@ -73,7 +73,7 @@ struct Seeds {
 std::string problem_with(const std::string& text, bool& is_read) {
   try {
     const Program program = read_program(text, "program.json");
-    // Counting an exchange takes time that grows with the square of its group.
+    // The time to count an exchange grows with the square of its group.
     const bool is_small = program.mesh().devices() <= kMostCosted;
     for (size_t i = 0; is_small && i < program.entry_points.size(); ++i) {
       const EntryPoint& entry = program.entry_points[i];

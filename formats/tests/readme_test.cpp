@@ -1,4 +1,4 @@
-// The examples of formats/README.md are files that mtfc reads, and its table has every operation.
+// The examples of formats/README.md are files that mtfc reads, and its table lists every operation.
 
 #include <doctest/doctest.h>
 
@@ -28,7 +28,7 @@ std::vector<std::string> lines() {
   return lines;
 }
 
-// What stands between ``` json and ```.
+// Returns the texts between ``` json and ```.
 std::vector<std::string> json_examples() {
   std::vector<std::string> examples;
   bool inside = false;
@@ -43,8 +43,8 @@ std::vector<std::string> json_examples() {
   return examples;
 }
 
-// The names in backticks of the rows of the table with this head, of `columns` columns from `first_column`
-// on.
+// The names in backticks in the rows of the table with this head, in `columns` columns starting at
+// `first_column`.
 std::set<std::string> names_in_table(const std::string& head, size_t first_column, size_t columns) {
   std::set<std::string> names;
   bool inside = false;

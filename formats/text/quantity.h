@@ -1,5 +1,5 @@
 #pragma once
-// Quantities as people read them: `1.44 MiB`, `327 MFLOP`, `813,056`.
+// Formats quantities for people: `1.44 MiB`, `327 MFLOP`, `813,056`.
 
 #include <cstdint>
 #include <optional>
@@ -17,8 +17,8 @@ std::string seconds_text(double seconds);
 /// All digits, in groups of three.
 std::string grouped(int64_t count);
 
-/// `4096`, `10GB` (powers of 1000), `1.5 GiB` (powers of 1024) in bytes, rounded down; nothing for other
-/// texts, and for less than one byte or more than int64_t holds.
+/// Parses `4096`, `10GB` (powers of 1000) or `1.5 GiB` (powers of 1024) as bytes, rounded down; nullopt for
+/// other texts, and for less than one byte or more than int64_t holds.
 std::optional<int64_t> parse_bytes(std::string_view text);
 
 }  // namespace mtfc

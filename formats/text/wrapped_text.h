@@ -1,13 +1,13 @@
 #pragma once
-// Text broken into lines, for tables on a terminal.
+// Breaks text into lines, for tables on a terminal.
 
 #include <cstddef>
 #include <string>
 
 namespace mtfc {
 
-/// `text` after `head`, broken into lines of `width` after one of `breaks` where it is too long. Further
-/// lines are indented as far as `head` reaches. Ends with a newline.
+/// `text` after `head`, broken into lines of at most `width` characters after one of `breaks`. Further lines
+/// are indented by the length of `head`. Ends with a newline.
 std::string wrapped(const std::string& head, const std::string& text, const char* breaks, size_t width);
 
 }  // namespace mtfc

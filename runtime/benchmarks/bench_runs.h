@@ -1,6 +1,6 @@
 #pragma once
-// What the benchmark programs of this folder share: a small model compiled and executed on one device, and
-// medians of things that are timed in alternation.
+// Shared parts of the benchmark programs in this folder: a small model compiled and executed on one device,
+// and medians of work that is timed in alternation.
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace mtfc {
 
-/// A model on one device of this process, ready to run; its entry point is `train` where it has one.
+/// A model on one device of this process, ready to run; its entry point is `train` if it has one.
 class BenchRun {
  public:
   explicit BenchRun(const Model& model)
@@ -50,7 +50,8 @@ inline double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// Median seconds of each of `runs`, timed in turn `rounds` times after one round that is not counted.
+/// Returns the median seconds of each of `runs`, timed in turn for `rounds` rounds after one that is not
+/// counted.
 inline std::vector<double> alternating_medians(int rounds, const std::vector<std::function<void()>>& runs) {
   std::vector<std::vector<double>> samples(runs.size());
   for (int round = -1; round < rounds; ++round)

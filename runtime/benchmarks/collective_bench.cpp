@@ -1,6 +1,6 @@
-// Collectives through Comm beside MPI's own blocking calls, for 1 KB to 64 MB, alternating in one set of
-// processes; medians, and how many times as fast ours are. The rooms for operands are as large as the size
-// says on every rank; an all_gather's result and a reduce_scatter's operand have that size.
+// Compares collectives through Comm with MPI's own blocking calls for 1 KB to 64 MB, alternating in one set
+// of processes: medians, and how many times as fast ours are. On every rank the buffers have the given size;
+// an all_gather's result and a reduce_scatter's operand fill them.
 //   mpiexec.mpich -n 2 build/collective_bench [KIND...]
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ std::vector<Rows> rows() {
           {"all_to_all in place", CollectiveKind::kAllToAll, split, across, true}};
 }
 
-// A matrix with a column of blocks for each device, so that every part is one piece for MPI.
+// A matrix with a column of blocks for each device, so that every part is contiguous for MPI.
 CollectiveCase case_of(const Rows& row, int64_t floats, int64_t devices) {
   const int64_t height = row.kind == CollectiveKind::kAllToAll ? devices : floats;
   const int64_t width = row.kind == CollectiveKind::kAllToAll ? floats : 1;
@@ -51,7 +51,7 @@ CollectiveCase case_of(const Rows& row, int64_t floats, int64_t devices) {
           row.to, ReduceKind::kSum,       row.in_place};
 }
 
-// MPI's blocking call on memory of its own, of the same kind.
+// MPI's blocking call of the same kind, on memory of its own.
 class Blocking {
  public:
   Blocking(const Rows& row, int64_t floats, const Processes& processes)
@@ -72,7 +72,7 @@ class Blocking {
         return check_mpi(MPI_Reduce_scatter_block_c(in, out, share_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD),
                          "MPI");
       case CollectiveKind::kAllGather:
-        // Ours begins with the part at the front.
+        // In ours, the part begins at the front.
         if (row_.in_place)
           std::memmove(out + rank_ * share_, out, static_cast<size_t>(share_) * sizeof(float));
         return check_mpi(MPI_Allgather_c(in, share_, MPI_FLOAT, out, share_, MPI_FLOAT, MPI_COMM_WORLD),
@@ -91,7 +91,7 @@ class Blocking {
 
 template <typename Run>
 double microseconds(Processes& processes, const Run& run) {
-  processes.barrier();  // MPI's own would let ranks that share a core go on a time slice apart
+  processes.barrier();  // MPI's own barrier would let ranks that share a core continue a time slice apart
   const auto start = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
@@ -110,7 +110,7 @@ void measure(const Rows& row, int64_t floats, Processes& processes, NodeMemory& 
   std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
   const auto collectives = comm.prepare(entry, arenas);
   Blocking blocking(row, floats, processes);
-  // Several in a row make one sample where one alone is as short as reading the clock.
+  // If a single run is as short as reading the clock, several in a row make one sample.
   const bool crowded = processes.oversubscribed();
   const int repeats = crowded ? 20 : std::clamp<int>(static_cast<int>((1 << 18) / floats), 1, 100);
   const int their_repeats = crowded ? 1 : repeats;  // time slices

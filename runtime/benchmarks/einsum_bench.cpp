@@ -1,9 +1,9 @@
-// Rate of prepared einsums, beside plain sgemm calls of the same inner sizes on dense matrices:
-//   einsum_bench [THREADS...]     (1 and 2 unless told)
-// The two alternate and their medians are compared; "least" is the ratio of their least times, which other
-// work on the machine disturbs less. Plain products of a batch run in a row on all threads, and one thread
-// each in parallel; the better of the two counts. The last table is of products too small for their time to
-// be that of the arithmetic.
+// The rate of prepared einsums compared with plain sgemm calls of the same inner sizes on dense matrices:
+//   einsum_bench [THREADS...]     (default: 1 and 2)
+// The two alternate and their medians are compared; "least" is the ratio of their minimum times, which other
+// work on the machine disturbs less. Plain products of a batch run either in a row on all threads, or in
+// parallel on one thread each; the better of the two counts. The last table has products too small for
+// arithmetic to dominate their time.
 
 #include <cblas.h>
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ struct Case {
   const char* result;
 };
 
-// Those of attention, projections, gradients, experts and general contractions; then the six products of
+// Products of attention, projections, gradients, experts and general contractions; then the six products of
 // models/two_layer.json.
 constexpr Case kCases[] = {
     {"b=8 h=8 q=256 d=64", "b=8 h=8 k=256 d=64", "b=8 h=8 q=256 k=256"},
@@ -53,7 +53,7 @@ constexpr Case kCases[] = {
     {"b=1024 i=1024", "h=4096 i=1024", "b=1024 h=4096"},
 };
 
-// Products of a matrix and a vector, of long and thin matrices, and with torn dimensions.
+// Products of a matrix and a vector, of long and thin matrices, and with a group of dimensions torn apart.
 constexpr Case kOddCases[] = {
     {"k=4096", "k=4096 n=4096", "n=4096"},
     {"m=4096 k=4096", "k=4096", "m=4096"},
@@ -95,7 +95,7 @@ void fill(std::byte* data, int64_t count) {
   }
 }
 
-/// One einsum as the executor would run it.
+/// One einsum, run as the executor would.
 class Einsum {
  public:
   explicit Einsum(const Case& c)
@@ -124,7 +124,7 @@ class Einsum {
   }
 
   std::vector<TensorType> types_;
-  std::vector<int64_t> offsets_;  // of operands, result and workspace
+  std::vector<int64_t> offsets_;  // operands, result, workspace
   int64_t workspace_bytes_ = 0;
   Arena arena_;
   Kernel kernel_;

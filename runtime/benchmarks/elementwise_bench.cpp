@@ -1,7 +1,7 @@
-// Element-wise models beside a plain copy of the bytes that they must read and write once:
+// Compares element-wise models with a plain copy of the bytes that they must read and write once:
 //   elementwise_bench [THREADS]
-// A JSON object a line: case, threads, bytes, seconds of a step and of the copy, their ratio (1: as fast as
-// the copy), and the program's steps. Tensors are f32 [2048, 8192].
+// Prints one JSON object per line: case, threads, bytes, seconds of a step and of the copy, their ratio (1:
+// as fast as the copy), and the program's steps. Tensors are f32 [2048, 8192].
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ constexpr int64_t kRows = 2048, kColumns = 8192;
 const Dims kDims = {{"row", kRows}, {"column", kColumns}};
 const TensorType kMatrix = {DType::kF32, kDims};
 
-// A model in the making. Inputs and outputs are what its bytes are counted by.
+// A model under construction; `bytes` adds up its inputs and outputs.
 struct Draft {
   GraphBuilder b;
   Model model;
@@ -72,7 +72,7 @@ TensorId average(Draft& d, TensorId slot, TensorId value, double beta) {
   return d.op("add", {d.op("mul", {slot, d.number(beta)}), d.op("mul", {value, d.number(1 - beta)})});
 }
 
-// The update of AdamW, corrected for bias, its step counter a variable.
+// The update of AdamW with bias correction; its step counter is a variable.
 void adamw(Draft& d) {
   const TensorId w = d.variable("w", kMatrix), m = d.variable("m", kMatrix), v = d.variable("v", kMatrix);
   const TensorId t = d.variable("t", {DType::kF32, {}}), g = d.input("g", kMatrix);
@@ -113,7 +113,7 @@ void forward(Draft& d, Function f) {
   d.output("y", f(d, d.input("x", kMatrix)));
 }
 
-// From x and the gradient of the result to the gradient of x.
+// Computes the gradient of x from x and the gradient of the result.
 void backward(Draft& d, Function f) {
   const TensorId x = d.input("x", kMatrix), y = f(d, x), dy = d.input("dy", d.b.type(y));
   const TensorId product = d.op("mul", {y, dy});
@@ -138,7 +138,7 @@ void measure(const std::string& name, Draft& draft, int threads) {
   const int64_t bytes = draft.bytes;
   BenchRun run(draft.finish(name));
   fill(run.leaves());
-  // Touched before, so that no page is made while the clock runs.
+  // Touches the memory first, so that no page is allocated while the clock runs.
   std::vector<std::byte> from(static_cast<size_t>(bytes / 2), std::byte{1}), to(from);
   const auto copy = [&] {
     parallel_ranges(bytes / 2, bytes / 2, [&](int64_t begin, int64_t end) {

@@ -1,7 +1,7 @@
-// What the executor adds to a kernel: steps of 1,000 tiny kernels on tensors of four elements.
+// The overhead of the executor per kernel: steps of 1,000 tiny kernels on tensors of four elements.
 //   overhead_bench
-// A JSON object a line: case, kernels in the program, seconds of a step and per kernel. In a chain of sums
-// along a dimension no two kernels can become one; in the mixed chain every second one is an addition.
+// Prints one JSON object per line: case, kernels in the program, seconds of a step and per kernel. In a chain
+// of sums along a dimension no two kernels can be fused; in the mixed chain every second one is an addition.
 
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ Model chain(const std::string& name, bool mixed) {
 int main() {
   set_threads(1);
   BenchRun sums(chain("cumsum", false)), mixed(chain("add and cumsum", true));
-  // Of ones, the second sum grows by one a kernel: proof that all were executed.
+  // Starting from ones, the second element grows by one per kernel: proof that all were executed.
   for (int64_t i = 0; i < kDim.size; ++i) reinterpret_cast<float*>(sums.leaves()[0].data)[i] = 1;
   sums.step();
   check_invariant(reinterpret_cast<const float*>(sums.output(0).data)[1] == kKernels + 1,

@@ -1,7 +1,8 @@
-// The rate of f32 matrix products of n = 2048 as the runtime calls them; with several ranks, of all at once:
+// The rate of f32 matrix products of n = 2048 as the runtime calls them; with several ranks, that of all at
+// once:
 //   sgemm_bench [THREADS]
 //   mpiexec.mpich -n 2 sgemm_bench 1
-// One JSON object: ranks, threads, flops per second over all ranks.
+// Prints one JSON object: ranks, threads, flops per second over all ranks.
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 namespace mtfc {
 namespace {
 
-// Nothing to measure between devices: neighbours on the same memory, as fast as that.
+// There is nothing to measure between devices on one rank: the link is as fast as the memory.
 Link memory_link(const Hardware& hardware) {
   Link link;
   link.latency_s = hardware.step_overhead_s;

@@ -1,10 +1,10 @@
 #pragma once
-// Measures what the devices of this run and their links can do, and fits a hardware profile to it.
+// Measures the performance of this run's devices and their links, and fits a hardware profile to it.
 //
-// Kernels are measured as runs execute them: programs of one operation, through compiler and executor, on all
-// ranks at once, so that ranks which share memory or cores slow each other down as they do in a run. Of all
-// ranks the slowest counts. Collectives are those of Comm, over each axis of the mesh and over all of them.
-// Some of the sizes are kept out of every fit and tell how good it is.
+// Kernels are measured the way runs execute them: programs of one operation, through compiler and executor,
+// on all ranks at once, so that ranks which share memory or cores slow each other down as in a run. The
+// slowest rank counts. Collectives are those of Comm, over each axis of the mesh and over all axes. Some
+// sizes are kept out of every fit to tell how good it is.
 
 #include <functional>
 #include <string>
@@ -17,29 +17,29 @@
 
 namespace mtfc {
 
-/// How well a part of the profile gives back measurements that it was not made from.
+/// How well a part of the profile predicts measurements that were not used to fit it.
 struct FitQuality {
   std::string what;  // `einsum`, `all_reduce over rows`
   int measured = 0;
-  double mean_error = 0;  // of the relative errors' sizes
+  double mean_error = 0;  // mean of the absolute relative errors
   double worst_error = 0;
 };
 
 struct Calibration {
   Hardware hardware;
   std::vector<FitQuality> fits;
-  double seconds = 0;  // that it took
+  double seconds = 0;  // duration of the calibration
 };
 
 struct CalibrationOptions {
   std::string name;
   bool quick = false;           // fewer sizes, each measured for a shorter time
-  std::function<bool()> stops;  // asked between measurements; that of any rank counts
+  std::function<bool()> stops;  // asked between measurements; stops if it is true on any rank
   std::function<void(const std::string& what)> begins = [](const std::string&) {};
 };
 
-/// Every rank calls it with the mesh of all ranks, and all get the same profile. `node` may be nullptr where
-/// there is one rank. Throws RunError where it is stopped.
+/// Every rank calls it with the mesh of all ranks, and all get the same profile. `node` may be nullptr if
+/// there is one rank. Throws RunError if it is stopped.
 Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
                       const CalibrationOptions& options);
 

@@ -23,7 +23,7 @@ int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A program of one collective over `axes`, of a matrix with so many bytes as its larger side.
+// A program of one collective over `axes`, on a matrix whose larger side has `bytes` bytes.
 EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, int64_t bytes) {
   const int64_t devices = mesh.size(axes);
   const TensorType type{DType::kF32, {{"a", devices}, {"b", std::max<int64_t>(1, bytes / 4 / devices)}}};
@@ -38,7 +38,7 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
   EntryPoint entry;
   entry.name = "train";
   entry.values = {{"x", type, from, 0}, {"y", type, to, 1}};
-  // As the planner does: an all_reduce in place, and workspace for a copy from each member.
+  // Like the planner: an all_reduce is done in place, and the workspace holds a copy from each member.
   const bool in_place = kind == CollectiveKind::kAllReduce;
   if (in_place) entry.values[1].buffer = 0;
   const int64_t workspace = room * (devices + 1);
@@ -61,7 +61,7 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
   return entry;
 }
 
-// What this rank has of a value.
+// The elements of a value that this rank holds.
 std::span<uint32_t> local_bits(const EntryPoint& entry, const Mesh& mesh, ValueId id, const Arena& arena) {
   const Value& value = entry.values[static_cast<size_t>(id)];
   const int64_t offset = entry.buffers[static_cast<size_t>(value.buffer)].offset;
@@ -77,7 +77,7 @@ class CollectiveCalibration {
 
   Link link(const AxisList& axes) {
     Link link;
-    // Within a node every rank does its part of the work itself, when it waits.
+    // Within a node every rank does its part of the work itself, while it waits.
     link.overlaps = !lies_in_a_node(axes, mesh_, watch_.processes().ranks_on_node());
     std::vector<LinkSample> all;
     for (const CollectiveKind kind : kKinds) {
@@ -93,8 +93,9 @@ class CollectiveCalibration {
   }
 
  private:
-  // Of operands that each rank has just written, and of results that it reads: where ranks share memory, both
-  // lie in other ranks' caches. The same operands again and again would stay where they are reduced.
+  // Operands are freshly written by their rank, and results are read: if ranks share memory, both then are in
+  // other ranks' caches. Reducing the same operands repeatedly would leave them in the cache of the reducing
+  // rank.
   LinkSample measure(CollectiveKind kind, const AxisList& axes, int64_t bytes) {
     const EntryPoint entry = entry_of(kind, axes, mesh_, bytes);
     MpiComm comm(mesh_, watch_.processes(), node_);
@@ -103,7 +104,7 @@ class CollectiveCalibration {
     const auto collectives = comm.prepare(entry, arenas);
     const std::span<uint32_t> operand = local_bits(entry, mesh_, 0, arenas[0]),
                               result = local_bits(entry, mesh_, 1, arenas[0]);
-    uint32_t bits = 0;  // and zero they stay; but the compiler can't know, and has to read
+    uint32_t bits = 0;  // stays zero, but the compiler can't know that and has to read
     const auto write = [&] { std::fill(operand.begin(), operand.end(), bits); };
     const auto read = [&] { bits = std::reduce(result.begin(), result.end(), bits, std::bit_or()) & 1; };
     const double alone = watch_.seconds([&] {
@@ -123,7 +124,8 @@ class CollectiveCalibration {
             static_cast<double>(count.bytes_sent), seconds};
   }
 
-  // Latency from the shortest; then, for every size, the bandwidth that is left. Returns all samples.
+  // Takes the latency from the shortest sample, then for every size the bandwidth that remains. Returns all
+  // samples.
   std::vector<LinkSample> fit(CollectiveKind kind, const AxisList& axes, Link& link) {
     Rate rate;
     std::vector<LinkSample> samples;

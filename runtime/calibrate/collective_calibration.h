@@ -1,5 +1,6 @@
 #pragma once
-// The part of calibration that measures collectives: every kind over every axis of the mesh, and over all.
+// The part of calibration that measures collectives: every kind over every axis of the mesh, and over all
+// axes.
 
 #include <utility>
 #include <vector>
@@ -10,7 +11,7 @@
 
 namespace mtfc {
 
-/// Fills in axes; appends how good the fits are.
+/// Fills in the axes of `hardware`; appends how good the fits are.
 void calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
                            const CalibrationOptions& options, Hardware& hardware,
                            std::vector<FitQuality>& fits);
@@ -21,8 +22,8 @@ struct LinkSample {
   double bytes = 0;
   double seconds = 0;
 };
-/// Alpha and beta of seconds = messages*alpha + bytes*beta by least squares of the relative errors, neither
-/// below zero.
+/// Fits seconds = messages*alpha + bytes*beta with non-negative alpha and beta, by least squares of the
+/// relative errors.
 std::pair<double, double> fit_line(const std::vector<LinkSample>& samples);
 
 }  // namespace mtfc

@@ -9,11 +9,11 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kFewElements = 1 << 18;  // of f32: they stay in the caches
-constexpr int64_t kLargestPart = 1 << 18;  // elements of one step's result where memory is measured
+constexpr int64_t kFewElements = 1 << 18;  // f32 elements that stay in the caches
+constexpr int64_t kLargestPart = 1 << 18;  // elements of one step's result when memory is measured
 constexpr int kTerms = 6;
 
-// Of so many elements at least, in rows of a length that models have.
+// A matrix of at least `elements` elements, with rows of a length that models have.
 TensorType matrix(int64_t elements) {
   return {DType::kF32, {{"r", (elements + 255) / 256}, {"c", 256}}};
 }
@@ -49,7 +49,7 @@ class KernelCalibration {
     return TimedProgram(inputs, build, node_).seconds(watch_);
   }
 
-  // A chain of kernels that can't become one, on a few elements.
+  // Times a chain of kernels that can't be fused, on a few elements.
   void measure_overhead() {
     const Dim dim = {"a", 4};
     TimedProgram chain(
@@ -63,12 +63,13 @@ class KernelCalibration {
     hardware_.step_overhead_s = chain.seconds(watch_) / static_cast<double>(chain.steps());
   }
 
-  // Without the overhead, of which what is measured may have had less.
+  // Subtracts the overhead, but at most three quarters of the time: the measured program may have had less of
+  // it.
   double net(double seconds) const { return std::max(seconds - hardware_.step_overhead_s, seconds / 4); }
 
   // -- arithmetic --
 
-  // y = kind(x + 1) + kind(x + 2) ..., with as many sums for each; fused.
+  // y = kind(x + 1) + kind(x + 2) + ..., with as many additions for each kind; fused.
   double seconds_of_terms(const std::string& kind, int64_t elements) {
     return seconds_of({matrix(elements)}, [&](GraphBuilder& b, const Inputs& in) {
       TensorId sum = kNoTensor;
@@ -86,7 +87,7 @@ class KernelCalibration {
     });
   }
 
-  // Of a kernel that does as many operations in so many seconds.
+  // The share of the peak rate of a kernel that does `operations` in `seconds`.
   double share_of(double operations, double seconds) const {
     return std::clamp(operations / seconds / hardware_.flops.at("f32"), 1e-6, 1.0);
   }
@@ -119,7 +120,7 @@ class KernelCalibration {
     }
   }
 
-  // Those that go over rows of a matrix.
+  // Measures the kernels that work along rows of a matrix.
   void measure_rows() {
     const Dim columns = {"c", 256};
     const TensorType rows{DType::kF32, {{"r", kFewElements / columns.size}, columns}};
@@ -149,8 +150,8 @@ class KernelCalibration {
 
   // -- memory --
 
-  // Of steps that touch `bytes` in all, one after the other, again and again: seconds to write a byte and to
-  // read as many `reads` times, beside the arithmetic.
+  // Runs steps that touch `bytes` in all, one after another, again and again. Returns the seconds to write
+  // one byte and read `reads` bytes, beside the arithmetic.
   double seconds_a_byte(int64_t bytes, int64_t reads, int64_t& touched) {
     const int64_t streams = reads + 1, all = bytes / 4 / streams;
     const int64_t steps = std::max<int64_t>(1, all / kLargestPart), part = all / steps;
@@ -177,7 +178,7 @@ class KernelCalibration {
                                 48 << 20, 96 << 20, 192 << 20}) {
       int64_t touched = 0;
       const double one = seconds_a_byte(bytes, 1, touched), two = seconds_a_byte(bytes, 2, touched);
-      // A write is at least a read: of the line that it changes. Noise has no further say.
+      // A write takes at least as long as a read, because its line is read first. The clamps keep noise out.
       const double read = std::clamp(two - one, one / 4, one / 2), write = one - read;
       reads.emplace_back(static_cast<double>(touched), 1 / read);
       writes.emplace_back(static_cast<double>(touched), 1 / write);
@@ -186,8 +187,8 @@ class KernelCalibration {
     hardware_.write_bandwidth = Curve(writes);
   }
 
-  // From layers whose products and fused steps find little in the caches that the step before has not put
-  // there: between everything overlapped and nothing, the predicted time changes by a straight line.
+  // Measures layers whose products and fused steps find little in the caches except what the step before has
+  // left: between full overlap and none, the predicted time changes linearly.
   void measure_overlap() {
     constexpr size_t kLayers = 6;
     const Dim rows = {"r", 4096}, model = {"m", 64}, hidden = {"h", 512};
@@ -220,7 +221,7 @@ class KernelCalibration {
     hardware_.overlap = std::clamp((apart - measured) / std::max(apart - together, 1e-12), 0.0, 1.0);
   }
 
-  // Operations that compute nothing: what they take beside the memory traffic.
+  // Measures operations that compute nothing: their time beside the memory traffic.
   void measure_picking() {
     const Dim rows = {"r", 64}, columns = {"c", 128}, indices = {"i", 4096};
     const TensorType table{DType::kF32, {rows, columns}}, picks{DType::kI32, {indices}},

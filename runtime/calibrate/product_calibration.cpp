@@ -26,11 +26,11 @@ TimedProgram timed_product(const Product& p, DType dtype, NodeMemory* node) {
           node};
 }
 
-// What is measured of a product alone, and of one of a batch.
+// The products that are measured for single products and for batched ones.
 struct Grid {
   const char* kernel;
-  std::vector<int64_t> sizes;  // of m, n and k
-  int64_t batched_elements;    // that a batch has at least; 0: no batch
+  std::vector<int64_t> sizes;  // values of m, n and k
+  int64_t batched_elements;    // minimum elements of a batch; 0: no batch
   double most_flops;
   std::vector<Product> kept_out;
 };
@@ -64,7 +64,7 @@ class ProductCalibration {
   ProductCalibration(Stopwatch& watch, NodeMemory* node, const Grid& grid, Hardware& hardware)
       : watch_(watch), node_(node), grid_(grid), hardware_(hardware) {}
 
-  // Products that would take too long run at the rate of those with the next smaller of their longest size.
+  // A product that would take too long gets the rate of the one whose longest size is the next smaller.
   ProductTable table() {
     ProductTable table;
     for (const int64_t size : grid_.sizes)
@@ -97,7 +97,8 @@ class ProductCalibration {
   }
 
  private:
-  // Of the time without overhead and memory traffic, which depends on what ran before.
+  // The share of the peak rate, from the time without overhead and memory traffic, which depends on what ran
+  // before.
   double share(const Product& p) {
     TimedProgram timed = timed_product(p, DType::kF32, node_);
     const double seconds = timed.seconds(watch_);

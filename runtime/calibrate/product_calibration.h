@@ -1,5 +1,5 @@
 #pragma once
-// The part of calibration that measures matrix products: how their rate depends on all three sizes.
+// The part of calibration that measures how the rate of matrix products depends on all three sizes.
 
 #include <vector>
 
@@ -9,7 +9,8 @@
 
 namespace mtfc {
 
-/// Fills in flops, and products once step_overhead_s is known; appends how good the fits are.
+/// calibrate_peaks fills in flops; calibrate_products fills in products, once step_overhead_s is known, and
+/// appends how good the fits are.
 void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                      Hardware& hardware);
 void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,

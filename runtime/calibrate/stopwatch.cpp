@@ -7,12 +7,12 @@
 namespace mtfc {
 namespace {
 
-constexpr double kLongest = 2e-3;  // seconds that a sample of something short takes, if the budget is large
+constexpr double kLongest = 2e-3;  // seconds for a sample of short work, if the budget is large
 constexpr int kFewest = 3, kMost = 15;
 
 }  // namespace
 
-// Until the last rank is done: where ranks share cores, one that has none yet makes the others wait.
+// Measures until the last rank is done: if ranks share cores, a rank without one makes the others wait.
 double Stopwatch::sample(const std::function<void()>& work, int64_t repeats) {
   processes_.barrier();
   const auto start = std::chrono::steady_clock::now();

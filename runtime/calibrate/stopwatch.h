@@ -1,5 +1,5 @@
 #pragma once
-// Times something on all ranks at once, for calibration.
+// Times work on all ranks at once, for calibration.
 
 #include <functional>
 #include <string>
@@ -10,12 +10,14 @@ namespace mtfc {
 
 class Stopwatch {
  public:
-  /// `budget`: seconds for all samples of one thing, as far as the fewest that a median needs allow.
+  /// `budget`: seconds for all samples of one measurement, unless the fewest samples that a median needs take
+  /// longer.
   Stopwatch(Processes& processes, std::function<bool()> stops, double budget)
       : processes_(processes), stops_(std::move(stops)), budget_(budget) {}
 
-  /// Median seconds of a run of `work`, of the slowest rank each time. All ranks run it equally often,
-  /// several times in a row where one is too short to be timed. Throws RunError where any rank is to stop.
+  /// Returns the median seconds of a run of `work`, counting the slowest rank each time. All ranks run it
+  /// equally often, several times in a row if a single run is too short to be timed. Throws RunError if any
+  /// rank is to stop.
   double seconds(const std::function<void()>& work);
   Processes& processes() { return processes_; }
 

@@ -17,7 +17,7 @@ Model model_of(const std::vector<TensorType>& types, const TimedGraph& build) {
     inputs.push_back(b.add_input(name, types[i]));
     model.inputs.push_back({name, types[i], "", {}});
     model.dims = unite(model.dims, types[i].dims);
-    // What is an output is not overwritten by the operations that read it.
+    // Outputs are not overwritten by the operations that read them.
     model.outputs.push_back({name, inputs.back()});
   }
   const std::vector<TensorId> results = build(b, inputs);
@@ -30,7 +30,8 @@ Model model_of(const std::vector<TensorType>& types, const TimedGraph& build) {
   return model;
 }
 
-// Numbers that no operation makes slow: of middle size, in no order; indices within any table of 64 rows.
+// Fills in numbers that are slow for no operation: of medium size and unordered; indices fit any table of 64
+// rows.
 void fill(const LocalPart& part) {
   for (int64_t i = 0; i < part.elements(); ++i) {
     if (part.type.dtype == DType::kF32)

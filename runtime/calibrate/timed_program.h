@@ -1,5 +1,5 @@
 #pragma once
-// A program of a few operations on one device, run over and over: what calibration times.
+// A program of a few operations on one device, run repeatedly: the unit that calibration times.
 
 #include <functional>
 #include <memory>
@@ -16,19 +16,19 @@
 
 namespace mtfc {
 
-/// Makes the results of a timed program from its inputs.
+/// Builds the results of a timed program from its inputs.
 using TimedGraph = std::function<std::vector<TensorId>(GraphBuilder&, const std::vector<TensorId>& inputs)>;
 
 class TimedProgram {
  public:
-  /// `node`: whose memory it uses, as runs of several ranks do; nullptr: memory of its own. All ranks of the
-  /// node make the same programs.
+  /// `node`: the memory that it uses, as in runs of several ranks; nullptr: memory of its own. All ranks of
+  /// the node make the same programs.
   TimedProgram(const std::vector<TensorType>& inputs, const TimedGraph& build, NodeMemory* node);
 
   double seconds(Stopwatch& watch);
-  /// What `hardware` says of it.
+  /// The seconds that `hardware` predicts for it.
   double predicted(const Hardware& hardware) const { return times(hardware).seconds; }
-  /// Of that, what its memory traffic takes by itself.
+  /// The part of the prediction that is memory traffic.
   double predicted_memory(const Hardware& hardware) const { return times(hardware).memory; }
   size_t steps() const { return entry_.steps.size(); }
 

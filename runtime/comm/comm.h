@@ -1,8 +1,8 @@
 #pragma once
-// Communication between the devices of a mesh: executes the collectives of a program and counts them.
+// Communication between the devices of a mesh: executes and counts the collectives of a program.
 //
-// Two implementations over the same plans (runtime/comm/transfer.h): MPI, where a process is one device, and
-// lockstep, where one process holds them all. Neither sees a pointer: buffers are offsets into arenas.
+// Two implementations share the same plans (runtime/comm/transfer.h): MPI, where a process is one device, and
+// lockstep, where one process holds all devices. Buffers are named by offsets into arenas, never by pointers.
 
 #include <memory>
 #include <span>
@@ -17,17 +17,17 @@
 namespace mtfc {
 
 /// The prepared collectives of one entry point. Steps are named by their position in it. Between start and
-/// wait of a step its input and output belong to the communication.
+/// wait of a step, its input and output belong to the communication.
 class Collectives {
  public:
   virtual ~Collectives() = default;
   /// Starts the collective of the kStart step `step`. Throws RunError.
   virtual void start(size_t step) = 0;
-  /// Ends it: the output is there, on every device of this process.
+  /// Finishes the collective of `step`: afterwards its output is complete on every device of this process.
   virtual void wait(size_t step) = 0;
   /// Lets messages move while kernels run; cheap.
   virtual void progress() {}
-  /// What the collective of `step` moved: the largest of this process's devices.
+  /// The traffic of the collective of `step`: the largest among this process's devices.
   virtual StepCount count(size_t step) const = 0;
 };
 
@@ -35,15 +35,15 @@ class Comm {
  public:
   virtual ~Comm() = default;
   virtual const Mesh& mesh() const = 0;
-  /// The devices whose parts this process holds, in order of rank.
+  /// The devices whose shards this process holds, in order of rank.
   virtual const std::vector<Coordinates>& devices() const = 0;
   virtual Processes& processes() = 0;
-  /// Memory for each device of this process, such that collectives on it are as quick as can be. Every
-  /// process calls it in the same order. Throws RunError where there is too little.
+  /// Returns an arena for each device of this process, allocated so that collectives on it are as fast as
+  /// possible. Every process calls it in the same order. Throws RunError if there is too little memory.
   virtual std::vector<Arena> make_arenas(int64_t bytes) = 0;
-  /// Plans every collective of `entry`, which must outlive the result, and allocates all they need. `arenas`:
-  /// one per device of this process, likewise. Every process calls it for the same entry points in the same
-  /// order.
+  /// Plans every collective of `entry` and allocates everything they need. `arenas` has one arena per device
+  /// of this process; both must outlive the result. Every process calls it for the same entry points in the
+  /// same order.
   virtual std::unique_ptr<Collectives> prepare(const EntryPoint& entry, std::span<const Arena> arenas) = 0;
 };
 

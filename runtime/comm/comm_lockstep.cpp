@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kChunk = 8192;  // elements reduced at a time, so that they stay in cache
+constexpr int64_t kChunk = 8192;  // elements reduced at a time, so that they stay in the cache
 
 class LockstepCollectives : public Collectives {
  public:
@@ -60,7 +60,7 @@ class LockstepCollectives : public Collectives {
     return plans[static_cast<size_t>(leader.ranks[member])];
   }
 
-  // Where results take the place of operands, no member's may be written before all have been read.
+  // If results take the place of operands, no result may be written before all operands have been read.
   void reserve(const std::vector<CollectivePlan>& plans, const CollectivePlan& leader) {
     if (leader.kind == CollectiveKind::kAllReduce || !leader.in_place()) return;
     int64_t bytes = 0;
@@ -102,7 +102,7 @@ class LockstepCollectives : public Collectives {
     }
   }
 
-  // What one member ends with, from the inputs of all.
+  // Computes one member's output from the inputs of all.
   void collect(const CollectivePlan& plan, std::byte* result) const {
     const int64_t size = size_of(plan.dtype);
     if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result);

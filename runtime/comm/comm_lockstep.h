@@ -1,7 +1,7 @@
 #pragma once
-// All devices of a mesh in one process: for --simulate, verify, tests, sanitizers. A collective happens in
-// its wait, by copies between arenas; reductions go in order of members, so that they are the same every
-// time.
+// All devices of a mesh in one process, for --simulate, verify, tests and sanitizers. A collective is
+// executed in its wait, by copies between arenas; reductions follow the order of members, so results are
+// always the same.
 
 #include "runtime/comm/comm.h"
 

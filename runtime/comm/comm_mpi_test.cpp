@@ -11,7 +11,7 @@
 namespace mtfc {
 namespace {
 
-// `shared`: the ranks of a node share memory.
+// `shared`: true if the ranks of a node share memory.
 void try_all_cases(NodeMemory& node, bool shared) {
   Processes& processes = test_processes();
   std::map<std::string, std::unique_ptr<MpiComm>> comms;
@@ -48,10 +48,10 @@ TEST_CASE("every collective gives inside a node what its definition says") {
 TEST_CASE("every collective gives between and inside nodes what its definition says") {
   if (test_processes().size() < 4) return;
   try_all_cases(test_node(2), true);
-  try_all_cases(test_node(3), true);  // one node has three ranks, and the other one
+  try_all_cases(test_node(3), true);  // one node has three ranks, and the other has one
 }
 
-// Small all_reduces of `floats` elements, all under way together, and awaited in another order.
+// Small all_reduces of `count` elements, all under way together and awaited in another order.
 EntryPoint together(const CollectiveCase& c, int64_t count) {
   const EntryPoint one = entry_of(c);
   EntryPoint entry = one;

@@ -1,13 +1,13 @@
 #pragma once
-// One collective of one device, with all it needs, however its data travels: by messages or by memory that
-// the ranks of a node share.
+// One collective of one device with everything it needs, whether its data travels by messages or through
+// memory that the ranks of a node share.
 
 namespace mtfc {
 
 class PreparedCollective {
  public:
   virtual ~PreparedCollective() = default;
-  /// From here to the end of wait() its input, output and workspace belong to it. Every device of the group
+  /// From here to the end of wait(), its input, output and workspace belong to it. Every device of the group
   /// starts and waits for the same collectives in the same order.
   virtual void start() = 0;
   virtual void wait() = 0;

@@ -8,7 +8,7 @@ namespace {
 
 template <typename T>
 void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
-  // `x != x` holds for NaN alone; on integers the compiler drops it.
+  // `x != x` holds only for NaN; for integers the compiler drops it.
   switch (kind) {
     case ReduceKind::kSum:
       for (int64_t i = 0; i < count; ++i) result[i] = add_wrapping(result[i], operand[i]);

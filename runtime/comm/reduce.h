@@ -1,5 +1,5 @@
 #pragma once
-// Element-wise combination of two buffers, as reductions over devices need it.
+// Element-wise combination of two buffers, for reductions over devices.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mtfc {
 
-/// result[i] = kind(result[i], operand[i]) for `count` elements. Max and min give NaN where either is NaN,
-/// whatever the order; on bool they are or and and. Sum and product of bool are an InternalError.
+/// result[i] = kind(result[i], operand[i]) for `count` elements. Max and min give NaN if either operand is
+/// NaN, in any order; on bool they are `or` and `and`. Throws InternalError for sums and products of bool.
 void combine(ReduceKind kind, DType dtype, const std::byte* operand, std::byte* result, int64_t count);
 
 }  // namespace mtfc

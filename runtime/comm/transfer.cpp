@@ -8,15 +8,15 @@
 namespace mtfc {
 namespace {
 
-// Members of a group as they are placed on the mesh.
+// The coordinates on the mesh of all members of a group.
 std::vector<Coordinates> members_of(const Mesh& mesh, const Coordinates& at, const AxisList& axes) {
   std::vector<Coordinates> members;
   for (int64_t index = 0; index < mesh.size(axes); ++index) members.push_back(mesh.moved(at, axes, index));
   return members;
 }
 
-// Axes of `axes` that split the value: members that differ on another one hold the same elements, and every
-// device takes those from the replica that shares its coordinates there.
+// The axes in `axes` that split the value. Members that differ on another axis hold the same elements, and
+// every device takes them from the replica that shares its coordinates on that axis.
 AxisList splitting(const AxisList& axes, const Sharding& sharding) {
   const AxisList split = split_axes(sharding);
   AxisList kept;
@@ -30,8 +30,8 @@ struct Sides {
   const Value& output;
 };
 
-// An exchange that does the work of an operation: its operands' shards go straight to their places in the
-// result's.
+// An exchange that does the work of an operation: the operands' shards go straight to their offsets in the
+// result.
 void plan_pieces(CollectivePlan& plan, const EntryPoint& entry, const Step& step, const Mesh& mesh,
                  const std::vector<Coordinates>& members) {
   const PieceMap map = piece_map_of(entry, step);
@@ -74,8 +74,8 @@ void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
   }
 }
 
-// A moving collective is complete when what arrives is the whole output; of a reduced one, every member's
-// part is.
+// A collective that moves elements is complete if the arriving runs cover the whole output; a reduce_scatter
+// is, if each member's runs do.
 void check_complete(const CollectivePlan& plan) {
   int64_t arriving = 0;
   for (const std::vector<Run>& runs : plan.receives) {

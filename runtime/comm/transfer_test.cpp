@@ -50,7 +50,7 @@ TEST_CASE("counts follow the definitions on uneven shards") {
   CHECK(plan(turn, 1).count.elements == 2);
   CollectiveCase joint = turn;
   joint.kind = CollectiveKind::kAllToAll;
-  CHECK(plan(joint, 0).count.elements == 6);  // all of its input
+  CHECK(plan(joint, 0).count.elements == 6);  // the whole input
   CHECK(plan(joint, 0).count.bytes_sent == 32);
 }
 

@@ -14,13 +14,14 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kLanes = 8;
-constexpr int64_t kPieces = 16;                 // a long row times a long column is cut into so many
-constexpr int64_t kLongRow = 65536;             // where it has at least so many elements
+constexpr int64_t kPieces = 16;                 // pieces of a long row times a long column
+constexpr int64_t kLongRow = 65536;             // elements from which a row counts as long
 constexpr int64_t kSmall = 32;                  // products of fewer multiplications cost less in plain loops
 constexpr int64_t kLargest = int64_t{1} << 30;  // size of one call of OpenBLAS
 constexpr int64_t kSharedWork = 1 << 20;        // multiplications from which our threads share a product
-constexpr int64_t kLeastRows = 256;             // of the result a thread
-constexpr int64_t kOwnCopy = 4 << 20;           // bytes of the right matrix that each thread then copies
+constexpr int64_t kLeastRows = 256;             // rows of the result per thread
+constexpr int64_t kOwnCopy = 4 << 20;           // bytes of the right matrix up to which each thread makes its
+                                                // own copy
 constexpr int64_t kRowUnit = 16;                // a multiple of the rows that OpenBLAS computes at a time
 constexpr int64_t kLargestLeading = std::numeric_limits<blasint>::max();
 
@@ -54,7 +55,7 @@ double dot(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count
   return sum;
 }
 
-/// One row times one column, which OpenBLAS would treat as any other product. A long one is cut into pieces
+/// One row times one column, which OpenBLAS would treat like any other product. A long one is cut into pieces
 /// by its length alone, so that the sum does not depend on the number of threads.
 template <typename T>
 T multiply_row_by_column(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t count) {
@@ -86,7 +87,7 @@ void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const Sizes& s, const double* 
   cblas_dgemm(CblasRowMajor, ta, tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
 }
 
-/// A matrix of `rows` x `inner` and what it is multiplied by, a vector; `transposed` as in MatrixProduct.
+/// The product of a matrix of `rows` x `inner` and a vector; `transposed` as in MatrixProduct.
 struct VectorProduct {
   int64_t rows, inner;
   bool transposed;
@@ -137,8 +138,9 @@ bool threads_share_rows(const MatrixProduct& p) {
          p.n * p.k * static_cast<int64_t>(sizeof(T)) <= kOwnCopy && p.m * p.n * p.k >= kSharedWork;
 }
 
-/// Our threads share the rows, with a call of OpenBLAS each. Its own threads copy the right matrix together
-/// and wait for one another at each panel of it, by which they lose up to a fifth where a copy each is cheap.
+/// Our threads share the rows, with one call of OpenBLAS each. OpenBLAS's own threads copy the right matrix
+/// together and wait for one another at each panel of it, which costs up to a fifth if a copy per thread is
+/// cheap.
 template <typename T>
 void multiply_rows_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
   const int64_t units = (p.m + kRowUnit - 1) / kRowUnit;
@@ -150,7 +152,7 @@ void multiply_rows_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c)
   });
 }
 
-/// Keeps OpenBLAS from starting threads as long as it lives.
+/// Keeps OpenBLAS from starting threads during its lifetime.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -162,7 +164,7 @@ class OneThread {
   int before_;
 };
 
-/// Our threads share the rows: OpenBLAS would start its own for less work than that is worth.
+/// Our threads share the rows: OpenBLAS would start its own even for work that is too small to be worth it.
 template <typename T>
 void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
   const auto some = [&](int64_t begin, int64_t end) {
@@ -181,13 +183,13 @@ void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
   }
 }
 
-/// The product as one of a matrix with a vector, where `m` or `n` is 1.
+/// The product as one of a matrix and a vector; `m` or `n` is 1.
 VectorProduct vector_product(const MatrixProduct& p) {
   if (p.n == 1) return {p.m, p.k, p.a_transposed, p.a_leading, p.b_transposed ? 1 : p.b_leading, p.c_leading};
   return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1};
 }
 
-/// The product as one of few rows with the right matrix, or of few columns with the left one.
+/// The product as one of few rows with the right matrix, or, transposed, of few columns with the left one.
 ThinProduct few_rows(const MatrixProduct& p) {
   return {.few = p.m,
           .wide = p.n,

@@ -1,19 +1,19 @@
 #pragma once
-// Matrix products. The only user of OpenBLAS, whose sizes are 32-bit integers.
+// Matrix products. This is the only user of OpenBLAS, whose sizes are 32-bit integers.
 
 #include <cstdint>
 
 namespace mtfc {
 
-/// c[m, n] = a[m, k] * b[k, n], row-major. A transposed matrix is stored columns first. Leading dimensions:
-/// elements between stored rows. With k = 0 the result is zeros.
+/// c[m, n] = a[m, k] * b[k, n], row-major. A transposed matrix is stored columns first. A leading dimension
+/// is the number of elements between stored rows. If k = 0, the result is zeros.
 struct MatrixProduct {
   int64_t m = 1, n = 1, k = 1;
   bool a_transposed = false, b_transposed = false;
   int64_t a_leading = 1, b_leading = 1, c_leading = 1;
 };
 
-/// T: float, double, int32_t, int64_t; integers wrap around. Uses the threads of OpenMP, one inside a
+/// T: float, double, int32_t, int64_t; integers wrap around. Uses OpenMP's threads, but only one inside a
 /// parallel region.
 template <typename T>
 void multiply(const MatrixProduct& product, const T* a, const T* b, T* c);

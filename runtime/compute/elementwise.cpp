@@ -18,7 +18,7 @@ struct Feed {
   NestCopy copy = nullptr;
   int64_t element = 0;    // bytes
   bool in_order = false;  // read in place
-  bool single = false;    // one element for all of the result
+  bool single = false;    // one element is repeated over the whole result
 };
 
 Feed feed_of(const LocalTensor& operand, const LocalTensor& result) {
@@ -38,7 +38,8 @@ struct ElementwisePlan {
   TileFunction function = nullptr;
 };
 
-/// Whether elements [start, start + count) of the operand are consecutive in memory; then `at` is the first.
+/// Returns whether elements [start, start + count) of the operand are consecutive in memory; if so, `at` is
+/// set to the first.
 bool consecutive(const Feed& feed, int64_t start, int64_t count, int64_t& at) {
   if (feed.in_order) {
     at = start;

@@ -1,11 +1,10 @@
 #pragma once
-// Element-wise kernels: an operation gives a function of one element, this does the rest, once: dtypes,
-// alignment by name, broadcasting in any order of dimensions, tiles and threads.
+// Element-wise kernels: an operation supplies a function of one element; dtypes, alignment of dimensions by
+// name, broadcasting in any order of dimensions, tiles and threads are handled here once for all.
 //
-// The result is worked through in tiles of consecutive elements. An operand that lies in the same order is
-// read in place; others are first gathered or repeated into a tile-sized buffer on the stack, so that the
-// function always meets consecutive elements. The result may be in the place of an operand of the same shape
-// and order.
+// The result is computed in tiles of consecutive elements. An operand stored in the same order is read in
+// place; others are first gathered or repeated into a tile-sized buffer on the stack, so the function always
+// sees consecutive elements. The result may overwrite an operand of the same shape and order.
 
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/tile.h"
@@ -13,9 +12,9 @@
 
 namespace mtfc {
 
-/// Operands and results as in the step; counts one flop per element of the result.
+/// Takes operands and results from the step; counts one flop per element of the result.
 Kernel prepare_elementwise(const KernelSite& site, TileFunction function);
-/// The same with chosen names and places, for kernels of which a part is element-wise. At most three
+/// The same with explicit operands and result, for kernels that are element-wise only in part. At most three
 /// operands.
 Kernel prepare_elementwise(const std::vector<LocalTensor>& operands, const LocalTensor& result,
                            TileFunction function);
@@ -36,14 +35,14 @@ TileFunction tile_function() {
   return Tile<F, Ts...>::run_plain;
 }
 
-/// Of `function(x)`, for the dtypes of `types`.
+/// The tile loop of `function(x)` for the dtypes in `types`.
 template <typename List, typename F>
 TileFunction unary_tile(const TileTypes& types, List list, F) {
   return dispatch(list, types.operands[0],
                   []<typename T>() -> TileFunction { return tile_function<F, T>(); });
 }
 
-/// Of `function(x, y)`, both of one dtype of `types`.
+/// The tile loop of `function(x, y)`, whose operands have the same dtype, for the dtypes in `types`.
 template <typename List, typename F>
 TileFunction binary_tile(const TileTypes& types, List list, F) {
   return dispatch(list, types.operands[0],

@@ -1,10 +1,10 @@
 #pragma once
-// Division that rounds down, as Python's // and % do it: a == floor_quotient(a, b) * b + floor_remainder(a,
-// b), and the remainder has the sign of the divisor. Example: -7 by 2 is -4 and leaves 1; 7 by -2 is -4 and
-// leaves -1.
+// Division that rounds down, as in Python's // and %: a == floor_quotient(a, b) * b + floor_remainder(a, b),
+// and the remainder has the sign of the divisor. Example: -7 by 2 is -4 with remainder 1; 7 by -2 is -4 with
+// remainder -1.
 //
-// Floats divided by 0 give what IEEE 754 says. Integers must not be divided by 0; the smallest one divided by
-// -1 wraps around.
+// Floats divided by 0 follow IEEE 754. Integers must not be divided by 0; the smallest one divided by -1
+// wraps around.
 
 #include <cmath>
 #include <type_traits>
@@ -31,7 +31,7 @@ template <typename T>
 T floor_quotient(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     if (b == 0) return a / b;
-    // a - rest is a multiple of b, so the quotient is whole but for the rounding of the division.
+    // a - rest is a multiple of b, so the quotient is an integer except for the rounding of the division.
     const T rest = std::fmod(a, b);
     const T quotient = std::nearbyint((a - rest) / b);
     return rest != 0 && (rest < 0) != (b < 0) ? quotient - 1 : quotient;
@@ -42,10 +42,11 @@ T floor_quotient(T a, T b) {
   }
 }
 
-/// Throws RunError where one of the integers `divisors` is 0. Elements are counted in the global tensor.
+/// Throws RunError if one of the integers `divisors` is 0; the message gives its position in the global
+/// tensor.
 void refuse_zeros(const LocalTensor& divisors, const std::byte* data);
 
-/// A kernel of `function(a, b)` on numbers, where integers b are checked before.
+/// A kernel of `function(a, b)` on numbers that refuses integer divisors of 0 beforehand.
 template <typename F>
 Kernel floor_division_kernel(const KernelSite& site, F function) {
   const Kernel divide = prepare_elementwise(site, binary_tile(tile_types(site), Numbers{}, function));

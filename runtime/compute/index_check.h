@@ -1,5 +1,5 @@
 #pragma once
-// Indices that arrive at run time: read, and checked before anything is done with them.
+// Indices that are known only at run time are read and checked before they are used.
 
 #include <cstdint>
 #include <string>
@@ -9,22 +9,23 @@
 
 namespace mtfc {
 
-/// Where element `local` of a device's part is in the global tensor.
+/// The position in the global tensor of element `local` of a device's shard.
 int64_t global_index(const LocalTensor& tensor, int64_t local);
 
-/// ` at [batch=3, length=1]`: that place by dimensions, for messages; "" for a scalar.
+/// ` at [batch=3, length=1]`: the global position of element `local` by dimensions, for messages; "" for a
+/// scalar.
 std::string place_text(const LocalTensor& tensor, int64_t local);
 
 /// `'h' has the value nan at [batch=3]`.
 std::string not_finite_text(const std::string& name, double value, const LocalTensor& tensor, int64_t local);
 
-/// The indices of gather and scatter_add.
+/// Checks the indices of gather and scatter_add.
 struct IndexCheck {
-  Dim dim;  // indexed; all of it, not a device's part
+  Dim dim;  // the indexed dimension with its global size
   LocalTensor indices;
 
-  /// Throws RunError where one of the indices is outside [0, dim.size). The place named is in the
-  /// global tensor.
+  /// Throws RunError if an index is outside [0, dim.size). The message names its position in the global
+  /// tensor.
   void run(const std::byte* data) const;
 };
 

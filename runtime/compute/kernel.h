@@ -1,8 +1,9 @@
 #pragma once
-// What a kernel is: prepared once for a step on a device, then run many times without allocating.
+// A kernel is prepared once for a step on a device, then run many times without allocating.
 //
-// Kernels are constants, one per file of runtime/kernels/, with the stem of the operation in core/ops/; the
-// registry is generated from the same list, so an operation without a kernel fails to link with its name.
+// Kernels are constants, one per file of runtime/kernels/, which has the stem of the operation's file in
+// core/ops/. The registry is generated from the same list, so an operation without a kernel fails to link
+// with its name.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace mtfc {
 
-/// One operand or result as this device holds it: dense, row-major, `box` of the global tensor.
+/// One operand or result as this device holds it: the `box` of the global tensor, dense and row-major.
 struct LocalTensor {
   TensorType type;  // global
   Box box;
@@ -26,28 +27,28 @@ struct LocalTensor {
   int64_t elements() const { return mtfc::elements(box); }
 };
 
-/// All that is known of a step before it runs.
+/// Everything that is known about a step before it runs.
 struct KernelSite {
   const Attributes& attributes;
   std::vector<LocalTensor> operands;
   std::vector<LocalTensor> results;
-  std::string name;         // of the step's result, for messages and as the key of random numbers
-  int64_t workspace_bytes;  // what the plan granted
+  std::string name;         // name of the step's result, for messages and as the key of random numbers
+  int64_t workspace_bytes;  // granted by the plan
 };
 
-/// What changes from run to run.
+/// The arguments that change from run to run.
 struct KernelRun {
   std::span<const std::byte* const> operands;
   std::span<std::byte* const> results;
   std::byte* workspace = nullptr;
   uint64_t seed = 0;
   int64_t step = 0;
-  int64_t round = 0;          // of the loops around the step, counted over the run; 0 outside of loops
-  bool check_finite = false;  // of what never leaves the kernel; results are checked by the executor
+  int64_t round = 0;          // iteration of the enclosing loops, counted over the run; 0 outside loops
+  bool check_finite = false;  // check values that never leave the kernel; the executor checks results
 };
 
-/// Executes the step and returns the flops it did, counted by the definitions of core/cost/cost.h on the extents
-/// it worked on. Throws RunError for data it can't work with (an index out of range).
+/// Executes the step and returns the number of flops, counted as core/cost/cost.h defines them on the local
+/// extents. Throws RunError for data it can't work with (an index out of range).
 using Kernel = std::function<int64_t(const KernelRun&)>;
 
 /// Computes `count` consecutive elements of an element-wise operation.
@@ -58,12 +59,12 @@ struct TileTypes {
   DType result;
 };
 
-/// kMean is the sum divided by the number of elements of the *global* tensor, so that the parts of several
-/// devices add up. Bools have kMax, which is true where any is, and kMin, which is true where all are.
+/// kMean is the sum divided by the number of elements of the *global* tensor, so that the results of several
+/// devices can be added. For bools, kMax means any and kMin means all.
 enum class Reduction { kSum, kMean, kProd, kMax, kMin };
 
-/// An element-wise operation gives `tile` and nothing else (runtime/compute/elementwise.h does the rest), a reduction
-/// its kind (runtime/compute/reduction.h), any other operation `prepare`.
+/// An element-wise operation sets `tile` only (runtime/compute/elementwise.h does the rest), a reduction sets
+/// `reduction` (runtime/compute/reduction.h), any other operation sets `prepare`.
 struct KernelDef {
   /// Chooses by dtype, plans loops and products, and returns the prepared kernel.
   Kernel (*prepare)(const KernelSite&) = nullptr;
@@ -71,9 +72,9 @@ struct KernelDef {
   std::optional<Reduction> reduction = std::nullopt;
 };
 
-/// The kernel of the operation `op`; an InternalError where there is none.
+/// The kernel of the operation `op`; throws InternalError if there is none.
 const KernelDef& kernel_named(std::string_view op);
-/// That kernel, prepared.
+/// Prepares that kernel.
 Kernel prepare_kernel(std::string_view op, const KernelSite& site);
 
 }  // namespace mtfc

@@ -13,7 +13,7 @@
 namespace mtfc {
 namespace {
 
-// Every operation once more, as plainly as possible: values by named index, one element at a time.
+// A second definition of every operation, as plain as possible: values by named index, one element at a time.
 
 using Index = std::map<std::string, int64_t, std::less<>>;
 
@@ -175,8 +175,8 @@ double cut(const std::vector<double>& x) {
   return std::trunc(x[0]);
 }
 
-// The result's element `i` along the moved dimension, from where in which operand: {operand, index}, or {-1,
-// 0} for the fill.
+// The source of the result's element `i` along the moved dimension: {operand, index}, or {-1, 0} for the
+// fill.
 using Source = std::function<std::pair<int, int64_t>(const Attributes&, int64_t i)>;
 
 const Dim& moved_dim(const Attributes& attributes, size_t operand) {
@@ -349,8 +349,8 @@ void check_example(const OpDef& op, const Example& example, const Reference& ref
 
 }  // namespace
 
-// Operations without a second definition here are tested as the registry's others are: gradients against
-// finite differences, and under every layout.
+// Operations without a second definition here are tested in other ways: gradients against finite differences,
+// and results under every layout.
 TEST_CASE("every kernel agrees with its definition on every example") {
   const auto known = references();
   for (const OpDef* op : all_ops()) {

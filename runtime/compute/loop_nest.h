@@ -1,9 +1,9 @@
 #pragma once
-// Nested loops over dense tensors: extents, and per tensor the elements between neighbours along each loop.
+// Nested loops over dense tensors: the extents, and for each tensor the stride in elements along each loop.
 //
-// Kernels describe their access by names of dimensions once, when they are prepared; a collapsed nest then
-// has as few and as long loops as the memory order allows. Example: x[4, 6] + bias[6] is the loops {4, 6}
-// with strides x {6, 1}, bias {0, 1}; x alone collapses to {24} with stride {1}.
+// Kernels describe their access by names of dimensions once, when they are prepared; collapsing then makes
+// loops as few and as long as the memory order allows. Example: x[4, 6] + bias[6] has the loops {4, 6} with
+// strides x {6, 1} and bias {0, 1}; x alone collapses to {24} with stride {1}.
 
 #include <array>
 #include <cstdint>
@@ -14,30 +14,30 @@
 
 namespace mtfc {
 
-/// More loops of two or more iterations can't be: their product would not fit 63 bits.
+/// There can't be more loops of two or more iterations: their product would not fit in 63 bits.
 inline constexpr size_t kMaxLoops = 63;
 inline constexpr size_t kMaxWalked = 3;
 
 struct LoopNest {
   std::vector<int64_t> extents;
-  std::vector<std::vector<int64_t>> strides;  // [tensor][loop], 0 where the tensor lacks the dimension
+  std::vector<std::vector<int64_t>> strides;  // [tensor][loop], 0 if the tensor lacks the dimension
 
   size_t loops() const { return extents.size(); }
   int64_t count() const;
 };
 
-/// Elements between neighbours along each dimension of a dense row-major tensor.
+/// The stride in elements along each dimension of a dense row-major tensor.
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents);
-/// For each of `dims` the stride of the dimension of that name in `tensor`, or 0.
+/// For each of `dims`, the stride of the dimension of that name in `tensor`, or 0.
 std::vector<int64_t> aligned_strides(const LocalTensor& tensor, const Dims& dims);
-/// The local extent of the dimension `name`; 1 where the tensor lacks it.
+/// The local extent of the dimension `name`; 1 if the tensor lacks it.
 int64_t local_extent(const LocalTensor& tensor, std::string_view name);
 
-/// The same iterations in the same order, without loops of one iteration, and with neighbouring loops joined
-/// where every tensor walks them as one.
+/// Keeps the iterations and their order, drops loops of one iteration, and joins neighbouring loops that
+/// every tensor walks as one.
 LoopNest collapse(const LoopNest& nest);
 
-/// Position in the first `loops` loops of a nest, and the offset of each tensor there, in elements.
+/// A position in the first `loops` loops of a nest, and each tensor's offset there, in elements.
 class NestCursor {
  public:
   NestCursor(const LoopNest& nest, size_t loops, int64_t start);
@@ -52,7 +52,7 @@ class NestCursor {
   std::array<int64_t, kMaxWalked> offsets_{};
 };
 
-/// Copies elements [start, start + count) of a nest over one tensor, in the order of the loops, to `to`.
+/// Copies elements [start, start + count) of a nest over one tensor to `to`, in the order of the loops.
 using NestCopy = void (*)(const LoopNest& nest, int64_t start, int64_t count, const std::byte* from,
                           std::byte* to);
 NestCopy nest_copy(DType dtype);

@@ -1,13 +1,13 @@
 #pragma once
-// The kernel of operations that put a dimension together from pieces (core/op_rules/pieces.h), where a device has all
-// that its part of the result takes.
+// The kernel of operations that assemble a dimension from pieces (core/op_rules/pieces.h), for devices that
+// hold everything their shard of the result needs.
 
 #include "core/graph/op_def.h"
 #include "runtime/compute/kernel.h"
 
 namespace mtfc {
 
-/// `op` has a kMoved factor, and `site` is a use of it.
+/// `op` must have a kMoved factor, and `site` must be a use of it.
 Kernel prepare_pieces(const OpDef& op, const KernelSite& site);
 
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #pragma once
-// Loops over threads. Work is cut by position alone, so that results do not depend on timing.
+// Loops over threads. Work is divided by position alone, so results do not depend on timing.
 
 #include <omp.h>
 
@@ -8,11 +8,11 @@
 
 namespace mtfc {
 
-/// Element operations below which starting threads costs more than it gains.
+/// Below this many element operations, starting threads costs more than it gains.
 inline constexpr int64_t kParallelWork = 32 * 1024;
 
-/// Calls `f(begin, end)` for consecutive parts of [0, count), one a thread where `work` (in element
-/// operations) is worth it. `f` must not throw.
+/// Calls `f(begin, end)` for consecutive ranges of [0, count), one per thread if `work` (in element
+/// operations) is large enough, otherwise once. `f` must not throw.
 template <typename F>
 void parallel_ranges(int64_t count, int64_t work, F f) {
   const int64_t threads = work < kParallelWork || omp_in_parallel() ? 1 : omp_get_max_threads();

@@ -11,9 +11,9 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kDrawWork = 16;  // a draw costs about so many element operations
+constexpr int64_t kDrawWork = 16;  // element operations that one draw costs, roughly
 
-// Between the seeds of the rounds of loops: odd, and far from what people choose.
+// The distance between the seeds of a loop's iterations: odd, and far from seeds that people choose.
 constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
 
 /// Spreads every bit over all others (the finalizer of SplitMix64).
@@ -51,8 +51,8 @@ T rounded(double x, Distribution distribution) {
   return value;
 }
 
-/// Local positions, and the global index of each: `first` plus the nest's offset, and `part_stride` more for
-/// every part before the one that the operand says.
+/// Maps each local position to its global index: `first` plus the nest's offset, plus `part_stride` times the
+/// part number that the operand gives.
 struct RandomPlan {
   LoopNest nest;
   int64_t first = 0;

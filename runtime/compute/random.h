@@ -2,8 +2,8 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
 // 2011).
 //
-// A number is a pure function of seed, name, step and index, with no state between draws, so that any device
-// can draw any part of a tensor and all layouts see the same values. An f32 is the f64 rounded.
+// A number is a pure function of seed, name, step and index, without state between draws, so any device can
+// draw any part of a tensor and all layouts see the same values. An f32 is the rounded f64.
 
 #include <array>
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace mtfc {
 
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// A number that is the same on every machine and in every run.
+/// A hash that is the same on every machine and in every run.
 uint64_t stable_hash(std::string_view text);
 
-/// The numbers of one tensor in one step, by index.
+/// The random numbers of one tensor in one step, by index.
 class RandomNumbers {
  public:
   RandomNumbers(uint64_t name_hash, uint64_t seed, int64_t step);
 
-  /// Uniform over [0, 1), in steps of 2^-53.
+  /// Uniform over [0, 1), a multiple of 2^-53.
   double uniform(uint64_t index) const;
   /// Standard normal.
   double normal(uint64_t index) const;
@@ -40,8 +40,9 @@ class RandomNumbers {
 
 enum class Distribution { kNormal, kUniform, kTruncatedNormal };
 
-/// Fills the result, indexed by the position in the global tensor; in a loop, with other numbers in every round,
-/// unless an operand says which part of a tensor the result is. Counts one flop per element.
+/// Fills the result with numbers indexed by the position in the global tensor. Every iteration of a loop
+/// draws different numbers, unless an operand says which part of a tensor the result is. Counts one flop per
+/// element.
 Kernel prepare_random(const KernelSite& site, Distribution distribution);
 
 }  // namespace mtfc

@@ -12,21 +12,21 @@ namespace {
 
 constexpr int64_t kColumns = 256;      // results that are added up side by side
 constexpr int64_t kLanes = 8;          // independent accumulators along one row
-constexpr int64_t kPieces = 16;        // a long reduction to few results is cut into so many
-constexpr int64_t kPieceWork = 65536;  // where it has at least so many elements
+constexpr int64_t kPieces = 16;        // pieces of a long reduction to few results
+constexpr int64_t kPieceWork = 65536;  // elements from which a reduction counts as long
 
 struct ReductionPlan {
   LoopNest kept;        // loops of the result over operand and result, without the column loop
   LoopNest reduced;     // loops over the operand
-  int64_t results = 0;  // of `kept`
-  int64_t count = 0;    // of `reduced`
-  // The operand's innermost loop where it is kept; one column otherwise.
+  int64_t results = 0;  // iterations of `kept`
+  int64_t count = 0;    // iterations of `reduced`
+  // The extent of the operand's innermost loop if that is kept, otherwise 1.
   int64_t columns = 1;
   int64_t column_stride = 1;  // in the result
-  double divisor = 1;         // of a mean
+  double divisor = 1;         // the element count for a mean
 };
 
-/// Combines `count` elements `stride` apart.
+/// Combines `count` elements at distance `stride`.
 template <typename R, typename T>
 typename R::Accumulator reduce_run(const T* x, int64_t stride, int64_t count, typename R::Accumulator start) {
   using A = typename R::Accumulator;
@@ -61,7 +61,7 @@ typename R::Accumulator reduce_range(const LoopNest& nest, int64_t begin, int64_
   return result;
 }
 
-/// Each result by itself: the reduced loops include the operand's innermost one.
+/// Computes each result by itself: the reduced loops include the operand's innermost one.
 template <typename R, typename T>
 void reduce_rows(const ReductionPlan& plan, const T* x, T* y) {
   using A = typename R::Accumulator;
@@ -74,7 +74,7 @@ void reduce_rows(const ReductionPlan& plan, const T* x, T* y) {
   });
 }
 
-/// The same in pieces, whose results are combined in order.
+/// The same with the elements of each result cut into pieces, whose results are combined in order.
 template <typename R, typename T>
 void reduce_pieces(const ReductionPlan& plan, const T* x, T* y) {
   using A = typename R::Accumulator;
@@ -93,7 +93,7 @@ void reduce_pieces(const ReductionPlan& plan, const T* x, T* y) {
   }
 }
 
-/// Neighbouring results together: the operand's innermost loop is kept.
+/// Computes neighbouring results together: the operand's innermost loop is kept.
 template <typename R, typename T>
 void reduce_columns(const ReductionPlan& plan, const T* x, T* y) {
   using A = typename R::Accumulator;
@@ -129,7 +129,7 @@ ReductionPlan plan_reduction(const LocalTensor& operand, const LocalTensor& resu
   for (const Dim& dim : over) reduced.extents.push_back(local_extent(operand, dim.name));
   plan.reduced = collapse(reduced);
   if (reduction == Reduction::kMean) plan.divisor = static_cast<double>(elements(over));
-  // Every element of a reduction of an empty tensor is the identity, whatever the strides.
+  // In a reduction of an empty tensor every result is the identity, whatever the strides.
   const auto& strides = plan.kept.strides[0];
   const auto unit = std::find(strides.begin(), strides.end(), 1) - strides.begin();
   if (unit < static_cast<int64_t>(strides.size()) && plan.kept.count() > 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// What is computed by each kind of reduction: how elements are taken, combined and turned into results.
+// How each kind of reduction takes elements, combines them and turns accumulators into results.
 
 #include <cstdint>
 #include <limits>
@@ -41,7 +41,7 @@ struct Min {
   static T take(T x) { return x; }
 };
 
-/// The result in the tensor's type; `divisor` is that of a mean, otherwise 1.
+/// Converts to the tensor's type; `divisor` is the count of a mean, otherwise 1.
 template <typename A, typename T>
 T finish(A sum, double divisor) {
   if constexpr (std::is_same_v<A, double>) return static_cast<T>(divisor == 1 ? sum : sum / divisor);

@@ -11,21 +11,21 @@
 namespace mtfc {
 namespace {
 
-// Where reading runs across the order of writing, both go through blocks that stay in the cache: few enough
-// rows on either side that strides of powers of two, which share their places in the cache, do not drive them
-// out.
+// If the order of reading crosses the order of writing, both go through blocks that stay in the cache. A
+// block has few enough rows on either side that strides of powers of two, whose rows compete for the same
+// cache sets, do not evict them.
 constexpr int64_t kBlock = 32;       // along the operand's elements
 constexpr int64_t kWriteBlock = 16;  // along the result's
 
 struct TransposePlan {
   LoopNest outer;          // all other loops, over operand and result
-  int64_t read = 0;        // extent of the loop in which the operand's elements are neighbours ...
-  int64_t read_step = 0;   // ... and the result's are so far apart
-  int64_t write = 0;       // extent of the loop in which the result's elements are neighbours ...
-  int64_t write_step = 0;  // ... and the operand's are so far apart
+  int64_t read = 0;        // extent of the loop along which the operand is contiguous ...
+  int64_t read_step = 0;   // ... and the stride of the result there
+  int64_t write = 0;       // extent of the loop along which the result is contiguous ...
+  int64_t write_step = 0;  // ... and the stride of the operand there
 };
 
-/// The loop in which the operand's elements are neighbours, where that is not the innermost.
+/// The loop along which the operand is contiguous, unless that is the innermost.
 std::optional<size_t> crossing_loop(const LoopNest& nest) {
   if (nest.loops() < 2 || nest.count() == 0 || nest.strides[0].back() <= 1) return std::nullopt;
   for (size_t loop = 0; loop + 1 < nest.loops(); ++loop)
@@ -48,7 +48,7 @@ TransposePlan plan_transpose(const LoopNest& nest, size_t across) {
   return plan;
 }
 
-// Four times four elements of four bytes, in registers.
+// Transposes four by four elements of four bytes in registers.
 using Vector = uint32_t __attribute__((vector_size(16)));
 constexpr int64_t kVector = 4;
 

@@ -5,9 +5,9 @@
 
 namespace mtfc {
 
-/// The same elements in the same order; nothing at all where the result is in the operand's place.
+/// Copies the same elements in the same order; does nothing if the result is in the operand's place.
 Kernel prepare_relabel(const KernelSite& site);
-/// The operand's elements in the order of the result's dimensions, repeated along those that it lacks.
+/// Copies the operand's elements in the order of the result's dimensions, repeated along those that it lacks.
 Kernel prepare_spread(const KernelSite& site);
 Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result);
 

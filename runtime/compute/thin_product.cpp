@@ -8,19 +8,19 @@
 namespace mtfc {
 namespace {
 
-constexpr int64_t kFewRows = 12;       // where rows of the wide matrix are added ...
-constexpr int64_t kShortestRow = 64;   // ... of at least so many elements
-constexpr int64_t kFewDots = 4;        // where its columns are multiplied with rows ...
-constexpr int64_t kShortestDot = 128;  // ... of at least so many elements
+constexpr int64_t kFewRows = 12;       // most few rows for adding up rows of the wide matrix ...
+constexpr int64_t kShortestRow = 64;   // ... of at least this many elements
+constexpr int64_t kFewDots = 4;        // most few rows for dot products with its columns ...
+constexpr int64_t kShortestDot = 128;  // ... of at least this many elements
 constexpr int64_t kLeastWork = int64_t{1} << 20;
-constexpr int64_t kTile = 4;           // rows of the few that are multiplied together
+constexpr int64_t kTile = 4;           // few rows that are multiplied together
 constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added together
-constexpr int64_t kSums = 4096;        // that stay in the first cache
-constexpr int64_t kInnerChunk = 2048;  // elements of each of the few that stay in the second
+constexpr int64_t kSums = 4096;        // sums that stay in the first-level cache
+constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in the second-level cache
 
 #define MTFC_INLINE [[gnu::always_inline]] static inline
 
-// The loops, without a choice of vectors: everything is inlined into one function per target.
+// The loops without a choice of vectors: everything is inlined into one function per target.
 template <typename T>
 struct Loops {
   /// sums[r * width + j] += few[r][0..Rows) * wide[0..Rows)[j]
@@ -72,7 +72,7 @@ struct Loops {
     }
   }
 
-  /// The products of kFewDots rows, side by side, with one column.
+  /// Multiplies kFewDots rows, stored side by side, with one column.
   MTFC_INLINE void dots(const T (*rows)[kInnerChunk], const T* column, int64_t count, T* sums) {
     T s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
@@ -87,7 +87,7 @@ struct Loops {
 
   MTFC_INLINE void along_inner(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
                                int64_t end) {
-    T rows[kFewDots][kInnerChunk];  // zeros beyond the last of the few
+    T rows[kFewDots][kInnerChunk];  // zeros beyond the last few row
     for (int64_t first = 0; first < p.inner; first += kInnerChunk) {
       const int64_t count = std::min(kInnerChunk, p.inner - first);
       for (int64_t r = 0; r < kFewDots; ++r)

@@ -1,10 +1,10 @@
 #pragma once
-// A loop over consecutive elements, compiled for the vectors of this machine: one function of one element
-// becomes three loops (AVX-512, AVX2, whatever the compiler targets), of which tile_function chooses one.
+// A loop over consecutive elements, compiled for this machine's vectors: a function of one element becomes
+// three loops (AVX-512, AVX2, the compiler's target), and tile_function chooses one of them.
 //
-// exp, log, tanh, erf and the like are glibc's vector functions (libmvec), to within 4 units in the last
-// place. An element's result does not depend on its place among others: the elements left over by the last
-// whole vector of floats go through the same vector code, beside zeros.
+// exp, log, tanh, erf and the like are glibc's vector functions (libmvec), accurate to 4 units in the last
+// place. An element's result does not depend on its position: the floats left over after the last whole
+// vector go through the same vector code, padded with zeros.
 
 #include <cmath>
 #include <cstddef>
@@ -38,7 +38,7 @@ extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexc
 namespace mtfc {
 
 enum class VectorLevel { kPlain, kAvx2, kAvx512 };
-/// Of this machine.
+/// The widest vectors that this machine has.
 VectorLevel vector_level();
 
 template <typename F, typename... Ts>
@@ -60,7 +60,7 @@ struct Tile {
   }
 
  private:
-  static constexpr int64_t kVector = 16;  // elements, of one or more vectors
+  static constexpr int64_t kVector = 16;  // elements, in one or more vectors
 
   [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
                                                 int64_t count) {
@@ -86,7 +86,7 @@ struct Tile {
     std::memcpy(reinterpret_cast<Result*>(result) + whole, last, rest * sizeof(Result));
   }
 
-  // Nothing is carried from one element to the next, also where the result takes an operand's place.
+  // Nothing is carried from one element to the next, even if the result overwrites an operand.
   [[gnu::always_inline]] static inline void loop(Result* result, int64_t count, const Ts*... operand) {
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) result[i] = F{}(operand[i]...);

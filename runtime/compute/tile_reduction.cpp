@@ -31,8 +31,7 @@ struct Adding {
       reinterpret_cast<T*>(results)[i] = mtfc::finish<A, T>(reinterpret_cast<const A*>(sums)[i], divisor);
   }
 
-  // All lanes into the first, halves into halves: one after the other would take as long as hundreds of
-  // elements.
+  // Folds all lanes into the first by halving: one after another would take as long as hundreds of elements.
   template <int64_t kHalf>
   [[gnu::always_inline]] static inline void fold(A* lanes) {
 #pragma omp simd

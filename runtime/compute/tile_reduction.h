@@ -1,6 +1,6 @@
 #pragma once
-// Reductions of consecutive elements into accumulators that wait for more, for kernels that work through a
-// tensor tile by tile.
+// Reductions of consecutive elements into accumulators that stay open, for kernels that work through a tensor
+// tile by tile.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace mtfc {
 
-/// `sums` are accumulators of `accumulator_bytes` each (f64 for the sums and products of floats).
+/// `sums` are accumulators of `accumulator_bytes` each (f64 for sums and products of floats).
 struct TileReduction {
   int64_t accumulator_bytes = 0;
   void (*begin)(std::byte* sums, int64_t count) = nullptr;
-  /// Each row of [rows, columns] into the sum of its number.
+  /// Adds each row of [rows, columns] to the accumulator of that row.
   void (*add_rows)(const std::byte* elements, int64_t rows, int64_t columns, std::byte* sums) = nullptr;
-  /// Each column into the sum of its number.
+  /// Adds each column to the accumulator of that column.
   void (*add_columns)(const std::byte* elements, int64_t rows, int64_t columns, std::byte* sums) = nullptr;
-  /// `count` other sums into as many of these.
+  /// Adds `count` other accumulators to as many of these.
   void (*merge)(const std::byte* others, int64_t count, std::byte* sums) = nullptr;
-  /// The results as elements; `divisor` is that of a mean, otherwise 1.
+  /// Converts accumulators to elements; `divisor` is the count of a mean, otherwise 1.
   void (*finish)(const std::byte* sums, int64_t count, double divisor, std::byte* results) = nullptr;
 };
 

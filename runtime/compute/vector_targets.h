@@ -1,6 +1,6 @@
 #pragma once
-// Functions compiled for the wider vectors of x86-64, beside the one for whatever the compiler targets. Which
-// of them a machine can run, vector_level() of runtime/compute/tile.h says.
+// Attributes that compile a function for the wider vectors of x86-64, beside the version for the compiler's
+// target. vector_level() in runtime/compute/tile.h says which versions a machine can run.
 
 #if defined(__clang__)
 #define MTFC_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))

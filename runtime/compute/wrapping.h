@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic on numbers of any dtype in which integers wrap around, as processors do it, instead of being
+// Arithmetic on numbers of any dtype in which integers wrap around, as in hardware, instead of being
 // undefined.
 
 #include <type_traits>

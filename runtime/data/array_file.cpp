@@ -30,11 +30,11 @@ Box whole(const Dims& dims) {
 
 constexpr int64_t kMostRuns = 1 << 16;
 
-// Hands out a region piece by piece, each with the position of its first element in the region, so that none
-// has many runs of consecutive elements: their list must not outgrow the tensor.
+// Visits a region piece by piece, each with the position of its first element in the region. No piece has
+// many runs of consecutive elements: their list must not outgrow the tensor.
 void visit_pieces(const Dims& dims, const Box& box, int64_t first,
                   const std::function<void(const Box&, int64_t first)>& visit) {
-  size_t inner = box.size();  // dimensions before it decide how many runs there are
+  size_t inner = box.size();  // the dimensions before it determine the number of runs
   while (inner > 0 && box[inner - 1].size() == dims[inner - 1].size) --inner;
   int64_t runs = 1;
   for (size_t i = 0; i + 1 < inner; ++i) runs *= box[i].size();
@@ -50,7 +50,7 @@ void visit_pieces(const Dims& dims, const Box& box, int64_t first,
   visit_pieces(dims, half, first, visit);
 }
 
-// Of the devices that hold one region, the first along every other axis writes it.
+// Among the devices that hold one region, the first along every other axis writes it.
 bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   const AxisList split = split_axes(sharding);
   for (size_t axis = 0; axis < mesh.axes().size(); ++axis)
@@ -59,8 +59,8 @@ bool writes(const Mesh& mesh, const Coordinates& at, const Sharding& sharding) {
   return true;
 }
 
-// Whether each dimension of one shape is a product of successive ones of the other, so that the row-major
-// elements of both are the same tensor with dimensions merged and split.
+// Returns whether each dimension of one shape is a product of successive ones of the other, so that both have
+// the same row-major elements, with dimensions merged and split.
 bool regroups(const std::vector<int64_t>& shape, const Dims& dims) {
   Dims from, to;  // without dimensions of size 1, which may come and go
   int64_t count = 1;
@@ -96,7 +96,7 @@ std::string create(const std::string& path, const std::string& shown, const std:
   return file.error();
 }
 
-// All ranks go on, or all throw what one of them met, and the temporary file is gone.
+// Either all ranks go on, or all throw the error of one of them and the temporary file is removed.
 void agree(Processes& processes, const std::string& error, const std::string& temporary) {
   try {
     processes.require_success(error);
@@ -123,7 +123,7 @@ void write_beside(Comm& comm, const std::string& target, const std::string& show
   agree(processes, error, temporary);
 }
 
-// What `parts` hold of the elements [begin, end): position, count and values, one run after the other.
+// Packs the elements [begin, end) that `parts` hold: position, count and values, one run after another.
 std::string packed_block(const std::vector<std::vector<Run>>& runs, const std::vector<LocalPart>& parts,
                          int64_t begin, int64_t end) {
   std::string block;
@@ -155,8 +155,8 @@ void unpack_block(const std::string& packed, int64_t size, std::vector<std::byte
   }
 }
 
-// What can't be replaced may take bytes in order only, as a pipe does: the other ranks hand theirs to the
-// first, a block at a time.
+// A target that can't be replaced may, like a pipe, accept bytes in order only: the other ranks send theirs
+// to the first, one block at a time.
 void write_in_order(Comm& comm, const std::string& path, const std::string& shown, const std::string& header,
                     const TensorType& type, const std::vector<LocalPart>& parts) {
   Processes& processes = comm.processes();
@@ -206,7 +206,7 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
   check_invariant(sharding.partial.empty(), "a partial value is not written");
   Processes& processes = comm.processes();
   const std::vector<LocalPart> written = written_parts(comm, sharding, parts);
-  // Rank 0 looks: its files are what the user sees.
+  // Rank 0 looks: the user sees its files.
   FileTarget target;
   if (processes.speaks() && path != "-") target = file_target(path);
   std::string known = fmt::format("{}{}", target.replaced ? 'r' : 'w', target.path);

@@ -1,6 +1,6 @@
 #pragma once
-// Whole tensors to and from files: every rank writes the slices it owns at their offsets, and reads what it
-// needs.
+// Reads and writes whole tensors in files: every rank writes the slices it owns at their offsets, and reads
+// what it needs.
 
 #include <string>
 #include <vector>
@@ -13,28 +13,28 @@
 
 namespace mtfc {
 
-/// Writes the tensor of which `parts` are the slices of this process's devices, split by `sharding` (nothing
-/// partial), as the file `path`, or to standard output for `-`: `header`, then all elements in row-major
-/// order. All ranks call it. The file appears complete or not at all: written beside itself, synced, renamed;
-/// what can't be replaced is written as it is (runtime/data/file_target.h). Throws RunError, on all ranks alike,
-/// with the system's reason.
+/// Writes a tensor as the file `path`, or to standard output for `-`: `header`, then all elements in
+/// row-major order. `parts` are the slices of this process's devices, split by `sharding` (nothing partial).
+/// All ranks call it. The file appears complete or not at all: it is written under another name, synced and
+/// renamed; a target that can't be replaced is written directly (runtime/data/file_target.h). Throws
+/// RunError, on all ranks alike, with the system's reason.
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalPart>& parts);
 
-/// Of the parts of a tensor on this process's devices those that it writes: of the devices that hold the same
-/// region, one does.
+/// Returns those of this process's parts of a tensor that it has to write: of all devices that hold the same
+/// region, one writes it.
 std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
                                      const std::vector<LocalPart>& parts);
 
-/// Writes a part to its places in the file of a whole tensor that begins at byte `start`.
+/// Writes a part to its offsets in a file in which the whole tensor begins at byte `start`.
 void write_slice(OutputFile& file, int64_t start, const LocalPart& part);
 
-/// Throws RunError unless the tensor `name` of this type can be filled from the array: equal shapes, or
-/// shapes that come from each other by merging and splitting dimensions, as [768, 2304] from [768, 3, 12,
-/// 64]; and values of a kind that the type holds.
+/// Throws RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
+/// equal, or must follow from each other by merging and splitting dimensions, like [768, 2304] and [768, 3,
+/// 12, 64]; and the type must be able to hold the values.
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type);
 
-/// Fills `part` of the tensor `name` from an array that require_loadable takes. Throws RunError.
+/// Fills `part` of the tensor `name` from an array that require_loadable accepts. Throws RunError.
 void load_array(const StoredArray& array, const std::string& name, const LocalPart& part);
 
 }  // namespace mtfc

@@ -41,7 +41,7 @@ class CheckpointWriting {
   }
 
  private:
-  // All ranks go on, or all throw what one of them met, and nothing is left.
+  // Either all ranks go on, or all throw the error of one of them and nothing is left of the checkpoint.
   void agree(const std::string& error) {
     try {
       processes_.require_success(error);
@@ -66,8 +66,8 @@ class CheckpointWriting {
     return file.error();
   }
 
-  // In rounds, so that no rank waits for the others longer than a round takes: a slow disk is no rank that
-  // hangs.
+  // Writes in rounds, so that no rank waits for the others longer than a round takes: a slow disk must not
+  // look like a hanging rank.
   void write_slices() {
     OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
     const std::vector<Slice> slices = own_slices();
@@ -86,7 +86,7 @@ class CheckpointWriting {
   }
 
   struct Slice {
-    int64_t start;  // of its tensor in the file
+    int64_t start;  // offset of its tensor in the file
     LocalPart part;
   };
   std::vector<Slice> own_slices() const {

@@ -4,7 +4,7 @@
 //   DIR/step_00000100.part/    made by rank 0; every rank writes its slices into the file of tensors
 //   DIR/step_00000100/         renamed once all is on disk
 //
-// What a killed run leaves ends in kUnfinished and is nobody's.
+// A killed run leaves a folder whose name ends in kUnfinished, which may be deleted.
 
 #include <string>
 #include <vector>
@@ -19,27 +19,27 @@ namespace mtfc {
 inline constexpr const char* kUnfinished = ".part";
 
 struct SavedTensor {
-  int64_t offset = 0;            // in the file of tensors
+  int64_t offset = 0;            // in bytes, in the file of tensors
   Sharding sharding;             // nothing partial
   std::vector<LocalPart> parts;  // one per device of this process
 };
 
 struct NewCheckpoint {
-  std::string folder;        // as it will be called; there must be none of that name
-  std::string tensors_name;  // of the file of tensors
-  std::string header;        // what it begins with
-  int64_t bytes = 0;         // its length
+  std::string folder;        // its final name; no such folder may exist
+  std::string tensors_name;  // name of the file of tensors
+  std::string header;        // the beginning of that file
+  int64_t bytes = 0;         // the length of that file
   std::vector<SavedTensor> tensors;
-  std::string notes_name;  // of a second file, and what it holds
+  std::string notes_name;  // name of a second file
   std::string notes;
 };
 
-/// Writes the checkpoint; all ranks call it. Throws RunError, on all ranks alike, with the system's reason;
-/// nothing is left of the checkpoint then.
+/// Writes the checkpoint; all ranks call it. On failure nothing is left of it, and all ranks throw the same
+/// RunError with the system's reason.
 void write_checkpoint(Comm& comm, const NewCheckpoint& checkpoint);
 
-/// Removes the checkpoint `folder`, which is no checkpoint any more from the first moment on. False, with
-/// errno, where that fails.
+/// Removes the checkpoint `folder`, which ceases to be a checkpoint at once. Returns false, with errno set,
+/// if that fails.
 bool remove_checkpoint(const std::string& folder);
 
 }  // namespace mtfc

@@ -47,7 +47,7 @@ void fill_random(const RandomSource& source, uint64_t key, double scale, DType d
   }
 }
 
-// 1 in the rows before `present`, 0 in the others.
+// Writes 1 in the rows before `present`, 0 in the others.
 template <typename Element>
 void mark_rows(const LocalPart& part, int64_t present) {
   const Interval held = part.box[0];
@@ -127,7 +127,8 @@ void Feed::require_rows_to_mark() const {
   }
 }
 
-// Rows of different counts come in different orders, and what belongs together would not meet.
+// Sources with different numbers of rows would be permuted differently, and rows that belong together would
+// not meet.
 void Feed::require_equal_lengths() const {
   const Source* first = nullptr;
   for (const Source& source : sources_) {
@@ -157,7 +158,7 @@ void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding&
       throw RunError(fmt::format("{}: fractions can't feed the input '{}', which is {}", source.data.spec,
                                  source.data.input, to_string(source.type.dtype)));
   }
-  // What is iterated over is placed row by row, everything else as a whole.
+  // Sources that are iterated over are placed row by row, all others as a whole.
   const bool windows = std::holds_alternative<TokenSource>(source.data.source);
   const size_t from = (windows && !source.type.dims.empty()) || source.training.rows > 0 ? 1 : 0;
   const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
@@ -318,7 +319,8 @@ int64_t Feed::rows_left_out() const {
   for (const Source& source : sources_)
     if (source.evaluation.rows > 0)
       left =
-          std::max(left, source.evaluation.rows - batches * source.batch());  // below 0 where it is filled up
+          std::max(left, source.evaluation.rows - batches * source.batch());  // negative if the last batch is
+                                                                              // padded
   return left;
 }
 

@@ -13,7 +13,7 @@
 namespace mtfc {
 namespace {
 
-// An entry point of one input and no steps.
+// A program with an entry point of one input and no steps.
 Program program_of(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
   Program program;
   program.layout.mesh = mesh;
@@ -38,7 +38,7 @@ StoredArray array_of(std::vector<int64_t> shape, StoredType type = StoredType::k
   return array;
 }
 
-// The whole input after it was fed, gathered from all devices; checks that replicas agree.
+// Returns the whole input after it was fed, gathered from all devices; checks that replicas agree.
 std::vector<double> fed(const TensorType& type, const Sharding& sharding, const Mesh& mesh,
                         const InputData& data, int64_t step, bool training) {
   const Program program = program_of(type, sharding, mesh);
@@ -62,7 +62,7 @@ std::vector<double> fed(const TensorType& type, const Sharding& sharding, const 
   return all;
 }
 
-// Fed from several inputs of one text: each input's values in one step.
+// Returns the values of several inputs in one step, all fed from one text.
 std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& types,
                                               const std::vector<InputData>& data, int64_t step,
                                               bool training) {
@@ -143,7 +143,7 @@ TEST_CASE("evaluation goes in order and counts what it leaves out") {
 }
 
 TEST_CASE("training takes the windows at every token, once per epoch, the same for every layout") {
-  // 20 tokens have 16 windows of 5: four steps of four are an epoch.
+  // 20 tokens have 16 windows of 5: four steps of four windows are an epoch.
   const TensorType type{DType::kI32, kPair.dims};
   const InputData data = tokens_of("x", 20, 0);
   std::vector<double> starts;
@@ -174,7 +174,7 @@ TEST_CASE("evaluation takes windows one after the other") {
   LockstepComm comm(kMesh, processes);
   Executor executor(program, comm);
   CHECK(Feed(executor, program.entry_points[0], {data}, 3).evaluation_batches() == 2);
-  // 44 tokens, the window and its shift reach over 10: the seventh begins at 30, an eighth would need 45.
+  // With 44 tokens, a window and its shift extend over 10: the seventh begins at 30, an eighth would need 45.
   const Feed shifted(executor, program.entry_points[0], {tokens_of("x", 44, 5)}, 3);
   CHECK(shifted.evaluation_batches() == 1);
   CHECK(shifted.rows_left_out() == 3);
@@ -185,7 +185,7 @@ TEST_CASE("inputs over one text share the starts of their windows") {
   const std::vector<TensorType> types = {{DType::kI32, {{"batch", 3}, {"length", 4}}},
                                          {DType::kI64, {{"batch", 3}}},
                                          {DType::kF32, {{"batch", 3}, {"length", 4}}}};
-  // The windows reach over 5 tokens, so that 9 have 5 starts.
+  // The windows extend over 5 tokens, so 9 tokens have 5 starts.
   const std::vector<InputData> data = {tokens_of("a", 9, 0), tokens_of("b", 9, 4), tokens_of("c", 9, 1)};
   std::vector<double> starts;
   for (int64_t step = 0; step < 5; ++step) {
@@ -198,7 +198,7 @@ TEST_CASE("inputs over one text share the starts of their windows") {
   }
   std::sort(starts.begin(), starts.end());
   for (size_t i = 0; i < starts.size(); ++i) CHECK(starts[i] == std::floor(static_cast<double>(i) / 3));
-  // In order, each token a target once: here the single tokens are shifted most.
+  // Windows come in order and each token is a target once: here the single tokens have the largest shift.
   const auto next =
       fed_together(types, {tokens_of("a", 13, 0), tokens_of("b", 13, 4), tokens_of("c", 13, 1)}, 1, false);
   const auto shifted =

@@ -10,7 +10,7 @@ FileTarget file_target(const std::string& path) {
   std::error_code error;
   fs::path target = path;
   for (int links = 0; links < kMostLinks && fs::is_symlink(target, error); ++links) {
-    // Links to open files, as /dev/stdout is in the end, have no path that could be renamed to.
+    // Links to open files, which /dev/stdout ends in, have no path that could be a target of rename.
     const fs::path folder = fs::weakly_canonical(target.parent_path(), error);
     if (folder.string().starts_with("/proc/")) return {path, false};
     const fs::path to = fs::read_symlink(target, error);

@@ -47,7 +47,7 @@ void OutputFile::reserve(int64_t bytes) {
   do failed = fallocate(descriptor_, 0, 0, bytes) == 0 ? 0 : errno;
   while (failed == EINTR);
   if (failed == 0) return;
-  // A file system that can't claim space can still give the file its length.
+  // A file system that can't claim space can still set the file's length.
   if (failed != EOPNOTSUPP && failed != ENOSYS) {
     errno = failed;
     return fail();

@@ -1,6 +1,5 @@
 #pragma once
-// A file that bytes are written to, at places or in order, until the first failure, which is kept as a
-// message.
+// A file written at offsets or in order, until the first failure, which is kept as a message.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +22,11 @@ class OutputFile {
     write_at(reinterpret_cast<const std::byte*>(bytes.data()), static_cast<int64_t>(bytes.size()), offset);
   }
   void append(const std::byte* data, int64_t bytes);
-  /// Gives the file so many bytes and claims the space for them, where the file system can, so that a full
-  /// disk is met before anything is written.
+  /// Sets the length of the file and claims the disk space if the file system can, so that a full disk is
+  /// noticed before anything is written.
   void reserve(int64_t bytes);
   void sync();
-  /// "" while nothing has failed.
+  /// The message of the first failure, or "".
   const std::string& error() const { return error_; }
 
  private:
@@ -39,8 +38,8 @@ class OutputFile {
   std::string error_;
 };
 
-/// Makes what has happened in the folder `path` last: files created, renamed, removed. False, with errno,
-/// where that fails.
+/// Makes changes in the folder `path` durable: files created, renamed, removed. Returns false, with errno
+/// set, if that fails.
 bool sync_folder(const std::string& path);
 
 }  // namespace mtfc

@@ -58,8 +58,8 @@ int64_t window_at(uint64_t seed, int64_t windows, int64_t position) {
   const auto epoch = static_cast<uint64_t>(position / windows);
   const uint64_t key = mixed(mixed(seed) + epoch);
   const int half = (static_cast<int>(std::bit_width(count - 1)) + 1) / 2;
-  // Numbers beyond the windows are permuted on until they are one: still a permutation, of the windows alone.
-  // Fewer than three in four numbers are beyond.
+  // Permutes numbers beyond the windows again until they are one: the result is still a permutation, of the
+  // windows alone. Fewer than three in four numbers are beyond.
   auto number = static_cast<uint64_t>(position % windows);
   do number = feistel(number, half, key);
   while (number >= count);

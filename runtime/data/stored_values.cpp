@@ -28,7 +28,7 @@ struct Half {
   }
 };
 
-// The upper half of an f32.
+// bfloat16: the upper half of an f32.
 struct Bfloat {
   uint16_t bits;
   explicit operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }

@@ -1,6 +1,6 @@
 #pragma once
-// From stored arrays (core/tensors/data.h), whose bytes may be in either order and at any alignment, to elements as
-// programs hold them.
+// Converts stored arrays (core/tensors/data.h), whose bytes may have either order and any alignment, to
+// elements as programs hold them.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace mtfc {
 
-/// Throws RunError, naming the file and `what` is to be filled, where the array's values are not of a kind
-/// that `dtype` can hold: a fraction in an integer, a number in a bool.
+/// Throws RunError, naming the file and `what` is to be filled, if `dtype` can't hold the array's kind of
+/// values: a fraction in an integer, a number in a bool.
 void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what);
 
-/// Writes the `count` elements from position `first` of the array, times `scale`, to `to`. Throws RunError
-/// for an integer that does not fit.
+/// Writes the `count` elements from position `first` of the array, times `scale`, to `to`. Throws RunError if
+/// an integer does not fit.
 void copy_stored(const StoredArray& array, int64_t first, int64_t count, double scale, DType dtype,
                  std::byte* to);
 

@@ -20,7 +20,7 @@ Step kernel_step(const char* op, const std::string& name, std::vector<ValueId> i
   return step;
 }
 
-// y = op(x) on x[a5] split over p:2, then y gathered, then the middle of it kept.
+// y = op(x) on x[a5] split over p:2, then y gathered, then its middle part kept.
 Program program_of(const char* op) {
   Program program;
   program.layout.mesh = Mesh({{"p", 2}});

@@ -31,7 +31,7 @@ double magnitude(const std::vector<double>& values) {
   return largest;
 }
 
-// Terms of a product multiply.
+// Terms of a product multiply, so its operand magnitude is the product of its operands'.
 double largest_operand(const Step& step, const std::map<ValueId, double>& largest) {
   const bool product =
       step.op && (step.op->family == Family::kContraction || step.op->signature.name == "mul");
@@ -85,9 +85,9 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
     std::vector<LocalPart> parts;
     for (size_t device = 0; device < executor_.devices(); ++device)
       parts.push_back(executor_.part(entry, id, device));
-    // A partial value's devices hold different things: only its size counts.
+    // The devices of a partial value hold different terms: only their size counts.
     RecordedTensor tensor = assembled(value.name, value.type, parts);
-    // A copy is as exact as what it copies.
+    // A copy is as exact as its operand.
     const bool copies = step.op && step.op->signature.name == "identity";
     const auto exact = copies ? operands_.find(step.inputs[0]) : operands_.end();
     tensor.largest_operand = exact != operands_.end() ? exact->second : largest_operand(step, largest_);

@@ -72,7 +72,7 @@ TEST_CASE("a wrong number is found where it comes up first") {
   CHECK(comparison.first->expected == 2);
   CHECK(comparison.first->found == doctest::Approx(2.01));
   const Comparison loose = compare(expected(), found, 0.1);
-  CHECK_FALSE(loose.first.has_value());  // within so large a tolerance
+  CHECK_FALSE(loose.first.has_value());  // within such a large tolerance
 }
 
 TEST_CASE("a wrong reduction is found in the tensor that it makes") {

@@ -8,7 +8,7 @@
 namespace mtfc {
 namespace {
 
-// Numbers one after the other, to send and to read again.
+// Writes numbers one after another, to be sent and read back by Unpacking.
 class Packing {
  public:
   void put(int64_t number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof number); }

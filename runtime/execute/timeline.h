@@ -1,9 +1,9 @@
 #pragma once
-// Records when each step ran on the devices of this process: totals per step for reports, and the last runs
+// Records when each step ran on the devices of this process: totals per step for reports, and the latest runs
 // of each entry point for timelines.
 //
-// The memory of an entry point is taken when it first runs and stays the same from then on: of N kept runs,
-// run N + 1 takes the place of the first. The executor calls it (Executor::record); without one, nothing is
+// The memory for an entry point is allocated when it first runs and does not grow: if N runs are kept, run N
+// + 1 replaces the first. The executor fills it in (Executor::record); without a Timeline, nothing is
 // measured.
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 
 namespace mtfc {
 
-/// What the runs of one entry point took, in seconds per run, a figure per step of the program.
+/// The times of one entry point in seconds per run, with one number per step of the program.
 struct StepTimes {
-  int64_t runs = 0;                  // that are counted: all but the first, where there are several
-  std::vector<double> mean_seconds;  // over devices
-  std::vector<double> max_seconds;   // of any process, mean over its devices
+  int64_t runs = 0;                  // counted runs: all but the first, unless there is only one
+  std::vector<double> mean_seconds;  // mean over devices
+  std::vector<double> max_seconds;   // the largest of any process; each is the mean over its devices
 };
 
 class Timeline {
  public:
-  /// `kept`: runs of each entry point that timelines() gives; 0 where only totals are wanted.
+  /// `kept`: the number of runs per entry point that device_timeline() returns; 0 to record totals only.
   Timeline(const Program& program, size_t devices, int64_t kept);
 
   static int64_t now() { return nanoseconds_now(); }
@@ -34,9 +34,9 @@ class Timeline {
   void add(size_t device, size_t step, TimeSpan span);
   void end_run();
 
-  /// Of all ranks; every rank must call it.
+  /// Combines all ranks; every rank must call it.
   StepTimes times(const EntryPoint& entry, Processes& processes) const;
-  /// The kept runs of a device of this process. `work` of it is left empty.
+  /// The kept runs of a device of this process; its `work` is left empty.
   DeviceTimeline device_timeline(size_t device) const;
 
  private:
@@ -63,8 +63,9 @@ class Timeline {
   size_t steps_ = 0;
 };
 
-/// The timelines of all devices of a run, by rank, on rank 0, with times on its clock; empty elsewhere.
-/// `own`: of this process's devices. `offset`: what clock_offset() gave. Every rank must call it.
+/// Returns the timelines of all devices of a run, by rank, on rank 0, in terms of its clock; an empty vector
+/// elsewhere. `own` holds those of this process's devices, `offset` is the result of clock_offset(). Every
+/// rank must call it.
 std::vector<DeviceTimeline> gather_timelines(std::vector<DeviceTimeline> own, int64_t offset,
                                              Processes& processes);
 

@@ -64,10 +64,10 @@ TEST_CASE("without kept runs there are totals only, and none of what never ran")
 
 TEST_CASE("the quickest message tells how far two clocks are apart") {
   CHECK(offset_of({}) == 0);
-  // The second is the quickest: rank 0 is 5000 ahead of the middle of 100 and 120.
+  // The second reading is the quickest: rank 0 is 5000 ahead of the middle of 100 and 120.
   CHECK(offset_of({{0, 9000, 90}, {100, 5110, 120}, {200, 5900, 900}}) == 5000);
   CHECK(offset_of({{5100, 110, 5120}}) == -5000);
-  // Clocks that may be the same are the same.
+  // Clocks that may be equal are taken as equal.
   CHECK(offset_of({{100, 101, 140}}) == 0);
 }
 

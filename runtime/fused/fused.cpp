@@ -22,7 +22,7 @@ namespace {
 using Kind = TileInstruction::Kind;
 using Memory = TilePlace::Memory;
 
-constexpr int64_t kLine = 64;  // bytes of the cache's lines
+constexpr int64_t kLine = 64;  // bytes per cache line
 constexpr std::align_val_t kAligned{kLine};
 
 struct AlignedBytes {
@@ -35,7 +35,7 @@ struct AlignedBytes {
   std::byte* start;
 };
 
-// Copies without reading the target's lines into the cache first.
+// Copies without first reading the target's lines into the cache.
 void stream_bytes(const std::byte* from, int64_t bytes, std::byte* to) {
 #if defined(__SSE2__)
   if (reinterpret_cast<uintptr_t>(to) % 16 == 0) {
@@ -56,7 +56,7 @@ void end_streams() {
 #endif
 }
 
-// The first element that is not finite: of the first part, and of that the first.
+// The first element that is not finite, in the order of parts and then of elements.
 struct Fault {
   int part = -1;
   int64_t index = 0;
@@ -90,7 +90,7 @@ struct PreparedFused {
   AlignedBytes scratch, shared;
 };
 
-// One thread at work.
+// The work of one thread.
 class Worker {
  public:
   Worker(const PreparedFused& fused, const KernelRun& run, int thread)
@@ -110,7 +110,7 @@ class Worker {
     for (const TileInstruction& instruction : plan_.repeats) execute(instruction);
   }
 
-  /// Blocks [begin, end), their sums in set `piece`.
+  /// Computes blocks [begin, end) and adds their sums to set `piece`.
   void work(int64_t begin, int64_t end, int64_t piece) {
     piece_ = shared_ + plan_.singles_bytes + piece * plan_.piece_bytes;
     const int64_t across = plan_.whole_rows ? 1 : plan_.tiles();
@@ -143,8 +143,8 @@ class Worker {
     for (const TileInstruction& instruction : stage.ends) execute(instruction);
   }
 
-  // A part of what the next block reads, so that memory is busy while this one is computed: the processor
-  // itself looks no further than a page.
+  // Prefetches a share of the next block's operands, so that memory is busy while this block is computed: the
+  // hardware prefetcher looks no further than a page.
   void fetch_ahead() {
     const int64_t across = plan_.whole_rows ? plan_.columns : columns_;
     const int64_t all = plan_.rows_per_block * across;
@@ -220,7 +220,7 @@ class Worker {
     check(instruction);
   }
 
-  // Row by row the row's element, or one element for a whole tile.
+  // Repeats each row's element along the row, or one element over a whole tile.
   void repeat(const TileInstruction& instruction) {
     const bool single = instruction.extent == Extent::kSingle;
     const int64_t tile = std::max(plan_.columns_per_tile * plan_.rows_per_block, plan_.columns_per_tile);
@@ -269,11 +269,11 @@ class Worker {
   std::byte* piece_ = nullptr;
   int64_t row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;
   int64_t fetched_ = 0,
-          fetches_ = 1;  // of the block: how often something was fetched ahead, and will be in all
+          fetches_ = 1;  // parts of the next block prefetched so far, and in all
   Fault fault_;
 };
 
-// The sums of all pieces, in their order, as results.
+// Merges the sums of all pieces in their order and converts them to results.
 void finish_sums(const PreparedFused& fused, const KernelRun& run) {
   const FusedPlan& plan = fused.plan;
   std::byte* pieces = fused.shared.start + plan.singles_bytes;

@@ -12,8 +12,9 @@ struct PartError : RunError {
   const Step& part;
 };
 
-/// Operands and results as the step's inputs and outputs. `entry` and `step` must outlive the kernel. With
-/// KernelRun::check_finite throws PartError for the first element, in the order of parts, that is not finite.
+/// Takes operands and results like the step's inputs and outputs. `entry` and `step` must outlive the kernel.
+/// If KernelRun::check_finite is set, throws PartError for the first element, in the order of parts, that is
+/// not finite.
 Kernel prepare_fused(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
                      int64_t tile = kFusedTile);
 

@@ -14,7 +14,8 @@
 namespace mtfc {
 namespace {
 
-// y = softmax of x[r, c] over c; per row log of the sum of x², per column the mean of y, and all of y added.
+// y = softmax of x[r, c] over c; outputs: per row the log of the sum of x², per column the mean of y, and the
+// sum of all of y.
 Model softmax_model(int64_t rows, int64_t columns) {
   const Dim r{"r", rows}, c{"c", columns};
   GraphBuilder b;
@@ -68,7 +69,7 @@ Softmax expected(int64_t rows, int64_t columns) {
   return s;
 }
 
-// All outputs of the model, one after the other.
+// Returns all outputs of the model, one after another.
 std::vector<double> outputs_of(int64_t rows, int64_t columns, int64_t tile) {
   const Program program = compile(softmax_model(rows, columns), {}, {});
   const EntryPoint& entry = *program.find("evaluate");

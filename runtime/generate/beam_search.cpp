@@ -20,7 +20,7 @@ bool is_better(const Candidate& a, const Candidate& b) {
   return std::pair(a.beam, a.token) < std::pair(b.beam, b.token);
 }
 
-// The best continuations of the beams, in order.
+// The `count` best continuations of the beams, in order.
 std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& live, std::span<const double> logits,
                                        size_t vocabulary, size_t count) {
   std::vector<Candidate> all;
@@ -67,7 +67,7 @@ std::vector<BeamStep> BeamSearch::advance(std::span<const double> logits) {
 bool BeamSearch::is_done() const {
   if (live_.empty() || live_[0].tokens.size() >= static_cast<size_t>(options_.length)) return true;
   if (ended_.size() < static_cast<size_t>(options_.beams)) return false;
-  // Log probabilities only fall, and the normaliser only grows: this is more than any beam can reach.
+  // Log probabilities only fall, and the normaliser only grows, so no beam can exceed this.
   const double reachable = score(live_[0].log_probability, static_cast<size_t>(options_.length));
   return reachable <= ended_.back().score;
 }

@@ -1,13 +1,14 @@
 #pragma once
-// Beam search for one sequence: at each step the likeliest continuations of the likeliest beginnings, with
-// their length normalised as in GNMT (Wu et al. 2016, section 7): score = log p / ((5 + length) / 6)^alpha,
-// where length counts generated tokens. alpha 0 compares plain log probabilities.
+// Beam search for one sequence. At each step it keeps the likeliest continuations of the likeliest
+// beginnings, with their length normalised as in GNMT (Wu et al. 2016, section 7): score = log p / ((5 +
+// length) / 6)^alpha, where length counts generated tokens. With alpha 0, plain log probabilities are
+// compared.
 //
 // The beams of a sequence share one cache, as in the flat beam search of GShard (Lepikhin et al. 2020,
 // appendix A.1): beam b writes to place position * beams + b, and a mask says which places are a beam's own
-// past. So no cache is ever reordered, whatever becomes of the beams; what it costs is that each beam looks
-// at the places of the others and throws the result away, which is cheap where beams are few, since keys and
-// values are read once for all of them.
+// past. So no cache is ever reordered, whichever beams survive. The cost is that each beam also computes with
+// the places of the others and discards the result, which is cheap for few beams, since keys and values are
+// read once for all of them.
 //
 //   position       0    1    2          beams 0 and 1 at position 2 both descend from beam 1 at position 1:
 //   places        a b  c d  e f         seen by 0: b d e, seen by 1: b d f
@@ -21,18 +22,18 @@ namespace mtfc {
 
 struct BeamOptions {
   int64_t beams = 1;
-  double alpha = 0;                                            // of length normalisation, 0 or above
-  int64_t length = 1;                                          // of the longest result
-  std::function<bool(const std::vector<int64_t>&)> has_ended;  // of the tokens generated so far
+  double alpha = 0;                                            // exponent of length normalisation, >= 0
+  int64_t length = 1;                                          // maximum length of a result
+  std::function<bool(const std::vector<int64_t>&)> has_ended;  // called with the tokens generated so far
 };
 
 struct Hypothesis {
-  std::vector<int64_t> tokens;  // generated ones
+  std::vector<int64_t> tokens;  // generated tokens only
   double log_probability = 0;
   double score = 0;
 };
 
-/// What a beam becomes: the one it continues, and its next token.
+/// How a beam continues: the beam that it extends, and its next token.
 struct BeamStep {
   int64_t parent = 0;
   int64_t token = 0;
@@ -42,14 +43,14 @@ class BeamSearch {
  public:
   explicit BeamSearch(BeamOptions options);
 
-  /// One step, from the logits of every beam, [beams, vocabulary]: of the 2 * beams best continuations (equal
-  /// ones by beam, then token) those that end are put aside, and the best others live on. In the first step
-  /// only beam 0 counts, for all are equal. Where fewer live on than there are beams, the rest repeat the
-  /// last of them and never count.
+  /// Advances one step, given the logits of every beam, [beams, vocabulary]. Among the 2 * beams best
+  /// continuations (ties are ordered by beam, then token), those that end are put aside; the best of the
+  /// others live on. In the first step only beam 0 counts, because all beams are equal. If fewer live on than
+  /// there are beams, the rest repeat the last of them and never count.
   std::vector<BeamStep> advance(std::span<const double> logits);
-  /// No beam can become better than the results there are, or all are as long as they may be.
+  /// True if no beam can become better than the results, or all beams have the maximum length.
   bool is_done() const;
-  /// At most `beams`, the best first.
+  /// At most `beams` hypotheses, the best first.
   std::vector<Hypothesis> results() const;
 
  private:
@@ -61,13 +62,13 @@ class BeamSearch {
   std::vector<Hypothesis> ended_;  // the best first
 };
 
-/// Which places of the shared cache each beam sees: [beams, places], 1 for its own past and present.
+/// The places of the shared cache that each beam sees: [beams, places], 1 for its own past and present.
 class BeamPast {
  public:
   BeamPast(int64_t beams, int64_t places) : beams_(beams), places_(places), seen_(bytes(), 0) {}
-  /// Each beam sees its own place at `position`.
+  /// Makes each beam see its own place at `position`.
   void step(int64_t position);
-  /// Beam b goes on from what `parents[b]` has seen.
+  /// Makes beam b continue from what `parents[b]` has seen.
   void follow(std::span<const int64_t> parents);
   std::span<const uint8_t> seen() const { return seen_; }
 

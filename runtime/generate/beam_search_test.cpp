@@ -8,7 +8,7 @@
 namespace mtfc {
 namespace {
 
-// The probabilities of the next of three tokens, by what has come: a trap for greedy search.
+// The probabilities of the next of three tokens after the given ones: a trap for greedy search.
 std::vector<double> after(const std::vector<int64_t>& tokens) {
   std::vector<double> p = {0.4, 0.3, 0.3};
   if (!tokens.empty() && tokens[0] == 0) p = {0.34, 0.33, 0.33};
@@ -18,7 +18,7 @@ std::vector<double> after(const std::vector<int64_t>& tokens) {
   return p;
 }
 
-// Runs a search over the tokens that the beams have had.
+// Runs a search over the tokens that the beams have chosen so far.
 std::vector<Hypothesis> searched(const BeamOptions& options) {
   BeamSearch search(options);
   std::vector<std::vector<int64_t>> beams(static_cast<size_t>(options.beams));

@@ -22,7 +22,7 @@ const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
   return entry.values[static_cast<size_t>(binding.value)].type.dims;
 }
 
-// The elements of `part` that lie side by side, in the part and in the whole tensor: (there, here, how many).
+// Visits the contiguous runs of `part`: (offset in the whole tensor, offset in the part, length).
 template <typename Visit>
 void for_each_run(const LocalPart& part, Visit visit) {
   const size_t rank = part.box.size();
@@ -41,13 +41,13 @@ void for_each_run(const LocalPart& part, Visit visit) {
   }
 }
 
-// The places of a sequence's caches; 0 where decode has no input `seen`.
+// The number of places of a sequence's caches; 0 if decode has no input `seen`.
 int64_t places_of(const EntryPoint& decode) {
   const Binding* seen = find(decode.inputs, kSeenInput);
   return seen ? dims_of(decode, *seen).back().size : 0;
 }
 
-// A cache of fewer places into one of more, on one device, which holds the same of all other dimensions.
+// Copies a cache into one with more places on the same device; all other dimensions are equal.
 void copy_cache(const std::vector<std::byte>& from, const LocalPart& part, const LocalPart& to) {
   const size_t rank = part.box.size();
   const auto size = static_cast<size_t>(size_of(part.type.dtype));
@@ -83,7 +83,7 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   executor.clear_caches(decode());
 }
 
-// The caches of the next entry point lie where those of this one do, so what they hold waits elsewhere.
+// The caches of the next entry point overlap with those of this one, so their contents are saved first.
 void Decoder::move_on() {
   const EntryPoint& last = decode();
   std::vector<std::vector<std::byte>> held;

@@ -9,7 +9,7 @@
 namespace mtfc {
 namespace {
 
-// The k likeliest tokens in ascending order; all where k is 0 or there are no more.
+// The k likeliest tokens in ascending order; all of them if k is 0 or at least their number.
 std::vector<int64_t> candidates(std::span<const double> logits, int64_t k) {
   std::vector<int64_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), int64_t{0});

@@ -1,5 +1,5 @@
 #pragma once
-// The next token of a sequence from the logits of all tokens.
+// Chooses the next token of a sequence from the logits of all tokens.
 
 #include <cstdint>
 #include <span>
@@ -10,14 +10,14 @@ namespace mtfc {
 struct SamplingOptions {
   bool greedy = false;
   double temperature = 1;  // above 0; logits are divided by it
-  int64_t top_k = 0;       // only the k likeliest tokens, of equal ones the lowest; 0: all
+  int64_t top_k = 0;       // consider only the k likeliest tokens, the lowest first among equals; 0: all
 };
 
-/// The likeliest token, of equal ones the lowest.
+/// The likeliest token, the lowest among equals.
 int64_t likeliest(std::span<const double> logits);
 
-/// A token drawn with the probabilities softmax(logits / temperature) gives those that `options` allow:
-/// `uniform`, a number of [0, 1), decides. Logits are finite, or -infinity for what must not come.
+/// Draws a token with the probabilities softmax(logits / temperature) over the tokens that `options` allow.
+/// `uniform`, a number in [0, 1), decides. Logits are finite, or -infinity for tokens that must not come.
 int64_t sample_token(std::span<const double> logits, const SamplingOptions& options, double uniform);
 
 /// log(softmax(logits)).

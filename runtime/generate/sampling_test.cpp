@@ -37,7 +37,7 @@ TEST_CASE("temperature raises probabilities to a power, and top-k leaves the lik
     ++half[static_cast<size_t>(sample_token(kLogits, drawn(0.5, 0), i / 3000.0))];
     ++two[static_cast<size_t>(sample_token(kLogits, drawn(1, 2), i / 3000.0))];
   }
-  CHECK(std::abs(half[0] - 100) <= 1);  // 0.01 of 0.01 + 0.16 + 0.04 + 0.09
+  CHECK(std::abs(half[0] - 100) <= 1);  // 0.01 divided by 0.01 + 0.16 + 0.04 + 0.09
   CHECK(std::abs(half[1] - 1600) <= 1);
   CHECK(two[0] + two[2] == 0);
   CHECK(std::abs(two[1] - 3000 * 4 / 7) <= 1);

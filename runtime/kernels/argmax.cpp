@@ -5,7 +5,7 @@
 namespace mtfc {
 namespace {
 
-/// The first not-a-number counts as the largest.
+/// The index of the largest element; the first NaN counts as the largest.
 template <typename T>
 int64_t index_of_largest(const T* x, int64_t stride, int64_t count) {
   int64_t best = 0;

@@ -7,13 +7,14 @@ namespace mtfc {
 
 namespace {
 
-/// Floats are cut towards zero; what an integer can't hold becomes its nearest, and not-a-number 0.
+/// Floats are truncated towards zero; values out of an integer's range become its nearest limit, and NaN
+/// becomes 0.
 template <typename To>
 struct Conversion {
   template <typename From>
   To operator()(From x) const {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>) {
-      // -min is a power of two, so exact in From; the largest integer itself may not be.
+      // -min is a power of two and so exact in From; the largest integer itself may not be.
       constexpr From kLimit = -static_cast<From>(std::numeric_limits<To>::min());
       if (x != x) return 0;
       if (x >= kLimit) return std::numeric_limits<To>::max();

@@ -12,10 +12,10 @@ namespace {
 
 constexpr int64_t kLanes = 32;  // neighbouring sums that are computed together
 
-/// The tensor as [outer, length, inner], summed along the middle.
+/// The tensor as [outer, length, inner], summed along the middle dimension.
 struct ScanPlan {
   int64_t outer = 1, length = 0, inner = 1;
-  std::vector<int64_t> bounds;  // where the sums start again, and the end
+  std::vector<int64_t> bounds;  // starts of the parts, each of which starts a new sum, and the end
   bool exclusive = false, reverse = false;
 };
 
@@ -36,7 +36,8 @@ ScanPlan plan_scan(const KernelSite& site) {
   return plan;
 }
 
-/// Up to kWidth neighbouring sums in row `outer`, from `first` on. `totals`, of each part, may be absent.
+/// Computes up to kWidth neighbouring sums in row `outer`, starting at `first`. `totals` receives the total
+/// of each part; it may be null.
 template <typename T, int64_t kWidth>
 void scan(const ScanPlan& plan, const T* x, T* y, T* totals, int64_t outer, int64_t first) {
   const int64_t width = kWidth == 1 ? 1 : std::min(kWidth, plan.inner - first);
@@ -69,7 +70,7 @@ Kernel prepare(const KernelSite& site) {
     const int64_t blocks = (plan.inner + kLanes - 1) / kLanes;
     parallel_ranges(plan.outer * blocks, elements, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        // One sum stays in a register.
+        // A single sum stays in a register.
         plan.inner == 1 ? scan<T, 1>(plan, x, y, totals, i, 0)
                         : scan<T, kLanes>(plan, x, y, totals, i / blocks, i % blocks * kLanes);
     });

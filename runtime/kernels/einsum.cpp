@@ -12,10 +12,10 @@
 namespace mtfc {
 namespace {
 
-// Products of so many multiplications gain nothing from threads of their own: threads share the batch
-// instead.
+// Products of at most this many multiplications gain nothing from several threads each: threads share the
+// batch instead.
 constexpr int64_t kSingleThread = int64_t{256} * 256 * 256;
-constexpr int64_t kManyTurns = 8;  // products a thread, from which one more or less makes no difference
+constexpr int64_t kManyTurns = 8;  // products per thread from which one more or less makes no difference
 
 TensorType local_type(const LocalTensor& tensor) {
   TensorType type = tensor.type;
@@ -29,7 +29,7 @@ LocalTensor whole(DType dtype, const Dims& dims) {
   return tensor;
 }
 
-/// Runs `kernel` on one operand and one result in the course of another kernel's run.
+/// Runs `kernel` on one operand and one result during another kernel's run.
 void run_part(const Kernel& kernel, const KernelRun& run, const std::byte* operand, std::byte* result) {
   KernelRun part = run;
   part.operands = {&operand, 1};
@@ -37,12 +37,12 @@ void run_part(const Kernel& kernel, const KernelRun& run, const std::byte* opera
   kernel(part);
 }
 
-/// A contraction of two operands, planned.
+/// A planned contraction of two operands.
 struct Contraction {
   EinsumPlan plan;
   MatrixProduct product;
-  LoopNest batch;                 // over a, b, c
-  Kernel pack_a, pack_b, unpack;  // empty where used in place
+  LoopNest batch;                 // over a, b and c
+  Kernel pack_a, pack_b, unpack;  // empty if the matrix is used in place
   int64_t flops = 0;
   int64_t result_bytes = 0;
 };
@@ -80,8 +80,8 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   return c;
 }
 
-/// Whether threads share the batch, one product each at a time, rather than each product: always when
-/// products are small, and otherwise when all threads then have as much to do, or nearly so.
+/// Returns whether threads share the batch, one product each at a time, rather than every product: always for
+/// small products, otherwise if all threads then have the same amount of work, or nearly so.
 bool shares_batch(int64_t count, int64_t work) {
   if (work <= kSingleThread) return true;
   const int64_t threads = omp_get_max_threads();
@@ -103,7 +103,8 @@ void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
     some(0, count);
 }
 
-/// Threads share the parts of the contracted group of all of the batch; `products` holds [part, batch, m, n].
+/// Threads share the parts of the contracted group over the whole batch; `products` holds [part, batch, m,
+/// n].
 template <typename T>
 void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* products) {
   const EinsumPlan& plan = c.plan;
@@ -185,7 +186,7 @@ Kernel prepare_pair(const KernelSite& site, int64_t flops) {
   });
 }
 
-/// Any number of operands, element by element: for graphs that no pass has cut into pairs.
+/// Any number of operands, element by element, for graphs that no pass has cut into pairs.
 template <typename T>
 Kernel prepare_many(const KernelSite& site, const Dims& all, int64_t flops) {
   std::vector<std::vector<int64_t>> strides;

@@ -13,14 +13,14 @@ struct GatherPlan {
   IndexCheck check;
   LoopNest index;      // over the indices; offsets into the table along batch dimensions
   LoopNest slice;      // over the rest of the table
-  Interval held;       // of the indexed dimension, on this device
-  int64_t stride = 0;  // of the indexed dimension in the table
+  Interval held;       // indices of the indexed dimension on this device
+  int64_t stride = 0;  // the indexed dimension's stride in the table
   int64_t slice_elements = 0;
   NestCopy copy = nullptr;
   int64_t element = 0;  // bytes
 };
 
-/// As aligned_strides, for the dimensions of indices: the indexed one is no batch dimension.
+/// Like aligned_strides, but for the dimensions of indices: the indexed dimension is not a batch dimension.
 std::vector<int64_t> batch_strides(const LocalTensor& table, const Dims& dims, const std::string& indexed) {
   std::vector<int64_t> strides = aligned_strides(table, dims);
   for (size_t i = 0; i < dims.size(); ++i)
@@ -47,7 +47,7 @@ GatherPlan plan_gather(const KernelSite& site) {
   return plan;
 }
 
-/// A slice that another device holds is zeros here: the devices' results add up.
+/// Writes zeros for slices that another device holds, because the devices' results are added.
 template <typename I>
 void gather(const GatherPlan& plan, const std::byte* table, const I* indices, std::byte* result,
             int64_t begin, int64_t end) {

@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// The new dimension is the last one, so that each index has a row of the result.
+// The new dimension is the last one, so each index has a row of the result.
 template <typename T, typename I>
 Kernel prepare(const KernelSite& site) {
   const LocalTensor &indices = site.operands[0], &result = site.results[0];

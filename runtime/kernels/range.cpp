@@ -5,7 +5,7 @@ namespace mtfc {
 
 namespace {
 
-/// Global indices: a device that holds a part of the dimension does not start at 0.
+/// Global indices: a device that holds a later part of the dimension does not start at 0.
 template <typename T>
 Kernel prepare(Interval held) {
   return [held](const KernelRun& run) -> int64_t {

@@ -14,8 +14,8 @@ struct ScatterPlan {
   IndexCheck check;
   LoopNest index;      // over the indices: offsets in the updates, and in the result along batch dimensions
   LoopNest slice;      // over the rest of the updates: in the updates and in the result
-  Interval held;       // of the indexed dimension, on this device
-  int64_t stride = 0;  // of the indexed dimension in the result
+  Interval held;       // indices of the indexed dimension on this device
+  int64_t stride = 0;  // the indexed dimension's stride in the result
   int64_t indices = 0;
   int64_t slice_elements = 0;
   int64_t result_elements = 0;
@@ -63,8 +63,8 @@ void add_slice(const LoopNest& nest, int64_t count, const T* from, T* to) {
   }
 }
 
-/// Adds what falls into [begin, end) of the indexed dimension. A thread owns such a part, and so adds to each
-/// element in the order of the indices.
+/// Adds the updates whose index falls into [begin, end) of the indexed dimension. One thread owns such a
+/// range and so adds to each element in the order of the indices.
 template <typename T, typename I>
 void scatter(const ScatterPlan& plan, const T* updates, const I* indices, T* result, int64_t begin,
              int64_t end) {

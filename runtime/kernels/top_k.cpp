@@ -13,12 +13,12 @@ namespace {
 
 struct TopPlan {
   LoopNest rows;                // offsets in the operand
-  int64_t stride = 0;           // of the dimension searched, in the operand
+  int64_t stride = 0;           // the searched dimension's stride in the operand
   int64_t origin = 0;           // index of the device's first element
-  std::vector<int64_t> bounds;  // of the parts, and the end of the last
-  Interval ranks;               // of the result, on this device
+  std::vector<int64_t> bounds;  // starts of the parts, and the end of the last
+  Interval ranks;               // ranks of the result that this device holds
   int64_t row_count = 0;
-  int64_t elements = 0;  // of the operand
+  int64_t elements = 0;  // number of elements of the operand
 };
 
 TopPlan plan_top(const KernelSite& site) {
@@ -44,14 +44,14 @@ TopPlan plan_top(const KernelSite& site) {
   return plan;
 }
 
-/// One row of the operand: elements by their place along the dimension.
+/// One row of the operand; elements are named by their offset along the dimension.
 template <typename T>
 struct Row {
   const T* x;
   int64_t stride;
 
   T value(int64_t place) const { return x[place * stride]; }
-  /// Whether the element at `a` ranks before that at `b`.
+  /// Returns whether the element at `a` ranks before the one at `b`.
   bool operator()(int64_t a, int64_t b) const {
     const T va = value(a), vb = value(b);
     const bool no_number = va != va, other = vb != vb;
@@ -61,8 +61,8 @@ struct Row {
   }
 };
 
-/// The places of the first elements by rank, as many as `best` holds. A heap keeps them with the last one on
-/// top.
+/// Writes the offsets of the first elements by rank, as many as `best` holds. A heap keeps them with the
+/// last-ranked one on top.
 template <typename T>
 void rank_first(const Row<T>& row, Interval places, std::span<int32_t> best) {
   if (best.empty()) return;

@@ -12,11 +12,11 @@ namespace {
 
 struct UpdatePlan {
   Dim dim;
-  LoopNest row;                            // of the result and of the piece, without `dim` and `from`
-  Interval held;                           // of `dim`, on this device
-  int64_t rows = 1;                        // of the piece
+  LoopNest row;                            // over the result and the piece, without `dim` and `from`
+  Interval held;                           // indices of `dim` on this device
+  int64_t rows = 1;                        // rows of the piece
   int64_t stride = 0, piece_stride = 0;    // between rows
-  int64_t row_elements = 0, elements = 0;  // of a row, and of the result
+  int64_t row_elements = 0, elements = 0;  // elements of a row, and of the result
 };
 
 UpdatePlan plan_update(const KernelSite& site) {
@@ -46,7 +46,7 @@ void require_inside(const UpdatePlan& plan, int64_t at) {
                                plan.dim.name, plan.dim.size, plan.rows));
 }
 
-// Rows [begin, end) of the tensor from the piece, which begins at row `at`.
+// Writes rows [begin, end) of the tensor from the piece, whose first row is row `at`.
 template <typename T>
 void write_rows(const UpdatePlan& plan, const T* piece, T* result, int64_t at, Interval rows) {
   const int64_t count = rows.size() * plan.row_elements;
@@ -70,7 +70,8 @@ Kernel prepare(const KernelSite& site) {
     require_inside(plan, at);
     const T* tensor = reinterpret_cast<const T*>(run.operands[0]);
     T* result = reinterpret_cast<T*>(run.results[0]);
-    // In its own place the tensor keeps its other rows: a row of a cache costs no copy of the cache.
+    // If the result is in the tensor's place, its other rows are kept: updating a row does not copy the whole
+    // cache.
     if (tensor != result)
       parallel_ranges(plan.elements, plan.elements, [&](int64_t begin, int64_t end) {
         if (begin < end)

@@ -11,8 +11,8 @@ template <typename T>
 using Bits =
     std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
 
-// By masks, and the condition as a number: from `condition ? a : b` the compiler makes a branch per element,
-// which is guessed wrong every other time where signs are random.
+// Uses masks, with the condition as a number: the compiler turns `condition ? a : b` into a branch per
+// element, which is mispredicted every other time if signs are random.
 struct Choice {
   template <typename T>
   T operator()(uint8_t condition, T a, T b) const {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kLargePages = int64_t{8} << 20;
 
-// Bytes that can be touched without driving the machine out of memory; negative where the system doesn't say.
+// The bytes that can be touched without driving the machine out of memory; negative if the system doesn't
+// say.
 int64_t free_memory() {
   std::ifstream info("/proc/meminfo");
   std::string key;
@@ -50,7 +51,7 @@ Arena::Arena(int64_t bytes) : bytes_(bytes) {
     throw RunError(fmt::format("can't get {:.2f} GB of memory for the arena: {}", gigabytes(bytes),
                                std::strerror(errno)));
   start_ = static_cast<std::byte*>(memory);
-  // Large pages spare most misses of the address cache; where the system has none, nothing is lost.
+  // Large pages avoid most misses of the address cache; on systems without them, nothing is lost.
   if (bytes >= kLargePages) madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   release_ = [memory, bytes] { munmap(memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))); };
 }

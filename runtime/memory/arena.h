@@ -1,7 +1,7 @@
 #pragma once
-// The memory of one device: one allocation, planned by the compiler, in which every buffer has a fixed
-// offset. Zero at first. Of its own, where pages that are never touched cost nothing, or a part of memory
-// that the ranks of a node share (runtime/comm/mpi/node_memory.h).
+// The memory of one device: a single allocation, planned by the compiler, in which every buffer has a fixed
+// offset. It starts as zeros. It is either mapped here, in which case untouched pages cost nothing, or
+// borrowed from memory that the ranks of a node share (runtime/comm/mpi/node_memory.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace mtfc {
 
 class Arena {
  public:
-  /// Throws RunError where `bytes` are more than the machine has free.
+  /// Throws RunError if `bytes` exceed the free memory of the machine.
   explicit Arena(int64_t bytes);
-  /// Memory of somebody else's, all zero and aligned to pages, who is told when it is free again.
+  /// Borrowed memory, all zero and aligned to pages; `release` is called by the destructor.
   Arena(std::byte* start, int64_t bytes, std::function<void()> release);
   ~Arena();
   Arena(Arena&& other) noexcept;
@@ -29,7 +29,7 @@ class Arena {
   std::function<void()> release_;
 };
 
-/// Throws RunError, naming both figures, where `bytes` exceed the memory that is free on this machine.
+/// Throws RunError, naming both figures, if `bytes` exceed the free memory of this machine.
 void require_memory(int64_t bytes);
 
 }  // namespace mtfc

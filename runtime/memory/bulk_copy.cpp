@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kBlock = 1 << 15;
 
 #if defined(__x86_64__)
-// Every byte, also those before the first and behind the last whole line of the destination.
+// Copies the bytes before the first and after the last whole cache line of the destination the ordinary way.
 void copy_past_cache(const std::byte* from, std::byte* to, int64_t bytes) {
   const auto misaligned = reinterpret_cast<uintptr_t>(to) % 64;
   const int64_t head = std::min<int64_t>(misaligned == 0 ? 0 : static_cast<int64_t>(64 - misaligned), bytes);
@@ -31,7 +31,7 @@ void copy_past_cache(const std::byte* from, std::byte* to, int64_t bytes) {
   }
   std::memcpy(to + at, from + at, static_cast<size_t>(bytes - at));
 }
-// Such stores are not ordered by the release of a counter.
+// Non-temporal stores are not ordered by the release of a counter.
 void order_stores() {
   _mm_sfence();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Copies of bulk, past the cache.
+// Large copies with non-temporal stores, which bypass the cache.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace mtfc {
 
-/// What is at least this large goes past the cache: as much as a core has for itself.
+/// Copies of at least this size bypass the cache: about as much as a core's own cache holds.
 inline constexpr int64_t kBulkBytes = int64_t{1} << 20;
 
-/// Copies `bytes` from `from` to each of `to`. What is larger than a core's own cache is read once, and
-/// written past the cache, which saves reading what is overwritten. No overlaps.
+/// Copies `bytes` from `from` to each of `to`, which must not overlap. From kBulkBytes on, the source is read
+/// once and written with non-temporal stores, which saves reading the lines that are overwritten.
 void copy_to_all(const std::byte* from, std::span<std::byte* const> to, int64_t bytes);
 
 }  // namespace mtfc

@@ -1,5 +1,5 @@
 #pragma once
-// From a DType to the C++ type of its elements. A bool is one byte that holds 0 or 1.
+// Maps a DType to the C++ type of its elements. A bool is one byte that holds 0 or 1.
 
 #include <cstdint>
 #include <utility>
@@ -28,8 +28,8 @@ using Integers = Types<int32_t, int64_t>;
 using Numbers = Types<float, double, int32_t, int64_t>;
 using AllTypes = Types<float, double, int32_t, int64_t, bool>;
 
-/// `choose.operator()<T>()` for the type T of `dtype`, which must be one of Ts; an InternalError otherwise.
-/// The answers are values of one type.
+/// Returns `choose.operator()<T>()` for the type T of `dtype`, which must be one of First and Rest; throws
+/// InternalError otherwise. All instances of `choose` return the same type.
 template <typename First, typename... Rest, typename F>
 auto dispatch(Types<First, Rest...>, DType dtype, F choose) {
   if (kDTypeOf<First> == dtype) return choose.template operator()<First>();

@@ -20,7 +20,7 @@ std::vector<std::byte> element_bytes(double value, DType dtype) {
 void fill_elements(const std::vector<std::byte>& element, int64_t count, std::byte* to) {
   const auto bytes = static_cast<size_t>(count) * element.size();
   if (bytes == 0) return;
-  // What is there is copied behind itself, twice as much each time.
+  // Copies the filled beginning behind itself, doubling it each time.
   std::memcpy(to, element.data(), element.size());
   for (size_t done = element.size(); done < bytes; done *= 2)
     std::memcpy(to + done, to, std::min(done, bytes - done));
@@ -41,7 +41,7 @@ void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t 
     std::memcpy(to + i * to_step * kBytes, from + i * from_step * kBytes, kSize);
 }
 
-// Steps are in elements of `size` bytes.
+// The distances `from_step` and `to_step` are in elements of `size` bytes.
 void copy_strided(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
                   int64_t size) {
   switch (size) {

@@ -31,7 +31,7 @@ int64_t clock_offset(Processes& processes) {
   const bool yield = processes.oversubscribed();
   if (!processes.speaks()) {
     std::vector<ClockReading> readings;
-    // The first word says that rank 0's turn has come to this rank.
+    // The first message says that it is this rank's turn with rank 0.
     receive(0, yield);
     for (int i = 0; i < kReadings; ++i) {
       const int64_t sent = nanoseconds_now();
@@ -56,7 +56,7 @@ int64_t offset_of(const std::vector<ClockReading>& readings) {
       readings.begin(), readings.end(),
       [](const ClockReading& a, const ClockReading& b) { return a.back - a.sent < b.back - b.sent; });
   if (quickest == readings.end()) return 0;
-  // Rank 0 looked at its clock at some time in between.
+  // Rank 0 read its clock between the two local times.
   if (quickest->sent <= quickest->there && quickest->there <= quickest->back) return 0;
   return quickest->there - (quickest->sent + (quickest->back - quickest->sent) / 2);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What lies between the clocks of two ranks, so that one timeline can show both.
+// The offset between the clocks of two ranks, so that one timeline can show both.
 
 #include <chrono>
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace mtfc {
 
-/// The clock that timelines are recorded with, which never goes back.
+/// The monotonic clock that timelines are recorded with.
 inline int64_t nanoseconds_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-/// Nanoseconds to add to this process's nanoseconds_now() for rank 0's. Found by messages to and fro; the same
-/// clock, as on one node, gives 0. Every rank must call it.
+/// Nanoseconds to add to this process's nanoseconds_now() to get rank 0's, measured by exchanging messages; 0
+/// if both read the same clock, as on one node. Every rank must call it.
 int64_t clock_offset(Processes& processes);
 
-/// One message to rank 0 and back: the times it was sent and came back here, and rank 0's in between.
+/// One message to rank 0 and back: this rank's clock when it was sent and when the answer came, and rank 0's
+/// clock in between.
 struct ClockReading {
   int64_t sent = 0, there = 0, back = 0;
 };
-/// The offset that the quickest reading tells; 0 where it leaves open that the clocks are the same.
+/// The offset according to the quickest reading; 0 if that reading is compatible with equal clocks.
 int64_t offset_of(const std::vector<ClockReading>& readings);
 
 }  // namespace mtfc

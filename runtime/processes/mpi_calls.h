@@ -1,6 +1,6 @@
 #pragma once
-// How MPI is called here: every return code checked, nothing waited for inside MPI. Included by the .cpp
-// files that talk to MPI, and by no header but mpi_exchange.h, which is for them too.
+// The conventions for calling MPI: every return code is checked, and nothing waits inside MPI. Only .cpp
+// files that talk to MPI include this file, and mpi_exchange.h, which is for them too.
 
 #include <mpi.h>
 
@@ -9,11 +9,11 @@
 
 namespace mtfc {
 
-/// Throws RunError with MPI's own words unless `code` is MPI_SUCCESS.
+/// Throws RunError with MPI's own message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
-/// Tests until `request` is complete; yields the core in between where `yield` is set. `ranks`: those it
-/// depends on (all where empty). Throws RunError naming who is missing when it lasts too long
-/// (runtime/processes/watchdog.h).
+/// Tests `request` until it is complete; yields the core in between if `yield` is set. `ranks` are those that
+/// it depends on (all if empty). Throws RunError naming the missing ranks if the wait exceeds the watchdog's
+/// limit (runtime/processes/watchdog.h).
 void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks = {});
 
 }  // namespace mtfc

@@ -19,10 +19,10 @@
 namespace mtfc {
 namespace {
 
-// Where a rank runs, as ranks tell each other.
+// The node, cores and progress page of a rank, as the ranks tell each other.
 struct Spot {
   uint64_t node = 0;
-  cpu_set_t cores;  // it may use; launchers bind ranks to some of the node's
+  cpu_set_t cores;  // usable ones; launchers bind ranks to some of the node's
   ProgressPage page;
 };
 
@@ -65,7 +65,7 @@ uint64_t hash_bytes(std::string_view bytes) {
 
 struct Processes::State {
   MPI_Comm comm = MPI_COMM_NULL;
-  bool started = false;  // by us, so that it is ours to end
+  bool started = false;  // by this object, which then has to end it
 };
 
 Processes::Processes() {
@@ -79,10 +79,10 @@ Processes Processes::alone() {
 
 namespace {
 
-// Where MPICH sits on UCX and all ranks share a node, messages need shared memory only. Left to itself UCX
-// also reads other ranks' memory (CMA), which ends a rank with a stack trace when another has died, before
-// the launcher can say which one it was; and it keeps TCP connections, which cost time. What the user sets
-// stays.
+// For MPICH on UCX with all ranks on one node, messages need shared memory only. By default UCX also reads
+// other ranks' memory (CMA), which ends a rank with a stack trace when another has died, before the launcher
+// can say which one it was; and it keeps TCP connections, which cost time. A value that the user has set is
+// kept.
 void prefer_shared_memory() {
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
@@ -109,7 +109,8 @@ Processes Processes::start() {
   return processes;
 }
 
-// Names instead of MPI_Comm_split_type: making a communicator blocks, and is a hundred times as slow.
+// Compares host names instead of calling MPI_Comm_split_type: making a communicator blocks, and takes a
+// hundred times as long.
 void Processes::find_neighbours() {
   ranks_on_node_ = size_;
   const Spot own = own_spot();
@@ -138,7 +139,7 @@ void Processes::bind_to_core() const {
   CPU_ZERO(&own);
   for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &cores) && seen++ == turn) CPU_SET(core, &own);
-  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);  // else it stays where it was
+  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);  // otherwise the rank stays where it is
 }
 
 Processes::~Processes() {
@@ -256,7 +257,7 @@ void Processes::require_success(const std::string& message) {
   const int64_t none = size_;
   const int64_t first = -maximum(message.empty() ? -none : -static_cast<int64_t>(rank_));
   if (first == none) return;
-  // Rank 0 collects, so that all throw the same words.
+  // Rank 0 collects the messages, so that all ranks throw the same text.
   std::vector<std::string> messages = gather(message);
   std::string text = speaks() ? messages[static_cast<size_t>(first)] : "";
   broadcast(text);
@@ -266,7 +267,7 @@ void Processes::require_success(const std::string& message) {
 void Processes::abort(int code) {
   std::fflush(nullptr);
   if (state_) {
-    // The launcher ends at once, and drops what it has not yet read of the rank's last words.
+    // The launcher ends at once and drops output of the rank that it has not read yet.
     if (size_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     MPI_Abort(state_->comm, code);
   }

@@ -1,9 +1,9 @@
 #pragma once
 // The processes of a run: this one alone, or the ranks of MPI_COMM_WORLD. Owns MPI from its start to its end.
 //
-// What set-up, agreement and closing need; tensors go through Comm. Every operation is called by all ranks in
-// the same order, and none of them blocks inside MPI: where ranks outnumber cores, a blocked rank costs the
-// others whole time slices, so waiting is testing and yielding.
+// It serves set-up, agreement and closing; tensors go through Comm. Every operation is called by all ranks in
+// the same order, and none of them blocks inside MPI: if ranks outnumber cores, a blocked rank costs the
+// others whole time slices, so waiting means testing and yielding.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace mtfc {
 
-/// What all ranks throw alike; it names the rank that met it.
+/// An error that all ranks throw alike; its text names the rank that met it.
 struct AgreedError : RunError {
   using RunError::RunError;
 };
@@ -26,46 +26,48 @@ class Processes {
  public:
   /// Starts MPI. Throws RunError.
   static Processes start();
-  /// A single process, without MPI: every operation is then trivial.
+  /// A single process without MPI; every operation is then trivial.
   static Processes alone();
-  /// Ends MPI where it was started. Every rank must come here, or one call abort(): a rank that fails alone
-  /// must do so before it lets go of this object, or the others wait for it for ever.
+  /// Ends MPI if it was started. Every rank must come here, or one must call abort(): a rank that fails alone
+  /// must call it before it lets go of this object, or the others wait for it forever.
   ~Processes();
   Processes(Processes&&) noexcept;
-  /// Ends MPI before its time, for ranks that have agreed to stop and will do so by throwing. All ranks must
-  /// come here or to the destructor: the launcher kills every other rank when one ends without having done so.
+  /// Ends MPI early, for ranks that have agreed to stop and will do so by throwing. All ranks must come here
+  /// or to the destructor: the launcher kills all other ranks when one ends without having done so.
   void finish();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool speaks() const { return rank_ == 0; }  // the one rank that talks to the user
+  bool speaks() const { return rank_ == 0; }  // true for the one rank that talks to the user
   bool uses_mpi() const { return state_ != nullptr; }
   int ranks_on_node() const { return ranks_on_node_; }
-  int cores_on_node() const { return cores_; }  // that this process may use
+  int cores_on_node() const { return cores_; }  // those that this process may use
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
 
-  /// Where several ranks share each core, the same number on all, and the launcher has left it open which:
-  /// stays on one core with its neighbours in rank from now on, as do threads that start later. The system
-  /// would move ranks about, and what a step takes would depend on which of them came to share a core.
+  /// Binds this process, and threads that it starts later, to one core, which it shares with the ranks next
+  /// to it. Does nothing unless several ranks share each core, the same number on all, and the launcher has
+  /// left the choice open. Left alone, the system would move ranks about, and the time of a step would depend
+  /// on which ranks happen to share a core.
   void bind_to_core() const;
 
   void barrier();
-  /// Rank 0's bytes, on every rank.
+  /// Replaces `bytes` by rank 0's on every rank.
   void broadcast(std::string& bytes);
   int64_t maximum(int64_t value);
-  /// Element by element over the ranks, in place; equal lengths everywhere.
+  /// The maximum and the sum over the ranks, element by element and in place; the lengths must be equal
+  /// everywhere.
   void maximum(std::span<int64_t> values);
   void sum(std::span<int64_t> values);
-  /// Every rank's bytes, by rank, on rank 0; empty elsewhere.
+  /// Returns every rank's bytes, by rank, on rank 0; an empty vector elsewhere.
   std::vector<std::string> gather(const std::string& bytes);
 
-  /// Throws RunError on every rank, naming those that differ from rank 0, unless all give the same bytes:
+  /// Throws RunError on every rank, naming the ranks that differ from rank 0, unless all pass the same bytes:
   /// `ranks 1, 3 have another program than rank 0`.
   void require_equal(std::string_view what, std::string_view bytes);
-  /// Throws AgreedError on every rank where some rank gives a message: the first one's, with its rank.
+  /// Throws AgreedError on every rank if some rank passes a message: the first such rank's, with its number.
   void require_success(const std::string& message);
 
-  /// Ends all ranks at once. Does not return.
+  /// Ends all ranks at once and does not return.
   [[noreturn]] void abort(int code);
 
  private:

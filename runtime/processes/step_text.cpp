@@ -31,7 +31,7 @@ std::string operation_text(const Step& step) {
 std::string point_text(const Program& program, const MissingRank& rank) {
   if (!rank.known) return "whose place can't be read from here";
   const auto entry = static_cast<size_t>(rank.point.entry), step = static_cast<size_t>(rank.point.step);
-  // What is read from another process is not trusted to name a step.
+  // Memory of another process is not trusted to name a valid step.
   if (rank.point.entry < 0 || entry >= program.entry_points.size() ||
       step >= program.entry_points[entry].steps.size())
     return "which is between steps";
@@ -47,7 +47,7 @@ std::string step_text(const EntryPoint& entry, const Step& step, int64_t train_s
   const bool expanded = step.kind == StepKind::kKernel && slash != std::string::npos &&
                         !entry.values[static_cast<size_t>(step.outputs[0])].from_model &&
                         step.name.compare(slash + 1, kind.size() - 1, kind, 0, kind.size() - 1) == 0;
-  // Of an operation that the user's was expanded into, the name is of no use to them: `gather in 'loss'`.
+  // The name of an operation that the user's was expanded into means nothing to them: `gather in 'loss'`.
   const std::string operation = expanded ? fmt::format("{}in '{}'", kind, step.name.substr(0, slash))
                                          : fmt::format("{}'{}'", kind, step.name);
   return fmt::format("{}, step {}: {}", entry.name, train_step + 1,

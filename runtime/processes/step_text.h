@@ -1,5 +1,5 @@
 #pragma once
-// How messages name the steps of a program, and the ranks that are missing at one.
+// How messages name the steps of a program, and the ranks that did not come to one.
 
 #include <cstdint>
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace mtfc {
 
-/// `train, step 12: /ops/3 (gather 'h')`, without what is unknown. Steps count from 1, as in the metrics.
+/// `train, step 12: /ops/3 (gather 'h')`, without the parts that are unknown. Steps count from 1, as in the
+/// metrics.
 std::string step_text(const EntryPoint& entry, const Step& step, int64_t train_step);
 
-/// `waited 600 s for rank 1, which is at train, step 12: /ops/3 (gather 'h')`. Of many ranks the first few
-/// are told in full.
+/// `waited 600 s for rank 1, which is at train, step 12: /ops/3 (gather 'h')`. If many ranks are missing,
+/// only the first few are described in full.
 std::string missing_text(const Program& program, const WaitError& error);
 
 }  // namespace mtfc

@@ -14,7 +14,7 @@
 namespace mtfc {
 namespace {
 
-// What giving up on `ranks` says.
+// The ranks that giving up on `ranks` reports.
 std::vector<MissingRank> missing(std::span<const int64_t> ranks = {}) {
   try {
     Watchdog::of_process().give_up(ranks);
@@ -24,7 +24,7 @@ std::vector<MissingRank> missing(std::span<const int64_t> ranks = {}) {
   return {};
 }
 
-// The process's own page stands for the ranks: another page would need another process.
+// The process's own page serves as every rank's: another page would need another process.
 TEST_CASE("ranks that came as far and hang are missing; what can't be read is, when nobody else is") {
   Watchdog& watchdog = Watchdog::of_process();
   const ProgressPage own = watchdog.own_page();
@@ -52,7 +52,7 @@ TEST_CASE("ranks that came as far and hang are missing; what can't be read is, w
 
 TEST_CASE("a rank that has not come so far is missing, though it is stopped") {
   Watchdog& watchdog = Watchdog::of_process();
-  // The page is shared over fork(): the parent's counts go on, so the child's are taken from a copy.
+  // The page is shared across fork() and the parent keeps counting, so the child works on a copy.
   int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
   const ProgressPage own = watchdog.own_page();

@@ -1,4 +1,5 @@
-// Dropout: on in training, off in evaluation, the same for every layout, and one draw for value and gradient.
+// Dropout is on in training, off in evaluation, the same for every layout, and draws once for value and
+// gradient.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -17,7 +18,8 @@ namespace {
 constexpr double kRate = 0.3;
 const Dims kDims{{"batch", 101}, {"hidden", 97}};
 
-// Ones x, dropped twice; the gradient of the sum of the first in x; and a variable that makes it a training.
+// A model with ones x, dropped twice; the gradient of the sum of the first in x; and a variable, which makes
+// its entry point a training.
 Model dropping() {
   Model model;
   model.dims = kDims;

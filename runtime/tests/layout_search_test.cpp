@@ -1,4 +1,4 @@
-// The search over layouts on random models: its bounds hold, and what it finds is the best of all rule sets.
+// Searches over layouts of random models: the bounds hold, and the result is the best of all rule sets.
 
 #include "core/search/layout_search.h"
 
@@ -17,7 +17,7 @@ namespace mtfc {
 namespace {
 
 constexpr uint64_t kCases = 20;
-constexpr size_t kMostChoices = 400;  // of a case
+constexpr size_t kMostChoices = 400;  // per case
 
 Hardware hardware_of(Topology topology) {
   Hardware hardware;
@@ -37,7 +37,7 @@ struct Tried {
   int64_t memory = 0;
 };
 
-// The rule sets of `space`, compiled, where they keep within their bounds.
+// The compiled rule sets of `space` that keep within their bounds.
 std::vector<Tried> tried_all(const SearchSpace& space, const Model& model, const std::string& entry_name,
                              const Hardware& hardware) {
   const Program alone = compile(model, {}, {});
@@ -59,7 +59,7 @@ std::vector<Tried> tried_all(const SearchSpace& space, const Model& model, const
 }  // namespace
 
 TEST_CASE("random models: the bounds of all rule sets hold, and the best is found") {
-  // A ring has no mirror images, so that all rule sets are tried; times are those of a torus.
+  // A ring has no mirror images, so all rule sets are tried; times are those of a torus.
   const Hardware torus = hardware_of(Topology::kTorus), ring = hardware_of(Topology::kRing);
   size_t searched = 0;
   for (uint64_t seed = 1; seed <= kCases; ++seed) {

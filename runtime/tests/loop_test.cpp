@@ -1,4 +1,4 @@
-// Loops: the same whatever the layout, in every round.
+// Loops give the same results for every layout and in every iteration.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr DType kFloat = DType::kF64;
 
-// One part of a loop, from its leaves.
+// Builds one part of a loop from its leaves.
 using Draw = std::function<std::vector<TensorId>(GraphBuilder&, const std::vector<TensorId>&)>;
 
 LoopPart part_of(const std::vector<TensorType>& leaves, const std::string& name, const Draw& draw) {
@@ -54,7 +54,7 @@ std::vector<TensorId> repeat_times(GraphBuilder& b, const std::vector<TensorId>&
       operands);
 }
 
-// A model with inputs x[a, c], y[a], and what `draw` makes of them as outputs.
+// A model with inputs x[a, c] and y[a], and the results of `draw` as outputs.
 struct Draft {
   Model model;
   WholeTensors inputs;
@@ -104,7 +104,8 @@ WholeTensors interpreted(const Draft& made) {
   return outputs;
 }
 
-// Every legal layout over several meshes gives what the interpreter does, and its program passes all checks.
+// Checks that every legal layout over several meshes agrees with the interpreter, and its program passes all
+// checks.
 void try_layouts(const Draft& made) {
   const WholeTensors expected = interpreted(made);
   int tried = 0;
@@ -191,7 +192,7 @@ TEST_CASE("random numbers differ from round to round, but not from layout to lay
         b, {b.op("sub", {in[1], in[1]}), in[1]}, 2,
         [](GraphBuilder& c, const std::vector<TensorId>& leaf) -> std::vector<TensorId> {
           const TensorId fresh = c.op("random_normal", {}, {{"dims", Dims{{"a", 5}}}, {"dtype", kFloat}});
-          // The second round keeps what the first has drawn, with the opposite sign.
+          // The second iteration subtracts the first one's draw from its own.
           return {c.op("sub", {fresh, leaf[0]})};
         });
   });

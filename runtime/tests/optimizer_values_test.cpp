@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-/// The variable and its slots after one update of one element each.
+/// Returns the variable and its slots, one element each, after one update.
 std::vector<double> updated(std::string_view optimizer, const std::map<std::string, double>& settings,
                             const std::vector<double>& state, double gradient) {
   GraphBuilder b;

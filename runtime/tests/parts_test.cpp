@@ -1,5 +1,5 @@
-// Operations along a split dimension: their split rules give what they give on the whole, also for values
-// that are no numbers, and their kernels take the parts of one device.
+// Operations along a split dimension: their split rules agree with the unsplit operation, NaN included, and
+// their kernels accept the parts of one device.
 
 #include "core/op_rules/parts.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// The results, and whether the rule takes parts.
+/// The results, and whether the rule works in parts.
 struct SplitAnswer {
   std::vector<std::vector<double>> results;
   bool in_parts = false;
@@ -52,7 +52,7 @@ Attributes top(std::string_view dim, int64_t k) {
 const TensorType kColumns{DType::kF32, dims_of("a=7 column=2")};
 const std::vector<double> kMixed = {1, -kInf, kNaN, kInf, 3, -kInf, 3, kInf, kNaN, 0, kInf, -kInf, -kInf, 0};
 
-/// Values that tie, infinities and values that are no numbers among them.
+/// Values with ties, infinities and NaNs.
 std::vector<double> many_mixed(int64_t count) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) values.push_back(kMixed[static_cast<size_t>(i * i + i / 3) % 14]);

@@ -1,9 +1,9 @@
-// Random graphs under random layouts: the same values, counts and variables as on one device and in the
-// interpreter.
+// Random graphs under random layouts must give the same values, counts and variables as on one device and in
+// the interpreter.
 //
 // MTFC_CASES and MTFC_SEED choose how many cases and which; scripts/fuzz_layouts.sh runs many. The smallest
-// case that still fails is written as a model and a layout file to the folder MTFC_FAILURES, or to that of
-// temporary files.
+// case that still fails is written as a model and a layout file to the folder MTFC_FAILURES, or to the folder
+// for temporary files.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

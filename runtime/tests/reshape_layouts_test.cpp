@@ -1,4 +1,4 @@
-// Every reshape under every rule set: refused because the layout is illegal, or right.
+// Every reshape under every rule set is either refused because the layout is illegal, or right.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -16,7 +16,8 @@ import side_by_side as bench
 
 BATCH, LENGTH, VOCAB, MODEL, HIDDEN, LAYERS = 8, 256, 256, 256, 1024, 4
 WEIGHTS = LAYERS * (4 * MODEL * MODEL + 2 * MODEL * HIDDEN) + VOCAB * MODEL
-SCORES = LAYERS * 2 * LENGTH * MODEL  # multiplications a token: with the keys, and of the weights with the values
+SCORES = LAYERS * 2 * LENGTH * MODEL  # multiplications per token: with the keys, and of the weights with the
+                                      # values
 FLOPS = 3 * 2 * BATCH * LENGTH * (WEIGHTS + SCORES)  # once forward, twice backward
 CASES = {"1 rank x 2 threads": (1, 2, []),
          "2 ranks x 1 thread, batch split": (2, 1, ["--mesh", "all:2", "--layout", "batch:all"]),

@@ -18,7 +18,7 @@ import tempfile
 from step_time import call, measured_seconds, predicted_seconds, steps_for
 
 MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
-# Model: sources of data, and the layouts that split the batch and the model.
+# Model: its data sources, and the layouts that split the batch and the model.
 CASES = {
     "two_layer": ([], "batch:all", "hidden:all"),
     "mnist": (["images=random:uniform", "labels=random:int,lo=0,hi=10"], "batch:all", "hidden:all"),

@@ -22,7 +22,7 @@ MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
 SLOWER = 1.05
 MNIST_DATA = ["images=random:uniform", "labels=random:int,lo=0,hi=10"]
 SPLIT_LM = "vocab:{0},d_ff:{0},heads:{0}"
-# Model: sources of data, the dimensions that split the model. The layouts by hand are those of
+# Model: its data sources, and the dimensions that split the model. The hand-written layouts are those of
 # models/layouts: the batch, the model, and on two axes both, either way round.
 CASES = {
     "two_layer": ([], "hidden:{0}"),

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: programs run in alternation, medians, and rows of work, measure, target.
+"""Code that the benchmark scripts share: programs run in alternation, medians, and rows of work, measure, target.
 
 A row is a ratio of two things measured in turn in one run, so that a busy or throttled machine slows both."""
 import array

@@ -16,7 +16,7 @@
 namespace mtfc {
 namespace {
 
-// MPI_MAX and MPI_MIN leave open what they make of NaN; these hand it on, whatever the order.
+// MPI_MAX and MPI_MIN leave NaN unspecified; these propagate it, in any order.
 template <ReduceKind kind>
 void combine_floats(void* operand, void* result, MPI_Count* count, MPI_Datatype* type) {
   combine(kind, *type == MPI_FLOAT ? DType::kF32 : DType::kF64, static_cast<const std::byte*>(operand),
@@ -58,16 +58,16 @@ class MpiCollectives : public Collectives {
 
 }  // namespace
 
-// The step of a collective, and where it runs.
+// The step of a collective and the state of its entry point.
 struct MpiComm::Occasion {
   const Arena& arena;
   const Idle& idle;
   MpiBatches& batches;
-  int start, wait;  // steps
+  int start, wait;  // step indices
 };
 
-// Communicators by axes, and the operations MPI lacks. Every rank asks for the same communicators in the same
-// order; only their members make them, which is four times as fast as MPI_Comm_split.
+// Communicators by axes, and the operations that MPI lacks. Every rank asks for the same communicators in the
+// same order; only their members make them, which is four times as fast as MPI_Comm_split.
 class MpiComm::Groups {
  public:
   explicit Groups(Processes& processes) : processes_(processes) {
@@ -105,7 +105,7 @@ class MpiComm::Groups {
     throw InternalError("a reduction has no MPI operation");
   }
 
-  // `comm` is of the whole group of `plan`.
+  // `comm` spans the whole group of `plan`.
   std::unique_ptr<PreparedCollective> by_messages(const CollectivePlan& plan, const Occasion& occasion,
                                                   MPI_Comm comm) const {
     if (MpiBatches::takes(plan))
@@ -113,9 +113,10 @@ class MpiComm::Groups {
     return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.oversubscribed());
   }
 
-  // Of the whole group of `plan`.
+  // The communicator of the whole group of `plan`.
   MPI_Comm whole(const CollectivePlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
-  // Of `ranks`, of the group of `plan` one on each node; there are none where this rank takes no part.
+  // The communicator of `ranks`, one rank of the group of `plan` on each node; `ranks` is empty if this rank
+  // takes no part.
   MPI_Comm across(const CollectivePlan& plan, const std::vector<int64_t>& ranks) {
     return comm(across_, plan.axes, ranks);
   }
@@ -173,7 +174,7 @@ std::vector<Arena> MpiComm::make_arenas(int64_t bytes) {
   return arenas;
 }
 
-// Whether some group over `axes`, of any rank, has members on several nodes.
+// Returns whether any group over `axes` has members on several nodes.
 bool MpiComm::crosses_nodes(const AxisList& axes) {
   const auto known = crosses_.find(axes);
   if (known != crosses_.end()) return known->second;
@@ -184,8 +185,8 @@ bool MpiComm::crosses_nodes(const AxisList& axes) {
   return crosses;
 }
 
-// How a step's data travels. What is made here is made by all ranks alike, whatever becomes of their own
-// group.
+// Chooses the route of a step's data. All ranks make the same communicators and groups here, whether or not
+// their own group needs them.
 std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan, const Occasion& occasion) {
   const Arena& arena = occasion.arena;
   if (plan.ranks.size() == 1) return exchange_alone(plan, arena);
@@ -203,9 +204,9 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
     if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
   if (crosses_nodes(plan.axes)) {
     if (plan.kind == CollectiveKind::kAllReduce) return prepare_two_levels(plan, std::move(site), occasion);
-    // The other kinds move an element to each member that lacks it, by messages where one sits elsewhere: two
-    // levels would save messages only where several members of a node need the same element, for another
-    // copy of each.
+    // The other kinds move an element to each member that lacks it, by messages if any member is on another
+    // node: two levels would save messages only if several members of a node need the same element, and would
+    // cost another copy of each.
     const MPI_Comm comm = groups_->whole(plan);
     if (group->size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
   }
@@ -243,7 +244,8 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
   auto collectives = std::make_unique<MpiCollectives>();
   const Idle idle = [all = collectives.get()] { all->progress(); };
   MpiBatches batches(arenas[0], processes_.oversubscribed());
-  // By start: its wait, or before that a loop, which all_reduces within it must not join.
+  // For each start: its wait, or an earlier loop after it, because all_reduces inside that loop must not join
+  // the batch.
   std::vector<int> waits(entry.steps.size());
   int loop = static_cast<int>(entry.steps.size());
   for (size_t i = entry.steps.size(); i-- > 0;) {

@@ -1,10 +1,10 @@
 #pragma once
 // One device is one rank of MPI_COMM_WORLD, placed on the mesh in row-major order.
 //
-// How the data of a collective travels depends on where the members of its group sit: between members on one
-// node by loads and stores (runtime/comm/node/node_collectives.h), otherwise by messages (runtime/comm/mpi/mpi_exchange.h), and
-// an all_reduce by both: inside each node first, then across. Where memory isn't shared, all is messages.
-// Communicators are made once per set of axes and kept.
+// The route of a collective's data depends on the nodes of its group's members: between members on one node
+// it goes by loads and stores (runtime/comm/node/node_collectives.h), otherwise by messages
+// (runtime/comm/mpi/mpi_exchange.h), and an all_reduce uses both, first inside each node, then across. If
+// memory can't be shared, everything goes by messages. Communicators are made once per set of axes and kept.
 
 #include <map>
 #include <memory>
@@ -17,7 +17,7 @@ namespace mtfc {
 
 class MpiComm : public Comm {
  public:
-  /// Throws RunError where the mesh has another size than MPI_COMM_WORLD.
+  /// Throws RunError if the mesh and MPI_COMM_WORLD differ in size.
   MpiComm(const Mesh& mesh, Processes& processes, NodeMemory& node);
   ~MpiComm() override;
   const Mesh& mesh() const override { return mesh_; }

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-// Beyond these, sending takes longer than the copies and the delay are worth.
+// Above these sizes, the copies and the delay cost more than a message saves.
 constexpr int64_t kLargestPart = int64_t{1} << 14;
 constexpr int64_t kLargestBatch = int64_t{1} << 16;
 
@@ -25,7 +25,7 @@ struct MpiBatches::Batch {
   std::vector<int64_t> ranks;  // its members
   MPI_Op op = MPI_OP_NULL;
   DType dtype = DType::kF32;
-  int first_wait = 0;  // a step
+  int first_wait = 0;  // step index
   int parts = 0, packed = 0;
   std::vector<std::byte> data;
   MPI_Request request = MPI_REQUEST_NULL;

@@ -1,11 +1,11 @@
 #pragma once
-// Small all_reduces that are under way together, as one message: what it costs to send one hardly depends on
-// its size.
+// Small all_reduces that are under way together, sent as one message: the cost of a small message hardly
+// depends on its size.
 //
 //   start a   start b   kernel   start c   kernel   wait b   wait a   wait c
 //   pack a    pack b             pack c, send       one wait for all
 //
-// An all_reduce joins the last batch where nothing of that is awaited before it starts.
+// An all_reduce joins the last batch unless a member of that batch is awaited before it starts.
 
 #include <cstdint>
 #include <memory>
@@ -21,9 +21,9 @@ class MpiBatches {
  public:
   MpiBatches(const Arena& arena, bool yield) : arena_(arena), yield_(yield) {}
 
-  /// Whether an all_reduce is so small that it goes along with others.
+  /// Returns whether an all_reduce is small enough to travel with others.
   static bool takes(const CollectivePlan& plan);
-  /// The all_reduce of the steps `start` and `wait`; in order of `start`.
+  /// The all_reduce of the steps `start` and `wait`; must be called in order of `start`.
   std::unique_ptr<PreparedCollective> add(const CollectivePlan& plan, MPI_Comm comm, MPI_Op op, int start,
                                           int wait);
 

@@ -38,7 +38,7 @@ bool contiguous(const std::vector<std::vector<Run>>& members) {
   });
 }
 
-// Whether what goes to the members is the whole input, piece after piece.
+// Returns whether the members' parts are the whole input, one after another.
 bool in_order(const CollectivePlan& plan) {
   int64_t next = 0;
   for (const std::vector<Run>& runs : plan.sends) {
@@ -112,7 +112,7 @@ class MpiExchange : public PreparedCollective {
                                       plan_.workspace_bytes));
   }
 
-  // What arrives goes straight to its place where each member's part is in one piece.
+  // Data goes straight to its place if each member's part is contiguous.
   int64_t place_receives() {
     const std::vector<std::vector<Run>>& receives = plan_.receives;
     unpack_ = !contiguous(receives);
@@ -128,7 +128,7 @@ class MpiExchange : public PreparedCollective {
 
   void prepare_reduce_scatter() {
     for (const std::vector<Run>& runs : plan_.sends) receive_counts_.push_back(elements(runs));
-    // Members with the same piece would each add in another order, and end with values that differ in the
+    // Members with the same piece would each add in a different order, and end with values that differ in the
     // last bit.
     if (plan_.replicated) {
       packed_bytes_ = plan_.input.elements() * size();
@@ -146,7 +146,7 @@ class MpiExchange : public PreparedCollective {
   }
 
   void prepare_exchange() {
-    // Where the output takes the place of the input, everything must have left before anything arrives.
+    // If the output takes the place of the input, everything must have left before anything arrives.
     pack_ = plan_.in_place() || !contiguous(plan_.sends);
     for (const std::vector<Run>& runs : plan_.sends) {
       const int64_t bytes = elements(runs) * size();
@@ -155,7 +155,7 @@ class MpiExchange : public PreparedCollective {
       if (pack_) packed_bytes_ += bytes;
     }
     const int64_t arriving = place_receives();
-    // A device's own part is a local copy.
+    // A device's own part is copied locally.
     send_counts_[plan_.self] = 0;
     receive_counts_[plan_.self] = 0;
     require_workspace(rounded(packed_bytes_) + arriving);
@@ -227,12 +227,12 @@ class MpiExchange : public PreparedCollective {
   const Arena& arena_;
   bool yield_;
   MPI_Request request_ = MPI_REQUEST_NULL;
-  // Counts and places per member, in elements for a reduce_scatter and in bytes otherwise. Places are in the
-  // input or output region where data goes there directly, and in the workspace otherwise.
+  // Counts and offsets per member, in elements for a reduce_scatter and in bytes otherwise. Offsets are in
+  // the input or output region if data goes there directly, otherwise in the workspace.
   std::vector<MPI_Count> send_counts_, receive_counts_;
   std::vector<MPI_Aint> send_places_, receive_places_;
   bool pack_ = false;    // sends go through the workspace
-  bool unpack_ = false;  // so does what arrives
+  bool unpack_ = false;  // receives go through the workspace
   int64_t packed_bytes_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Collectives as messages: one non-blocking MPI call each, with large counts, and packing where a member's
-// part is not in one piece. For the .cpp files that talk to MPI.
+// Collectives as messages: one non-blocking MPI call each, with large counts, packing members' parts that are
+// not contiguous. For the .cpp files that talk to MPI.
 
 #include <memory>
 
@@ -13,12 +13,12 @@ namespace mtfc {
 
 MPI_Datatype mpi_type_of(DType dtype);
 
-/// `comm` is the plan's group, in order; `op` is what an all_reduce or a reduce_scatter reduces with.
-/// `yield`: give the core away while waiting. Throws InternalError where the plan's workspace is too small.
+/// `comm` is the plan's group, in order; `op` is the reduction of an all_reduce or a reduce_scatter. `yield`:
+/// give the core away while waiting. Throws InternalError if the plan's workspace is too small.
 std::unique_ptr<PreparedCollective> mpi_exchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op,
                                                  const Arena& arena, bool yield);
 
-/// Of a group of one device: a copy.
+/// The collective of a group of one device: a copy.
 std::unique_ptr<PreparedCollective> exchange_alone(CollectivePlan plan, const Arena& arena);
 
 }  // namespace mtfc

@@ -14,7 +14,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/processes/mpi_calls.h"
 
-#ifndef MADV_POPULATE_WRITE  // of Linux 5.14
+#ifndef MADV_POPULATE_WRITE  // since Linux 5.14
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -22,7 +22,7 @@ namespace mtfc {
 namespace {
 
 constexpr int kGroupPages = 64;
-// Windows are a power of two, and at least this large, so that few are made. Room that is not used costs
+// Window sizes are powers of two, and at least this large, so that few windows are made. Unused room costs
 // nothing.
 constexpr int64_t kSmallestWindow = int64_t{1} << 24;
 
@@ -35,13 +35,13 @@ int64_t pages_bytes() {
   return whole_pages(kGroupPages * static_cast<int64_t>(sizeof(GroupPage)));
 }
 
-// Makes the memory sure; false where there is too little. Older systems can't say, and have been asked how
-// much is free.
+// Backs the memory with pages; returns false if there is too little. Older systems can't do this, but the
+// free memory has been checked before.
 bool populate(std::byte* start, int64_t bytes) {
   return madvise(start, static_cast<size_t>(bytes), MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
 }
 
-// Gives the memory back; it is zero when it is used again.
+// Gives the memory back; it reads as zero when it is used again.
 void empty(std::byte* start, int64_t bytes) {
   if (madvise(start, static_cast<size_t>(bytes), MADV_REMOVE) != 0)
     std::memset(start, 0, static_cast<size_t>(bytes));
@@ -56,17 +56,18 @@ int64_t free_shared_memory() {
 }
 
 struct NodeMemory::Messages {
-  MPI_Comm comm = MPI_COMM_NULL;  // of the node
+  MPI_Comm comm = MPI_COMM_NULL;  // spans the ranks of the node
 };
 
 struct NodeMemory::Window {
   MPI_Win handle = MPI_WIN_NULL;
-  int64_t alone = 0;                      // bytes of memory that is not MPI's, of the only rank of a node
-  int64_t bytes = 0;                      // of each rank, for an arena
-  std::vector<std::byte*> pages, starts;  // by position; pages: of groups, in the first window only
+  int64_t alone = 0;                      // bytes of memory that is not MPI's, if the rank is alone on its
+                                          // node
+  int64_t bytes = 0;                      // size of each rank's arena room
+  std::vector<std::byte*> pages, starts;  // by position; `pages`, for groups, in the first window only
   bool taken = false;
 
-  // The starts of the memory of every rank of `comm`, by rank.
+  // Returns the starts of the memory of every rank of `comm`, by rank.
   std::vector<std::byte*> allocate(int64_t size, size_t ranks, MPI_Comm comm);
   void free();
 };
@@ -74,7 +75,7 @@ struct NodeMemory::Window {
 std::vector<std::byte*> NodeMemory::Window::allocate(int64_t size, size_t ranks, MPI_Comm comm) {
   std::vector<std::byte*> found;
   if (ranks == 1) {
-    // MPI's would not begin at a page.
+    // MPI's memory would not begin at a page.
     void* own = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (own == MAP_FAILED) throw RunError(fmt::format("can't get shared memory: {}", std::strerror(errno)));
@@ -84,7 +85,7 @@ std::vector<std::byte*> NodeMemory::Window::allocate(int64_t size, size_t ranks,
   void* own = nullptr;
   check_mpi(MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, comm, &own, &handle), "MPI_Win_allocate_shared");
   // Processors of one node keep their caches coherent, which MPI calls the unified model; the atomics of
-  // NodeBarrier then order loads and stores, and MPI_Win_sync would add nothing to them.
+  // NodeBarrier then order loads and stores, and MPI_Win_sync would add nothing.
   check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle), "MPI_Win_lock_all");
   for (size_t rank = 0; rank < ranks; ++rank) {
     MPI_Aint bytes = 0;
@@ -114,7 +115,7 @@ NodeMemory::NodeMemory(Processes& processes, NodeOptions options)
 }
 
 NodeMemory::~NodeMemory() {
-  // While an error unwinds, the other ranks are still at work and would be waited for.
+  // While an error unwinds, the other ranks are still working, and freeing would wait for them.
   int finalized = 0;
   if (std::uncaught_exceptions() > 0 || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
   groups_.clear();
@@ -130,7 +131,7 @@ void NodeMemory::find_neighbours() {
     for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = static_cast<int>(i);
     return;
   }
-  // Splitting blocks, which costs less when all are there.
+  // Splitting blocks, which costs less once all ranks are there.
   processes_.barrier();
   MPI_Comm shared;
   check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared),
@@ -161,7 +162,7 @@ size_t NodeMemory::position(int64_t rank) const {
   return static_cast<size_t>(found - neighbours_.begin());
 }
 
-// Whether every node has room for `bytes` more on each of its ranks. The least of all answers counts.
+// Returns whether every node has room for `bytes` more on each of its ranks; the smallest answer decides.
 bool NodeMemory::may_share(int64_t bytes) {
   const int64_t needed = bytes * static_cast<int64_t>(neighbours_.size());
   const int64_t room = std::min(free_shared_memory(), options_.shared_bytes);
@@ -190,7 +191,8 @@ Arena NodeMemory::arena(int64_t bytes) {
           }};
 }
 
-// A window with room for an arena of `bytes`, all of which are there; nullptr where memory can't be shared.
+// Returns a window with room for an arena of `bytes`, all of them backed by memory; nullptr if memory can't
+// be shared.
 NodeMemory::Window* NodeMemory::claim(int64_t bytes) {
   if (!may_share(bytes + (windows_.empty() ? pages_bytes() : 0))) return nullptr;
   const auto fits = [&](const std::unique_ptr<Window>& window) {
@@ -200,7 +202,7 @@ NodeMemory::Window* NodeMemory::claim(int64_t bytes) {
   Window& window = found == windows_.end() ? make_window(bytes) : **found;
   std::byte* start = window.starts[position(processes_.rank())];
   if (processes_.maximum(!populate(start, bytes)) > 0) {
-    // Another program was quicker.
+    // Another program has taken the memory in the meantime.
     empty(start, bytes);
     options_.shared_bytes = 0;
     may_share(bytes);
@@ -219,7 +221,7 @@ NodeMemory::Window& NodeMemory::make_window(int64_t bytes) {
     window->pages.push_back(start);
     window->starts.push_back(start + pages);
   }
-  // Nobody reads a counter before all are zero.
+  // Nobody may read a counter before all are zero.
   empty(window->pages[position(processes_.rank())], pages + window->bytes);
   processes_.barrier();
   windows_.push_back(std::move(window));

@@ -9,7 +9,7 @@
 namespace mtfc {
 namespace {
 
-// Some tens of microseconds: longer than a rank needs that is under way, shorter than a time slice.
+// Some tens of microseconds: longer than a running rank needs to arrive, shorter than a time slice.
 constexpr int kSpins = 1000;
 
 void relax() {
@@ -20,8 +20,7 @@ void relax() {
 #endif
 }
 
-// Until counters have reached what they are waited for, after `spins` looks at them without giving the core
-// away.
+// Waits for counters; looks `spins` times before it begins to give the core away.
 class Wait {
  public:
   Wait(int spins, const Idle& idle) : spins_(spins), idle_(idle) {}
@@ -70,9 +69,9 @@ bool NodeBarrier::takes(size_t member) {
   return members_[member]->taken.compare_exchange_strong(before, works_, std::memory_order_relaxed);
 }
 
-// Whoever comes here has seen all parts of the works before done. A member does its own part first; after a
-// turn for the ranks of its core, which do best by themselves what their cache holds, it takes those of
-// members that are late, beginning with its neighbours.
+// A member that comes here has seen all parts of the previous works done. It does its own part first. It then
+// yields once to the ranks of its core, which do their own parts best because their caches hold the data, and
+// takes the parts of members that are late, beginning with its neighbours.
 void NodeBarrier::do_together(const std::function<void(size_t)>& part, const Idle& idle) {
   ++works_;
   for (size_t turn = 0; turn < std::bit_ceil(size()); ++turn) {

@@ -1,15 +1,16 @@
 #pragma once
-// How the ranks of a group that share memory know how far the others are: by epochs, counters that only grow
-// and that only their own rank writes.
+// Tells the ranks of a group that share memory how far the others are, by epochs: counters that only grow and
+// that only their own rank writes.
 //
 //   arrive()    "my operand of the next collective is ready": counts the collectives that were started
 //   meet()      "I am done with this phase": counts the phases of waits, and waits for all others to be done
 //
-// Starts come in the same order on every rank, and so do waits, so equal numbers mean the same thing to all;
-// the two orders may differ, hence two counters. A counter is published with release and read with acquire:
-// who sees it sees all that was written before. Waiting spins for as long as a message between two cores may
-// take where every rank has a core, and gives the core away otherwise. Then the others may be without a core
-// too, and what anybody can do had better not wait for them: do_together() gives work to whoever comes first.
+// Starts come in the same order on every rank, and so do waits, so equal numbers mean the same to all; the
+// two orders may differ, which is why there are two counters. A counter is published with release and read
+// with acquire, so a rank that sees it also sees everything written before. If every rank has a core, a
+// waiting rank spins for as long as a message between two cores may take; otherwise it gives its core away.
+// In that case the others may be without a core too, so work that any rank can do should not wait for a
+// particular one: do_together() gives it to whichever rank comes first.
 
 #include <atomic>
 #include <cstdint>
@@ -18,9 +19,9 @@
 
 namespace mtfc {
 
-/// What a rank tells the others of one group, and how many of its parts of common works have been taken and
-/// done, by itself or others. Alone in its cache lines (of which processors fetch pairs). All-zero bytes are
-/// a valid start.
+/// The counters that a rank shows to the others of one group. `taken` and `done` count its parts of common
+/// works that have been taken and done, by itself or by others. They are alone in their cache lines
+/// (processors fetch lines in pairs). All-zero bytes are a valid start.
 struct alignas(128) RankEpochs {
   std::atomic<uint64_t> arrived;
   std::atomic<uint64_t> finished;
@@ -29,32 +30,33 @@ struct alignas(128) RankEpochs {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "counters are shared by processes");
 
-/// Called now and then while a rank waits for others, so that messages move that those may be waiting for.
+/// Called now and then while a rank waits, so that messages move that the others may be waiting for.
 using Idle = std::function<void()>;
 
 class NodeBarrier {
  public:
-  /// `members` by index, in memory that all of them see. `spin`: every rank has a core of its own.
+  /// `members` by index, in memory that all of them see. `spin`: true if every rank has a core of its own.
   NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin);
 
   size_t size() const { return members_.size(); }
   size_t self() const { return self_; }
-  /// Whether ranks share cores.
+  /// Returns whether ranks share cores.
   bool is_crowded() const { return spins_ == 0; }
 
   /// Publishes the start of a collective; returns its epoch.
   uint64_t arrive();
-  /// Until all members have arrived at `epoch`. This and the next throw WaitError (runtime/processes/watchdog.h).
+  /// Waits until all members have arrived at `epoch`. This and the functions below throw WaitError
+  /// (runtime/processes/watchdog.h).
   void await(uint64_t epoch, const Idle& idle) { wait(&RankEpochs::arrived, epoch, idle); }
   /// Publishes the end of a phase; returns its number.
   uint64_t finish();
-  /// Until all members have finished phase `phase`.
+  /// Waits until all members have finished phase `phase`.
   void await_finished(uint64_t phase, const Idle& idle) { wait(&RankEpochs::finished, phase, idle); }
   void meet(const Idle& idle) { await_finished(finish(), idle); }
 
-  /// Does a common work of a part for each member, `part(i)` once, on any of them, and waits for all parts to
-  /// be done. All members call it, with the same works in the same order, and must have awaited before what
-  /// the parts need.
+  /// Does a common work with one part per member: calls `part(i)` once for each, on any member, and returns
+  /// when all parts are done. All members call it, with the same works in the same order, and must have
+  /// awaited what the parts need.
   void do_together(const std::function<void(size_t)>& part, const Idle& idle);
 
  private:

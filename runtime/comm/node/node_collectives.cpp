@@ -19,8 +19,8 @@ struct Share {
   int64_t count() const { return end - begin; }
 };
 
-// Part `index` of `count` elements of `size` bytes cut in `parts`, at cache lines, so that no two members
-// write to one.
+// Share `index` of `count` elements of `size` bytes that are divided into `parts` at cache lines, so that no
+// two members write to the same line.
 Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
   const int64_t line = kCacheLine / size, lines = (count + line - 1) / line;
   const auto cut = [&](size_t at) {
@@ -29,7 +29,7 @@ Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
   return {cut(index), cut(index + 1)};
 }
 
-// What all kinds have.
+// The common part of all kinds.
 class NodeCollective : public PreparedCollective {
  public:
   NodeCollective(const CollectivePlan& plan, NodeSite site)
@@ -48,7 +48,7 @@ class NodeCollective : public PreparedCollective {
   void await_operands() { group_.barrier().await(epoch_, site_.idle); }
   void meet() { group_.barrier().meet(site_.idle); }
 
-  // Of the plan's members in turn, beginning after this one, so that they don't all read the same memory.
+  // The plan's members in turn, beginning after this one, so that they don't all read the same memory.
   size_t other(size_t turn) const { return (self() + turn) % members(); }
 
   const CollectivePlan plan_;
@@ -61,12 +61,12 @@ class NodeCollective : public PreparedCollective {
 };
 
 //   before   A: a a a   B: b b b   C: c c c
-//   A sums the first element of all and writes it to all, B the second, C the third, each where it read:
+// A sums the first elements of all members and writes the result to all, B the second, C the third, in place:
 //   after    A: s s s   B: s s s   C: s s s
-// An element is read and written by one member alone, so the result may take the operand's place, and all
-// copies are the same to the last bit. Operands that fit a mailbox are read there by all, without any
-// further wait; all reduce in the same order. Where ranks share cores, a share goes to whoever comes first:
-// the last to arrive, which has a core, reduces those of members that have none.
+// Each element is read and written by one member only, so the result may take the operand's place, and all
+// copies are bitwise equal. Operands that fit a mailbox are read there by all members without a further wait,
+// and all reduce them in the same order. If ranks share cores, a share goes to whichever rank comes first:
+// the last to arrive, which has a core, reduces the shares of members that have none.
 class NodeAllReduce : public NodeCollective {
  public:
   NodeAllReduce(const CollectivePlan& plan, NodeSite site, OtherNodes others)
@@ -144,7 +144,7 @@ bool same_elements(const std::vector<Run>& a, const std::vector<Run>& b) {
                     [](const Run& x, const Run& y) { return x.from == y.from && x.length == y.length; });
 }
 
-// Part `index` of the elements of `runs` cut in `parts`.
+// Share `index` of the elements of `runs` divided into `parts`.
 std::vector<Run> share_of(const std::vector<Run>& runs, int64_t size, size_t index, size_t parts) {
   const Share share = share_of(elements(runs), size, index, parts);
   std::vector<Run> cut;
@@ -161,9 +161,9 @@ std::vector<Run> share_of(const std::vector<Run>& runs, int64_t size, size_t ind
 //   before   A: a1 a2 a3   B: b1 b2 b3   C: c1 c2 c3
 //   A sums the first elements of all, B the second ones, C the third ones:
 //   after    A: s1         B: s2         C: s3
-// Where the result takes the operand's place, a sum is first written where its part of the operand was, which
-// nobody else reads (A: s1 a2 a3, B: b1 s2 b3, C: c1 c2 s3), and moved to the front when all are done.
-// Members that end with the same piece share the work, and write it to each other.
+// If the result takes the operand's place, a sum is first written over its own part of the operand, which no
+// other member reads (A: s1 a2 a3, B: b1 s2 b3, C: c1 c2 s3), and moved to the front when all are done.
+// Members that end with the same piece share the work and write to each other.
 class NodeReduceScatter : public NodeCollective {
  public:
   NodeReduceScatter(const CollectivePlan& plan, NodeSite site)
@@ -198,24 +198,25 @@ class NodeReduceScatter : public NodeCollective {
   }
 
   const ReduceAcross reduce_;
-  std::vector<size_t> replicas_;  // members that end with this one's piece, itself among them
-  std::vector<Run> share_;        // of the piece
+  std::vector<size_t> replicas_;  // members that end with this one's piece, including itself
+  std::vector<Run> share_;        // this member's share of the piece
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
 };
 
-// Moves the sources of `runs` to their places in the same region, which lie behind them and in the same
-// order.
+// Moves the sources of `runs` to their targets in the same region. Targets lie behind their sources and in
+// the same order, so the last run moves first.
 void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) {
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
     std::memmove(region + run->to * size, region + run->from * size, static_cast<size_t>(run->length * size));
 }
 
 //   before   A: a       B: b       C: c
-//   after    A: a b c   B: a b c   C: a b c      everybody copies what it lacks
-// Where the result takes the operand's place, each first moves its own part to where it belongs
-// (A: a . .  B: . b .  C: . . c), and the others find it there: nobody writes to it.
-// Large parts in one piece go the other way, from everybody to all, and are read once.
+//   after    A: a b c   B: a b c   C: a b c      every member copies what it lacks
+// If the result takes the operand's place, each member first moves its own part to its final offset, where
+// the others find it, because nobody else writes there:
+//   moved    A: a . .   B: . b .   C: . . c
+// Large contiguous parts are pushed instead, from each member to all, so that they are read once.
 class NodeAllGather : public NodeCollective {
  public:
   NodeAllGather(const CollectivePlan& plan, NodeSite site)
@@ -270,7 +271,7 @@ class NodeAllGather : public NodeCollective {
   void fetch(size_t member) { copy_runs(runs_[member], size(), input(member), output(self())); }
 
   void send() {
-    const size_t first = plan_.in_place() ? 1 : 0;  // what is at its place stays there
+    const size_t first = plan_.in_place() ? 1 : 0;  // a part that is already in place stays there
     for (const Run& run : own_runs()) {
       for (size_t turn = first; turn < members(); ++turn)
         places_[turn] = output(other(turn)) + run.to * size();
@@ -278,12 +279,12 @@ class NodeAllGather : public NodeCollective {
     }
   }
 
-  std::vector<std::vector<Run>> runs_;  // from where a member's part lies when it has arrived
+  std::vector<std::vector<Run>> runs_;  // `from` is where a member's part lies once it has arrived
   const bool sends_;
   std::vector<std::byte*> places_;
 };
 
-// As copy_runs, for regions that don't overlap.
+// Like copy_runs, for regions that don't overlap.
 void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from, std::byte* to) {
   if (runs.size() != 1 || !runs[0].is_contiguous()) return copy_runs(runs, size, from, to);
   std::byte* place = to + runs[0].to * size;
@@ -291,9 +292,8 @@ void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* fro
 }
 
 //   before   A: ab ac aa   B: ba bb bc   C: ca cb cc      (xy: what y gets from x)
-//   after    A: aa ba ca   B: ab bb cb   C: ac bc cc      everybody fetches what it gets
-// Where the result takes the operand's place, it is put together in the workspace, and moved when all have
-// fetched.
+//   after    A: aa ba ca   B: ab bb cb   C: ac bc cc      every member fetches its elements
+// If the result takes the operand's place, it is assembled in the workspace and moved when all have fetched.
 class NodeExchange : public NodeCollective {
  public:
   NodeExchange(const CollectivePlan& plan, NodeSite site) : NodeCollective(plan, std::move(site)) {
@@ -313,7 +313,7 @@ class NodeExchange : public NodeCollective {
 
  private:
   void fetch(size_t member, std::byte* result) {
-    // The workspace is read again at once, so that it had better stay in the cache.
+    // The workspace is read again immediately, so it should stay in the cache.
     const auto copy = plan_.in_place() ? copy_runs : fetch_runs;
     copy(plan_.receives[member], size(), input(member), result);
   }

@@ -1,13 +1,13 @@
 #pragma once
 // Collectives between ranks that share memory: every member loads from and stores to the others' arenas, so
-// that each element moves once and no message is sent.
+// each element moves once and no message is sent.
 //
-// The protocol is the same for all: start publishes that the operand is ready; wait awaits the operands of
-// all, does this member's part of the work, publishes that it is done, and awaits that all are, because until
-// then a neighbour may still read the operand or write the result. All arithmetic therefore happens in wait.
-// Where ranks share cores, an all_reduce's parts are not each member's own: who has a core takes the next
-// one. Which elements to move is what the plan says (runtime/comm/transfer.h); how each kind goes about it, and
-// why a result may take the operand's place, is drawn beside it in the .cpp file.
+// All kinds follow the same protocol: start publishes that the operand is ready; wait awaits the operands of
+// all members, does this member's share of the work, publishes that it is done, and awaits that all are,
+// because until then a neighbour may still read the operand or write the result. All arithmetic therefore
+// happens in wait. If ranks share cores, the shares of an all_reduce are not tied to members: whichever rank
+// is running takes the next share. The plan (runtime/comm/transfer.h) says which elements move; how each kind
+// moves them, and why a result may take the operand's place, is drawn beside it in the .cpp file.
 
 #include <functional>
 #include <memory>
@@ -19,19 +19,20 @@
 
 namespace mtfc {
 
-/// Where a collective inside a node takes place. The members of `group` are those of the plan, in order.
+/// The setting of a collective inside a node. The members of `group` are those of the plan, in order.
 struct NodeSite {
   NodeGroup& group;
-  std::vector<std::byte*> arenas;  // of the members, as this process sees them
+  std::vector<std::byte*> arenas;  // the members' arenas as this process sees them
   Idle idle;
 };
 
-/// Throws InternalError where the plan's workspace is too small.
+/// Throws InternalError if the plan's workspace is too small.
 std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site);
 
-/// An all_reduce of which `site` holds only the members on this node. It is reduced inside the node first, in
-/// shares of which the first `carriers` members (equally many on every node) have one each; `across` then
-/// reduces a share of `count` elements, in place, with the same carrier of each other node.
+/// An all_reduce that extends beyond the node; `site` holds only the members on this node. It is first
+/// reduced inside the node, in one share for each of the first `carriers` members (equally many on every
+/// node); `across` then reduces a share of `count` elements, in place, with the same carrier of every other
+/// node.
 struct OtherNodes {
   size_t carriers = 0;
   std::function<void(std::byte* share, int64_t count)> across;

@@ -1,5 +1,5 @@
-// Collectives inside a node, on threads in the place of ranks: every thread has its own view of the groups,
-// and the arenas and pages are memory that all see, as in processes. The thread sanitizer watches in
+// Collectives inside a node, with threads in place of ranks: every thread has its own view of the groups,
+// while arenas and pages are memory that all of them see, as with processes. The thread sanitizer runs it in
 //   ctest --test-dir build -R node_protocol
 
 #include "runtime/comm/node/node_collectives.h"
@@ -18,7 +18,7 @@
 namespace mtfc {
 namespace {
 
-// Pages of groups by their ranks, as all threads see them.
+// The pages of groups by their ranks, as all threads see them.
 class Pages {
  public:
   std::vector<GroupPage*> of(const std::vector<int64_t>& ranks) {
@@ -45,7 +45,7 @@ struct Trial {
   }
 };
 
-// One device, as a process has it.
+// One device, as a process holds it.
 class Device {
  public:
   Device(int64_t rank, Pages& pages, bool own_core) : rank_(rank), pages_(pages), own_core_(own_core) {}
@@ -72,7 +72,7 @@ class Device {
   std::map<std::vector<int64_t>, std::unique_ptr<NodeGroup>> groups_;
 };
 
-// `own_core`: as where every rank has one. The ways of working together differ.
+// `own_core`: as if every rank had a core of its own; ranks then work together in another way.
 template <typename Work>
 void on_threads(int64_t devices, bool own_core, const Work& work) {
   Pages pages;
@@ -90,7 +90,7 @@ int64_t wrong_in(std::vector<Trial>& trials, int64_t devices, bool own_core, int
   on_threads(devices, own_core, [&](Device& device) {
     std::vector<std::unique_ptr<PreparedCollective>> prepared;
     for (Trial& trial : trials) prepared.push_back(device.prepare(trial));
-    // Nothing but the collectives keeps the threads in step.
+    // Only the collectives keep the threads in step.
     for (int i = 0; i < times; ++i) {
       for (size_t t = 0; t < trials.size(); ++t) {
         device.fill(trials[t]);
@@ -126,7 +126,7 @@ TEST_CASE("every collective inside a node gives what its definition says") {
   }
 }
 
-// Operands of `floats` elements: all kinds, with a buffer for the result and in place.
+// Operands of `floats` elements for all kinds, with a separate buffer for the result and in place.
 std::vector<Trial> trials_of(int64_t floats, int64_t devices) {
   const Sharding whole = replicated(2), rows{{{0}, {}}, {}}, columns{{{}, {0}}, {}};
   Sharding sum = whole;
@@ -159,7 +159,7 @@ TEST_CASE("collectives inside a node follow each other, and are under way togeth
 }
 
 TEST_CASE("collectives of bulk inside a node go past the cache") {
-  // An all_gather of rows, of which each member has a little more than bulk.
+  // An all_gather of rows in which each member's part is slightly larger than kBulkBytes.
   std::vector<Trial> trials = trials_of(2 * kBulkBytes / 4 + 12, 2);
   std::erase_if(trials, [](const Trial& trial) {
     return trial.c.kind != CollectiveKind::kAllGather || trial.c.from_sharding.dims[0].empty();
@@ -167,7 +167,7 @@ TEST_CASE("collectives of bulk inside a node go past the cache") {
   CHECK(wrong_in(trials, 2, true, 2) == 0);
 }
 
-// Small all_reduces go through mailboxes, of which there are fewer than collectives here.
+// Small all_reduces go through mailboxes, and there are fewer of those than collectives here.
 TEST_CASE("more small all_reduces than mailboxes") {
   std::vector<Trial> trials;
   for (int i = 0; i < 3; ++i)

@@ -1,10 +1,10 @@
 #pragma once
-// The members of one group that sit on one node: their epochs, and a pair of mailboxes of each for what is so
-// small that sending it with the news of it is the quickest way.
+// The members of one group on one node: their epochs, and a pair of mailboxes per member for operands so
+// small that it is quickest to publish them together with the news that they are ready.
 //
-// A mailbox holds the operand of one small collective. Its owner fills it and arrives; everybody reads all
-// mailboxes and is done, without waiting for the others to be: with two of them the next collective has one
-// of its own, and the one after that finds the first free unless a rank lags behind by two.
+// A mailbox holds the operand of one small collective. Its owner fills it and arrives; every member reads all
+// mailboxes and is done without waiting for the others. With two mailboxes the next collective has one of its
+// own, and the one after that finds the first one free unless a rank lags behind by two.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace mtfc {
 inline constexpr int kMailboxes = 2;
 inline constexpr int64_t kMailboxBytes = 8192;
 
-/// What one rank shares with one group.
+/// The memory that one rank shares with one group.
 struct GroupPage {
   RankEpochs epochs;
   alignas(128) std::byte mail[kMailboxes][kMailboxBytes];
@@ -27,18 +27,18 @@ struct GroupPage {
 
 class NodeGroup {
  public:
-  /// `pages` by member, all zero at first. `spin`: every rank has a core of its own.
+  /// `pages` by member, all zero at first. `spin`: true if every rank has a core of its own.
   NodeGroup(std::vector<GroupPage*> pages, size_t self, bool spin);
 
   size_t size() const { return pages_.size(); }
   size_t self() const { return barrier_.self(); }
   NodeBarrier& barrier() { return barrier_; }
 
-  /// A mailbox for the collective that is about to start, the same on all members; nothing where those
-  /// under way have them all.
+  /// A mailbox for the collective that is about to start, the same on all members; nullopt if the collectives
+  /// under way occupy all of them.
   std::optional<int> take_mailbox(const Idle& idle);
   std::byte* mail(size_t member, int mailbox) const { return pages_[member]->mail[mailbox]; }
-  /// All mail has been read here.
+  /// Says that this member has read all mail in `mailbox`.
   void give_back(int mailbox);
 
  private:

@@ -12,19 +12,19 @@
 namespace mtfc {
 namespace {
 
-// A block of every input and output and the result stay in the first-level cache.
+// A block of every input and output and of the result stays in the first-level cache.
 constexpr int64_t kBlockBytes = 4096;
 
 template <ReduceKind kind, typename T>
 [[gnu::always_inline]] inline T combined(T a, T b) {
   if constexpr (kind == ReduceKind::kSum) return add_wrapping(a, b);
   if constexpr (kind == ReduceKind::kProd) return mul_wrapping(a, b);
-  // `x != x` holds for NaN alone; on integers the compiler drops it.
+  // `x != x` holds only for NaN; for integers the compiler drops it.
   if constexpr (kind == ReduceKind::kMax) return (b > a || b != b) ? b : a;
   if constexpr (kind == ReduceKind::kMin) return (b < a || b != b) ? b : a;
 }
 
-// Two devices are the most common case, and need no intermediate result. An output may be an input, but only
+// Two devices are the most common case and need no intermediate result. An output may be an input, but only
 // element by element, which `simd` tells the compiler.
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, int64_t count) {
