@@ -17,11 +17,17 @@
 
 namespace mtfc {
 
-/// The factors of such an operation: `from` names the moved dimension of each operand, `to` the result's;
-/// every other dimension passes.
+/// The dimension along which elements move.
+struct MovedDim {
+  std::vector<std::string> from;  // its name in each operand
+  std::string to;                 // its name in the result
+  std::vector<Piece> pieces;
+  double fill = 0;  // the value of elements of the result that no piece covers
+};
+
+/// The factors of such an operation. All dimensions but the moved one pass.
 std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType> results,
-                                  const std::vector<std::string>& from, const std::string& to,
-                                  std::vector<Piece> pieces, double fill = 0);
+                                  const MovedDim& dim);
 
 /// The dimensions of an operand with the dimension `dim` replaced by `to`, or by one of its own name where
 /// there is no attribute `to`. Throws OpError where `to` is not of the size `size` or is a dimension of the
