@@ -15,8 +15,8 @@ size_t index(TensorId id) {
   return static_cast<size_t>(id);
 }
 
-// Whether the loop gets the results of `node` from outside: leaves, data that take the whole batch, and
-// numbers that are drawn once for all microbatches.
+// True if the loop gets the results of `node` from outside. These are leaves, data that take the whole batch,
+// and numbers that are drawn once for all microbatches.
 bool is_given(const LoopCut& cut, const Node& node) {
   const TensorId id = node.results[0];
   if (node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable) return true;

@@ -36,8 +36,8 @@ struct MicrobatchLoop {
 /// `dims` with the dimension of the batch replaced by [microbatch, number].
 Dims in_microbatches(const Dims& dims, const MicrobatchDims& cut);
 
-/// Builds the loop. `outside` holds the tensors of the stage kBefore as they are in `builder`, which gets what
-/// it takes to hand them to the loop.
+/// Builds the loop. `outside` holds the tensors of the stage kBefore as they are in `builder`. The builder
+/// gets the operations that bring them into the form of the loop's operands.
 MicrobatchLoop build_loop(GraphBuilder& builder, const LoopCut& cut, const TensorMap& outside,
                           const TailGradients& tail);
 

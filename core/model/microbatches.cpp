@@ -26,8 +26,8 @@ TensorMap with_copies(GraphBuilder& builder, const LoopCut& cut, const std::vect
   return outside;
 }
 
-// The loss with zeros in the place of what it is linear in: its gradients by these are what they are with
-// the real values, and can so be computed before the loop.
+// Adds the loss with zeros in the place of the tensors that it is linear in. Its gradients by them do not
+// depend on their values, and so can be computed before the loop.
 TensorId loss_of_zeros(GraphBuilder& builder, const LoopCut& cut, const TensorMap& outside,
                        const std::vector<TensorId>& zeros) {
   std::map<TensorId, TensorId> made;

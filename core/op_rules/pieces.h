@@ -37,7 +37,7 @@ Dims replaced_dim(const OpCall& call, const Dims& dims, const std::string& dim, 
 /// The kMoved factor among `factors`, or nullptr.
 const Factor* moved_factor(const std::vector<Factor>& factors);
 
-/// Which elements of the operands become which of the result.
+/// Says which elements of the operands become which elements of the result.
 class PieceMap {
  public:
   /// `operands` and `results` are global.
@@ -48,7 +48,7 @@ class PieceMap {
   int64_t common_elements(size_t operand, const Box& from, const Box& to) const;
   /// Appends these, as runs between the two regions, in an order that depends on nothing else.
   void append_runs(size_t operand, const Box& from, const Box& to, std::vector<Run>& runs) const;
-  /// Whether pieces make up the whole result; the rest holds `fill`.
+  /// True if pieces make up the whole result. The rest holds `fill`.
   bool covers_all() const { return covers_all_; }
   double fill() const { return moved_.fill; }
 

@@ -19,7 +19,8 @@ int last_step(const EntryPoint& entry) {
   return static_cast<int>(entry.steps.size()) - 1;
 }
 
-// Which values share their storage whatever their lifetimes. The entry may get more steps meanwhile.
+// The values that share their storage with another one, whatever their lifetimes. The entry may get more steps
+// meanwhile.
 struct Storage {
   const EntryPoint& entry;
   std::vector<ValueId> stored_in;  // per value: the variable's value that it is computed into, or -1
@@ -54,7 +55,7 @@ void keep_through_loops(const EntryPoint& entry, std::vector<Lifetime>& life) {
   }
 }
 
-// Per value; only those of roots mean anything.
+// The lifetime of every value. Only those of roots mean anything.
 std::vector<Lifetime> find_lifetimes(const Storage& storage) {
   const EntryPoint& entry = storage.entry;
   std::vector<Lifetime> life(entry.values.size());
@@ -74,7 +75,7 @@ std::vector<Lifetime> find_lifetimes(const Storage& storage) {
   return life;
 }
 
-// Whether nothing but the collective itself reads `in` while it is under way.
+// True if only the collective itself reads `in` while it is under way.
 bool is_read_alone(const Storage& storage, int started, int waited, ValueId in) {
   for (int s = started + 1; s < waited; ++s)
     for (const ValueId id : storage.step(s).inputs)
@@ -87,8 +88,8 @@ bool has_same_shards(const Storage& storage, ValueId operand, ValueId result) {
   return a.type == b.type && a.sharding.dims == b.sharding.dims;
 }
 
-// Whether step `s` may write `out` over its operand stored in `in`, both of them roots. It may where it works
-// element by element, so that each one is read before it is written or left as it is.
+// True if step `s` may write `out` over its operand stored in `in`, both of them roots. It may if it works
+// element by element, so that each one is read before it is written, or left as it is.
 bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
   const Step& step = storage.step(s);
   const bool kernel = step.kind == StepKind::kKernel && may_overwrite_operand(*step.op);
@@ -105,8 +106,8 @@ bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
   return !all_reduce || is_read_alone(storage, step.started, s, in);
 }
 
-// Whether `made`, the root of the new value of `variable`, can be computed in the variable: nothing reads the
-// old value once the new one is written.
+// True if `made`, the root of the new value of `variable`, can be computed in the variable, as nothing reads
+// the old value once the new one is written.
 bool can_replace(const Storage& storage, const std::vector<Lifetime>& life, ValueId variable, ValueId made) {
   const Lifetime& fresh = life[index(made)];
   if (fresh.made < 0 || storage.value(made).type.dtype != storage.value(variable).type.dtype) return false;
@@ -115,7 +116,8 @@ bool can_replace(const Storage& storage, const std::vector<Lifetime>& life, Valu
                                        works_in_place(storage, fresh.made, variable, made));
 }
 
-// Which new values are computed in their variables. Adds copies of the others to the end of the steps.
+// Decides which new values are computed in their variables, and gives `stored_in` of Storage. Adds steps that
+// copy the others to the end.
 std::vector<ValueId> store_assignments(PartitionedEntry& partitioned) {
   EntryPoint& entry = partitioned.entry;
   Storage storage{entry, std::vector<ValueId>(entry.values.size(), -1)};
@@ -199,7 +201,7 @@ class BufferAssignment {
     return kNoBuffer;
   }
 
-  // Whether another result of step `s` has the buffer already.
+  // True if another result of step `s` has the buffer already.
   bool is_taken(int s, BufferId buffer) const {
     const std::vector<ValueId>& results = storage_.step(s).outputs;
     return std::any_of(results.begin(), results.end(),

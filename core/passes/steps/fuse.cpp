@@ -30,7 +30,7 @@ PartitionedEntry without_needless_aliases(PartitionedEntry partitioned) {
   return partitioned;
 }
 
-// Whether the unit becomes a fused step: it has several steps, or its one step takes its constants in.
+// True if the unit becomes a fused step. It has several steps, or its only step takes its constants in.
 bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
   if (unit.size() > 1) return true;
   const int s = unit[0];
@@ -47,15 +47,15 @@ bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
   return find_grid(uses.entry(), uses.steps(with_constants), is_needed, mesh).has_value();
 }
 
-// `parts` with constants of their own before them, in the place of those that steps make. Adds the values of
+// `members` with constants of their own before them, in the place of those that steps make. Adds the values of
 // these to the entry.
 std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUses& uses,
-                                     std::vector<Step> parts) {
+                                     std::vector<Step> members) {
   std::vector<Value>& values = partitioned.entry.values;
   std::vector<Step> constants;
   std::map<ValueId, ValueId> own;
-  for (Step& part : parts)
-    for (ValueId& id : part.inputs) {
+  for (Step& member : members)
+    for (ValueId& id : member.inputs) {
       const int s = uses.maker(id);
       if (!uses.is_constant(s)) continue;
       const auto [known, added] = own.emplace(id, static_cast<ValueId>(values.size()));
@@ -69,16 +69,16 @@ std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUs
       }
       id = known->second;
     }
-  parts.insert(parts.begin(), constants.begin(), constants.end());
-  return parts;
+  members.insert(members.begin(), constants.begin(), constants.end());
+  return members;
 }
 
 // One step that does the work of the unit. Adds the values of the constants in it to the entry.
 Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit& unit, const Mesh& mesh) {
-  std::vector<Step> parts = uses.steps(unit);
-  if (!uses.keeps_all()) parts = with_own_constants(partitioned, uses, std::move(parts));
+  std::vector<Step> members = uses.steps(unit);
+  if (!uses.keeps_all()) members = with_own_constants(partitioned, uses, std::move(members));
   const auto is_needed = [&](ValueId id) { return uses.is_needed_outside(unit, id); };
-  const std::optional<FusedGrid> grid = find_grid(uses.entry(), parts, is_needed, mesh);
+  const std::optional<FusedGrid> grid = find_grid(uses.entry(), members, is_needed, mesh);
   check_invariant(grid.has_value(), "what was to be fused does not fit together");
 
   const Step& last = uses.step(unit.back());
@@ -89,20 +89,21 @@ Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit&
   fused.phase = last.phase;
   std::set<ValueId> made;
   for (const int p : grid->order) {
-    const Step& part = parts[index(p)];
-    for (const ValueId id : part.inputs) {
+    const Step& member = members[index(p)];
+    for (const ValueId id : member.inputs) {
       const bool is_known = std::find(fused.inputs.begin(), fused.inputs.end(), id) != fused.inputs.end();
       if (made.count(id) == 0 && !is_known) fused.inputs.push_back(id);
     }
-    made.insert(part.outputs[0]);
-    if (part.op->family != Family::kGenerator && is_needed(part.outputs[0]))
-      fused.outputs.push_back(part.outputs[0]);
-    fused.parts.push_back(part);
+    made.insert(member.outputs[0]);
+    if (member.op->family != Family::kGenerator && is_needed(member.outputs[0]))
+      fused.outputs.push_back(member.outputs[0]);
+    fused.parts.push_back(member);
   }
   return fused;
 }
 
-// Per unit, whether it is the step of a constant that only fused steps use: they have one of their own.
+// Says for every unit whether it can go: it makes a constant, and only fused steps use it, which have one of
+// their own.
 std::vector<bool> needless_units(const StepUses& uses, const std::vector<Unit>& units,
                                  const std::vector<bool>& fuses) {
   std::vector<size_t> unit_of(uses.entry().steps.size());

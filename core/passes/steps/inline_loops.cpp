@@ -14,8 +14,8 @@ namespace {
 
 using Leaves = std::map<std::string, ValueId>;  // by leaf_name: the value that a part of a loop reads
 
-// For every step the outputs, from the one at `first` on, that are complete after it. The last list has those
-// that no step makes, or several.
+// Lists for every step the outputs, from the one at `first` on, that are complete after it. The last list has
+// those that no step makes, and those that several steps make.
 std::vector<std::vector<size_t>> completed_outputs(const EntryPoint& part, size_t first) {
   std::map<ValueId, std::vector<size_t>> makers;
   for (size_t s = 0; s < part.steps.size(); ++s)

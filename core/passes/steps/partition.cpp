@@ -40,7 +40,7 @@ void add_leaf(TensorForms& forms, const Node& node, const Variables& variables) 
     forms.made().variable_of[index(id)] = variable_index(variables, name);
 }
 
-// How operand `operand` of node `n` is taken: partial over the axes of the sums that pass through the node.
+// The axes over which node `n` takes its operand partial: those of the sums that pass through the node.
 std::vector<Partial> partial_operand(const ShardedEntry& sharded, size_t n, size_t operand) {
   std::vector<Partial> partial;
   for (const Carry& carry : sharded.carries[n])
@@ -50,7 +50,7 @@ std::vector<Partial> partial_operand(const ShardedEntry& sharded, size_t n, size
   return partial;
 }
 
-// How result `result` of node `n` comes out: partial also over the axes of the sums that pass through.
+// The sharding in which node `n` gives its result, partial also over the axes of the sums that pass through.
 Sharding result_sharding(const ShardedEntry& sharded, size_t n, size_t result) {
   Sharding sharding = sharded.strategies[n].results[result];
   for (const Carry& carry : sharded.carries[n]) sharding.partial.push_back({carry.axis, ReduceKind::kSum});

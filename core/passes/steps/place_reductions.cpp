@@ -25,7 +25,7 @@ struct OverAxis {
   const Graph& graph() const { return sharded.entry.graph; }
 };
 
-// What can be partial over an axis, and what must be whole.
+// The tensors that can be partial over an axis, and those that must be whole.
 struct PartialForms {
   std::vector<std::optional<Sharding>> form;  // per tensor: how it is split while it is partial, if it can be
   std::vector<bool> needed_whole;             // per tensor: a node that can't take it partial reads it
@@ -41,7 +41,7 @@ bool uses_axis(const Strategy& strategy, int axis) {
          std::any_of(strategy.results.begin(), strategy.results.end(), uses);
 }
 
-// Whether the result holds numbers that come from no operand: their sum over devices would be wrong.
+// True if the result holds numbers that come from no operand. Their sum over devices would be wrong.
 bool fills(const Graph& graph, const Node& node) {
   if (node.op->family != Family::kMovement) return false;
   const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);
@@ -50,8 +50,8 @@ bool fills(const Graph& graph, const Node& node) {
   return moved && moved->fill != 0;
 }
 
-// The operands of a set that the operation is linear in, as far as they are partial; none if not the whole set
-// can be taken so. A constant zero is partial as it is.
+// The partial operands among a set that the operation is linear in. There are none unless the whole set can be
+// taken partial. A constant zero can: it is partial as it is.
 std::vector<size_t> taken_partial(const OverAxis& over, const PartialForms& forms, size_t n,
                                   const std::vector<int>& linear_set) {
   const Node& node = over.graph().nodes()[n];
@@ -74,7 +74,7 @@ std::vector<size_t> taken_partial(const OverAxis& over, const PartialForms& form
   return taken;
 }
 
-// How the result of a node is split that takes partial operands; nothing where a relabelling node can't keep
+// The sharding of the result of a node that takes partial operands; nothing if a relabelling node can't keep
 // the split of its operand.
 std::optional<Sharding> carried_form(const OverAxis& over, const PartialForms& forms, size_t n) {
   const Node& node = over.graph().nodes()[n];
@@ -136,7 +136,7 @@ int64_t weight(const OverAxis& over, const PartialForms& forms, TensorId id) {
   return std::min(cost.bytes, FlowNetwork::kUnlimited / kPerByte / 4) * kPerByte + cost.collectives;
 }
 
-// Per tensor whether it stays partial: its partial form is before the minimum cut.
+// Says for every tensor whether it stays partial: its partial form is before the minimum cut.
 std::vector<bool> staying_partial(const OverAxis& over, const PartialForms& forms) {
   const Graph& graph = over.graph();
   const int tensors = static_cast<int>(forms.form.size());

@@ -10,9 +10,9 @@ namespace mtfc {
 namespace {
 
 // Steps that are further apart than this are not joined: the inputs of a fused step must be kept until its
-// last part can run.
+// last member can run.
 constexpr int kFarthest = 256;
-constexpr size_t kMostParts = 64;
+constexpr size_t kMostMembers = 64;
 
 size_t index(int id) {
   return static_cast<size_t>(id);
@@ -61,7 +61,7 @@ class UnitOrder {
     Unit joined;
     const Unit &a = units_[index(early)], &b = units_[index(late)];
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
-    if (joined.size() > kMostParts || joined.back() - joined.front() > kFarthest) return;
+    if (joined.size() > kMostMembers || joined.back() - joined.front() > kFarthest) return;
     const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
     if (!find_grid(uses_.entry(), uses_.steps(joined), is_needed, mesh_)) return;
     const std::optional<std::set<int>> between = needed_between(early, late);

@@ -16,7 +16,7 @@ namespace mtfc {
 /// Steps that become one, ascending.
 using Unit = std::vector<int>;
 
-/// Which step makes each value and which ones read it; aliases count as the value that they are an alias of.
+/// Knows the step that makes a value and the steps that read it. An alias counts as its value.
 class StepUses {
  public:
   /// Refers to the entry point. Values may be added to it, but its steps must stay as they are.
@@ -27,16 +27,16 @@ class StepUses {
   const Step& step(int s) const { return entry_.steps[static_cast<size_t>(s)]; }
   std::vector<Step> steps(const Unit& unit) const;
   bool keeps_all() const { return keep_all_; }
-  /// Whether the step can be a part of a fused step and is no constant, which would be repeated there.
+  /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
   bool is_fusible(int s) const { return fusible_[static_cast<size_t>(s)]; }
   bool is_constant(int s) const;
   /// The step that makes the value, the wait for that of a collective, or -1.
   int maker(ValueId id) const;
   /// The steps that read the value, ascending.
   const std::vector<int>& readers(ValueId id) const;
-  /// Whether the value comes out of the entry point, as an output or a new value of a variable.
+  /// True if the value comes out of the entry point, as an output or as the new value of a variable.
   bool is_kept(ValueId id) const;
-  /// Whether the value is kept, or read by a step that is not in `unit`.
+  /// True if the value is kept, or if a step that is not in `unit` reads it.
   bool is_needed_outside(const Unit& unit, ValueId id) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // The forms of the tensors of a graph while `partition` turns it into steps. A tensor is held as one value or
-// as several, each in another sharding. A form that is asked for is made from the one that it is cheapest to
-// make it from, once for all its users.
+// as several, each in another sharding. A form that is asked for is made once for all its
+// users, from the form that makes it cheapest.
 //
 //   h = einsum(x, w)        h@sum(cols)   as the kernel gives it
 //   y = relu(h)             h             all_reduce(h@sum(cols)): in its own sharding, for relu
