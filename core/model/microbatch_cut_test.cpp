@@ -18,7 +18,8 @@ Model model_in_microbatches() {
   return model;
 }
 
-// reduce_mean(tanh(x * w)) + sum(w * w). The outputs are the maximum of x, the rows of the tanh, and the loss.
+// reduce_mean(tanh(x * w)) + sum(w * w). The outputs are the maximum of x, the rows of the tanh, and the
+// loss.
 struct Penalized {
   GraphBuilder b;
   TensorId x = b.add_input("x", {DType::kF32, {kBatch, kModel}});

@@ -7,9 +7,9 @@
 //                                        sums = loop N times { x = xs[:, p]; loss, dloss/dw }
 //                                        loss = sums[0] / N, w/grad = sums[1] / N
 //
-// Three steps: find_cut decides where each tensor is computed (core/model/microbatch_cut.h), build_loop builds
-// the loop (core/model/microbatch_loop.h), and this puts together what comes before, the loop, and what comes
-// after it.
+// Three steps: find_cut decides where each tensor is computed (core/model/microbatch_cut.h), build_loop
+// builds the loop (core/model/microbatch_loop.h), and this puts together what comes before, the loop, and
+// what comes after it.
 
 #include <vector>
 

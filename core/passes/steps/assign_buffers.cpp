@@ -19,8 +19,8 @@ int last_step(const EntryPoint& entry) {
   return static_cast<int>(entry.steps.size()) - 1;
 }
 
-// The values that share their storage with another one, whatever their lifetimes. The entry may get more steps
-// meanwhile.
+// The values that share their storage with another one, whatever their lifetimes. The entry may get more
+// steps meanwhile.
 struct Storage {
   const EntryPoint& entry;
   std::vector<ValueId> stored_in;  // per value: the variable's value that it is computed into, or -1

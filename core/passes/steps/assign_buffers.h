@@ -11,8 +11,8 @@
 
 namespace mtfc {
 
-/// Values share a buffer where one is an alias of the other, where an element-wise kernel or an all_reduce can
-/// work in place, and where the new value of a variable can be computed straight into the variable. Other
+/// Values share a buffer where one is an alias of the other, where an element-wise kernel or an all_reduce
+/// can work in place, and where the new value of a variable can be computed straight into the variable. Other
 /// assignments become copies at the end. `variables` are those of the program and the caches of the entry
 /// point, and take the first `variables_bytes` of the arena.
 EntryPoint assign_buffers(PartitionedEntry partitioned, const std::vector<ProgramVariable>& variables,

@@ -47,8 +47,8 @@ bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
   return find_grid(uses.entry(), uses.steps(with_constants), is_needed, mesh).has_value();
 }
 
-// `members` with constants of their own before them, in the place of those that steps make. Adds the values of
-// these to the entry.
+// `members` with constants of their own before them, in the place of those that steps make. Adds the values
+// of these to the entry.
 std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUses& uses,
                                      std::vector<Step> members) {
   std::vector<Value>& values = partitioned.entry.values;

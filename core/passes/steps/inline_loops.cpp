@@ -82,8 +82,8 @@ class LoopInliner {
   }
 
  private:
-  // Stores the new values of the carried tensors. A new value that is the old one of another carried tensor is
-  // set aside before that one changes.
+  // Stores the new values of the carried tensors. A new value that is the old one of another carried tensor
+  // is set aside before that one changes.
   void carry_over(const Step& loop, std::vector<ValueId> fresh) {
     for (size_t i = 0; i < fresh.size(); ++i) {
       const ValueId root = root_of(entry_, fresh[i]);
@@ -173,7 +173,8 @@ class LoopInliner {
     return results;
   }
 
-  // Copies the values of a part, except for its inputs. Gives per value of the part the one that stands for it.
+  // Copies the values of a part, except for its inputs. Gives per value of the part the one that stands for
+  // it.
   std::vector<ValueId> add_values(const PartitionedEntry& part, const Leaves& leaves) {
     std::vector<ValueId> now(part.entry.values.size(), -1);
     for (const Binding& input : part.entry.inputs)

@@ -9,8 +9,8 @@
 
 namespace mtfc {
 
-/// The outputs of a kLoop step become the carried values of the loop. A sum starts as zero, and the summand of
-/// a round is added to it as soon as it is there.
+/// The outputs of a kLoop step become the carried values of the loop. A sum starts as zero, and the summand
+/// of a round is added to it as soon as it is there.
 PartitionedEntry inline_loops(PartitionedEntry partitioned);
 
 }  // namespace mtfc

@@ -50,8 +50,8 @@ bool fills(const Graph& graph, const Node& node) {
   return moved && moved->fill != 0;
 }
 
-// The partial operands among a set that the operation is linear in. There are none unless the whole set can be
-// taken partial. A constant zero can: it is partial as it is.
+// The partial operands among a set that the operation is linear in. There are none unless the whole set can
+// be taken partial. A constant zero can: it is partial as it is.
 std::vector<size_t> taken_partial(const OverAxis& over, const PartialForms& forms, size_t n,
                                   const std::vector<int>& linear_set) {
   const Node& node = over.graph().nodes()[n];

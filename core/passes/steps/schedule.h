@@ -8,8 +8,8 @@
 
 namespace mtfc {
 
-/// Kernels keep their order. Collectives whose results no step reads, such as the all_gathers of new values of
-/// variables, hold memory until they are awaited: only a few of them are under way at a time.
+/// Kernels keep their order. Collectives whose results no step reads, such as the all_gathers of new values
+/// of variables, hold memory until they are awaited: only a few of them are under way at a time.
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -1,7 +1,7 @@
 #pragma once
-// The units of steps that `fuse` makes one. A unit is joined with another while one fused step can do the work
-// of both (core/program/fused_grid.h) and no step between them depends on the earlier one and is needed by
-// the later one; the others are moved before or after the joined unit.
+// The units of steps that `fuse` makes one. A unit is joined with another while one fused step can do the
+// work of both (core/program/fused_grid.h) and no step between them depends on the earlier one and is needed
+// by the later one; the others are moved before or after the joined unit.
 //
 //   0 h = add(x, b)   1 start r(g)   2 y = relu(h)   3 wait r        units {0, 2}, {1}, {3}
 
