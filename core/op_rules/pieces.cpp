@@ -76,16 +76,15 @@ void unroll(std::vector<Loop> nest, int64_t from, int64_t to, std::vector<Run>& 
 }  // namespace
 
 std::vector<Factor> piece_factors(const OpCall& call, std::span<const TensorType> results,
-                                  const std::vector<std::string>& from, const std::string& to,
-                                  std::vector<Piece> pieces, double fill) {
+                                  const MovedDim& dim) {
   std::vector<Factor> factors;
-  for (const Dim& dim : results[0].dims)
-    if (dim.name != to) factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
-  Factor moved{Factor::Kind::kMoved, {}, {position(results[0].dims, to)}};
+  for (const Dim& other : results[0].dims)
+    if (other.name != dim.to) factors.push_back(factor(other.name, Factor::Kind::kPass, call, results));
+  Factor moved{Factor::Kind::kMoved, {}, {position(results[0].dims, dim.to)}};
   for (size_t i = 0; i < call.operands.size(); ++i)
-    moved.operands.push_back(position(call.operands[i].dims, from[i]));
-  moved.pieces = std::move(pieces);
-  moved.fill = fill;
+    moved.operands.push_back(position(call.operands[i].dims, dim.from[i]));
+  moved.pieces = dim.pieces;
+  moved.fill = dim.fill;
   factors.push_back(std::move(moved));
   return factors;
 }

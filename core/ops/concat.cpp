@@ -48,7 +48,7 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
     next += dim.size;
   }
   const std::string to = call.attributes.get_or("to", own_dim(call.attributes, 0)).name;
-  return piece_factors(call, results, from, to, std::move(pieces));
+  return piece_factors(call, results, {std::move(from), to, std::move(pieces)});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {

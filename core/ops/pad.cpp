@@ -36,9 +36,9 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Padding padding = padding_of(call.attributes);
   const std::string to = call.attributes.get_or("to", padding.dim).name;
-  return piece_factors(call, results, {padding.dim.name}, to,
-                       {{0, 0, 1, padding.low, padding.interior + 1, padding.dim.size}},
-                       call.attributes.get_or("value", 0.0));
+  const Piece piece = {0, 0, 1, padding.low, padding.interior + 1, padding.dim.size};
+  return piece_factors(call, results,
+                       {{padding.dim.name}, to, {piece}, call.attributes.get_or("value", 0.0)});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {

@@ -12,7 +12,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Dim& dim = call.attributes.get<Dim>("dim");
-  return piece_factors(call, results, {dim.name}, dim.name, {{0, dim.size - 1, -1, 0, 1, dim.size}});
+  const Piece backwards = {0, dim.size - 1, -1, 0, 1, dim.size};
+  return piece_factors(call, results, {{dim.name}, dim.name, {backwards}});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {

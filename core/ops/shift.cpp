@@ -26,7 +26,7 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
   } else if (by < 0 && by > -n) {
     pieces.push_back({0, -by, 1, 0, 1, n + by});
   }
-  return piece_factors(call, results, {dim.name}, dim.name, std::move(pieces));
+  return piece_factors(call, results, {{dim.name}, dim.name, std::move(pieces)});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {

@@ -42,8 +42,8 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Range range = range_of(call.attributes);
   const std::string to = call.attributes.get_or("to", range.dim).name;
-  return piece_factors(call, results, {range.dim.name}, to,
-                       {{0, range.start, range.stride, 0, 1, range.count()}});
+  const Piece piece = {0, range.start, range.stride, 0, 1, range.count()};
+  return piece_factors(call, results, {{range.dim.name}, to, {piece}});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {

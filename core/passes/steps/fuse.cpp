@@ -4,264 +4,142 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/passes/steps/step_units.h"
 #include "core/program/fused_grid.h"
+#include "core/program/renumber.h"
 
 namespace mtfc {
 namespace {
 
-// A step that a part depends on and that is further away than this stays by itself: what a fused step reads
-// must be kept until its last part can run.
-constexpr int kFarthest = 256;
-constexpr size_t kMostParts = 64;
+size_t index(int id) {
+  return static_cast<size_t>(id);
+}
 
-// Steps that become one, ascending; empty where they have gone to another unit.
-using Unit = std::vector<int>;
-
-class Fuser {
- public:
-  Fuser(PartitionedEntry& partitioned, bool keep_all, const Mesh& mesh)
-      : entry_(partitioned.entry), partitioned_(partitioned), keep_all_(keep_all), mesh_(mesh) {}
-
-  void run() {
-    take_stock();
-    for (int s = 0; s < count(); ++s) {
-      if (!fusible_[index(s)]) continue;
-      for (const int other : neighbours(s)) try_to_join(s, other);
+// The entry with steps that read the value itself in the place of an alias of the same type and sharding.
+PartitionedEntry without_needless_aliases(PartitionedEntry partitioned) {
+  EntryPoint& entry = partitioned.entry;
+  for (Step& step : entry.steps)
+    for (ValueId& id : step.inputs) {
+      const ValueId root = root_of(entry, id);
+      const Value &alias = entry.values[index(id)], &value = entry.values[index(root)];
+      if (alias.type == value.type && alias.sharding == value.sharding) id = root;
     }
-    rewrite();
-  }
+  return partitioned;
+}
 
- private:
-  static size_t index(int id) { return static_cast<size_t>(id); }
-  int count() const { return static_cast<int>(entry_.steps.size()); }
-  const Step& step(int s) const { return entry_.steps[index(s)]; }
-  const Value& value(ValueId id) const { return entry_.values[index(id)]; }
-  ValueId root(ValueId id) const { return root_of(entry_, id); }
-  const Unit& unit(int s) const { return units_[index(unit_of_[index(s)])]; }
-
-  void take_stock() {
-    for (Step& step : entry_.steps)
-      for (ValueId& id : step.inputs)
-        if (value(id).type == value(root(id)).type && value(id).sharding == value(root(id)).sharding)
-          id = root(id);
-    for (int s = 0; s < count(); ++s) {
-      const std::optional<PartKind> kind = part_kind(entry_, step(s));
-      fusible_.push_back(kind && *kind != PartKind::kConstant);
-      units_.push_back({s});
-      unit_of_.push_back(s);
-      order_.push_back(s);
-      place_.push_back(s);
-      for (const ValueId id : step(s).inputs) readers_[root(id)].push_back(s);
-      if (step(s).kind == StepKind::kStart) continue;
-      for (const ValueId id : step(s).outputs) maker_[root(id)] = s;
-    }
-    for (const Binding& output : entry_.outputs) kept_.insert(root(output.value));
-    for (const auto& [variable, fresh] : partitioned_.assignments) kept_.insert(root(fresh));
+// True if the unit becomes a fused step. It has several steps, or its only step takes its constants in.
+bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
+  if (unit.size() > 1) return true;
+  const int s = unit[0];
+  if (!uses.is_fusible(s) || uses.keeps_all()) return false;
+  Unit with_constants;
+  for (const ValueId id : uses.step(s).inputs) {
+    const int maker = uses.maker(id);
+    if (uses.is_constant(maker) && (with_constants.empty() || with_constants.back() != maker))
+      with_constants.push_back(maker);
   }
+  if (with_constants.empty()) return false;
+  with_constants.push_back(s);
+  const auto is_needed = [&](ValueId id) { return id == uses.step(s).outputs[0]; };
+  return find_grid(uses.entry(), uses.steps(with_constants), is_needed, mesh).has_value();
+}
 
-  int maker(ValueId id) const {
-    const auto at = maker_.find(root(id));
-    return at == maker_.end() ? -1 : at->second;
-  }
-  bool is_constant(int s) const {
-    return s >= 0 && step(s).kind == StepKind::kKernel && part_kind(entry_, step(s)) == PartKind::kConstant;
-  }
-
-  // Fusible steps before `s` that make or read what it reads.
-  std::vector<int> neighbours(int s) const {
-    std::vector<int> found;
-    const auto add = [&](int other) {
-      if (other >= 0 && other < s && s - other <= kFarthest && fusible_[index(other)]) found.push_back(other);
-    };
-    for (const ValueId id : step(s).inputs) {
-      const std::vector<int>& readers = readers_.at(root(id));
-      // A number that several steps use must not tie them together.
-      if (value(id).type.dims.empty() && readers.size() > 1) continue;
-      add(maker(id));
-      for (auto reader = std::lower_bound(readers.begin(), readers.end(), s); reader != readers.begin();)
-        if (*--reader >= s - kFarthest)
-          add(*reader);
-        else
-          break;
-    }
-    return found;
-  }
-
-  void try_to_join(int s, int other) {
-    int early = unit_of_[index(s)], late = unit_of_[index(other)];
-    if (early == late) return;
-    if (place_[index(early)] > place_[index(late)]) std::swap(early, late);
-    Unit joined;
-    const Unit &a = units_[index(early)], &b = units_[index(late)];
-    std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
-    if (joined.size() > kMostParts || joined.back() - joined.front() > kFarthest) return;
-    if (place_[index(late)] - place_[index(early)] > 2 * kFarthest) return;
-    if (!find_grid(
-            entry_, parts_of(joined), [&](ValueId id) { return is_needed(joined, id); }, mesh_))
-      return;
-    const std::optional<std::set<int>> between = needed_between(early, late);
-    if (!between) return;
-    put_before(*between, early, late);
-    units_[index(late)].clear();
-    for (const int member : joined) unit_of_[index(member)] = early;
-    units_[index(early)] = std::move(joined);
-  }
-
-  // The units after `early` that `late` depends on; nothing where one of them depends on `early`.
-  std::optional<std::set<int>> needed_between(int early, int late) const {
-    std::set<int> found;
-    std::vector<int> open = {late};
-    while (!open.empty()) {
-      const int now = open.back();
-      open.pop_back();
-      for (const int u : operand_units(now)) {
-        if (u == early && now != late) return std::nullopt;
-        if (place_[index(u)] > place_[index(early)] && u != now && found.insert(u).second) open.push_back(u);
+// `members` with constants of their own before them, in the place of those that steps make. Adds the values
+// of these to the entry.
+std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUses& uses,
+                                     std::vector<Step> members) {
+  std::vector<Value>& values = partitioned.entry.values;
+  std::vector<Step> constants;
+  std::map<ValueId, ValueId> own;
+  for (Step& member : members)
+    for (ValueId& id : member.inputs) {
+      const int s = uses.maker(id);
+      if (!uses.is_constant(s)) continue;
+      const auto [known, added] = own.emplace(id, static_cast<ValueId>(values.size()));
+      if (added) {
+        constants.push_back(uses.step(s));
+        constants.back().outputs = {known->second};
+        Value value = values[index(id)];
+        value.from_model = false;
+        values.push_back(std::move(value));
+        partitioned.variable_of.push_back(-1);
       }
+      id = known->second;
     }
-    return found;
-  }
+  members.insert(members.begin(), constants.begin(), constants.end());
+  return members;
+}
 
-  std::vector<int> operand_units(int u) const {
-    std::vector<int> found;
-    const auto add = [&](int s) {
-      if (s >= 0 && unit_of_[index(s)] != u) found.push_back(unit_of_[index(s)]);
-    };
-    for (const int s : units_[index(u)]) {
-      for (const ValueId id : step(s).inputs) add(maker(id));
-      if (step(s).kind == StepKind::kWait) add(step(s).started);
+// One step that does the work of the unit. Adds the values of the constants in it to the entry.
+Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit& unit, const Mesh& mesh) {
+  std::vector<Step> members = uses.steps(unit);
+  if (!uses.keeps_all()) members = with_own_constants(partitioned, uses, std::move(members));
+  const auto is_needed = [&](ValueId id) { return uses.is_needed_outside(unit, id); };
+  const std::optional<FusedGrid> grid = find_grid(uses.entry(), members, is_needed, mesh);
+  check_invariant(grid.has_value(), "what was to be fused does not fit together");
+
+  const Step& last = uses.step(unit.back());
+  Step fused;
+  fused.kind = StepKind::kFused;
+  fused.name = last.name;
+  fused.source = last.source;
+  fused.phase = last.phase;
+  std::set<ValueId> made;
+  for (const int p : grid->order) {
+    const Step& member = members[index(p)];
+    for (const ValueId id : member.inputs) {
+      const bool is_known = std::find(fused.inputs.begin(), fused.inputs.end(), id) != fused.inputs.end();
+      if (made.count(id) == 0 && !is_known) fused.inputs.push_back(id);
     }
-    return found;
+    made.insert(member.outputs[0]);
+    if (member.op->family != Family::kGenerator && is_needed(member.outputs[0]))
+      fused.outputs.push_back(member.outputs[0]);
+    fused.parts.push_back(member);
   }
+  return fused;
+}
 
-  // Keeps every unit after those it depends on, once `early` and `late` are one: what `late` needs comes
-  // first.
-  void put_before(const std::set<int>& needed, int early, int late) {
-    const auto begin = order_.begin() + place_[index(early)], end = order_.begin() + place_[index(late)] + 1;
-    std::stable_partition(begin, end, [&](int u) { return needed.count(u) > 0; });
-    for (auto at = begin; at != end; ++at) place_[index(*at)] = static_cast<int>(at - order_.begin());
+// Says for every unit whether it can go: it makes a constant, and only fused steps use it, which have one of
+// their own.
+std::vector<bool> needless_units(const StepUses& uses, const std::vector<Unit>& units,
+                                 const std::vector<bool>& fuses) {
+  std::vector<size_t> unit_of(uses.entry().steps.size());
+  for (size_t u = 0; u < units.size(); ++u)
+    for (const int s : units[u]) unit_of[index(s)] = u;
+  std::vector<bool> needless;
+  for (const Unit& unit : units) {
+    const int s = unit[0];
+    bool drops = uses.is_constant(s) && !uses.is_kept(uses.step(s).outputs[0]);
+    if (drops)
+      for (const int reader : uses.readers(uses.step(s).outputs[0]))
+        drops = drops && fuses[unit_of[index(reader)]];
+    needless.push_back(drops);
   }
-
-  std::vector<Step> parts_of(const Unit& unit) const {
-    std::vector<Step> parts;
-    for (const int s : unit) parts.push_back(step(s));
-    return parts;
-  }
-
-  bool is_needed(const Unit& unit, ValueId id) const {
-    if (kept_.count(root(id)) > 0 || keep_all_) return true;
-    const auto readers = readers_.find(root(id));
-    return readers != readers_.end() &&
-           std::any_of(readers->second.begin(), readers->second.end(),
-                       [&](int s) { return !std::binary_search(unit.begin(), unit.end(), s); });
-  }
-
-  void rewrite() {
-    std::vector<Step> steps;
-    std::vector<int> place(index(count()), -1);
-    for (const int u : order_) {
-      const Unit& joined = units_[index(u)];
-      if (joined.empty() || (is_constant(joined[0]) && !is_read_by_others(joined[0]))) continue;
-      place[index(joined[0])] = static_cast<int>(steps.size());
-      steps.push_back(is_fused(joined) ? fused(joined) : step(joined[0]));
-      if (steps.back().kind == StepKind::kWait) steps.back().started = place[index(steps.back().started)];
-    }
-    entry_.steps = std::move(steps);
-  }
-
-  // Steps that become one, or one that has its constants with it.
-  bool is_fused(const Unit& joined) const {
-    if (joined.size() > 1) return true;
-    if (!fusible_[index(joined[0])] || keep_all_) return false;
-    Unit with_constants;
-    for (const ValueId id : step(joined[0]).inputs)
-      if (is_constant(maker(id)) && (with_constants.empty() || with_constants.back() != maker(id)))
-        with_constants.push_back(maker(id));
-    if (with_constants.empty()) return false;
-    with_constants.push_back(joined[0]);
-    return find_grid(
-               entry_, parts_of(with_constants), [&](ValueId id) { return id == step(joined[0]).outputs[0]; },
-               mesh_)
-        .has_value();
-  }
-
-  // Whether the constant made by step `s` is used outside of fused steps.
-  bool is_read_by_others(int s) const {
-    const ValueId id = step(s).outputs[0];
-    if (kept_.count(root(id)) > 0 || keep_all_) return true;
-    const auto readers = readers_.find(root(id));
-    return readers != readers_.end() && std::any_of(readers->second.begin(), readers->second.end(),
-                                                    [&](int reader) { return !is_fused(unit(reader)); });
-  }
-
-  Step fused(const Unit& joined) {
-    Step whole;
-    whole.kind = StepKind::kFused;
-    std::vector<Step> parts = parts_of(joined);
-    if (!keep_all_) repeat_constants(parts);
-    const std::optional<FusedGrid> grid = find_grid(
-        entry_, parts, [&](ValueId id) { return is_needed(joined, id); }, mesh_);
-    check_invariant(grid.has_value(), "what was to be fused does not fit together");
-    std::set<ValueId> made;
-    for (const int p : grid->order) {
-      const Step& part = parts[index(p)];
-      for (const ValueId id : part.inputs)
-        if (made.count(id) == 0 &&
-            std::find(whole.inputs.begin(), whole.inputs.end(), id) == whole.inputs.end())
-          whole.inputs.push_back(id);
-      made.insert(part.outputs[0]);
-      if (part.op->family != Family::kGenerator && is_needed(joined, part.outputs[0]))
-        whole.outputs.push_back(part.outputs[0]);
-      whole.parts.push_back(part);
-    }
-    const Step& last = step(joined.back());
-    whole.name = last.name;
-    whole.source = last.source;
-    whole.phase = last.phase;
-    return whole;
-  }
-
-  // Gives `parts` constants of their own in place of those that steps make.
-  void repeat_constants(std::vector<Step>& parts) {
-    std::vector<Step> constants;
-    std::map<ValueId, ValueId> own;
-    for (Step& part : parts)
-      for (ValueId& id : part.inputs) {
-        const int s = maker(id);
-        if (!is_constant(s)) continue;
-        const auto [known, added] = own.emplace(id, static_cast<ValueId>(entry_.values.size()));
-        if (added) {
-          constants.push_back(step(s));
-          constants.back().outputs = {known->second};
-          entry_.values.push_back(value(id));
-          entry_.values.back().from_model = false;
-          partitioned_.variable_of.push_back(-1);
-        }
-        id = known->second;
-      }
-    parts.insert(parts.begin(), constants.begin(), constants.end());
-  }
-
-  EntryPoint& entry_;
-  PartitionedEntry& partitioned_;
-  bool keep_all_;
-  const Mesh& mesh_;
-  std::vector<bool> fusible_;
-  std::vector<Unit> units_;
-  std::vector<int> unit_of_;
-  std::vector<int> order_;                       // units, each after those it depends on
-  std::vector<int> place_;                       // of each unit in it
-  std::map<ValueId, std::vector<int>> readers_;  // of roots, ascending
-  std::map<ValueId, int> maker_;                 // of roots
-  std::set<ValueId> kept_;                       // roots
-};
+  return needless;
+}
 
 }  // namespace
 
 PartitionedEntry fuse(PartitionedEntry partitioned, bool keep_all, const Mesh& mesh) {
-  Fuser(partitioned, keep_all, mesh).run();
+  partitioned = without_needless_aliases(std::move(partitioned));
+  const StepUses uses(partitioned, keep_all);
+  const std::vector<Unit> units = join_steps(uses, mesh);
+  std::vector<bool> fuses;
+  for (const Unit& unit : units) fuses.push_back(is_fused(uses, unit, mesh));
+  const std::vector<bool> needless = needless_units(uses, units, fuses);
+
+  std::vector<Step> steps;
+  std::vector<int> positions(partitioned.entry.steps.size(), -1);
+  for (size_t u = 0; u < units.size(); ++u) {
+    if (needless[u]) continue;
+    positions[index(units[u][0])] = static_cast<int>(steps.size());
+    steps.push_back(fuses[u] ? fused_step(partitioned, uses, units[u], mesh) : uses.step(units[u][0]));
+  }
+  for (Step& step : steps) renumber(step, positions);
+  partitioned.entry.steps = std::move(steps);
   return partitioned;
 }
 

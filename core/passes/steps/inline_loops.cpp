@@ -3,65 +3,87 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "core/graph/op_registry.h"
+#include "core/program/renumber.h"
 
 namespace mtfc {
 namespace {
 
+using Leaves = std::map<std::string, ValueId>;  // by leaf_name: the value that a part of a loop reads
+
+// Lists for every step the outputs, from the one at `first` on, that are complete after it. The last list has
+// those that no step makes, and those that several steps make.
+std::vector<std::vector<size_t>> completed_outputs(const EntryPoint& part, size_t first) {
+  std::map<ValueId, std::vector<size_t>> makers;
+  for (size_t s = 0; s < part.steps.size(); ++s)
+    if (part.steps[s].kind != StepKind::kStart)
+      for (const ValueId id : part.steps[s].outputs) makers[root_of(part, id)].push_back(s);
+  std::vector<std::vector<size_t>> completed(part.steps.size() + 1);
+  for (size_t i = first; i < part.outputs.size(); ++i) {
+    const auto found = makers.find(root_of(part, part.outputs[i].value));
+    const bool once = found != makers.end() && found->second.size() == 1;
+    completed[once ? found->second.front() : part.steps.size()].push_back(i);
+  }
+  return completed;
+}
+
+void replace_values(Step& step, const std::vector<ValueId>& now) {
+  for (std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (ValueId& id : *values) id = now[static_cast<size_t>(id)];
+  for (Step& part : step.parts) replace_values(part, now);
+}
+
+// A step of the loop that `loop` stands for, without inputs and outputs.
+Step new_step(const Step& loop, StepKind kind) {
+  Step step;
+  step.kind = kind;
+  step.name = loop.name;
+  step.source = loop.source;
+  step.phase = loop.phase;
+  return step;
+}
+
+// Appends steps and values to an entry point. `loop` is always the step that stands for the loop.
 class LoopInliner {
  public:
-  LoopInliner(PartitionedEntry& partitioned, const std::vector<LoopSteps>& loops)
-      : partitioned_(partitioned), entry_(partitioned.entry), loops_(loops) {}
+  explicit LoopInliner(PartitionedEntry& partitioned)
+      : partitioned_(partitioned), entry_(partitioned.entry) {}
 
-  void run() {
-    const std::vector<Step> steps = std::move(entry_.steps);
-    entry_.steps.clear();
-    std::vector<int> place;
-    for (Step step : steps) {
-      if (step.kind == StepKind::kLoop) {
-        unroll_once(step, loops_[static_cast<size_t>(step.partner)]);
-        place.push_back(-1);
-        continue;
-      }
-      if (step.kind == StepKind::kWait) step.started = place[static_cast<size_t>(step.started)];
-      place.push_back(count());
-      entry_.steps.push_back(std::move(step));
+  int count() const { return static_cast<int>(entry_.steps.size()); }
+
+  // The loop: its carried values as they are at first, zeros for its sums, and the steps of a round.
+  void append_loop(const Step& loop, const LoopSteps& parts) {
+    const size_t carried = loop.outputs.size() - parts.sums;
+    for (size_t i = 0; i < carried; ++i) copy(loop, loop.inputs[i], loop.outputs[i]);
+    Leaves leaves;
+    for (size_t i = 0; i < loop.inputs.size(); ++i)
+      leaves[leaf_name(i)] = i < carried ? loop.outputs[i] : loop.inputs[i];
+    for (size_t i = carried; i < loop.outputs.size(); ++i) clear(loop, loop.outputs[i]);
+
+    std::vector<int> ends = {count()};  // the steps of which the kRepeat is the partner
+    entry_.steps.push_back(new_step(loop, StepKind::kLoop));
+    entry_.steps.back().times = parts.times;
+    const std::vector<ValueId> holds = append_part(loop, parts.condition, leaves);
+    if (!holds.empty()) {
+      ends.push_back(count());
+      entry_.steps.push_back(new_step(loop, StepKind::kLeave));
+      entry_.steps.back().inputs = holds;
     }
+    std::vector<ValueId> fresh =
+        append_part(loop, parts.body, leaves, std::span(loop.outputs).subspan(carried));
+    fresh.resize(carried);
+    carry_over(loop, std::move(fresh));
+    for (const int s : ends) entry_.steps[static_cast<size_t>(s)].partner = count();
+    entry_.steps.push_back(new_step(loop, StepKind::kRepeat));
+    entry_.steps.back().partner = ends.front();
   }
 
  private:
-  int count() const { return static_cast<int>(entry_.steps.size()); }
-
-  void unroll_once(const Step& loop, const LoopSteps& parts) {
-    const size_t carried = loop.outputs.size() - parts.sums;
-    for (size_t i = 0; i < carried; ++i) copy(loop, loop.inputs[i], loop.outputs[i]);
-    std::map<std::string, ValueId> leaves;
-    for (size_t i = 0; i < loop.inputs.size(); ++i)
-      leaves[leaf_name(i)] = i < carried ? loop.outputs[i] : loop.inputs[i];
-
-    for (size_t i = carried; i < loop.outputs.size(); ++i) clear(loop, loop.outputs[i]);
-
-    const int begin = count();
-    Step step = control(loop, StepKind::kLoop);
-    step.times = parts.times;
-    entry_.steps.push_back(step);
-    const std::vector<ValueId> holds = append(loop, parts.condition, leaves);
-    const int leaves_at = count();
-    if (!holds.empty()) {
-      entry_.steps.push_back(control(loop, StepKind::kLeave));
-      entry_.steps.back().inputs = holds;
-    }
-    std::vector<ValueId> fresh = append(loop, parts.body, leaves, std::span(loop.outputs).subspan(carried));
-    fresh.resize(carried);
-    carry_over(loop, std::move(fresh));
-    entry_.steps.push_back(control(loop, StepKind::kRepeat));
-    entry_.steps.back().partner = begin;
-    entry_.steps[static_cast<size_t>(begin)].partner = count() - 1;
-    if (!holds.empty()) entry_.steps[static_cast<size_t>(leaves_at)].partner = count() - 1;
-  }
-
-  // New values of the carried tensors. Those that are an old value of another one are set aside first.
+  // Stores the new values of the carried tensors. A new value that is the old one of another carried tensor
+  // is set aside before that one changes.
   void carry_over(const Step& loop, std::vector<ValueId> fresh) {
     for (size_t i = 0; i < fresh.size(); ++i) {
       const ValueId root = root_of(entry_, fresh[i]);
@@ -87,17 +109,9 @@ class LoopInliner {
     return static_cast<ValueId>(entry_.values.size()) - 1;
   }
 
-  static Step control(const Step& loop, StepKind kind) {
-    Step step;
-    step.kind = kind;
-    step.name = loop.name;
-    step.source = loop.source;
-    step.phase = loop.phase;
-    return step;
-  }
-
+  // to = from
   void copy(const Step& loop, ValueId from, ValueId to) {
-    Step step = control(loop, StepKind::kKernel);
+    Step step = new_step(loop, StepKind::kKernel);
     step.op = &op_named("identity");
     step.name = value(to).name;
     step.inputs = {from};
@@ -110,7 +124,7 @@ class LoopInliner {
     const Value made = value(id);
     const ValueId zero =
         add_value({made.name + "@zero", {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, -1});
-    Step step = control(loop, StepKind::kKernel);
+    Step step = new_step(loop, StepKind::kKernel);
     step.op = &op_named("constant");
     step.name = value(zero).name;
     step.attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
@@ -126,7 +140,7 @@ class LoopInliner {
 
   // sum = sum + value
   void add_to(const Step& loop, ValueId sum, ValueId id) {
-    Step step = control(loop, StepKind::kKernel);
+    Step step = new_step(loop, StepKind::kKernel);
     step.op = &op_named("add");
     step.name = value(sum).name;
     step.inputs = {sum, id};
@@ -134,50 +148,34 @@ class LoopInliner {
     entry_.steps.push_back(std::move(step));
   }
 
-  // The steps of a part, its inputs replaced by `leaves`; what has become of its outputs. The last of these
-  // are added to `sums` as soon as they are made.
-  std::vector<ValueId> append(const Step& loop, const PartitionedEntry& part,
-                              const std::map<std::string, ValueId>& leaves,
-                              std::span<const ValueId> sums = {}) {
+  // Appends the steps of a part of the loop, and gives the values that its outputs have become. The last of
+  // these are added to `sums`, each as soon as it is made.
+  std::vector<ValueId> append_part(const Step& loop, const PartitionedEntry& part, const Leaves& leaves,
+                                   std::span<const ValueId> sums = {}) {
     const std::vector<ValueId> now = add_values(part, leaves);
     std::vector<ValueId> results;
     for (const Binding& output : part.entry.outputs)
       results.push_back(now[static_cast<size_t>(output.value)]);
     const size_t carried = results.size() - sums.size();
-    const std::vector<std::vector<size_t>> made = last_made(part.entry, carried);
-    std::vector<int> place;
-    for (size_t s = 0, added = 0; s < part.entry.steps.size(); added += made[s++].size())
-      place.push_back(count() + static_cast<int>(s + added));
-    for (size_t s = 0; s < part.entry.steps.size(); ++s) {
+    const std::vector<std::vector<size_t>> completed = completed_outputs(part.entry, carried);
+    const size_t steps = part.entry.steps.size();
+    std::vector<int> positions;
+    for (size_t s = 0, added = 0; s < steps; added += completed[s++].size())
+      positions.push_back(count() + static_cast<int>(s + added));
+    for (size_t s = 0; s < steps; ++s) {
       Step step = part.entry.steps[s];
-      renumber(step, now);
-      if (step.started >= 0) step.started = place[static_cast<size_t>(step.started)];
-      if (step.partner >= 0) step.partner = place[static_cast<size_t>(step.partner)];
+      replace_values(step, now);
+      renumber(step, positions);
       entry_.steps.push_back(std::move(step));
-      for (const size_t i : made[s]) add_to(loop, sums[i - carried], results[i]);
+      for (const size_t i : completed[s]) add_to(loop, sums[i - carried], results[i]);
     }
-    for (const size_t i : made.back()) add_to(loop, sums[i - carried], results[i]);
+    for (const size_t i : completed.back()) add_to(loop, sums[i - carried], results[i]);
     return results;
   }
 
-  // For every step the outputs, from the one at `first` on, that are complete after it; at the end those that
-  // no step makes, or several.
-  static std::vector<std::vector<size_t>> last_made(const EntryPoint& part, size_t first) {
-    std::map<ValueId, std::vector<size_t>> makers;
-    for (size_t s = 0; s < part.steps.size(); ++s)
-      if (part.steps[s].kind != StepKind::kStart)
-        for (const ValueId id : part.steps[s].outputs) makers[root_of(part, id)].push_back(s);
-    std::vector<std::vector<size_t>> made(part.steps.size() + 1);
-    for (size_t i = first; i < part.outputs.size(); ++i) {
-      const auto found = makers.find(root_of(part, part.outputs[i].value));
-      const bool once = found != makers.end() && found->second.size() == 1;
-      made[once ? found->second.front() : part.steps.size()].push_back(i);
-    }
-    return made;
-  }
-
-  std::vector<ValueId> add_values(const PartitionedEntry& part,
-                                  const std::map<std::string, ValueId>& leaves) {
+  // Copies the values of a part, except for its inputs. Gives per value of the part the one that stands for
+  // it.
+  std::vector<ValueId> add_values(const PartitionedEntry& part, const Leaves& leaves) {
     std::vector<ValueId> now(part.entry.values.size(), -1);
     for (const Binding& input : part.entry.inputs)
       now[static_cast<size_t>(input.value)] = leaves.at(input.name);
@@ -191,22 +189,28 @@ class LoopInliner {
     return now;
   }
 
-  static void renumber(Step& step, const std::vector<ValueId>& now) {
-    for (std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-      for (ValueId& id : *values) id = now[static_cast<size_t>(id)];
-    for (Step& part : step.parts) renumber(part, now);
-  }
-
   PartitionedEntry& partitioned_;
   EntryPoint& entry_;
-  const std::vector<LoopSteps>& loops_;
 };
 
 }  // namespace
 
 PartitionedEntry inline_loops(PartitionedEntry partitioned) {
   const std::vector<LoopSteps> loops = std::exchange(partitioned.loops, {});
-  if (!loops.empty()) LoopInliner(partitioned, loops).run();
+  if (loops.empty()) return partitioned;
+  const std::vector<Step> steps = std::exchange(partitioned.entry.steps, {});
+  LoopInliner inliner(partitioned);
+  std::vector<int> positions;
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::kLoop) {
+      inliner.append_loop(step, loops[static_cast<size_t>(step.partner)]);
+      positions.push_back(-1);  // no step refers to it
+      continue;
+    }
+    positions.push_back(inliner.count());
+    partitioned.entry.steps.push_back(step);
+    renumber(partitioned.entry.steps.back(), positions);
+  }
   return partitioned;
 }
 

@@ -4,127 +4,157 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <utility>
+
+#include "core/program/renumber.h"
 
 namespace mtfc {
 namespace {
 
-class Scheduler {
+size_t index(int id) {
+  return static_cast<size_t>(id);
+}
+
+int64_t result_bytes(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  const Value& value = entry.values[index(step.outputs[0])];
+  return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
+}
+
+// A collective with a result that no step reads, such as the gathered new value of a variable.
+struct UnreadCollective {
+  int wait = -1;
+  int64_t bytes = 0;  // of its result
+};
+
+struct Dependencies {
+  std::map<ValueId, int> makers;  // of roots: the step that makes each, for collectives the wait
+  std::map<int, std::vector<int>>
+      starts_after;                        // by step: the starts whose last operand it makes; -1: leaves
+  std::map<int, UnreadCollective> unread;  // by start
+
+  // The step that makes a value, -1 for a leaf.
+  int maker(const EntryPoint& entry, ValueId id) const {
+    const auto at = makers.find(root_of(entry, id));
+    return at == makers.end() ? -1 : at->second;
+  }
+};
+
+std::map<int, UnreadCollective> unread_collectives(const EntryPoint& entry, const Mesh& mesh) {
+  std::set<ValueId> read;
+  for (const Step& step : entry.steps)
+    for (const ValueId id : step.inputs) read.insert(root_of(entry, id));
+  std::map<int, UnreadCollective> unread;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind != StepKind::kWait || step.collective == CollectiveKind::kAllReduce) continue;
+    if (read.count(root_of(entry, step.outputs[0])) > 0) continue;
+    unread[step.started] = {static_cast<int>(s), result_bytes(entry, step, mesh)};
+  }
+  return unread;
+}
+
+Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
+  Dependencies found;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    if (entry.steps[s].kind == StepKind::kStart) continue;
+    for (const ValueId id : entry.steps[s].outputs) found.makers[root_of(entry, id)] = static_cast<int>(s);
+  }
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    if (entry.steps[s].kind != StepKind::kStart) continue;
+    int last_maker = -1;
+    for (const ValueId id : entry.steps[s].inputs) last_maker = std::max(last_maker, found.maker(entry, id));
+    found.starts_after[last_maker].push_back(static_cast<int>(s));
+  }
+  found.unread = unread_collectives(entry, mesh);
+  return found;
+}
+
+// The new order of the steps, while it grows. Every step is put after those that it depends on.
+class StepOrder {
  public:
-  Scheduler(PartitionedEntry& partitioned, const Mesh& mesh)
-      : partitioned_(partitioned),
-        mesh_(mesh),
-        steps_(std::move(partitioned.entry.steps)),
-        place_(steps_.size(), -1) {
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      if (steps_[s].kind == StepKind::kStart) continue;
-      for (const ValueId id : steps_[s].outputs) maker_[root(id)] = static_cast<int>(s);
-    }
-    for (size_t s = 0; s < steps_.size(); ++s)
-      if (steps_[s].kind == StepKind::kStart)
-        starts_after_[last_maker(steps_[s])].push_back(static_cast<int>(s));
-    find_unread();
+  StepOrder(const EntryPoint& entry, const Dependencies& dependencies)
+      : entry_(entry), dependencies_(dependencies), positions_(entry.steps.size(), -1) {
+    for (const auto& [start, unread] : dependencies.unread)
+      most_under_way_ = std::max(most_under_way_, 2 * unread.bytes);
   }
 
-  void run() {
-    emit_starts(-1);
-    for (size_t s = 0; s < steps_.size(); ++s)
-      if (steps_[s].kind != StepKind::kStart && steps_[s].kind != StepKind::kWait) emit(static_cast<int>(s));
-    for (size_t s = 0; s < steps_.size(); ++s)
-      if (steps_[s].kind == StepKind::kWait) emit(static_cast<int>(s));
+  void add_starts(int after) {
+    const auto at = dependencies_.starts_after.find(after);
+    if (at == dependencies_.starts_after.end()) return;
+    for (const int s : at->second) add(s);
+  }
+
+  // Adds the step unless it is there already: first what it depends on, and after it the collectives that
+  // can start now.
+  void add(int s) {
+    int& position = positions_[index(s)];
+    if (position >= 0) return;
+    const Step& step = entry_.steps[index(s)];
+    if (step.kind == StepKind::kWait) {
+      add(step.started);
+    } else {
+      for (const ValueId id : step.inputs)
+        if (const int made = dependencies_.maker(entry_, id); made >= 0) add(made);
+    }
+    if (position >= 0) return;  // a start that was added right after the step that makes its operand
+    if (step.kind == StepKind::kStart) make_room(s);
+    position = static_cast<int>(order_.size());
+    order_.push_back(s);
+    if (step.kind != StepKind::kStart) add_starts(s);
+  }
+
+  // The steps in the new order, which refer to each other by their new positions.
+  std::vector<Step> steps() const {
+    std::vector<Step> steps;
+    for (const int s : order_) {
+      steps.push_back(entry_.steps[index(s)]);
+      renumber(steps.back(), positions_);
+    }
+    return steps;
   }
 
  private:
-  ValueId root(ValueId id) const { return root_of(partitioned_.entry, id); }
-
-  // The step that makes a value, -1 for a leaf.
-  int maker(ValueId id) const {
-    const auto at = maker_.find(root(id));
-    return at == maker_.end() ? -1 : at->second;
-  }
-
-  // Where a start has several operands, the last of their steps in the order in which they stand.
-  int last_maker(const Step& step) const {
-    int last = -1;
-    for (const ValueId id : step.inputs) last = std::max(last, maker(id));
-    return last;
-  }
-
-  // Collectives whose results no step reads, such as the gathered new value of a variable.
-  void find_unread() {
-    std::set<ValueId> read;
-    for (const Step& step : steps_)
-      for (const ValueId id : step.inputs) read.insert(root(id));
-    for (size_t s = 0; s < steps_.size(); ++s) {
-      const Step& step = steps_[s];
-      if (step.kind != StepKind::kWait || step.collective == CollectiveKind::kAllReduce) continue;
-      if (read.count(root(step.outputs[0])) > 0) continue;
-      unread_[step.started] = static_cast<int>(s);
-      largest_ = std::max(largest_, bytes_of(step));
-    }
-  }
-
-  int64_t bytes_of(const Step& step) const {
-    const Value& value = partitioned_.entry.values[static_cast<size_t>(step.outputs[0])];
-    return elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype);
-  }
-
-  // What nothing reads can be awaited last, but until then it holds a workspace: of these collectives no more
-  // are under way than twice the bytes of the largest.
-  void make_room(int s) {
-    const auto unread = unread_.find(s);
-    if (unread == unread_.end()) return;
-    const int64_t bytes = bytes_of(steps_[static_cast<size_t>(s)]);
-    while (!under_way_.empty() && bytes_under_way_ + bytes > 2 * largest_) {
-      const int wait = under_way_.front();
+  // A collective whose result no step reads can be awaited last, but holds a workspace until then. The oldest
+  // of them are awaited before the next one starts, so that those under way never have more than twice the
+  // bytes of the largest one.
+  void make_room(int start) {
+    const auto unread = dependencies_.unread.find(start);
+    if (unread == dependencies_.unread.end()) return;
+    const UnreadCollective& collective = unread->second;
+    while (!under_way_.empty() && bytes_under_way_ + collective.bytes > most_under_way_) {
+      const UnreadCollective oldest = under_way_.front();
       under_way_.pop_front();
-      bytes_under_way_ -= bytes_of(steps_[static_cast<size_t>(wait)]);
-      emit(wait);
+      bytes_under_way_ -= oldest.bytes;
+      add(oldest.wait);
     }
-    under_way_.push_back(unread->second);
-    bytes_under_way_ += bytes;
+    under_way_.push_back(collective);
+    bytes_under_way_ += collective.bytes;
   }
 
-  void emit(int s) {
-    int& place = place_[static_cast<size_t>(s)];
-    if (place >= 0) return;
-    Step& step = steps_[static_cast<size_t>(s)];
-    if (step.kind == StepKind::kWait) {
-      emit(step.started);
-    } else {
-      for (const ValueId id : step.inputs)
-        if (const int made = maker(id); made >= 0) emit(made);
-    }
-    if (place >= 0) return;  // a start that went out right after the step that made its operand
-    if (step.kind == StepKind::kStart) make_room(s);
-    std::vector<Step>& out = partitioned_.entry.steps;
-    place = static_cast<int>(out.size());
-    out.push_back(step);
-    if (step.kind == StepKind::kWait) out.back().started = place_[static_cast<size_t>(step.started)];
-    if (step.kind != StepKind::kStart) emit_starts(s);
-  }
-
-  void emit_starts(int after) {
-    const auto at = starts_after_.find(after);
-    if (at == starts_after_.end()) return;
-    for (const int s : at->second) emit(s);
-  }
-
-  PartitionedEntry& partitioned_;
-  const Mesh& mesh_;
-  std::vector<Step> steps_;
-  std::vector<int> place_;  // new index of each step, -1 while it has none
-  std::map<ValueId, int> maker_;
-  std::map<int, std::vector<int>> starts_after_;
-  std::map<int, int> unread_;  // from the start of a collective to its wait
-  int64_t largest_ = 0;        // bytes of the largest of them
-  std::deque<int> under_way_;  // waits of those that have been started, oldest first
+  const EntryPoint& entry_;
+  const Dependencies& dependencies_;
+  std::vector<int> positions_;  // the new position of each step, -1 while it has none
+  std::vector<int> order_;
+  std::deque<UnreadCollective> under_way_;  // oldest first
   int64_t bytes_under_way_ = 0;
+  int64_t most_under_way_ = 0;
 };
 
 }  // namespace
 
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
-  Scheduler(partitioned, mesh).run();
+  const EntryPoint& entry = partitioned.entry;
+  const Dependencies dependencies = find_dependencies(entry, mesh);
+  StepOrder order(entry, dependencies);
+  const auto is_of_collective = [&](size_t s) {
+    return entry.steps[s].kind == StepKind::kStart || entry.steps[s].kind == StepKind::kWait;
+  };
+  order.add_starts(-1);
+  for (size_t s = 0; s < entry.steps.size(); ++s)
+    if (!is_of_collective(s)) order.add(static_cast<int>(s));
+  for (size_t s = 0; s < entry.steps.size(); ++s)
+    if (entry.steps[s].kind == StepKind::kWait) order.add(static_cast<int>(s));
+  partitioned.entry.steps = order.steps();
   return partitioned;
 }
 

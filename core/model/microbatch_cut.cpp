@@ -1,0 +1,169 @@
+#include "core/model/microbatch_cut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mtfc {
+namespace {
+
+size_t index(TensorId id) {
+  return static_cast<size_t>(id);
+}
+
+bool makes_any_of(const Node& node, const std::vector<bool>& tensors) {
+  return std::any_of(node.results.begin(), node.results.end(),
+                     [&](TensorId id) { return tensors[index(id)]; });
+}
+
+std::vector<std::string> trained_variables(const Model& model) {
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables)
+    if (variable.trainable) names.push_back(variable.name);
+  return names;
+}
+
+// The first dimension of every input that has any.
+Dim batch_of(const Model& model) {
+  const TrainSpec& train = *model.train;
+  const InputDecl* first = nullptr;
+  for (const InputDecl& input : model.inputs) {
+    if (input.type.dims.empty()) continue;
+    if (first && input.type.dims[0] != first->type.dims[0])
+      throw UserError(
+          fmt::format("'microbatches' cuts the first dimension of the inputs into parts, but that "
+                      "of '{}' is '{}' and that of '{}' is '{}'",
+                      first->name, first->type.dims[0].name, input.name, input.type.dims[0].name),
+          "let all inputs begin with one dimension", train.microbatches_location);
+    if (!first) first = &input;
+  }
+  if (!first)
+    throw UserError("'microbatches' cuts the first dimension of the inputs into parts, and no input has any",
+                    "", train.microbatches_location);
+  const Dim& batch = first->type.dims[0];
+  if (batch.size % train.microbatches != 0)
+    throw UserError(fmt::format("{} microbatches don't divide '{}' of size {}", train.microbatches,
+                                batch.name, batch.size),
+                    fmt::format("a divisor of {} does", batch.size), train.microbatches_location);
+  return batch;
+}
+
+MicrobatchDims dims_of(const Model& model) {
+  const Dim batch = batch_of(model);
+  const int64_t count = model.train->microbatches;
+  std::string number = "microbatch";
+  while (contains(model.dims, number)) number += "_";
+  return {batch, {batch.name, batch.size / count}, {number, count}};
+}
+
+// Tensors that depend on data alone are computed before the loop, from the whole batch. The loop computes
+// them once more from its own rows where it needs those.
+Stage stage_of(const BatchUses& uses, TensorId id) {
+  const BatchUse use = uses.use[index(id)];
+  if (!uses.learned[index(id)] || use == BatchUse::kNone) return Stage::kBefore;
+  const bool is_reduced = uses.reduced[index(id)] && use != BatchUse::kWhole;
+  return use == BatchUse::kRows || is_reduced ? Stage::kLoop : Stage::kAfter;
+}
+
+void require_uncut_variables(const LoopCut& cut) {
+  for (const std::string& name : cut.trained)
+    if (cut.has_batch(cut.graph.type(cut.graph.find(name)).dims))
+      throw UserError(fmt::format("'{}', which is trained, has the dimension '{}', which 'microbatches' cuts "
+                                  "into parts",
+                                  name, cut.dims.batch.name),
+                      "give the inputs a first dimension that no weights have",
+                      cut.train.microbatches_location);
+}
+
+// The first node on a way to the loss that takes all rows of the batch at once, or nullptr.
+const Node* first_on_whole_batch(const LoopCut& cut) {
+  const Node* found = nullptr;
+  std::vector<bool> leads_to_loss(cut.graph.tensors().size(), false);
+  leads_to_loss[index(cut.loss)] = true;
+  for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
+    const Node& node = cut.graph.nodes()[n];
+    if (!makes_any_of(node, leads_to_loss)) continue;
+    for (const TensorId id : node.operands) leads_to_loss[index(id)] = true;
+    if (cut.use(node.results[0]) == BatchUse::kWhole && cut.is_learned(node.results[0])) found = &node;
+  }
+  return found;
+}
+
+void require_mean_loss(const LoopCut& cut) {
+  if (cut.use(cut.loss) == BatchUse::kMean && cut.is_learned(cut.loss)) return;
+  const Location& location = cut.train.microbatches_location;
+  const Node* culprit = first_on_whole_batch(cut);
+  if (!culprit)
+    throw UserError("the loss does not depend on the batch, which 'microbatches' cuts into parts", "",
+                    location);
+  throw UserError(
+      fmt::format("with 'microbatches' the loss must be a mean or a sum over '{}', but '{}', which leads to "
+                  "it, takes all rows at once",
+                  cut.dims.batch.name, cut.graph.tensor(culprit->results[0]).name),
+      "it must be computed from each row alone, or be linear in means over the rows",
+      culprit->origin.location.pointer.empty() ? location : culprit->origin.location);
+}
+
+LossTail find_tail(const LoopCut& cut) {
+  const Graph& graph = cut.graph;
+  LossTail tail;
+  std::vector<bool> leads_to_loss(graph.tensors().size(), false);
+  leads_to_loss[index(cut.loss)] = true;
+  for (size_t n = graph.nodes().size(); n-- > 0;) {
+    const Node& node = graph.nodes()[n];
+    if (!makes_any_of(node, leads_to_loss)) continue;
+    if (cut.stage(node.results[0]) == Stage::kLoop) {
+      tail.reduced.push_back(node.results[0]);
+      continue;
+    }
+    for (const TensorId id : node.operands)
+      if (cut.is_learned(id)) leads_to_loss[index(id)] = true;
+  }
+  for (const Node& node : graph.nodes())
+    if (leads_to_loss[index(node.results[0])] && cut.stage(node.results[0]) == Stage::kAfter)
+      tail.nodes.push_back(&node);
+  for (const std::string& name : cut.trained)
+    tail.uses_variables.push_back(leads_to_loss[index(graph.find(name))]);
+  return tail;
+}
+
+// Per tensor: whether it is an output, is assigned to a variable, or is an operand of a node after the loop
+// that leads to one of these.
+std::vector<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut) {
+  std::vector<bool> needed(cut.graph.tensors().size(), false);
+  for (const NamedTensor& output : forward.outputs) needed[index(output.tensor)] = true;
+  for (const Assignment& assignment : forward.assignments) needed[index(assignment.value)] = true;
+  for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
+    const Node& node = cut.graph.nodes()[n];
+    if (cut.stage(node.results[0]) != Stage::kAfter || !makes_any_of(node, needed)) continue;
+    for (const TensorId id : node.operands) needed[index(id)] = true;
+  }
+  return needed;
+}
+
+}  // namespace
+
+LoopCut find_cut(const EntryGraph& forward, const Model& model) {
+  const Graph& graph = forward.graph;
+  const MicrobatchDims dims = dims_of(model);
+  const std::vector<std::string> trained = trained_variables(model);
+  LoopCut cut{graph, *model.train, dims, trained, batch_uses(graph, dims.batch, trained), {}};
+  const auto tensors = static_cast<TensorId>(graph.tensors().size());
+  for (TensorId id = 0; id < tensors; ++id) cut.stages.push_back(stage_of(cut.uses, id));
+  cut.loss = forward.outputs.back().tensor;
+  require_uncut_variables(cut);
+  require_mean_loss(cut);
+  cut.tail = find_tail(cut);
+  const std::vector<bool> needed = needed_after_loop(forward, cut);
+  for (TensorId id = 0; id < tensors; ++id)
+    if (needed[index(id)] && cut.stage(id) == Stage::kLoop)
+      (cut.use(id) == BatchUse::kRows ? cut.rows : cut.sums).push_back(id);
+  for (const Node& node : graph.nodes()) {
+    const Stage stage = cut.stage(node.results[0]);
+    if (stage == Stage::kBefore) cut.before.push_back(&node);
+    if (stage == Stage::kAfter && makes_any_of(node, needed)) cut.after.push_back(&node);
+  }
+  return cut;
+}
+
+}  // namespace mtfc

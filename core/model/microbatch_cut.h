@@ -1,0 +1,63 @@
+#pragma once
+// The cut of a forward graph at the loop over microbatches: it says which tensors are computed before the
+// loop, which once in each of its rounds, and which after it. The cut is found before anything is built, from
+// how the tensors use the rows of the batch (core/model/batch_uses.h).
+//
+//   y = f(x, w)               loop    row by row
+//   mean = reduce_mean(y)     loop    each round gives the mean over its own rows
+//   penalty = sum(w * w)      before  it does not depend on the batch
+//   loss = mean + penalty     after   the tail of the loss: linear in `mean`, uses `w` directly
+
+#include <string>
+#include <vector>
+
+#include "core/graph/entry_graph.h"
+#include "core/model/batch_uses.h"
+#include "core/model/model.h"
+
+namespace mtfc {
+
+enum class Stage { kBefore, kLoop, kAfter };
+
+struct MicrobatchDims {
+  Dim batch;       // the dimension that is cut, with all its rows
+  Dim microbatch;  // the same dimension in one microbatch
+  Dim number;      // a dimension of its own that counts the microbatches
+};
+
+/// The computation between the loop and the loss. The loss is linear in the tensors of `reduced`, so that its
+/// gradients by them do not depend on their values.
+struct LossTail {
+  std::vector<TensorId> reduced;   // computed in the loop; only the loss itself where the loop computes it
+  std::vector<const Node*> nodes;  // from these to the loss, in order
+  std::vector<bool>
+      uses_variables;  // per trained variable: the loss depends on it not only through `reduced`
+};
+
+/// Refers to the forward graph and to the model, which must outlive it.
+struct LoopCut {
+  const Graph& graph;
+  const TrainSpec& train;
+  MicrobatchDims dims;
+  std::vector<std::string> trained;  // names of the trained variables
+  BatchUses uses;
+  std::vector<Stage> stages;  // per tensor
+  TensorId loss = kNoTensor;
+  LossTail tail = {};
+  std::vector<TensorId> rows = {};       // computed in the loop row by row, and needed after it
+  std::vector<TensorId> sums = {};       // reduced over rows in the loop, and needed after it
+  std::vector<const Node*> before = {};  // computed before the loop, in order
+  std::vector<const Node*> after = {};   // computed after the loop, in order; only what is needed
+
+  Stage stage(TensorId id) const { return stages[static_cast<size_t>(id)]; }
+  BatchUse use(TensorId id) const { return uses.use[static_cast<size_t>(id)]; }
+  bool is_learned(TensorId id) const { return uses.learned[static_cast<size_t>(id)]; }
+  bool has_batch(const Dims& of) const { return position(of, dims.batch.name) >= 0; }
+};
+
+/// Cuts `forward`, whose last output is the loss, for a model that trains in microbatches. Throws UserError
+/// where the inputs do not begin with one dimension that the number of microbatches divides, where a trained
+/// variable has this dimension, and where the loss is not linear in means or sums over it.
+LoopCut find_cut(const EntryGraph& forward, const Model& model);
+
+}  // namespace mtfc

@@ -1,0 +1,231 @@
+#include "core/model/microbatch_loop.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kCounter = 0;  // the first operand of the loop: the number of the microbatch
+
+size_t index(TensorId id) {
+  return static_cast<size_t>(id);
+}
+
+// True if the loop gets the results of `node` from outside. These are leaves, data that take the whole batch,
+// and numbers that are drawn once for all microbatches.
+bool is_given(const LoopCut& cut, const Node& node) {
+  const TensorId id = node.results[0];
+  if (node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable) return true;
+  const bool is_drawn = node.operands.empty() && cut.is_learned(id) && cut.use(id) == BatchUse::kNone;
+  const bool needs_all = cut.use(id) != BatchUse::kRows && cut.use(id) != BatchUse::kNone;
+  return is_drawn || (needs_all && !cut.is_learned(id));
+}
+
+bool is_drawn_by_row(const LoopCut& cut, const Node& node) {
+  const TensorId id = node.results[0];
+  return node.operands.empty() && cut.is_learned(id) && cut.use(id) == BatchUse::kRows;
+}
+
+// The attributes of an operation, for the rows of one microbatch.
+Attributes resized(const Attributes& attributes, const MicrobatchDims& dims) {
+  const auto resized = [&](const Dim& dim) { return dim.name == dims.batch.name ? dims.microbatch : dim; };
+  Attributes made;
+  for (const auto& [name, value] : attributes.entries()) {
+    AttributeValue copied = value;
+    if (Dim* dim = std::get_if<Dim>(&copied)) *dim = resized(*dim);
+    if (Dims* list = std::get_if<Dims>(&copied))
+      std::transform(list->begin(), list->end(), list->begin(), resized);
+    if (auto* renamings = std::get_if<std::vector<Renaming>>(&copied))
+      for (Renaming& renaming : *renamings) renaming.to = resized(renaming.to);
+    made.set(name, std::move(copied));
+  }
+  return made;
+}
+
+// Copies tensors of the forward graph into the graph of one round when they are asked for, with all that they
+// depend on. Each tensor is copied once.
+class RoundBuilder {
+ public:
+  RoundBuilder(GraphBuilder& outer, const LoopCut& cut, const TensorMap& outside)
+      : outer_(outer), cut_(cut), outside_(outside), inside_(outside.size(), kNoTensor) {}
+
+  GraphBuilder& graph() { return round_; }
+  TensorId counter() const { return round_.graph().find(leaf_name(kCounter)); }
+  TensorId inside(TensorId id) const { return inside_[index(id)]; }
+
+  // Hands a tensor of the outer graph to the loop, and gives the leaf that stands for it.
+  TensorId add_operand(TensorId operand) {
+    operands_.push_back(operand);
+    return round_.add_input(leaf_name(operands_.size() - 1), outer_.type(operand));
+  }
+
+  // The tensor in this round, of the rows of its microbatch where it has rows. Works without recursion, as
+  // graphs are deep.
+  TensorId compute(TensorId wanted) {
+    if (inside(wanted) != kNoTensor) return inside(wanted);
+    std::set<int> nodes;
+    std::vector<TensorId> open = {wanted};
+    while (!open.empty()) {
+      const TensorId id = open.back();
+      open.pop_back();
+      if (inside(id) != kNoTensor || !nodes.insert(cut_.graph.tensor(id).node).second) continue;
+      const Node& node = cut_.graph.producer(id);
+      if (!is_given(cut_, node)) open.insert(open.end(), node.operands.begin(), node.operands.end());
+    }
+    for (const int n : nodes) {
+      const Node& node = cut_.graph.node(n);
+      if (is_given(cut_, node))
+        for (const TensorId id : node.results) inside_[index(id)] = given(id);
+      else
+        copy(node);
+    }
+    return inside(wanted);
+  }
+
+  // Ends the building: the loop, with these results of a round.
+  MicrobatchLoop finish(std::vector<TensorId> results, size_t sums) && {
+    auto loop = std::make_shared<GraphLoop>();
+    loop->times = cut_.train.microbatches;
+    loop->sums = sums;
+    loop->body = {std::move(round_).build(), std::move(results)};
+    return {std::move(loop), std::move(operands_)};
+  }
+
+ private:
+  TensorId given(TensorId id) {
+    const Tensor& tensor = cut_.graph.tensor(id);
+    if (!cut_.has_batch(tensor.type.dims))
+      return add_operand(outside_[index(id)]);  // it keeps the name of a leaf
+    const Origin origin = {"train", cut_.train.location, Phase::kForward};
+    outer_.set_origin(origin);
+    const TensorId all = add_operand(outer_.op("reshape", {outside_[index(id)]},
+                                               {{"dims", in_microbatches(tensor.type.dims, cut_.dims)}}));
+    round_.set_origin(origin);
+    const TensorId picked = round_.op("gather", {all, counter()}, {{"dim", cut_.dims.number}});
+    round_.name(picked, tensor.name);
+    return picked;
+  }
+
+  void copy(const Node& node) {
+    std::vector<std::string> names;
+    for (const TensorId id : node.results) names.push_back(cut_.graph.tensor(id).name);
+    if (adds_rows(node.results[0])) names[0] += "/part";
+    round_.set_origin(node.origin);
+    const std::vector<TensorId> results = copied(node, names);
+    for (size_t i = 0; i < results.size(); ++i) {
+      inside_[index(node.results[i])] = as_mean(node.results[i], results[i]);
+      round_.mark_from_model(results[i], cut_.graph.tensor(node.results[i]).from_model);
+    }
+  }
+
+  std::vector<TensorId> copied(const Node& node, const std::vector<std::string>& names) {
+    std::vector<TensorId> operands;
+    for (const TensorId id : node.operands) operands.push_back(inside(id));
+    Attributes attributes = resized(node.attributes, cut_.dims);
+    if (node.kind == NodeKind::kComposite)
+      return round_.add(*node.composite, operands, std::move(attributes), names);
+    check_invariant(node.kind == NodeKind::kOp, "a loop or gradients would go into a microbatch");
+    if (is_drawn_by_row(cut_, node)) {
+      operands = {counter()};
+      attributes.set("interleaved", cut_.dims.batch);
+    }
+    return round_.add(*node.op, operands, std::move(attributes), names);
+  }
+
+  bool adds_rows(TensorId id) const { return cut_.uses.adds[index(id)]; }
+
+  // A sum over the rows of a microbatch is multiplied by the number of microbatches. The mean over all rounds
+  // is then the sum over the batch.
+  TensorId as_mean(TensorId id, TensorId made) {
+    if (!adds_rows(id)) return made;
+    const auto count = static_cast<double>(cut_.train.microbatches);
+    const TensorId mean = round_.op("mul", {made, round_.constant(count, round_.type(made).dtype)});
+    round_.name(mean, cut_.graph.tensor(id).name);
+    return mean;
+  }
+
+  GraphBuilder& outer_;
+  const LoopCut& cut_;
+  const TensorMap& outside_;
+  GraphBuilder round_;
+  TensorMap inside_;
+  std::vector<TensorId> operands_;  // of the loop
+};
+
+// The carried operands: the number of the microbatch, and an empty tensor for all rows of each of `cut.rows`.
+std::vector<TensorId> carried_operands(GraphBuilder& builder, const LoopCut& cut) {
+  builder.set_origin({"train", cut.train.location, Phase::kForward});
+  std::vector<TensorId> carried = {builder.constant(0, DType::kI32)};
+  for (const TensorId id : cut.rows) {
+    const TensorType& type = cut.graph.type(id);
+    const TensorId zero = builder.constant(0, type.dtype);
+    carried.push_back(builder.op("broadcast", {zero}, {{"dims", in_microbatches(type.dims, cut.dims)}}));
+  }
+  return carried;
+}
+
+// The share of the loss that depends on this microbatch: the tensors that it is linear in, each multiplied by
+// the gradient of the loss by it.
+TensorId objective(RoundBuilder& round, const LoopCut& cut, const TailGradients& tail) {
+  if (cut.stage(cut.loss) == Stage::kLoop) return round.inside(cut.loss);
+  TensorId sum = kNoTensor;
+  for (size_t i = 0; i < cut.tail.reduced.size(); ++i) {
+    const TensorId weight = round.add_operand(tail.by_reduced[i]);
+    const TensorId reduced = round.inside(cut.tail.reduced[i]);
+    round.graph().set_origin({"train", cut.train.location, Phase::kForward});
+    const TensorId term = round.graph().op("reduce_sum", {round.graph().op("mul", {reduced, weight})});
+    sum = sum == kNoTensor ? term : round.graph().op("add", {sum, term});
+  }
+  return sum;
+}
+
+std::vector<TensorId> add_gradients(RoundBuilder& round, const LoopCut& cut, const TailGradients& tail) {
+  std::vector<TensorId> variables;
+  std::vector<std::string> names;
+  for (const std::string& name : cut.trained) {
+    variables.push_back(round.compute(cut.graph.find(name)));
+    names.push_back(name + "/grad");
+  }
+  const TensorId of = objective(round, cut, tail);
+  round.graph().set_origin({"", cut.train.location, Phase::kBackward});
+  return round.graph().add_gradients(of, variables, names);
+}
+
+}  // namespace
+
+Dims in_microbatches(const Dims& dims, const MicrobatchDims& cut) {
+  Dims made;
+  for (const Dim& dim : dims) {
+    const bool is_batch = dim.name == cut.batch.name;
+    made.push_back(is_batch ? cut.microbatch : dim);
+    if (is_batch) made.push_back(cut.number);
+  }
+  return made;
+}
+
+MicrobatchLoop build_loop(GraphBuilder& builder, const LoopCut& cut, const TensorMap& outside,
+                          const TailGradients& tail) {
+  RoundBuilder round(builder, cut, outside);
+  for (const TensorId operand : carried_operands(builder, cut)) round.add_operand(operand);
+  for (const std::vector<TensorId>* wanted : {&cut.rows, &cut.sums, &cut.tail.reduced})
+    for (const TensorId id : *wanted) round.compute(id);
+  const std::vector<TensorId> gradients = add_gradients(round, cut, tail);
+
+  GraphBuilder& graph = round.graph();
+  graph.set_origin({"train", cut.train.location, Phase::kForward});
+  std::vector<TensorId> results = {graph.op("add", {round.counter(), graph.constant(1, DType::kI32)})};
+  for (size_t i = 0; i < cut.rows.size(); ++i) {
+    const TensorId so_far = graph.graph().find(leaf_name(kCounter + 1 + i));
+    const std::vector<TensorId> operands = {so_far, round.inside(cut.rows[i]), round.counter()};
+    results.push_back(graph.op("update_slice", operands, {{"dim", cut.dims.number}}));
+  }
+  for (const TensorId id : cut.sums) results.push_back(round.inside(id));
+  results.insert(results.end(), gradients.begin(), gradients.end());
+  return std::move(round).finish(std::move(results), cut.sums.size() + gradients.size());
+}
+
+}  // namespace mtfc

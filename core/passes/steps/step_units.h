@@ -1,0 +1,56 @@
+#pragma once
+// The units of steps that `fuse` makes one. A unit is joined with another while one fused step can do the
+// work of both (core/program/fused_grid.h) and no step between them depends on the earlier one and is needed
+// by the later one; the others are moved before or after the joined unit.
+//
+//   0 h = add(x, b)   1 start r(g)   2 y = relu(h)   3 wait r        units {0, 2}, {1}, {3}
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/program/partitioned_entry.h"
+
+namespace mtfc {
+
+/// Steps that become one, ascending.
+using Unit = std::vector<int>;
+
+/// Knows the step that makes a value and the steps that read it. An alias counts as its value.
+class StepUses {
+ public:
+  /// Refers to the entry point. Values may be added to it, but its steps must stay as they are.
+  /// `keep_all`: every value comes out of the entry point.
+  StepUses(const PartitionedEntry& partitioned, bool keep_all);
+
+  const EntryPoint& entry() const { return entry_; }
+  const Step& step(int s) const { return entry_.steps[static_cast<size_t>(s)]; }
+  std::vector<Step> steps(const Unit& unit) const;
+  bool keeps_all() const { return keep_all_; }
+  /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
+  bool is_fusible(int s) const { return fusible_[static_cast<size_t>(s)]; }
+  bool is_constant(int s) const;
+  /// The step that makes the value, the wait for that of a collective, or -1.
+  int maker(ValueId id) const;
+  /// The steps that read the value, ascending.
+  const std::vector<int>& readers(ValueId id) const;
+  /// True if the value comes out of the entry point, as an output or as the new value of a variable.
+  bool is_kept(ValueId id) const;
+  /// True if the value is kept, or if a step that is not in `unit` reads it.
+  bool is_needed_outside(const Unit& unit, ValueId id) const;
+
+ private:
+  ValueId root(ValueId id) const { return root_of(entry_, id); }
+
+  const EntryPoint& entry_;
+  bool keep_all_;
+  std::vector<bool> fusible_;
+  std::map<ValueId, std::vector<int>> readers_;  // of roots
+  std::map<ValueId, int> maker_;                 // of roots
+  std::set<ValueId> kept_;                       // roots
+};
+
+/// All steps of the entry point in units, each after those that it depends on.
+std::vector<Unit> join_steps(const StepUses& uses, const Mesh& mesh);
+
+}  // namespace mtfc

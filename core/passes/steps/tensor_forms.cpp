@@ -1,0 +1,132 @@
+#include "core/passes/steps/tensor_forms.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace mtfc {
+namespace {
+
+// `sum(cols)`, `batch/rows`, `whole`: how a form differs from the others of its tensor.
+std::string form_name(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+  std::string text;
+  for (const Partial& p : sharding.partial)
+    text += (text.empty() ? "" : ",") + to_string(p.kind) + "(" + mesh.names({p.axis}) + ")";
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (!sharding.dims[i].empty())
+      text += (text.empty() ? "" : ",") + dims[i].name + "/" + mesh.names(sharding.dims[i]);
+  return text.empty() ? "whole" : text;
+}
+
+// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way.
+bool is_reachable(const Sharding& from, const Sharding& to) {
+  return std::all_of(to.partial.begin(), to.partial.end(), [&](const Partial& p) {
+    return std::find(from.partial.begin(), from.partial.end(), p) != from.partial.end();
+  });
+}
+
+}  // namespace
+
+TensorForms::TensorForms(const ShardedEntry& sharded, const Mesh& mesh)
+    : sharded_(sharded), mesh_(mesh), forms_(sharded.entry.graph.tensors().size()) {
+  made_.entry.name = sharded.entry.name;
+}
+
+ValueId TensorForms::add_value(Value value, int variable) {
+  made_.entry.values.push_back(std::move(value));
+  made_.variable_of.push_back(variable);
+  return static_cast<ValueId>(made_.entry.values.size()) - 1;
+}
+
+ValueId TensorForms::add(TensorId tensor, const Sharding& sharding) {
+  const bool own = sharding == own_sharding(tensor);
+  const std::string& name = graph().tensor(tensor).name;
+  const TensorType& type = graph().type(tensor);
+  const ValueId id = add_value({own ? name : name + "@" + form_name(type.dims, sharding, mesh_), type,
+                                sharding, kNoBuffer, own && graph().tensor(tensor).from_model, -1});
+  forms_[static_cast<size_t>(tensor)].push_back(id);
+  return id;
+}
+
+void TensorForms::add_alias(ValueId of, TensorId tensor, const Sharding& sharding) {
+  for (const ValueId form : this->of(tensor))
+    if (value(form).sharding == sharding) return;
+  const ValueId id = add(tensor, sharding);
+  made_.entry.values[static_cast<size_t>(id)].alias_of = of;
+}
+
+ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node& user) {
+  std::optional<MoveCost> best_cost;
+  ValueId best = -1;
+  for (const ValueId form : of(tensor)) {
+    const Sharding& from = value(form).sharding;
+    if (from == wanted) return form;
+    if (!is_reachable(from, wanted)) continue;
+    const MoveCost cost = reshard_cost(graph().type(tensor), from, wanted, mesh_);
+    if (!best_cost || cost < *best_cost) {
+      best_cost = cost;
+      best = form;
+    }
+  }
+  check_invariant(best >= 0, "a partial form is asked for that was never made");
+  for (const Move& move : plan_reshard(graph().type(tensor).dims, value(best).sharding, wanted, mesh_))
+    best = moved(tensor, best, move, user);
+  return best;
+}
+
+ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user) {
+  for (const ValueId form : of(tensor))
+    if (value(form).sharding.partial == partial) return form;
+  for (const ValueId form : of(tensor))
+    if (!value(form).sharding.partial.empty())
+      return obtain(tensor, {value(form).sharding.dims, partial}, user);
+  throw InternalError("a partial form is asked for that was never made");
+}
+
+ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, const Node& user) {
+  for (const ValueId form : of(tensor))
+    if (value(form).sharding == move.to) return form;
+  const bool reduces = move.kind == StepKind::kStart && (move.collective == CollectiveKind::kAllReduce ||
+                                                         move.collective == CollectiveKind::kReduceScatter);
+  // A reduction finishes what the producer began; any other move is made for the user.
+  Step step = new_step(reduces ? graph().producer(tensor) : user);
+  const ValueId to = add(tensor, move.to);
+  emit_move(std::move(step), from, to, move);
+  return to;
+}
+
+Step TensorForms::new_step(const Node& node) const {
+  Step step;
+  step.name = graph().tensor(node.results[0]).name;
+  step.source = node.origin.location.pointer;
+  step.phase = node.origin.phase;
+  return step;
+}
+
+void TensorForms::emit_move(Step step, ValueId from, ValueId to, const Move& move) {
+  step.kind = move.kind;
+  step.name = value(to).name;
+  step.reduce = move.reduce;
+  step.inputs = {from};
+  step.outputs = {to};
+  if (move.kind == StepKind::kStart)
+    emit_collective(std::move(step), move.collective, move.axes);
+  else
+    made_.entry.steps.push_back(std::move(step));
+}
+
+void TensorForms::emit_collective(Step step, CollectiveKind collective, const AxisList& axes) {
+  step.kind = StepKind::kStart;
+  step.collective = collective;
+  step.axes = axes;
+  std::vector<Step>& steps = made_.entry.steps;
+  steps.push_back(step);
+  step.kind = StepKind::kWait;
+  step.started = static_cast<int>(steps.size()) - 1;
+  step.op = nullptr;
+  step.attributes = {};
+  steps.push_back(std::move(step));
+}
+
+}  // namespace mtfc

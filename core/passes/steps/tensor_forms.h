@@ -1,0 +1,64 @@
+#pragma once
+// The forms of the tensors of a graph while `partition` turns it into steps. A tensor is held as one value or
+// as several, each in another sharding. A form that is asked for is made once for all its
+// users, from the form that makes it cheapest.
+//
+//   h = einsum(x, w)        h@sum(cols)   as the kernel gives it
+//   y = relu(h)             h             all_reduce(h@sum(cols)): in its own sharding, for relu
+//   z = softmax(h)          h@whole       all_gather(h)
+
+#include <vector>
+
+#include "core/passes/steps/sharded_entry.h"
+#include "core/program/reshard.h"
+
+namespace mtfc {
+
+/// Its functions may be called in any order, but only a tensor that has a form can be obtained in another.
+class TensorForms {
+ public:
+  /// Both must outlive it.
+  TensorForms(const ShardedEntry& sharded, const Mesh& mesh);
+
+  const ShardedEntry& sharded() const { return sharded_; }
+  const Graph& graph() const { return sharded_.entry.graph; }
+  const Mesh& mesh() const { return mesh_; }
+  /// The sharding that the layout gives the tensor.
+  const Sharding& own_sharding(TensorId id) const { return sharded_.shardings[static_cast<size_t>(id)]; }
+
+  /// The entry point so far. Steps and values that are not forms are added here.
+  PartitionedEntry& made() { return made_; }
+  const PartitionedEntry& made() const { return made_; }
+  const Value& value(ValueId id) const { return made_.entry.values[static_cast<size_t>(id)]; }
+  /// Adds a value that is no form of a tensor, and reads `variable`, or no variable where that is -1.
+  ValueId add_value(Value value, int variable = -1);
+
+  /// The values of the tensor, oldest first.
+  const std::vector<ValueId>& of(TensorId id) const { return forms_[static_cast<size_t>(id)]; }
+  /// A new form, which the caller adds a step for.
+  ValueId add(TensorId tensor, const Sharding& sharding);
+  /// A form with the elements of the value `of`, unless the tensor has one in this sharding.
+  void add_alias(ValueId of, TensorId tensor, const Sharding& sharding);
+
+  /// The tensor in the sharding `wanted`, for the node `user`. Adds the steps that move it there.
+  ValueId obtain(TensorId tensor, const Sharding& wanted, const Node& user);
+  /// A form of the tensor that is partial in just this way, however split.
+  ValueId obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user);
+
+  /// A step without inputs, outputs and kind, for the node.
+  Step new_step(const Node& node) const;
+  /// Adds `step` as the move from one value to another.
+  void emit_move(Step step, ValueId from, ValueId to, const Move& move);
+  /// Adds `step` as the start of a collective over `axes`, and the wait for it.
+  void emit_collective(Step step, CollectiveKind collective, const AxisList& axes);
+
+ private:
+  ValueId moved(TensorId tensor, ValueId from, const Move& move, const Node& user);
+
+  const ShardedEntry& sharded_;
+  const Mesh& mesh_;
+  PartitionedEntry made_;
+  std::vector<std::vector<ValueId>> forms_;  // per tensor
+};
+
+}  // namespace mtfc
