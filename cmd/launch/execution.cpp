@@ -143,9 +143,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
                 << std::flush;
     else if (processes.speaks())
       std::cerr << fmt::format("mtfc: error: {}\n", error.what()) << std::flush;
-    const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
-    const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
-    processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);
+    processes.abort(exit_code(error));
   }
   return kExitSuccess;
 }

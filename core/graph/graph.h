@@ -131,12 +131,17 @@ class GraphBuilder {
   TensorId add_variable(const std::string& name, const TensorType& type);
   /// A scalar constant.
   TensorId constant(double value, DType dtype);
-  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names`: of the results; where
-  /// missing they are made from the origin's name and the kind, and made unique.
+  /// Adds an operation and infers its results. Throws InternalError for a wrong use. `names`: of the results;
+  /// where missing they are made from the origin's name and the kind, and made unique.
   std::vector<TensorId> add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes = {},
                             const std::vector<std::string>& names = {});
   std::vector<TensorId> add(const CompositeDef& composite, std::vector<TensorId> operands,
                             Attributes attributes = {}, const std::vector<std::string>& names = {});
+  /// The same for an operation as a model states it: throws OpError for a wrong use.
+  std::vector<TensorId> add_stated(const OpDef& op, std::vector<TensorId> operands, Attributes attributes,
+                                   const std::vector<std::string>& names);
+  std::vector<TensorId> add_stated(const CompositeDef& composite, std::vector<TensorId> operands,
+                                   Attributes attributes, const std::vector<std::string>& names);
   /// A gradients node: operands are a scalar and tensors, results one gradient per tensor.
   std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
                                       const std::vector<std::string>& names = {});
