@@ -18,6 +18,7 @@
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/compute/threads.h"
 #include "runtime/processes/step_text.h"
+#include "runtime/processes/unique_fd.h"
 #include "runtime/processes/watchdog.h"
 
 namespace mtfc {
@@ -157,11 +158,10 @@ std::vector<std::string> command_line() {
 
 // Gives the ranks what this process has read from standard input.
 void offer_standard_input(const std::string& text) {
-  const int file = memfd_create("stdin", 0);
-  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      lseek(file, 0, SEEK_SET) != 0 || dup2(file, 0) < 0)
+  const UniqueFd file(memfd_create("stdin", 0));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file.get(), 0, SEEK_SET) != 0 || dup2(file.get(), 0) < 0)
     throw RunError("cannot pass standard input on to the ranks");
-  close(file);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/tensors/data.h"
 #include "formats/data/checkpoint_notes.h"
 #include "runtime/execute/executor.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 
@@ -30,9 +31,6 @@ class CheckpointFolder {
   /// Makes the folder where there is none, and removes what killed runs have left unfinished. Throws RunError
   /// where it can't be written to, and where another run has it.
   explicit CheckpointFolder(const std::string& path);
-  ~CheckpointFolder();
-  CheckpointFolder(const CheckpointFolder&) = delete;
-  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   /// The checkpoint to go on from, or "" where there is none yet. Throws UserError where there is one and
   /// `resume` is not asked for.
@@ -40,7 +38,7 @@ class CheckpointFolder {
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
 };
 
 /// Saves what `executor` holds in the variables as the checkpoint of `notes.step`; then only the last `keep`
