@@ -74,7 +74,8 @@ int measure(const Options& options, Processes& processes) {
 }
 
 int run_ranks(const Options& options) {
-  Processes processes = Processes::start();
+  Watchdog watchdog;
+  Processes processes = Processes::start(watchdog);
   check_launcher(processes.size());
   std::string problem;
   try {

@@ -96,8 +96,8 @@ NodeOptions node_options(const ExecutionOptions& options) {
 
 // This rank's device of the mesh, under a launcher.
 int run_ranks(const ExecutionOptions& options, const Execution& execution) {
-  Watchdog::of_process().set_limit(options.watchdog);
-  Processes processes = Processes::start();
+  Watchdog watchdog(options.watchdog);
+  Processes processes = Processes::start(watchdog);
   check_launcher(processes.size());
   Sources sources{options.model.model, {}, options.layout, {}};
   Program program;

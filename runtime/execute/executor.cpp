@@ -167,11 +167,10 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
 
 void Executor::run_rounds(Loaded& prepared, int64_t step) {
   const EntryPoint& entry = prepared.entry;
-  const bool watched = comm_.processes().size() > 1;
-  Watchdog& watchdog = Watchdog::of_process();
+  Watchdog* const watchdog = comm_.processes().watchdog();
   const auto position = static_cast<int>(&entry - program_.entry_points.data());
   for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
-    if (watched) watchdog.pass({position, static_cast<int64_t>(i), step});
+    if (watchdog) watchdog->pass({position, static_cast<int64_t>(i), step});
     ++prepared.runs[i];
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
@@ -182,7 +181,7 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
     if (observer_)
       observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  if (watched) watchdog.pass();
+  if (watchdog) watchdog->pass();
 }
 
 size_t Executor::next_step(Loaded& prepared, size_t index) {

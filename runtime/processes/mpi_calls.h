@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/processes/watchdog.h"
+
 namespace mtfc {
 
 /// Throws RunError with MPI's own words unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
-/// Tests until `request` is complete; yields the core in between where `yield` is set. `ranks`: those it
-/// depends on (all where empty). Throws RunError naming who is missing when it lasts too long
-/// (runtime/processes/watchdog.h).
-void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks = {});
+/// Tests until `request` is complete. `ranks`: those it depends on (all where empty). Throws WaitError naming
+/// who is missing when it lasts too long.
+void wait_for(MPI_Request& request, const Waiting& waiting, std::span<const int64_t> ranks = {});
 
 }  // namespace mtfc

@@ -16,6 +16,8 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/processes/watchdog.h"
+
 namespace mtfc {
 
 /// What a rank tells the others of one group, and how many of its parts of common works have been taken and
@@ -34,17 +36,17 @@ using Idle = std::function<void()>;
 
 class NodeBarrier {
  public:
-  /// `members` by index, in memory that all of them see. `spin`: every rank has a core of its own.
-  NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin);
+  /// `members` by index, in memory that all of them see.
+  NodeBarrier(std::vector<RankEpochs*> members, size_t self, const Waiting& waiting);
 
   size_t size() const { return members_.size(); }
   size_t self() const { return self_; }
   /// Whether ranks share cores.
-  bool is_crowded() const { return spins_ == 0; }
+  bool is_crowded() const { return waiting_.yields; }
 
   /// Publishes the start of a collective; returns its epoch.
   uint64_t arrive();
-  /// Until all members have arrived at `epoch`. This and the next throw WaitError (runtime/processes/watchdog.h).
+  /// Until all members have arrived at `epoch`. This and the next throw WaitError.
   void await(uint64_t epoch, const Idle& idle) { wait(&RankEpochs::arrived, epoch, idle); }
   /// Publishes the end of a phase; returns its number.
   uint64_t finish();
@@ -63,7 +65,7 @@ class NodeBarrier {
 
   std::vector<RankEpochs*> members_;
   size_t self_;
-  int spins_;
+  Waiting waiting_;
   uint64_t arrived_ = 0, finished_ = 0;
   uint64_t works_ = 0;
 };
