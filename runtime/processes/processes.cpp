@@ -254,7 +254,7 @@ void Processes::require_equal(std::string_view what, std::string_view bytes) {
   for (size_t i = 1; i < hashes.size(); ++i)
     if (hashes[i] != hashes[0]) others.push_back(static_cast<int>(i));
   if (others.empty()) return;
-  throw RunError(fmt::format("{} {} another {} than rank 0", rank_text(others),
+  throw AgreedError(fmt::format("{} {} another {} than rank 0", rank_text(others),
                                 others.size() == 1 ? "has" : "have", what));
 }
 

@@ -64,7 +64,7 @@ class Processes {
   /// Every rank's bytes, by rank, on rank 0; empty elsewhere.
   std::vector<std::string> gather(const std::string& bytes);
 
-  /// Throws RunError on every rank, naming those that differ from rank 0, unless all give the same bytes:
+  /// Throws AgreedError on every rank, naming those that differ from rank 0, unless all give the same bytes:
   /// `ranks 1, 3 have another program than rank 0`.
   void require_equal(std::string_view what, std::string_view bytes);
   /// Throws AgreedError on every rank where some rank gives a message: the first one's, with its rank.

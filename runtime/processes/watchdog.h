@@ -75,6 +75,9 @@ class Watchdog {
   void pass(const Point& point = {});
   /// Throws WaitError: the `ranks` (all where empty) that this one can be waiting for.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
+  /// True on one rank of a node only, the first to ask: the one that says why all ranks end. Where several ask
+  /// at about the same time, rank 0 comes first.
+  bool claim_last_word() const;
 
  private:
   friend class Patience;

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "core/graph/op_registry.h"
 #include "runtime/processes/step_text.h"
@@ -92,6 +93,28 @@ TEST_CASE("patience ends after the limit, and not before") {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   CHECK(said == "waited 1 s for rank 1");
   CHECK(seconds > 1);
+}
+
+TEST_CASE("of ranks that end all, one has the last word, and rank 0 where it asks in time") {
+  for (const bool first_asks : {true, false}) {
+    CAPTURE(first_asks);
+    Watchdog first, second, third;
+    const std::vector<ProgressPage> pages = {first.own_page(), second.own_page(), third.own_page()};
+    first.set_ranks(0, pages);
+    second.set_ranks(1, pages);
+    third.set_ranks(2, pages);
+    bool by_second = false;
+    std::thread other([&] { by_second = second.claim_last_word(); });
+    if (first_asks) CHECK(first.claim_last_word());
+    other.join();
+    CHECK(by_second == !first_asks);
+    CHECK_FALSE(first.claim_last_word());
+    CHECK_FALSE(third.claim_last_word());
+  }
+  Watchdog alone;
+  CHECK(alone.claim_last_word());
+  alone.set_ranks(1, {{}, alone.own_page()});
+  CHECK(alone.claim_last_word());
 }
 
 TEST_CASE("missing ranks are told with the steps they are at") {
