@@ -1,5 +1,5 @@
 #pragma once
-// Whether the buffers of an entry point serve its steps: part of check_program.
+// Whether the buffers of an entry point serve its steps: part of find_program_fault.
 
 #include <optional>
 #include <string>

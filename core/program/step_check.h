@@ -1,6 +1,6 @@
 #pragma once
 // Whether one step is a legal use of its operation or collective for the shardings of its values: part of
-// check_program.
+// find_structure_fault and find_program_fault.
 
 #include <string>
 #include <vector>
