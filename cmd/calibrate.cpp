@@ -9,6 +9,7 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/execution.h"
 #include "cmd/launch/launch.h"
+#include "cmd/launch/ranks.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
@@ -50,7 +51,7 @@ std::string quality_text(const Calibration& made) {
 }
 
 // On one rank of several, or alone.
-int measure(const Options& options, Processes& processes) {
+void measure(const Options& options, Processes& processes) {
   use_cores(options.threads, processes);
   const Mesh mesh = mesh_of(options, processes.size());
   const bool talks = processes.speaks() && !options.quiet;
@@ -70,39 +71,17 @@ int measure(const Options& options, Processes& processes) {
   if (shows) std::cerr << "\r\033[K";
   if (talks) std::cerr << quality_text(made);
   if (processes.speaks()) write_text(options.file, hardware_json(made.hardware));
-  return kExitSuccess;
 }
 
 int run_ranks(const Options& options) {
-  Processes processes = Processes::start();
-  check_launcher(processes.size());
-  std::string problem;
-  try {
-    mesh_of(options, processes.size());
-    if (processes.speaks()) require_writable(options.file);
-  } catch (const UserError&) {
-    // The same on all ranks; one of them says so.
-    processes.finish();
-    if (processes.speaks()) throw;
-    return kExitUserError;
-  } catch (const RunError& error) {
-    problem = error.what();
-  }
-  if (processes.maximum(!problem.empty()) > 0) {
-    processes.finish();
-    if (!problem.empty()) throw RunError(problem);
-    return kExitRunFailed;
-  }
-  try {
-    return measure(options, processes);
-  } catch (const AgreedError& error) {
-    processes.finish();
-    if (processes.speaks()) throw RunError(error.what());
-    return kExitRunFailed;
-  } catch (const std::exception& error) {
-    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), error.what()) << std::flush;
-    processes.abort(dynamic_cast<const RunError*>(&error) ? kExitRunFailed : kExitInternalError);
-  }
+  const auto body = [&](Processes& processes) {
+    agree(processes, [&] {
+      mesh_of(options, processes.size());
+      if (processes.speaks()) require_writable(options.file);
+    });
+    measure(options, processes);
+  };
+  return run_on_ranks(Watchdog::kUsualLimit, {body});
 }
 
 int run(const Options& options) {
@@ -112,7 +91,8 @@ int run(const Options& options) {
   require_writable(options.file);
   if (devices > 1) return launch_ranks(own_arguments(), devices);
   Processes processes = Processes::alone();
-  return measure(options, processes);
+  measure(options, processes);
+  return kExitSuccess;
 }
 
 std::function<int()> setup(CommandLine& line) {

@@ -3,11 +3,12 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
-#include <new>
 
 #include "cmd/command.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/terminal/error_text.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 
@@ -20,16 +21,9 @@ const Command* const kCommands[] = {&kCalibrateCommand, &kCheckCommand, &kCompil
 
 bool use_color = false;
 
-void show_error(std::string text, const std::string& word) {
-  const size_t at = text.find(word);
-  if (use_color && at != std::string::npos)
-    text = text.substr(0, at) + "\033[1;31m" + word + "\033[0m" + text.substr(at + word.size());
-  std::cerr << text + "\n";
-}
-
-void show(const UserError& error) {
-  for (const Diagnostic& diagnostic : error.diagnostics())
-    show_error((diagnostic.location.file.empty() ? "mtfc: " : "") + to_string(diagnostic), "error:");
+int show(const std::exception& error) {
+  std::cerr << error_text(error, use_color);
+  return exit_code(error);
 }
 
 // `mtfc help` and `mtfc help run` are other ways to write `--help`.
@@ -81,19 +75,7 @@ int main(int argc, char** argv) {
     const int code = run(argc, argv);
     flush_standard_output();
     return code;
-  } catch (const UserError& error) {
-    show(error);
-    return kExitUserError;
-  } catch (const RunError& error) {
-    show_error(std::string("mtfc: error: ") + error.what(), "error:");
-    return kExitRunFailed;
-  } catch (const std::bad_alloc&) {
-    show_error("mtfc: error: out of memory", "error:");
-    return kExitRunFailed;
   } catch (const std::exception& error) {
-    show_error(std::string("mtfc: internal error: ") + error.what() +
-                   "\nThis is a bug in mtfc. Please report it with the model, the layout and the command.",
-               "internal error:");
-    return kExitInternalError;
+    return show(error);
   }
 }

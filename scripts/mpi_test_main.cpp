@@ -15,6 +15,7 @@
 namespace mtfc {
 namespace {
 
+Watchdog watchdog;
 std::optional<Processes> processes;
 std::map<int, std::unique_ptr<NodeMemory>> nodes;
 
@@ -36,7 +37,7 @@ NodeMemory& test_node(int ranks_per_node) {
 
 int main(int argc, char** argv) {
   setenv("MTFC_VERIFY_PASSES", "1", 1);
-  mtfc::processes.emplace(mtfc::Processes::start());
+  mtfc::processes.emplace(mtfc::Processes::start(mtfc::watchdog));
   doctest::Context context(argc, argv);
   const std::string prefix = "rank " + std::to_string(mtfc::processes->rank()) + ": ";
   if (!mtfc::processes->speaks()) context.setOption("quiet", true);

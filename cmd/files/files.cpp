@@ -17,6 +17,7 @@
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
 #include "runtime/data/file_target.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 namespace {
@@ -85,17 +86,16 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
   }
   const FileTarget target = file_target(path);
   const std::string written = target.replaced ? target.path + ".partial" : target.path;
-  const int file = open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail(path);
+  UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) fail(path);
   try {
-    make([&](std::string_view text) { write_all(file, text, path); });
-    if (target.replaced && fsync(file) != 0) fail(path);
+    make([&](std::string_view text) { write_all(file.get(), text, path); });
+    if (target.replaced && fsync(file.get()) != 0) fail(path);
   } catch (...) {
-    close(file);
     if (target.replaced) unlink(written.c_str());
     throw;
   }
-  close(file);
+  file.reset();
   if (target.replaced && std::rename(written.c_str(), target.path.c_str()) != 0) {
     const int reason = errno;
     unlink(written.c_str());

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <thread>
 
 #include "cmd/launch/launch.h"
+#include "cmd/launch/ranks.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "formats/program/program_writer.h"
@@ -18,7 +18,7 @@
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/compute/threads.h"
 #include "runtime/processes/step_text.h"
-#include "runtime/processes/watchdog.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 namespace {
@@ -59,31 +59,6 @@ void unpack(const std::string& bytes, Sources& sources) {
   sources.includes->unpack(includes);
 }
 
-// Runs `work` on this rank and agrees with the others on how it went: the gravest exit code of any. Where
-// there is an error, the first rank that has it speaks.
-template <typename Work>
-int agreed(Processes& processes, Work work) {
-  int code = kExitSuccess;
-  std::exception_ptr error;
-  try {
-    work();
-  } catch (const UserError&) {
-    code = kExitUserError;
-    error = std::current_exception();
-  } catch (const RunError&) {
-    code = kExitRunFailed;
-    error = std::current_exception();
-  }
-  const auto gravest = static_cast<int>(processes.maximum(code));
-  if (gravest == kExitSuccess) return gravest;
-  const int64_t first_with_it = -processes.maximum(code == gravest ? -processes.rank() : -processes.size());
-  if (error && first_with_it == processes.rank()) {
-    processes.finish();
-    std::rethrow_exception(error);
-  }
-  return gravest;
-}
-
 NodeOptions node_options(const ExecutionOptions& options) {
   NodeOptions node;
   node.ranks_per_node = options.ranks_per_node;
@@ -93,61 +68,51 @@ NodeOptions node_options(const ExecutionOptions& options) {
   return node;
 }
 
+// Reads, compiles and judges, on the rank that speaks.
+Program judged(const ExecutionOptions& options, const Execution& execution, int64_t ranks, Sources& sources) {
+  std::vector<Diagnostic> warnings;
+  sources = read_sources(options.model, options.layout);
+  Program program = execution.compile(sources, warnings);
+  if (program.mesh().axes().empty() && ranks > 1)
+    throw UserError(fmt::format("there is no mesh, but {} ranks", ranks),
+                    fmt::format("give --mesh, as in --mesh all:{}", ranks));
+  if (program.mesh().devices() != ranks)
+    throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
+                                to_string(program.mesh()), program.mesh().devices(), ranks),
+                    fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
+  execution.require_ready(program);
+  show(warnings, options.model.quiet);
+  return program;
+}
+
 // This rank's device of the mesh, under a launcher.
 int run_ranks(const ExecutionOptions& options, const Execution& execution) {
-  Watchdog::of_process().set_limit(options.watchdog);
-  Processes processes = Processes::start();
-  check_launcher(processes.size());
-  Sources sources{options.model.model, {}, options.layout, {}};
   Program program;
-  std::vector<Diagnostic> warnings;
-  // Rank 0 reads and judges for all.
-  std::string bytes, prepared;
-  int code = agreed(processes, [&] {
-    if (!processes.speaks()) return;
-    sources = read_sources(options.model, options.layout);
-    program = execution.compile(sources, warnings);
-    if (program.mesh().axes().empty() && processes.size() > 1)
-      throw UserError(fmt::format("there is no mesh, but {} ranks", processes.size()),
-                      fmt::format("give --mesh, as in --mesh all:{}", processes.size()));
-    if (program.mesh().devices() != processes.size())
-      throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
-                                  to_string(program.mesh()), program.mesh().devices(), processes.size()),
-                      fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
-    execution.require_ready(program);
-    show(warnings, options.model.quiet);
-    prepared = execution.prepare();
-    bytes = packed(sources);
-  });
-  if (code != kExitSuccess) return code;
-  processes.broadcast(bytes);
-  processes.broadcast(prepared);
-  unpack(bytes, sources);
-  if (!processes.speaks()) program = execution.compile(sources, warnings);
-  processes.require_equal("program", program_json(program));
-  use_cores(options.threads, processes);
-  code = agreed(processes, [&] { execution.open(program, prepared); });
-  if (code != kExitSuccess) return code;
-  try {
+  const auto body = [&](Processes& processes) {
+    Sources sources{options.model.model, {}, options.layout, {}};
+    std::string bytes, prepared;
+    agree(processes, [&] {
+      if (!processes.speaks()) return;
+      program = judged(options, execution, processes.size(), sources);
+      prepared = execution.prepare();
+      bytes = packed(sources);
+    });
+    processes.broadcast(bytes);
+    processes.broadcast(prepared);
+    if (!processes.speaks()) {
+      std::vector<Diagnostic> warnings;  // rank 0 has shown them
+      unpack(bytes, sources);
+      program = execution.compile(sources, warnings);
+    }
+    processes.require_equal("program", program_json(program));
+    use_cores(options.threads, processes);
+    agree(processes, [&] { execution.open(program, prepared); });
     NodeMemory node(processes, node_options(options));
     MpiComm comm(program.mesh(), processes, node);
     execution.run(program, comm);
-  } catch (const std::exception& error) {
-    // The others may be waiting for this rank, so all must end. Where all fail alike, rank 0 gets to say so
-    // first.
-    if (!processes.speaks()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    const auto* wait = dynamic_cast<const WaitError*>(&error);
-    if (!dynamic_cast<const AgreedError*>(&error))
-      std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(),
-                               wait ? missing_text(program, *wait) : error.what())
-                << std::flush;
-    else if (processes.speaks())
-      std::cerr << fmt::format("mtfc: error: {}\n", error.what()) << std::flush;
-    const bool user = dynamic_cast<const UserError*>(&error) != nullptr;
-    const bool run = dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error);
-    processes.abort(user ? kExitUserError : run ? kExitRunFailed : kExitInternalError);
-  }
-  return kExitSuccess;
+  };
+  const auto missing = [&](const WaitError& error) { return missing_text(program, error); };
+  return run_on_ranks(options.watchdog, {body, missing});
 }
 
 std::vector<std::string> command_line() {
@@ -159,11 +124,10 @@ std::vector<std::string> command_line() {
 
 // Gives the ranks what this process has read from standard input.
 void offer_standard_input(const std::string& text) {
-  const int file = memfd_create("stdin", 0);
-  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      lseek(file, 0, SEEK_SET) != 0 || dup2(file, 0) < 0)
+  const UniqueFd file(memfd_create("stdin", 0));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file.get(), 0, SEEK_SET) != 0 || dup2(file.get(), 0) < 0)
     throw RunError("cannot pass standard input on to the ranks");
-  close(file);
 }
 
 }  // namespace

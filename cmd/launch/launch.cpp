@@ -28,6 +28,7 @@
 
 #include "cmd/launch/launcher_output.h"
 #include "core/diagnostics/error.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 namespace {
@@ -96,6 +97,16 @@ int write_all(int stream, std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return 0;
+}
+
+struct Pipe {
+  UniqueFd out, in;  // what is written to `in` is read from `out`
+};
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw RunError(fmt::format("can't make a pipe: {}", std::strerror(errno)));
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 // One stream of the launcher and its destination.
@@ -172,15 +183,9 @@ class RankProcesses {
  public:
   RankProcesses(pid_t launcher, int64_t ranks)
       : launcher_(launcher), ranks_(ranks), queue_(epoll_create1(EPOLL_CLOEXEC)) {}
-  ~RankProcesses() {
-    for (const auto& [rank, file] : files_) close(file);
-    close(queue_);
-  }
-  RankProcesses(const RankProcesses&) = delete;
-  RankProcesses& operator=(const RankProcesses&) = delete;
 
   bool complete() const { return static_cast<int64_t>(files_.size()) >= ranks_; }
-  int queue() const { return queue_; }  // becomes readable when a rank has ended
+  int queue() const { return queue_.get(); }  // becomes readable when a rank has ended
   const std::vector<int>& ended() const { return ended_; }
 
   void look() {
@@ -192,14 +197,14 @@ class RankProcesses {
       }
   }
   void interrupt() const {
-    for (const auto& [rank, file] : files_) syscall(SYS_pidfd_send_signal, file, SIGINT, nullptr, 0);
+    for (const auto& [rank, file] : files_) syscall(SYS_pidfd_send_signal, file.get(), SIGINT, nullptr, 0);
   }
   void note_ended() {
     epoll_event event;
-    while (epoll_wait(queue_, &event, 1, 0) == 1) {
+    while (epoll_wait(queue_.get(), &event, 1, 0) == 1) {
       const int rank = static_cast<int>(event.data.u32);
       ended_.push_back(rank);
-      epoll_ctl(queue_, EPOLL_CTL_DEL, files_[rank], nullptr);
+      epoll_ctl(queue_.get(), EPOLL_CTL_DEL, files_[rank].get(), nullptr);
     }
   }
 
@@ -211,20 +216,20 @@ class RankProcesses {
   void watch(pid_t pid, int rank) {
     if (files_.count(rank) > 0) return;
     // The C library of Debian 12 declares pidfd_open without C linkage.
-    const int file = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    if (file < 0) return;
-    files_[rank] = file;
+    UniqueFd file(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (!file) return;
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<uint32_t>(rank);
-    epoll_ctl(queue_, EPOLL_CTL_ADD, file, &event);
+    epoll_ctl(queue_.get(), EPOLL_CTL_ADD, file.get(), &event);
+    files_[rank] = std::move(file);
   }
 
   pid_t launcher_;
   int64_t ranks_;
-  int queue_;
-  std::map<int, int> files_;  // by rank
-  std::vector<int> ended_;    // first to last
+  UniqueFd queue_;
+  std::map<int, UniqueFd> files_;  // by rank
+  std::vector<int> ended_;         // first to last
 };
 
 // Relays until the launcher has ended; returns its wait status.
@@ -324,27 +329,23 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   command.insert(command.end(), args.begin(), args.end());
   describe_terminal();
 
-  int out[2], err[2];
-  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-    throw RunError(fmt::format("can't make a pipe: {}", std::strerror(errno)));
+  Pipe out = make_pipe(), err = make_pipe();
   const sigset_t signals = handled_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  const int signal_file = signalfd(-1, &signals, SFD_CLOEXEC);
+  const UniqueFd signal_file(signalfd(-1, &signals, SFD_CLOEXEC));
   std::fflush(nullptr);
   std::cout.flush();
   const pid_t launcher = fork();
   if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
-  if (launcher == 0) become(command, out[1], err[1]);
-  close(out[1]);
-  close(err[1]);
-  for (const int from : {out[0], err[0]}) fcntl(from, F_SETFL, O_NONBLOCK);
-  Relay relays[2] = {{out[0], STDOUT_FILENO, {}, 0}, {err[0], STDERR_FILENO, {}, 0}};
+  if (launcher == 0) become(command, out.in.get(), err.in.get());
+  for (Pipe* pipe : {&out, &err}) {
+    pipe->in.reset();  // else it would not end with the launcher
+    fcntl(pipe->out.get(), F_SETFL, O_NONBLOCK);
+  }
+  Relay relays[2] = {{out.out.get(), STDOUT_FILENO, {}, 0}, {err.out.get(), STDERR_FILENO, {}, 0}};
   RankProcesses processes(launcher, ranks);
-  const int status = relay_until_end(launcher, signal_file, relays, processes);
+  const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
   for (Relay& relay : relays) relay.drain();
-  close(out[0]);
-  close(err[0]);
-  close(signal_file);
   const int code = exit_code(status, relays[0].output.word(), processes);
   if (code == kExitSuccess && relays[0].error != 0)
     throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays[0].error)));

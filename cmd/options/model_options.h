@@ -62,12 +62,6 @@ struct ModelAndLayouts {
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
                                        std::vector<Diagnostic>& warnings);
 
-/// Both of them, with everything that is wrong with either in one UserError: neither reading needs the other.
-std::pair<Model, Layout> read_model_and_layout(const Sources& sources, const ModelOptions& options,
-                                               std::vector<Diagnostic>& warnings);
-/// Warns where the devices of the program's mesh all do the same.
-void warn_unsplit(const Program& program, std::vector<Diagnostic>& warnings);
-
 /// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
 /// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not
 /// keep.

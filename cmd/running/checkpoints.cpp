@@ -76,15 +76,13 @@ CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
   const bool is_new = fs::create_directories(path, error);
   if (error) fail(path, error.value());
   if (is_new) sync_folder(fs::absolute(path).lexically_normal().parent_path().string());
-  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) fail(path, errno);
+  descriptor_ = UniqueFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor_) fail(path, errno);
   const auto begin = std::chrono::steady_clock::now();
-  while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+  while (flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) break;  // the file system has no locks
-    if (std::chrono::steady_clock::now() - begin > kLockPatience) {
-      close(descriptor_);
+    if (std::chrono::steady_clock::now() - begin > kLockPatience)
       throw RunError(fmt::format("another run is writing its checkpoints to '{}'", path));
-    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   try {
@@ -97,16 +95,8 @@ CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
     }
     for (const fs::path& left : unfinished) fs::remove_all(left);
   } catch (const fs::filesystem_error& failed) {
-    close(descriptor_);
     fail(path, failed.code().value());
-  } catch (...) {
-    close(descriptor_);
-    throw;
   }
-}
-
-CheckpointFolder::~CheckpointFolder() {
-  close(descriptor_);
 }
 
 std::string CheckpointFolder::start(bool resume) const {

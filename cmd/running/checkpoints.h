@@ -12,6 +12,7 @@
 #include "core/tensors/data.h"
 #include "formats/data/checkpoint_notes.h"
 #include "runtime/execute/executor.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 
@@ -30,9 +31,6 @@ class CheckpointFolder {
   /// Makes the folder if it does not exist, and removes the unfinished checkpoints of killed runs. Throws
   /// RunError if it can't be written to, or if another run has locked it.
   explicit CheckpointFolder(const std::string& path);
-  ~CheckpointFolder();
-  CheckpointFolder(const CheckpointFolder&) = delete;
-  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
   /// The checkpoint to continue from, or "" if there is none yet. Throws UserError if there is one but
   /// `resume` is false.
@@ -40,7 +38,7 @@ class CheckpointFolder {
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  UniqueFd descriptor_;
 };
 
 /// Saves the variables in `executor` as the checkpoint of `notes.step` and then keeps only the last `keep`

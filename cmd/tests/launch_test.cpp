@@ -56,7 +56,8 @@ Outcome launched(const std::string& what, int64_t ranks) {
 TEST_CASE("rank: agree on 2" * doctest::skip()) {
   int rank = 0;
   {
-    const Processes processes = Processes::start();
+    Watchdog watchdog;
+    const Processes processes = Processes::start(watchdog);
     rank = processes.rank();
   }
   if (rank == 1) std::puts("hello\n");
@@ -65,7 +66,8 @@ TEST_CASE("rank: agree on 2" * doctest::skip()) {
 }
 
 TEST_CASE("rank: one aborts" * doctest::skip()) {
-  Processes processes = Processes::start();
+  Watchdog watchdog;
+  Processes processes = Processes::start(watchdog);
   if (processes.rank() == 1) {
     std::fputs("mtfc: error: no data\n", stderr);
     processes.abort(1);
@@ -74,7 +76,8 @@ TEST_CASE("rank: one aborts" * doctest::skip()) {
 }
 
 TEST_CASE("rank: one is killed" * doctest::skip()) {
-  Processes processes = Processes::start();
+  Watchdog watchdog;
+  Processes processes = Processes::start(watchdog);
   for (int i = 0;; ++i) {
     processes.barrier();
     if (i == 2000 && processes.rank() == 1) {

@@ -41,7 +41,7 @@ Program program_of(const Use& use) {
   options.keep = kKept;
   Program program = compile(model, read_layout(sources), options);
   const auto fault = find_program_fault(program);
-  CHECK((fault ? fault->message : "") == "");
+  CHECK(std::string(fault ? fault->what() : "") == "");
   return program;
 }
 

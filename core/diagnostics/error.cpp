@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -84,12 +85,19 @@ std::string to_string(const Diagnostic& diagnostic) {
   return text;
 }
 
-RunError::RunError(const std::string& message) : std::runtime_error(escaped(message)) {}
+RunError::RunError(const std::string& message) : Error(escaped(message)) {}
 
 UserError::UserError(std::vector<Diagnostic> diagnostics)
-    : std::runtime_error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}
+    : Error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}
 
 UserError::UserError(const std::string& message, const std::string& hint, Location location)
     : UserError(std::vector<Diagnostic>{{std::move(location), message, hint}}) {}
+
+ExitCode exit_code(const std::exception& error) {
+  if (dynamic_cast<const UserError*>(&error)) return kExitUserError;
+  if (dynamic_cast<const RunError*>(&error) || dynamic_cast<const std::bad_alloc*>(&error))
+    return kExitRunFailed;
+  return kExitInternalError;
+}
 
 }  // namespace mtfc

@@ -1,8 +1,10 @@
 #pragma once
-// Errors, classed by who is to blame. Everything below main() throws one of three types; only main() catches.
+// Errors, classed by who is to blame. Every error of mtfc is an Error, and one of three types reaches main().
 //   UserError     the model, the layout or the command line is wrong           exit 2
 //   RunError      data, files, numbers or ranks failed while running           exit 1
 //   InternalError an invariant of mtfc is broken                               exit 3
+// An Error of any other type is thrown to a caller who knows what to blame, and makes one of the three of it.
+// If it escapes that caller, it ends the program as an InternalError does.
 
 #include <stdexcept>
 #include <string>
@@ -34,7 +36,12 @@ struct Diagnostic {
 /// words of more than 120 bytes and messages of more than 600 are shortened in the middle.
 std::string to_string(const Diagnostic& diagnostic);
 
-class UserError : public std::runtime_error {
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class UserError : public Error {
  public:
   explicit UserError(std::vector<Diagnostic> diagnostics);
   explicit UserError(const std::string& message, const std::string& hint = "", Location location = {});
@@ -45,15 +52,18 @@ class UserError : public std::runtime_error {
 };
 
 /// The text is one line here, too: control characters in the message are escaped.
-class RunError : public std::runtime_error {
+class RunError : public Error {
  public:
   explicit RunError(const std::string& message);
 };
 
-class InternalError : public std::logic_error {
+class InternalError : public Error {
  public:
-  using std::logic_error::logic_error;
+  using Error::Error;
 };
+
+/// The exit code of a program that `error` ends. Memory that does not suffice is a failure of the run.
+ExitCode exit_code(const std::exception& error);
 
 /// Throws InternalError(message) unless `condition` holds.
 inline void check_invariant(bool condition, const char* message) {

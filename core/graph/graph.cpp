@@ -167,8 +167,8 @@ TensorId GraphBuilder::constant(double value, DType dtype) {
   return op("constant", {}, {{"value", value}, {"dtype", dtype}});
 }
 
-std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> operands,
-                                        Attributes attributes, const std::vector<std::string>& names) {
+std::vector<TensorId> GraphBuilder::add_stated(const OpDef& op, std::vector<TensorId> operands,
+                                               Attributes attributes, const std::vector<std::string>& names) {
   Node node{.kind = NodeKind::kOp,
             .op = &op,
             .operands = std::move(operands),
@@ -178,8 +178,8 @@ std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> o
   return append(std::move(node), results, names, op.signature.name);
 }
 
-std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vector<TensorId> operands,
-                                        Attributes attributes, const std::vector<std::string>& names) {
+std::vector<TensorId> GraphBuilder::add_stated(const CompositeDef& composite, std::vector<TensorId> operands,
+                                               Attributes attributes, const std::vector<std::string>& names) {
   Node node{.kind = NodeKind::kComposite,
             .composite = &composite,
             .operands = std::move(operands),
@@ -187,6 +187,34 @@ std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vect
             .origin = origin_};
   const std::vector<TensorType> results = inferred(composite.signature, node);
   return append(std::move(node), results, names, composite.signature.name);
+}
+
+namespace {
+
+// A gradient, a composite, an optimizer or a pass has misused an operation; no line of a model is to blame.
+InternalError misuse(const Signature& signature, const Origin& origin, const OpError& error) {
+  const std::string where = origin.name.empty() ? "" : fmt::format(" for '{}'", origin.name);
+  return InternalError(fmt::format("'{}' is misused{}: {}", signature.name, where, error.what()));
+}
+
+}  // namespace
+
+std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> operands,
+                                        Attributes attributes, const std::vector<std::string>& names) {
+  try {
+    return add_stated(op, std::move(operands), std::move(attributes), names);
+  } catch (const OpError& error) {
+    throw misuse(op.signature, origin_, error);
+  }
+}
+
+std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vector<TensorId> operands,
+                                        Attributes attributes, const std::vector<std::string>& names) {
+  try {
+    return add_stated(composite, std::move(operands), std::move(attributes), names);
+  } catch (const OpError& error) {
+    throw misuse(composite.signature, origin_, error);
+  }
 }
 
 std::vector<TensorId> GraphBuilder::add_gradients(TensorId of, const std::vector<TensorId>& in,

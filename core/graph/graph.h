@@ -134,12 +134,17 @@ class GraphBuilder {
   TensorId add_variable(const std::string& name, const TensorType& type);
   /// A scalar constant.
   TensorId constant(double value, DType dtype);
-  /// Adds an operation and infers its results. Throws OpError for a wrong use. `names` are the names of the
+  /// Adds an operation and infers its results. Throws InternalError for a wrong use. `names` are the names of the
   /// results; missing ones are made from the origin's name and the operation, and made unique.
   std::vector<TensorId> add(const OpDef& op, std::vector<TensorId> operands, Attributes attributes = {},
                             const std::vector<std::string>& names = {});
   std::vector<TensorId> add(const CompositeDef& composite, std::vector<TensorId> operands,
                             Attributes attributes = {}, const std::vector<std::string>& names = {});
+  /// The same for an operation as a model file has it: throws OpError for a wrong use.
+  std::vector<TensorId> add_stated(const OpDef& op, std::vector<TensorId> operands, Attributes attributes,
+                                   const std::vector<std::string>& names);
+  std::vector<TensorId> add_stated(const CompositeDef& composite, std::vector<TensorId> operands,
+                                   Attributes attributes, const std::vector<std::string>& names);
   /// Adds a gradients node: the gradients of the scalar `of` with respect to each of the tensors `in`.
   std::vector<TensorId> add_gradients(TensorId of, const std::vector<TensorId>& in,
                                       const std::vector<std::string>& names = {});

@@ -26,7 +26,7 @@ std::string use_problem(const Graph& graph, const Node& node, const Signature& s
     if (signature.infer({node.attributes, operands}) != graph.result_types(node))
       return fmt::format("its results are not of the types that '{}' gives", signature.name);
   } catch (const OpError& error) {
-    return error.message;
+    return error.what();
   }
   return "";
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/diagnostics/error.h"
 #include "core/graph/attributes.h"
 #include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
@@ -31,12 +32,17 @@ struct OpCall {
   std::span<const TensorType> operands;
 };
 
-/// Thrown by `infer` for a wrong use of an operation. The caller adds the location.
-struct OpError {
-  std::string message;
+/// Thrown by `infer` for a wrong use of an operation; what() says what is wrong. The caller adds the location.
+struct OpError : Error {
+  explicit OpError(const std::string& message, std::string advice = "", int to_blame = -1,
+                   std::string attribute_to_blame = "")
+      : Error(message),
+        hint(std::move(advice)),
+        operand(to_blame),
+        attribute(std::move(attribute_to_blame)) {}
   std::string hint;
-  int operand = -1;            // the operand to blame, or -1
-  std::string attribute = "";  // the attribute to blame, or ""
+  int operand;            // the operand to blame, or -1
+  std::string attribute;  // the attribute to blame, or ""
 };
 
 /// The distribution from which test data for an operand are drawn.

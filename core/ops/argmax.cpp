@@ -1,6 +1,7 @@
+#include <limits>
+
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
-#include "limits"
 
 namespace mtfc {
 namespace {

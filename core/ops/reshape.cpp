@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
-#include "fmt/format.h"
 
 namespace mtfc {
 namespace {

@@ -261,7 +261,7 @@ class Pipeline {
   }
 
   static std::string problem_of(const std::optional<ProgramFault>& fault) {
-    return fault ? fmt::format("{}: {}", fault->pointer, fault->message) : "";
+    return fault ? fmt::format("{}: {}", fault->pointer, fault->what()) : "";
   }
 
   // `find_problem` gives what is wrong with what the pass has made, "" for nothing.

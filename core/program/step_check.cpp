@@ -49,7 +49,7 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
     if (signature.infer({step.attributes, operands}) != global_types(entry, step.outputs))
       return fmt::format("the results are not of the types that '{}' gives", signature.name);
   } catch (const OpError& error) {
-    return error.message;
+    return error.what();
   }
   return "";
 }

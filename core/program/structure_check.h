@@ -10,14 +10,16 @@
 #include <optional>
 #include <string>
 
+#include "core/diagnostics/error.h"
 #include "core/program/partitioned_entry.h"
 #include "core/program/program.h"
 
 namespace mtfc {
 
-struct ProgramFault {
+/// What is wrong with a program, in what().
+struct ProgramFault : Error {
+  ProgramFault(std::string at, const std::string& message) : Error(message), pointer(std::move(at)) {}
   std::string pointer;  // of the part to blame, as in `/entry_points/0/steps/12`
-  std::string message;
 };
 
 /// The checks one by one, each of which throws a ProgramFault for the first thing that is wrong. `at` is the

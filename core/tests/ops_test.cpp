@@ -30,7 +30,7 @@ std::string error_of(std::string_view op, const std::vector<TensorType>& operand
   try {
     find_signature(op)->infer({attributes, operands});
   } catch (const OpError& error) {
-    return error.message + (error.hint.empty() ? "" : " | " + error.hint) +
+    return error.what() + (error.hint.empty() ? "" : " | " + error.hint) +
            (error.operand < 0 ? "" : " | operand " + std::to_string(error.operand)) +
            (error.attribute.empty() ? "" : " | '" + error.attribute + "'");
   }

@@ -133,8 +133,8 @@ Number SpecReader::number(const std::string& key, const std::string& text) const
   try {
     return evaluate(text, lookup_);
   } catch (const ExpressionError& error) {
-    if (error.message.empty()) throw;
-    fail(fmt::format("{}={}: {}", key, text, error.message), error.hint);
+    if (error.is_reported()) throw;
+    fail(fmt::format("{}={}: {}", key, text, error.what()), error.hint);
   }
 }
 

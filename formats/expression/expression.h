@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/diagnostics/error.h"
 #include "core/tensors/shape.h"
 
 namespace mtfc {
@@ -22,12 +23,15 @@ double to_double(const Number& number);
 std::optional<int64_t> to_integer(const Number& number);
 std::string to_string(const Number& number);
 
-/// Thrown for text that is not an expression, and for an expression without a value. `offset` is in bytes of
-/// the text. The message is empty if a name in the expression has been reported already.
-struct ExpressionError {
-  std::string message;
+/// Thrown for text that is not an expression, and for an expression without a value; what() says why. `offset`
+/// is in bytes of the text.
+struct ExpressionError : Error {
+  ExpressionError(const std::string& message, std::string advice, size_t at)
+      : Error(message), hint(std::move(advice)), offset(at) {}
+  /// True if a name in the expression has been reported already; what() is then empty.
+  bool is_reported() const { return *what() == '\0'; }
   std::string hint;
-  size_t offset = 0;
+  size_t offset;  // in the text, in bytes
 };
 
 /// The values of names.

@@ -18,7 +18,7 @@ std::string complaint(std::string_view text) {
   try {
     return "comes out " + value(text);
   } catch (const ExpressionError& error) {
-    return std::to_string(error.offset) + ": " + error.message +
+    return std::to_string(error.offset) + ": " + error.what() +
            (error.hint.empty() ? "" : " (" + error.hint + ")");
   }
 }

@@ -34,10 +34,10 @@ std::optional<Number> read_number(const Cursor& at, const NameLookup& lookup) {
   try {
     return evaluate(at.value().text, lookup);
   } catch (const ExpressionError& error) {
-    if (error.message.empty())
+    if (error.is_reported())
       at.sink().consequence();
     else
-      at.sink().error(location_in(at, error.offset), error.message, error.hint);
+      at.sink().error(location_in(at, error.offset), error.what(), error.hint);
     return std::nullopt;
   }
 }

@@ -19,7 +19,7 @@ const std::vector<std::string> kDistributions = {"normal", "truncated_normal", "
 
 std::optional<Init> read_constant(const Cursor& at, double value, DType dtype) {
   if (const auto problem = literal_problem(value, dtype)) {
-    at.error(problem->message, problem->hint);
+    at.error(problem->what(), problem->hint);
     return std::nullopt;
   }
   return Init{InitKind::kConstant, value, 0};
@@ -29,7 +29,7 @@ std::optional<Init> read_constant(const Cursor& at, double value, DType dtype) {
 std::optional<double> read_value(const Cursor& at, DType dtype, const ModelScope& scope) {
   const std::optional<double> value = read_real(at, scope.lookup());
   const auto problem = value ? literal_problem(*value, dtype) : std::nullopt;
-  if (problem) at.error(problem->message, problem->hint);
+  if (problem) at.error(problem->what(), problem->hint);
   return problem ? std::nullopt : value;
 }
 

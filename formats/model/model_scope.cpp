@@ -163,7 +163,7 @@ void ModelScope::set_expression(Definition& definition, const std::string& text)
   try {
     definition.expression = Expression::parse(text);
   } catch (const ExpressionError& error) {
-    fail(definition, error.message, error.hint, error.offset);
+    fail(definition, error.what(), error.hint, error.offset);
   }
 }
 
@@ -241,7 +241,7 @@ void ModelScope::finish(Definition& definition) {
     try {
       definition.value = definition.expression->evaluate(lookup_);
     } catch (const ExpressionError& error) {
-      return fail(definition, error.message, error.hint, error.offset);
+      return fail(definition, error.what(), error.hint, error.offset);
     }
   }
   if (definition.is_dim) {

@@ -292,7 +292,7 @@ bool OperationReader::settle_literals(std::vector<Operand>& operands, const std:
     if (const auto problem = literal_problem(*operand.literal, dtype)) {
       const std::string hint = own ? fmt::format("a literal here is of type {}", to_string(dtype))
                                    : "a literal takes the type of the other operands";
-      operand.at.error(problem->message, problem->hint.empty() ? hint : problem->hint);
+      operand.at.error(problem->what(), problem->hint.empty() ? hint : problem->hint);
       good = false;
       continue;
     }
@@ -315,15 +315,16 @@ OperationReader::Results OperationReader::add_checked(const Cursor& at, const st
   try {
     const OpDef* op = find_op(kind);
     const std::vector<TensorId> results =
-        op ? draft_.builder.add(*op, ids, std::move(attributes), names)
-           : draft_.builder.add(*find_composite(kind), ids, std::move(attributes), names);
+        op ? draft_.builder.add_stated(*op, ids, std::move(attributes), names)
+           : draft_.builder.add_stated(*find_composite(kind), ids, std::move(attributes), names);
     if (!check_results(at, kind, results)) return std::nullopt;
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;
   } catch (const OpError& error) {
     // An error that begins with "needs" reads as a sentence only with the operation's name.
-    const bool needs = error.message.starts_with("needs ");
-    blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, error.message) : error.message, error.hint);
+    const std::string message = error.what();
+    const bool needs = message.starts_with("needs ");
+    blamed(at, error).error(needs ? fmt::format("'{}' {}", kind, message) : message, error.hint);
     return std::nullopt;
   }
 }

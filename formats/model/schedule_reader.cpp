@@ -34,7 +34,7 @@ void read_rate(const std::optional<Cursor>& at, const NameLookup& lookup, DType 
   const std::optional<double> value = at ? read_real(*at, lookup) : std::nullopt;
   if (!value) return;
   rate = *value;
-  if (const auto problem = literal_problem(*value, narrowest)) at->error(problem->message, problem->hint);
+  if (const auto problem = literal_problem(*value, narrowest)) at->error(problem->what(), problem->hint);
 }
 
 }  // namespace

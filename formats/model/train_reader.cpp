@@ -72,7 +72,7 @@ std::optional<double> read_setting(const Cursor& at, SettingRange range, const M
   const std::optional<double> value = read_real(at, draft.scope.lookup());
   if (!value) return std::nullopt;
   if (const auto problem = literal_problem(*value, narrowest_trained(draft.model)))
-    at.error(problem->message, problem->hint);
+    at.error(problem->what(), problem->hint);
   else
     check_range(at, range, *value);
   return value;

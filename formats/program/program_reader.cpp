@@ -435,7 +435,7 @@ Program read_program(std::string_view text, const std::string& file) {
   sink.finish(warnings);
   complete_waits(program);
   if (const std::optional<ProgramFault> fault = find_program_fault(program))
-    throw UserError(std::vector<Diagnostic>{{place_of(root, file, fault->pointer), fault->message,
+    throw UserError(std::vector<Diagnostic>{{place_of(root, file, fault->pointer), fault->what(),
                                              "compile the model again rather than edit its program"}});
   return program;
 }

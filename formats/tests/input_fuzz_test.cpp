@@ -116,8 +116,6 @@ Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
   } catch (const UserError& error) {
     for (const Diagnostic& diagnostic : error.diagnostics())
       if (to_string(diagnostic).find('\n') != std::string::npos) problem = "a message of several lines";
-  } catch (const OpError& error) {
-    problem = "OpError: " + error.message;
   } catch (const std::exception& error) {
     problem = error.what();
   }

@@ -85,8 +85,6 @@ std::string problem_with(const std::string& text, bool& is_read) {
   } catch (const UserError& error) {
     for (const Diagnostic& diagnostic : error.diagnostics())
       if (to_string(diagnostic).find('\n') != std::string::npos) return "a message of several lines";
-  } catch (const OpError& error) {
-    return "OpError: " + error.message;
   } catch (const std::exception& error) {
     return error.what();
   }

@@ -139,7 +139,8 @@ void measure(const Rows& row, int64_t floats, Processes& processes, NodeMemory& 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Processes processes = Processes::start();
+  Watchdog watchdog;
+  Processes processes = Processes::start(watchdog);
   NodeMemory node(processes);
   const std::set<std::string> wanted(argv + 1, argv + argc);
   if (processes.speaks()) fmt::print("{} ranks on {} cores\n", processes.size(), processes.cores_on_node());

@@ -16,7 +16,8 @@
 int main(int count, char** arguments) {
   using namespace mtfc;
   constexpr int64_t kSize = 2048;
-  Processes processes = Processes::start();
+  Watchdog watchdog;
+  Processes processes = Processes::start(watchdog);
   const int threads = count > 1 ? std::atoi(arguments[1]) : 1;
   set_threads(threads);
   std::vector<float> a(kSize * kSize, 0.5F), b(kSize * kSize, 0.25F), c(kSize * kSize);

@@ -10,15 +10,11 @@
 namespace mtfc {
 
 OutputFile::OutputFile(const std::string& path, int flags, std::string shown)
-    : shown_(std::move(shown)), descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) fail();
+    : shown_(std::move(shown)), file_(open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+  if (!file_) fail();
 }
 
-OutputFile::OutputFile() : shown_("to standard output"), descriptor_(dup(STDOUT_FILENO)) {}
-
-OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
+OutputFile::OutputFile() : shown_("to standard output"), file_(dup(STDOUT_FILENO)) {}
 
 template <typename Write>
 void OutputFile::put(const std::byte* data, int64_t bytes, Write write) {
@@ -33,18 +29,18 @@ void OutputFile::put(const std::byte* data, int64_t bytes, Write write) {
 
 void OutputFile::write_at(const std::byte* data, int64_t bytes, int64_t offset) {
   put(data, bytes, [&](const std::byte* at, size_t count) {
-    return pwrite(descriptor_, at, count, offset + (at - data));
+    return pwrite(file_.get(), at, count, offset + (at - data));
   });
 }
 
 void OutputFile::append(const std::byte* data, int64_t bytes) {
-  put(data, bytes, [&](const std::byte* at, size_t count) { return ::write(descriptor_, at, count); });
+  put(data, bytes, [&](const std::byte* at, size_t count) { return ::write(file_.get(), at, count); });
 }
 
 void OutputFile::reserve(int64_t bytes) {
   if (!error_.empty() || bytes == 0) return;
   int failed = 0;
-  do failed = fallocate(descriptor_, 0, 0, bytes) == 0 ? 0 : errno;
+  do failed = fallocate(file_.get(), 0, 0, bytes) == 0 ? 0 : errno;
   while (failed == EINTR);
   if (failed == 0) return;
   // A file system that can't claim space can still set the file's length.
@@ -52,11 +48,11 @@ void OutputFile::reserve(int64_t bytes) {
     errno = failed;
     return fail();
   }
-  if (ftruncate(descriptor_, bytes) != 0) fail();
+  if (ftruncate(file_.get(), bytes) != 0) fail();
 }
 
 void OutputFile::sync() {
-  if (error_.empty() && fsync(descriptor_) != 0 && errno != EINVAL) fail();
+  if (error_.empty() && fsync(file_.get()) != 0 && errno != EINVAL) fail();
 }
 
 void OutputFile::fail() {
@@ -64,11 +60,11 @@ void OutputFile::fail() {
 }
 
 bool sync_folder(const std::string& path) {
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return false;
-  const bool done = fsync(folder) == 0 || errno == EINVAL;
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return false;
+  const bool done = fsync(folder.get()) == 0 || errno == EINVAL;
   const int reason = errno;
-  close(folder);
+  folder.reset();
   errno = reason;
   return done;
 }

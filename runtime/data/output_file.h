@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/processes/unique_fd.h"
+
 namespace mtfc {
 
 class OutputFile {
@@ -13,9 +15,6 @@ class OutputFile {
   OutputFile(const std::string& path, int flags, std::string shown);
   /// Standard output.
   OutputFile();
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
   void write_at(const std::byte* data, int64_t bytes, int64_t offset);
   void write_at(const std::string& bytes, int64_t offset) {
@@ -34,7 +33,7 @@ class OutputFile {
   void put(const std::byte* data, int64_t bytes, Write write);
   void fail();
   std::string shown_;
-  int descriptor_;
+  UniqueFd file_;
   std::string error_;
 };
 

@@ -19,6 +19,8 @@
 namespace mtfc {
 namespace {
 
+constexpr size_t kNoDevice = static_cast<size_t>(-1);
+
 // A kernel or a slice, prepared for one device.
 struct PreparedStep {
   Kernel kernel;
@@ -45,16 +47,17 @@ int64_t first_not_finite(const std::byte* data, int64_t count) {
   return count;
 }
 
-void require_finite(const Value& value, const LocalPart& part, const std::string& what = "") {
-  if (!is_float(value.type.dtype) || can_be_infinite(value)) return;
+// "" where all elements are finite.
+std::string not_finite_problem(const Value& value, const LocalPart& part) {
+  if (!is_float(value.type.dtype) || can_be_infinite(value)) return "";
   const bool wide = value.type.dtype == DType::kF64;
   const int64_t count = part.elements();
   const int64_t index =
       wide ? first_not_finite<double>(part.data, count) : first_not_finite<float>(part.data, count);
-  if (index == count) return;
+  if (index == count) return "";
   const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
                             : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
-  throw RunError(what + not_finite_text(value.name, found, {part.type, part.box}, index));
+  return not_finite_text(value.name, found, {part.type, part.box}, index);
 }
 
 // `message (on device rows=1,cols=0)`, where there are several.
@@ -64,15 +67,6 @@ std::string on_device(const std::string& message, const Mesh& mesh, const Coordi
   for (size_t i = 0; i < at.size(); ++i)
     device += fmt::format("{}{}={}", i == 0 ? "" : ",", mesh.axes()[i].name, at[i]);
   return fmt::format("{} (on device {})", message, device);
-}
-
-std::string located(const EntryPoint& entry, int64_t train_step, const std::string& message) {
-  return fmt::format("{}, step {}: {}", entry.name, train_step + 1, message);
-}
-
-std::string located(const EntryPoint& entry, const Step& step, int64_t train_step,
-                    const std::string& message) {
-  return fmt::format("{}: {}", step_text(entry, step, train_step), message);
 }
 
 }  // namespace
@@ -173,11 +167,10 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
 
 void Executor::run_rounds(Loaded& prepared, int64_t step) {
   const EntryPoint& entry = prepared.entry;
-  const bool watched = comm_.processes().size() > 1;
-  Watchdog& watchdog = Watchdog::of_process();
+  Watchdog* const watchdog = comm_.processes().watchdog();
   const auto position = static_cast<int>(&entry - program_.entry_points.data());
   for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
-    if (watched) watchdog.pass({position, static_cast<int64_t>(i), step});
+    if (watchdog) watchdog->pass({position, static_cast<int64_t>(i), step});
     ++prepared.runs[i];
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
@@ -188,7 +181,7 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
     if (observer_)
       observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  if (watched) watchdog.pass();
+  if (watchdog) watchdog->pass();
 }
 
 size_t Executor::next_step(Loaded& prepared, size_t index) {
@@ -235,11 +228,12 @@ void Executor::run_timed(Loaded& prepared, size_t index, int64_t train_step) {
 
 void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
   const Step& step = prepared.entry.steps[index];
+  size_t device = kNoDevice;  // whose turn it is, where the devices take turns
   try {
     switch (step.kind) {
       case StepKind::kKernel:
       case StepKind::kFused:
-        run_kernels(prepared, index, train_step);
+        run_kernels(prepared, index, train_step, device);
         prepared.collectives->progress();
         break;
       case StepKind::kSlice:
@@ -259,17 +253,19 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
       case StepKind::kRepeat:
         break;
     }
-  } catch (const PartError& error) {
-    throw RunError(located(prepared.entry, error.part, train_step, error.what()));
-  } catch (const WaitError& error) {
-    throw RunError(located(prepared.entry, step, train_step, missing_text(program_, error)));
   } catch (const RunError& error) {
-    throw RunError(located(prepared.entry, step, train_step, error.what()));
+    const auto* part = dynamic_cast<const PartError*>(&error);
+    const auto* wait = dynamic_cast<const WaitError*>(&error);
+    std::string message = wait ? missing_text(program_, *wait) : error.what();
+    if (device != kNoDevice) message = on_device(message, comm_.mesh(), comm_.devices()[device]);
+    throw RunError(
+        fmt::format("{}: {}", step_text(prepared.entry, part ? part->part : step, train_step), message));
   }
 }
 
-void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
-  for (size_t device = 0; device < devices(); ++device) {
+// `device` is the one whose turn it is, and kNoDevice at the end.
+void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step, size_t& device) {
+  for (device = 0; device < devices(); ++device) {
     if (!timeline_ || devices() == 1) {
       run_kernel(prepared, index, device, train_step);
       continue;
@@ -278,43 +274,37 @@ void Executor::run_kernels(Loaded& prepared, size_t index, int64_t train_step) {
     run_kernel(prepared, index, device, train_step);
     timeline_->add(device, index, {begin, Timeline::now()});
   }
+  device = kNoDevice;
 }
 
 void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t train_step) {
   PreparedStep& ready = prepared.steps[index][device];
-  try {
-    const int64_t round = prepared.rounds.empty() ? 0 : prepared.round;
-    ready.flops += ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step,
-                                 round, options_.check_finite});
-    if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
-  } catch (const PartError& error) {
-    throw PartError(error.part, on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
-  } catch (const RunError& error) {
-    throw RunError(on_device(error.what(), comm_.mesh(), comm_.devices()[device]));
-  }
+  const int64_t round = prepared.rounds.empty() ? 0 : prepared.round;
+  ready.flops += ready.kernel({ready.operands, ready.results, ready.workspace, options_.seed, train_step,
+                               round, options_.check_finite});
+  if (options_.check_finite) check_results(prepared.entry, prepared.entry.steps[index], device);
 }
 
 // Before an operation gets the blame for what it was given.
 void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
   for (const Binding& input : entry.inputs)
-    for (size_t device = 0; device < devices(); ++device) try {
-        require_finite(entry.values[static_cast<size_t>(input.value)], part(entry, input.value, device),
-                       "the input ");
-      } catch (const RunError& error) {
-        throw RunError(
-            located(entry, train_step, on_device(error.what(), comm_.mesh(), comm_.devices()[device])));
-      }
+    for (size_t device = 0; device < devices(); ++device) {
+      const Value& value = entry.values[static_cast<size_t>(input.value)];
+      const std::string problem = not_finite_problem(value, part(entry, input.value, device));
+      if (!problem.empty())
+        throw RunError(fmt::format("{}, step {}: {}", entry.name, train_step + 1,
+                                   on_device("the input " + problem, comm_.mesh(), comm_.devices()[device])));
+    }
 }
 
 void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {
   for (const ValueId id : step.outputs) {
-    try {
-      require_finite(entry.values[static_cast<size_t>(id)], part(entry, id, device));
-    } catch (const RunError& error) {
-      for (const Step& made : step.parts)
-        if (made.outputs[0] == id) throw PartError(made, error.what());
-      throw;
-    }
+    const std::string problem =
+        not_finite_problem(entry.values[static_cast<size_t>(id)], part(entry, id, device));
+    if (problem.empty()) continue;
+    for (const Step& made : step.parts)
+      if (made.outputs[0] == id) throw PartError(made, problem);
+    throw RunError(problem);
   }
 }
 

@@ -10,17 +10,17 @@ namespace {
 constexpr int kReadings = 8;
 constexpr int kTag = 0x636c;
 
-void send(int64_t number, int rank, bool yield) {
+void send(int64_t number, int rank, const Waiting& waiting) {
   MPI_Request request;
   check_mpi(MPI_Isend(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Isend");
-  wait_for(request, yield);
+  wait_for(request, waiting);
 }
 
-int64_t receive(int rank, bool yield) {
+int64_t receive(int rank, const Waiting& waiting) {
   int64_t number = 0;
   MPI_Request request;
   check_mpi(MPI_Irecv(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Irecv");
-  wait_for(request, yield);
+  wait_for(request, waiting);
   return number;
 }
 
@@ -28,24 +28,24 @@ int64_t receive(int rank, bool yield) {
 
 int64_t clock_offset(Processes& processes) {
   if (!processes.uses_mpi()) return 0;
-  const bool yield = processes.oversubscribed();
+  const Waiting waiting = processes.waiting();
   if (!processes.speaks()) {
     std::vector<ClockReading> readings;
     // The first message says that it is this rank's turn with rank 0.
-    receive(0, yield);
+    receive(0, waiting);
     for (int i = 0; i < kReadings; ++i) {
       const int64_t sent = nanoseconds_now();
-      send(0, 0, yield);
-      const int64_t there = receive(0, yield);
+      send(0, 0, waiting);
+      const int64_t there = receive(0, waiting);
       readings.push_back({sent, there, nanoseconds_now()});
     }
     return offset_of(readings);
   }
   for (int rank = 1; rank < processes.size(); ++rank) {
-    send(0, rank, yield);
+    send(0, rank, waiting);
     for (int i = 0; i < kReadings; ++i) {
-      receive(rank, yield);
-      send(nanoseconds_now(), rank, yield);
+      receive(rank, waiting);
+      send(nanoseconds_now(), rank, waiting);
     }
   }
   return 0;

@@ -7,13 +7,15 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/processes/watchdog.h"
+
 namespace mtfc {
 
 /// Throws RunError with MPI's own message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
-/// Tests `request` until it is complete; yields the core in between if `yield` is set. `ranks` are those that
-/// it depends on (all if empty). Throws RunError naming the missing ranks if the wait exceeds the watchdog's
-/// limit (runtime/processes/watchdog.h).
-void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks = {});
+/// Tests `request` until it is complete; yields the core in between where `waiting` says so. `ranks` are those
+/// that it depends on (all if empty). Throws WaitError naming the missing ranks if the wait exceeds the
+/// watchdog's limit (runtime/processes/watchdog.h).
+void wait_for(MPI_Request& request, const Waiting& waiting, std::span<const int64_t> ranks = {});
 
 }  // namespace mtfc

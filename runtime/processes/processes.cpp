@@ -26,13 +26,13 @@ struct Spot {
   ProgressPage page;
 };
 
-Spot own_spot() {
+Spot own_spot(const ProgressPage& page = {}) {
   Spot spot;
   char name[256] = {};
   gethostname(name, sizeof name - 1);
   spot.node = hash_bytes(name);
   CPU_ZERO(&spot.cores);
-  spot.page = Watchdog::of_process().own_page();
+  spot.page = page;
   if (sched_getaffinity(0, sizeof spot.cores, &spot.cores) != 0) CPU_SET(0, &spot.cores);
   return spot;
 }
@@ -47,12 +47,12 @@ void check_mpi(int code, const char* call) {
   throw RunError(fmt::format("{} failed: {}", call, std::string(text, static_cast<size_t>(length))));
 }
 
-void wait_for(MPI_Request& request, bool yield, std::span<const int64_t> ranks) {
-  Patience patience(ranks);
+void wait_for(MPI_Request& request, const Waiting& waiting, std::span<const int64_t> ranks) {
+  Patience patience(waiting.watchdog, ranks);
   for (int done = 0;;) {
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) return;
-    if (yield) sched_yield();
+    if (waiting.yields) sched_yield();
     patience.poll();
   }
 }
@@ -91,8 +91,9 @@ void prefer_shared_memory() {
 
 }  // namespace
 
-Processes Processes::start() {
+Processes Processes::start(Watchdog& watchdog) {
   Processes processes;
+  processes.watchdog_ = &watchdog;
   processes.state_ = std::make_unique<State>();
   int initialized = 0, provided = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
@@ -113,7 +114,7 @@ Processes Processes::start() {
 // hundred times as long.
 void Processes::find_neighbours() {
   ranks_on_node_ = size_;
-  const Spot own = own_spot();
+  const Spot own = own_spot(watchdog_->own_page());
   std::vector<Spot> spots(static_cast<size_t>(size_));
   all_gather(&own, sizeof own, spots.data());
   cpu_set_t cores = own.cores;
@@ -127,8 +128,13 @@ void Processes::find_neighbours() {
     if (!CPU_EQUAL(&own.cores, &spot.cores)) bound_by_launcher_ = true;
     CPU_OR(&cores, &cores, &spot.cores);
   }
-  Watchdog::of_process().set_ranks(rank_, std::move(pages));
+  watchdog_->set_ranks(rank_, std::move(pages));
   cores_ = std::max(1, CPU_COUNT(&cores));
+}
+
+Waiting Processes::waiting() const {
+  check_invariant(watchdog_ != nullptr, "a process alone waits for others");
+  return {*watchdog_, oversubscribed()};
 }
 
 void Processes::bind_to_core() const {
@@ -155,23 +161,23 @@ void Processes::finish() {
 
 void Processes::barrier() {
   if (!state_) return;
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   MPI_Request request;
   check_mpi(MPI_Ibarrier(state_->comm, &request), "MPI_Ibarrier");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
 }
 
 void Processes::broadcast(std::string& bytes) {
   if (!state_) return;
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   uint64_t length = bytes.size();
   MPI_Request request;
   check_mpi(MPI_Ibcast(&length, 1, MPI_UINT64_T, 0, state_->comm, &request), "MPI_Ibcast");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
   bytes.resize(length);
   check_mpi(MPI_Ibcast_c(bytes.data(), static_cast<MPI_Count>(length), MPI_BYTE, 0, state_->comm, &request),
             "MPI_Ibcast_c");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
 }
 
 int64_t Processes::maximum(int64_t value) {
@@ -181,22 +187,22 @@ int64_t Processes::maximum(int64_t value) {
 
 void Processes::maximum(std::span<int64_t> values) {
   if (!state_) return;
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   MPI_Request request;
   check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
                              MPI_MAX, state_->comm, &request),
             "MPI_Iallreduce_c");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
 }
 
 void Processes::sum(std::span<int64_t> values) {
   if (!state_) return;
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   MPI_Request request;
   check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, values.data(), static_cast<MPI_Count>(values.size()), MPI_INT64_T,
                              MPI_SUM, state_->comm, &request),
             "MPI_Iallreduce_c");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
 }
 
 void Processes::all_gather(const void* own, size_t bytes, void* all) {
@@ -204,12 +210,12 @@ void Processes::all_gather(const void* own, size_t bytes, void* all) {
     std::memcpy(all, own, bytes);
     return;
   }
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   MPI_Request request;
   const auto count = static_cast<MPI_Count>(bytes);
   check_mpi(MPI_Iallgather_c(own, count, MPI_BYTE, all, count, MPI_BYTE, state_->comm, &request),
             "MPI_Iallgather_c");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
 }
 
 std::vector<uint64_t> Processes::all_gather(uint64_t value) {
@@ -220,7 +226,7 @@ std::vector<uint64_t> Processes::all_gather(uint64_t value) {
 
 std::vector<std::string> Processes::gather(const std::string& bytes) {
   if (!state_) return {bytes};
-  Watchdog::of_process().pass();
+  watchdog_->pass();
   const std::vector<uint64_t> lengths = all_gather(bytes.size());
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> offsets;
@@ -235,7 +241,7 @@ std::vector<std::string> Processes::gather(const std::string& bytes) {
   check_mpi(MPI_Igatherv_c(bytes.data(), static_cast<MPI_Count>(bytes.size()), MPI_BYTE, all.data(),
                            counts.data(), offsets.data(), MPI_BYTE, 0, state_->comm, &request),
             "MPI_Igatherv_c");
-  wait_for(request, oversubscribed());
+  wait_for(request, waiting());
   std::vector<std::string> parts;
   if (speaks())
     for (size_t i = 0; i < counts.size(); ++i)
@@ -249,8 +255,8 @@ void Processes::require_equal(std::string_view what, std::string_view bytes) {
   for (size_t i = 1; i < hashes.size(); ++i)
     if (hashes[i] != hashes[0]) others.push_back(static_cast<int>(i));
   if (others.empty()) return;
-  throw RunError(fmt::format("{} {} another {} than rank 0", rank_text(others),
-                             others.size() == 1 ? "has" : "have", what));
+  throw AgreedError(fmt::format("{} {} another {} than rank 0", rank_text(others),
+                                others.size() == 1 ? "has" : "have", what));
 }
 
 void Processes::require_success(const std::string& message) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "runtime/processes/watchdog.h"
 
 namespace mtfc {
 
@@ -24,8 +25,8 @@ struct AgreedError : RunError {
 
 class Processes {
  public:
-  /// Starts MPI. Throws RunError.
-  static Processes start();
+  /// Starts MPI. Throws RunError. The watchdog is told about the other ranks, and must outlive the result.
+  static Processes start(Watchdog& watchdog);
   /// A single process without MPI; every operation is then trivial.
   static Processes alone();
   /// Ends MPI if it was started. Every rank must come here, or one must call abort(): a rank that fails alone
@@ -43,6 +44,10 @@ class Processes {
   int ranks_on_node() const { return ranks_on_node_; }
   int cores_on_node() const { return cores_; }  // those that this process may use
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
+  /// nullptr where there are no others to wait for.
+  Watchdog* watchdog() { return watchdog_; }
+  /// How this rank waits for others; only where there are some.
+  Waiting waiting() const;
 
   /// Binds this process, and threads that it starts later, to one core, which it shares with the ranks next
   /// to it. Does nothing unless several ranks share each core, the same number on all, and the launcher has
@@ -78,6 +83,7 @@ class Processes {
   std::vector<uint64_t> all_gather(uint64_t value);
 
   std::unique_ptr<State> state_;
+  Watchdog* watchdog_ = nullptr;
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_node_ = 1;

@@ -51,6 +51,13 @@ TEST_CASE("ranks that differ or fail are named on every rank") {
                        RunError);
 }
 
+TEST_CASE("one rank has the last word") {
+  Processes& processes = test_processes();
+  std::vector<int64_t> speakers{processes.watchdog()->claim_last_word() ? 1 : 0};
+  processes.sum(speakers);
+  CHECK(speakers[0] == 1);
+}
+
 TEST_CASE("ranks that share cores evenly stay on one, the same number on each, neighbours together") {
   Processes& processes = test_processes();
   cpu_set_t before, after;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -21,12 +22,15 @@ struct Watchdog::Page {
   std::atomic<uint64_t> count;  // of points passed
   std::atomic<uint64_t> beats;  // of looks at the clock while waiting
   std::atomic<int64_t> entry, step, train_step;
+  std::atomic<int64_t> speaker;  // of the node, in its first rank's page: 1 + the rank; 0: none yet
 };
 
 namespace {
 
 // Within this time a rank that waits, rather than hangs, looks at the clock again.
 constexpr std::chrono::milliseconds kBeat{300};
+// So long a rank that is to say why all end gives rank 0 the chance to do so.
+constexpr std::chrono::milliseconds kCourtesy{300};
 
 struct Progress {
   uint64_t count = 0, beats = 0;
@@ -54,23 +58,21 @@ std::string wait_text(int64_t seconds, const std::vector<MissingRank>& missing) 
 WaitError::WaitError(int64_t seconds, std::vector<MissingRank> missing)
     : RunError(wait_text(seconds, missing)), seconds_(seconds), missing_(std::move(missing)) {}
 
-Watchdog& Watchdog::of_process() {
-  static Watchdog watchdog;
-  return watchdog;
+// Without a page that others can read, they know less of this rank; it runs all the same.
+Watchdog::Watchdog(int64_t limit) : limit_(limit), file_(memfd_create("mtfc-progress", MFD_CLOEXEC)) {
+  const bool shared = file_ && ftruncate(file_.get(), sizeof(Page)) == 0;
+  void* const memory = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE,
+                            shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, shared ? file_.get() : -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  page_ = new (memory) Page{};
+  if (!shared) return;
+  std::random_device random;
+  page_->token = (uint64_t{random()} << 32) | random();
+  own_ = {getpid(), file_.get(), page_->token};
 }
 
-// Without a page that others can read, they know less of this rank; it runs all the same.
-Watchdog::Watchdog() {
-  static Page alone{};
-  page_ = &alone;
-  const int file = memfd_create("mtfc-progress", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, sizeof(Page)) != 0) return;
-  void* const shared = mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (shared == MAP_FAILED) return;
-  std::random_device random;
-  page_ = new (shared) Page{};
-  page_->token = (uint64_t{random()} << 32) | random();
-  own_ = {getpid(), file, page_->token};
+Watchdog::~Watchdog() {
+  munmap(page_, sizeof(Page));
 }
 
 void Watchdog::set_ranks(int own_rank, std::vector<ProgressPage> pages) {
@@ -94,17 +96,19 @@ namespace {
 // The page as it lies in memory, without atomics.
 struct Image {
   uint64_t token, count, beats;
-  int64_t entry, step, train_step;
+  int64_t entry, step, train_step, speaker;
 };
 
+UniqueFd open_page(const ProgressPage& page, int flags) {
+  if (page.process == 0) return UniqueFd();
+  return UniqueFd(open(fmt::format("/proc/{}/fd/{}", page.process, page.file).c_str(), flags | O_CLOEXEC));
+}
+
 std::optional<Progress> read_progress(const ProgressPage& page) {
-  if (page.process == 0) return std::nullopt;
-  const std::string path = fmt::format("/proc/{}/fd/{}", page.process, page.file);
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
+  const UniqueFd file = open_page(page, O_RDONLY);
+  if (!file) return std::nullopt;
   Image image{};
-  const ssize_t read = pread(file, &image, sizeof image, 0);
-  close(file);
+  const ssize_t read = pread(file.get(), &image, sizeof image, 0);
   if (read != static_cast<ssize_t>(sizeof image) || image.token != page.token) return std::nullopt;
   return Progress{image.count, image.beats, {static_cast<int>(image.entry), image.step, image.train_step}};
 }
@@ -155,12 +159,30 @@ void Watchdog::give_up(std::span<const int64_t> ranks) const {
   throw WaitError(limit_, std::move(missing));
 }
 
+// A rank of which the others know nothing speaks for itself.
+bool Watchdog::claim_last_word() const {
+  const auto first =
+      std::find_if(pages_.begin(), pages_.end(), [](const ProgressPage& page) { return page.process != 0; });
+  if (first == pages_.end()) return true;
+  const UniqueFd file = open_page(*first, O_RDWR);
+  void* const memory =
+      file ? mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
+  if (memory == MAP_FAILED) return true;
+  Page& page = *static_cast<Page*>(memory);
+  const auto end = std::chrono::steady_clock::now() + kCourtesy;
+  while (rank_ != 0 && page.speaker.load() == 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  int64_t nobody = 0;
+  const bool is_ours = page.token != first->token || page.speaker.compare_exchange_strong(nobody, rank_ + 1);
+  munmap(memory, sizeof(Page));
+  return is_ours;
+}
+
 void Patience::look() {
   const auto now = std::chrono::steady_clock::now();
   if (start_ == std::chrono::steady_clock::time_point{}) start_ = now;
-  const Watchdog& watchdog = Watchdog::of_process();
-  watchdog.beat();
-  if (now - start_ > std::chrono::seconds(watchdog.limit())) watchdog.give_up(ranks_);
+  watchdog_.beat();
+  if (now - start_ > std::chrono::seconds(watchdog_.limit())) watchdog_.give_up(ranks_);
 }
 
 }  // namespace mtfc

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 
@@ -54,13 +55,18 @@ struct ProgressPage {
   uint64_t token = 0;   // stands in the page, lest another process have that id and descriptor
 };
 
-/// Of this process; there is one, as of MPI.
+/// What a rank tells the others of where it is, and knows of them. Made before the rank's Processes, which fills
+/// in the pages of the others; it must outlive everything that waits.
 class Watchdog {
  public:
-  static Watchdog& of_process();
+  static constexpr int64_t kUsualLimit = 600;
 
-  /// 600 unless set.
-  void set_limit(int64_t seconds) { limit_ = seconds; }
+  /// `limit`: how long a wait may last, in seconds.
+  explicit Watchdog(int64_t limit = kUsualLimit);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
   int64_t limit() const { return limit_; }
   ProgressPage own_page() const { return own_; }
   void set_ranks(int own_rank, std::vector<ProgressPage> pages);
@@ -69,25 +75,35 @@ class Watchdog {
   void pass(const Point& point = {});
   /// Throws WaitError: the `ranks` (all where empty) that this one can be waiting for.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
+  /// True on one rank of a node only, the first to ask: the one that says why all ranks end. Where several ask
+  /// at about the same time, rank 0 comes first.
+  bool claim_last_word() const;
 
  private:
   friend class Patience;
-  Watchdog();
   struct Page;
   void beat() const;
 
-  int64_t limit_ = 600;
+  int64_t limit_;
   int rank_ = 0;
   ProgressPage own_;
+  UniqueFd file_;  // of the page
   Page* page_ = nullptr;
   std::vector<ProgressPage> pages_;
+};
+
+/// How a rank waits for others.
+struct Waiting {
+  const Watchdog& watchdog;
+  bool yields;  // gives its core away in between, since others need it
 };
 
 /// One wait. Calls of poll() between looks at what is waited for end it when it is too long.
 class Patience {
  public:
   /// `ranks`: those that may be waited for, which must outlive it; all where empty.
-  explicit Patience(std::span<const int64_t> ranks = {}) : ranks_(ranks) {}
+  explicit Patience(const Watchdog& watchdog, std::span<const int64_t> ranks = {})
+      : watchdog_(watchdog), ranks_(ranks) {}
   /// Cheap: looks at the clock every few hundred times.
   void poll() {
     if (++polls_ % kPolls == 0) look();
@@ -97,6 +113,7 @@ class Patience {
   static constexpr uint64_t kPolls = 512;
   void look();
 
+  const Watchdog& watchdog_;
   std::span<const int64_t> ranks_;
   uint64_t polls_ = 0;
   std::chrono::steady_clock::time_point start_ = {};

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "core/graph/op_registry.h"
 #include "runtime/processes/step_text.h"
@@ -15,9 +16,9 @@ namespace mtfc {
 namespace {
 
 // The ranks that giving up on `ranks` reports.
-std::vector<MissingRank> missing(std::span<const int64_t> ranks = {}) {
+std::vector<MissingRank> missing(const Watchdog& watchdog, std::span<const int64_t> ranks = {}) {
   try {
-    Watchdog::of_process().give_up(ranks);
+    watchdog.give_up(ranks);
   } catch (const WaitError& error) {
     return error.missing();
   }
@@ -26,14 +27,14 @@ std::vector<MissingRank> missing(std::span<const int64_t> ranks = {}) {
 
 // The process's own page serves as every rank's: another page would need another process.
 TEST_CASE("ranks that came as far and hang are missing; what can't be read is, when nobody else is") {
-  Watchdog& watchdog = Watchdog::of_process();
+  Watchdog watchdog;
   const ProgressPage own = watchdog.own_page();
   REQUIRE(own.process == getpid());
   ProgressPage foreign = own;
   ++foreign.token;
   watchdog.set_ranks(0, {own, own, foreign});
   watchdog.pass({1, 2, 3});
-  std::vector<MissingRank> found = missing();
+  std::vector<MissingRank> found = missing(watchdog);
   REQUIRE(found.size() == 1);
   CHECK(found[0].rank == 1);
   CHECK(found[0].known);
@@ -41,17 +42,16 @@ TEST_CASE("ranks that came as far and hang are missing; what can't be read is, w
   CHECK(found[0].point.step == 2);
   CHECK(found[0].point.train_step == 3);
   const std::vector<int64_t> group = {0, 2};
-  found = missing(group);
+  found = missing(watchdog, group);
   REQUIRE(found.size() == 1);
   CHECK(found[0].rank == 2);
   CHECK_FALSE(found[0].known);
   watchdog.set_ranks(0, {own, {}});
-  CHECK_FALSE(missing().at(0).known);
-  watchdog.set_ranks(0, {});
+  CHECK_FALSE(missing(watchdog).at(0).known);
 }
 
 TEST_CASE("a rank that has not come so far is missing, though it is stopped") {
-  Watchdog& watchdog = Watchdog::of_process();
+  Watchdog watchdog;
   // The page is shared across fork() and the parent keeps counting, so the child works on a copy.
   int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
@@ -70,34 +70,51 @@ TEST_CASE("a rank that has not come so far is missing, though it is stopped") {
   REQUIRE(read(pipe_ends[0], &file, sizeof file) == sizeof file);
   watchdog.set_ranks(1, {{child, file, own.token}, own, own});
   watchdog.pass();
-  const std::vector<MissingRank> found = missing();
+  const std::vector<MissingRank> found = missing(watchdog);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   close(pipe_ends[0]);
   close(pipe_ends[1]);
-  watchdog.set_ranks(0, {});
   REQUIRE(found.size() == 1);
   CHECK(found[0].rank == 0);
   CHECK(found[0].known);
 }
 
 TEST_CASE("patience ends after the limit, and not before") {
-  Watchdog& watchdog = Watchdog::of_process();
-  const int64_t usual = watchdog.limit();
-  watchdog.set_limit(1);
+  Watchdog watchdog(1);
   watchdog.set_ranks(0, {watchdog.own_page(), {}});
   const auto start = std::chrono::steady_clock::now();
   std::string said;
   try {
-    for (Patience patience;;) patience.poll();
+    for (Patience patience(watchdog);;) patience.poll();
   } catch (const RunError& error) {
     said = error.what();
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  watchdog.set_limit(usual);
-  watchdog.set_ranks(0, {});
   CHECK(said == "waited 1 s for rank 1");
   CHECK(seconds > 1);
+}
+
+TEST_CASE("of ranks that end all, one has the last word, and rank 0 where it asks in time") {
+  for (const bool first_asks : {true, false}) {
+    CAPTURE(first_asks);
+    Watchdog first, second, third;
+    const std::vector<ProgressPage> pages = {first.own_page(), second.own_page(), third.own_page()};
+    first.set_ranks(0, pages);
+    second.set_ranks(1, pages);
+    third.set_ranks(2, pages);
+    bool by_second = false;
+    std::thread other([&] { by_second = second.claim_last_word(); });
+    if (first_asks) CHECK(first.claim_last_word());
+    other.join();
+    CHECK(by_second == !first_asks);
+    CHECK_FALSE(first.claim_last_word());
+    CHECK_FALSE(third.claim_last_word());
+  }
+  Watchdog alone;
+  CHECK(alone.claim_last_word());
+  alone.set_ranks(1, {{}, alone.own_page()});
+  CHECK(alone.claim_last_word());
 }
 
 TEST_CASE("missing ranks are told with the steps they are at") {

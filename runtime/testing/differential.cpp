@@ -282,8 +282,6 @@ class Shrinker {
       if (!is_legal(model, candidate.layout) || try_case(candidate).problem.empty()) return false;
     } catch (const std::exception&) {
       return false;
-    } catch (const OpError&) {
-      return false;
     }
     best_ = std::move(candidate);
     return true;
@@ -440,7 +438,7 @@ class Shrinker {
 // What the check of saved programs would refuse, it must not find in compiled ones.
 Program checked(Program program) {
   if (const std::optional<ProgramFault> fault = find_program_fault(program))
-    throw InternalError(fault->pointer + ": " + fault->message);
+    throw InternalError(fault->pointer + ": " + fault->what());
   return program;
 }
 
@@ -463,8 +461,6 @@ Outcome try_case(const RandomCase& random_case) {
     return {false, problem.empty() ? "" : where + problem};
   } catch (const std::exception& error) {
     return {false, where + std::string(error.what())};
-  } catch (const OpError& error) {
-    return {false, where + error.message};
   }
 }
 

@@ -75,8 +75,8 @@ std::vector<TensorId> add_item(GraphBuilder& b, const Item& item, size_t positio
   }
   const Attributes attributes = resized(item.attributes, sizes);
   if (const CompositeDef* composite = find_composite(item.kind))
-    return b.add(*composite, operands, attributes, {name});
-  return b.add(op_named(item.kind), operands, attributes, {name});
+    return b.add_stated(*composite, operands, attributes, {name});
+  return b.add_stated(op_named(item.kind), operands, attributes, {name});
 }
 
 Model model_of(const RandomCase& random_case, WholeTensors& leaves) {

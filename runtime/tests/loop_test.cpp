@@ -116,7 +116,7 @@ void try_layouts(const Draft& made) {
       CAPTURE(shown);
       const Program program = compile(made.model, layout, {});
       const auto fault = find_program_fault(program);
-      CHECK((fault ? fault->message : "") == "");
+      CHECK(std::string(fault ? fault->what() : "") == "");
       CHECK(difference(expected, run_in_lockstep(program, made.inputs)) == "");
       ++tried;
     }

@@ -110,7 +110,7 @@ class MpiComm::Groups {
                                                   MPI_Comm comm) const {
     if (MpiBatches::takes(plan))
       return occasion.batches.add(plan, comm, op(plan), occasion.start, occasion.wait);
-    return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.oversubscribed());
+    return mpi_exchange(plan, comm, op(plan), occasion.arena, processes_.waiting());
   }
 
   // The communicator of the whole group of `plan`.
@@ -229,13 +229,12 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const Collective
   const MPI_Comm comm = groups_->across(plan, counterparts);
   if (nodes.size() == 1) return node_collective(plan, std::move(site));
   const MPI_Op op = groups_->op(plan);
-  const bool yield = processes_.oversubscribed();
   if (most == 1) return groups_->by_messages(plan, occasion, comm);
-  const auto across = [comm, op, type = mpi_type_of(plan.dtype), yield, counterparts](std::byte* share,
-                                                                                      int64_t count) {
+  const auto across = [comm, op, type = mpi_type_of(plan.dtype), waiting = processes_.waiting(),
+                       counterparts](std::byte* share, int64_t count) {
     MPI_Request request;
     check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, share, count, type, op, comm, &request), "MPI_Iallreduce_c");
-    wait_for(request, yield, counterparts);
+    wait_for(request, waiting, counterparts);
   };
   return two_level_all_reduce(plan, std::move(site), {fewest, across});
 }
@@ -243,7 +242,7 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const Collective
 std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
   auto collectives = std::make_unique<MpiCollectives>();
   const Idle idle = [all = collectives.get()] { all->progress(); };
-  MpiBatches batches(arenas[0], processes_.oversubscribed());
+  MpiBatches batches(arenas[0], processes_.waiting());
   // For each start: its wait, or an earlier loop after it, because all_reduces inside that loop must not join
   // the batch.
   std::vector<int> waits(entry.steps.size());

@@ -40,13 +40,13 @@ struct MpiBatches::Batch {
 
 class MpiBatches::Part : public PreparedCollective {
  public:
-  Part(std::shared_ptr<Batch> batch, const CollectivePlan& plan, const Arena& arena, bool yield)
+  Part(std::shared_ptr<Batch> batch, const CollectivePlan& plan, const Arena& arena, const Waiting& waiting)
       : batch_(std::move(batch)),
         input_(arena.at(plan.input.offset)),
         output_(arena.at(plan.output.offset)),
         place_(batch_->data.size()),
         bytes_(static_cast<size_t>(bytes_of(plan))),
-        yield_(yield) {
+        waiting_(waiting) {
     batch_->data.resize(place_ + bytes_);
     ++batch_->parts;
   }
@@ -60,7 +60,7 @@ class MpiBatches::Part : public PreparedCollective {
 
   void wait() override {
     check_invariant(batch_->packed == 0, "a part of a batch is awaited before the batch is sent");
-    wait_for(batch_->request, yield_, batch_->ranks);
+    wait_for(batch_->request, waiting_, batch_->ranks);
     if (bytes_ > 0) std::memcpy(output_, batch_->data.data() + place_, bytes_);
   }
 
@@ -74,7 +74,7 @@ class MpiBatches::Part : public PreparedCollective {
   const std::byte* input_;
   std::byte* output_;
   size_t place_, bytes_;
-  bool yield_;
+  Waiting waiting_;
 };
 
 bool MpiBatches::takes(const CollectivePlan& plan) {
@@ -98,7 +98,7 @@ std::unique_ptr<PreparedCollective> MpiBatches::add(const CollectivePlan& plan, 
     last_->first_wait = wait;
   }
   last_->first_wait = std::min(last_->first_wait, wait);
-  return std::make_unique<Part>(last_, plan, arena_, yield_);
+  return std::make_unique<Part>(last_, plan, arena_, waiting_);
 }
 
 }  // namespace mtfc

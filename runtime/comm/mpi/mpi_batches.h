@@ -19,7 +19,7 @@ namespace mtfc {
 
 class MpiBatches {
  public:
-  MpiBatches(const Arena& arena, bool yield) : arena_(arena), yield_(yield) {}
+  MpiBatches(const Arena& arena, const Waiting& waiting) : arena_(arena), waiting_(waiting) {}
 
   /// Returns whether an all_reduce is small enough to travel with others.
   static bool takes(const CollectivePlan& plan);
@@ -33,7 +33,7 @@ class MpiBatches {
   bool fits(const CollectivePlan& plan, MPI_Comm comm, MPI_Op op, int start) const;
 
   const Arena& arena_;
-  bool yield_;
+  Waiting waiting_;
   std::shared_ptr<Batch> last_;
 };
 

@@ -50,8 +50,8 @@ bool in_order(const CollectivePlan& plan) {
 
 class MpiExchange : public PreparedCollective {
  public:
-  MpiExchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op, const Arena& arena, bool yield)
-      : plan_(std::move(plan)), comm_(comm), op_(op), arena_(arena), yield_(yield) {
+  MpiExchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op, const Arena& arena, const Waiting& waiting)
+      : plan_(std::move(plan)), comm_(comm), op_(op), arena_(arena), waiting_(waiting) {
     switch (plan_.kind) {
       case CollectiveKind::kAllReduce:
         break;
@@ -88,7 +88,7 @@ class MpiExchange : public PreparedCollective {
   }
 
   void wait() override {
-    wait_for(request_, yield_, plan_.ranks);
+    wait_for(request_, waiting_, plan_.ranks);
     finish();
   }
 
@@ -225,7 +225,7 @@ class MpiExchange : public PreparedCollective {
   MPI_Comm comm_;
   MPI_Op op_;
   const Arena& arena_;
-  bool yield_;
+  Waiting waiting_;
   MPI_Request request_ = MPI_REQUEST_NULL;
   // Counts and offsets per member, in elements for a reduce_scatter and in bytes otherwise. Offsets are in
   // the input or output region if data goes there directly, otherwise in the workspace.
@@ -260,8 +260,8 @@ class Alone : public PreparedCollective {
 }  // namespace
 
 std::unique_ptr<PreparedCollective> mpi_exchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op,
-                                                 const Arena& arena, bool yield) {
-  return std::make_unique<MpiExchange>(std::move(plan), comm, op, arena, yield);
+                                                 const Arena& arena, const Waiting& waiting) {
+  return std::make_unique<MpiExchange>(std::move(plan), comm, op, arena, waiting);
 }
 
 std::unique_ptr<PreparedCollective> exchange_alone(CollectivePlan plan, const Arena& arena) {

@@ -149,10 +149,10 @@ void NodeMemory::find_neighbours() {
   MPI_Request request;
   check_mpi(MPI_Iallgather(&rank, 1, MPI_INT, neighbours_.data(), 1, MPI_INT, mpi_->comm, &request),
             "MPI_Iallgather");
-  wait_for(request, processes_.oversubscribed());
+  wait_for(request, processes_.waiting());
   check_mpi(MPI_Iallgather(&neighbours_[0], 1, MPI_INT, nodes_.data(), 1, MPI_INT, MPI_COMM_WORLD, &request),
             "MPI_Iallgather");
-  wait_for(request, processes_.oversubscribed());
+  wait_for(request, processes_.waiting());
   shares_ = processes_.maximum(size) > 1;
 }
 
@@ -248,7 +248,7 @@ NodeGroup* NodeMemory::group(const std::string& name, const std::vector<int64_t>
     if (rank == processes_.rank()) self = pages.size();
     pages.push_back(reinterpret_cast<GroupPage*>(windows_.front()->pages[position(rank)]) + page);
   }
-  group = std::make_unique<NodeGroup>(std::move(pages), self, !processes_.oversubscribed());
+  group = std::make_unique<NodeGroup>(std::move(pages), self, processes_.waiting());
   return group.get();
 }
 

@@ -4,8 +4,6 @@
 
 #include <bit>
 
-#include "runtime/processes/watchdog.h"
-
 namespace mtfc {
 namespace {
 
@@ -23,7 +21,8 @@ void relax() {
 // Waits for counters; looks `spins` times before it begins to give the core away.
 class Wait {
  public:
-  Wait(int spins, const Idle& idle) : spins_(spins), idle_(idle) {}
+  Wait(const Waiting& waiting, const Idle& idle)
+      : spins_(waiting.yields ? 0 : kSpins), idle_(idle), patience_(waiting.watchdog) {}
 
   void until(const std::atomic<uint64_t>& counter, uint64_t least) {
     while (counter.load(std::memory_order_acquire) < least) {
@@ -46,8 +45,8 @@ class Wait {
 
 }  // namespace
 
-NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin)
-    : members_(std::move(members)), self_(self), spins_(spin ? kSpins : 0) {}
+NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, size_t self, const Waiting& waiting)
+    : members_(std::move(members)), self_(self), waiting_(waiting) {}
 
 uint64_t NodeBarrier::arrive() {
   members_[self_]->arrived.store(++arrived_, std::memory_order_release);
@@ -60,8 +59,8 @@ uint64_t NodeBarrier::finish() {
 }
 
 void NodeBarrier::wait(std::atomic<uint64_t> RankEpochs::*counter, uint64_t least, const Idle& idle) {
-  Wait waiting(spins_, idle);
-  for (const RankEpochs* member : members_) waiting.until(member->*counter, least);
+  Wait turn(waiting_, idle);
+  for (const RankEpochs* member : members_) turn.until(member->*counter, least);
 }
 
 bool NodeBarrier::takes(size_t member) {

@@ -17,6 +17,8 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/processes/watchdog.h"
+
 namespace mtfc {
 
 /// The counters that a rank shows to the others of one group. `taken` and `done` count its parts of common
@@ -35,13 +37,13 @@ using Idle = std::function<void()>;
 
 class NodeBarrier {
  public:
-  /// `members` by index, in memory that all of them see. `spin`: true if every rank has a core of its own.
-  NodeBarrier(std::vector<RankEpochs*> members, size_t self, bool spin);
+  /// `members` by index, in memory that all of them see.
+  NodeBarrier(std::vector<RankEpochs*> members, size_t self, const Waiting& waiting);
 
   size_t size() const { return members_.size(); }
   size_t self() const { return self_; }
   /// Returns whether ranks share cores.
-  bool is_crowded() const { return spins_ == 0; }
+  bool is_crowded() const { return waiting_.yields; }
 
   /// Publishes the start of a collective; returns its epoch.
   uint64_t arrive();
@@ -65,7 +67,7 @@ class NodeBarrier {
 
   std::vector<RankEpochs*> members_;
   size_t self_;
-  int spins_;
+  Waiting waiting_;
   uint64_t arrived_ = 0, finished_ = 0;
   uint64_t works_ = 0;
 };

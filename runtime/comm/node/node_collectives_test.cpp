@@ -48,12 +48,13 @@ struct Trial {
 // One device, as a process holds it.
 class Device {
  public:
-  Device(int64_t rank, Pages& pages, bool own_core) : rank_(rank), pages_(pages), own_core_(own_core) {}
+  Device(int64_t rank, Pages& pages, const Waiting& waiting)
+      : rank_(rank), pages_(pages), waiting_(waiting) {}
 
   std::unique_ptr<PreparedCollective> prepare(Trial& trial) {
     const CollectivePlan plan = plan_collective(trial.entry, trial.entry.steps[0], trial.c.mesh, at(trial));
     std::unique_ptr<NodeGroup>& group = groups_[plan.ranks];
-    if (!group) group = std::make_unique<NodeGroup>(pages_.of(plan.ranks), plan.self, own_core_);
+    if (!group) group = std::make_unique<NodeGroup>(pages_.of(plan.ranks), plan.self, waiting_);
     NodeSite site{*group, {}, [] {}};
     for (const int64_t rank : plan.ranks)
       site.arenas.push_back(trial.arenas[static_cast<size_t>(rank)].at(0));
@@ -68,18 +69,19 @@ class Device {
 
   int64_t rank_;
   Pages& pages_;
-  bool own_core_;
+  Waiting waiting_;
   std::map<std::vector<int64_t>, std::unique_ptr<NodeGroup>> groups_;
 };
 
 // `own_core`: as if every rank had a core of its own; ranks then work together in another way.
 template <typename Work>
 void on_threads(int64_t devices, bool own_core, const Work& work) {
+  const Watchdog watchdog;
   Pages pages;
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < devices; ++rank)
     threads.emplace_back([&, rank] {
-      Device device(rank, pages, own_core);
+      Device device(rank, pages, {watchdog, !own_core});
       work(device);
     });
   for (std::thread& thread : threads) thread.join();

@@ -11,8 +11,8 @@ std::vector<RankEpochs*> epochs_of(const std::vector<GroupPage*>& pages) {
 
 }  // namespace
 
-NodeGroup::NodeGroup(std::vector<GroupPage*> pages, size_t self, bool spin)
-    : pages_(std::move(pages)), barrier_(epochs_of(pages_), self, spin) {}
+NodeGroup::NodeGroup(std::vector<GroupPage*> pages, size_t self, const Waiting& waiting)
+    : pages_(std::move(pages)), barrier_(epochs_of(pages_), self, waiting) {}
 
 std::optional<int> NodeGroup::take_mailbox(const Idle& idle) {
   const int mailbox = next_;

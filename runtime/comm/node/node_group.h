@@ -27,8 +27,8 @@ struct GroupPage {
 
 class NodeGroup {
  public:
-  /// `pages` by member, all zero at first. `spin`: true if every rank has a core of its own.
-  NodeGroup(std::vector<GroupPage*> pages, size_t self, bool spin);
+  /// `pages` by member, all zero at first.
+  NodeGroup(std::vector<GroupPage*> pages, size_t self, const Waiting& waiting);
 
   size_t size() const { return pages_.size(); }
   size_t self() const { return barrier_.self(); }
