@@ -112,11 +112,12 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
+    const bool is_product = step.kind == StepKind::kKernel && step.op->family == Family::kContraction;
     if (step.kind == StepKind::kStart) {
       add(report.communication, counts[s]);
       add(report.by_kind[to_string(step.collective)], counts[s]);
       add(report.by_axis[mesh.names(step.axes)], counts[s]);
-    } else if (step.kind == StepKind::kKernel && step.op->family == Family::kContraction) {
+    } else if (is_product) {
       report.einsum_per_device += counts[s].flops;
       report.einsum_total += counts[s].flops_total;
     } else {
@@ -124,7 +125,8 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
                             step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
-                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s)});
+                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s),
+                            is_product});
   }
 }
 

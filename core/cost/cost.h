@@ -67,8 +67,9 @@ struct StepCost {
   Phase phase = Phase::kForward;
   AxisList axes;
   StepCount count;
-  StepTime time = {};  // where the report has a time
-  int index = 0;       // of the step in the program
+  StepTime time = {};       // where the report has a time
+  int index = 0;            // of the step in the program
+  bool is_product = false;  // a contraction
 };
 
 struct CostReport {

@@ -60,7 +60,7 @@ std::vector<TensorType> Graph::result_types(const Node& node) const {
 
 std::optional<double> Graph::constant_value(TensorId id) const {
   const Node& node = producer(id);
-  if (node.kind != NodeKind::kOp || node.op->signature.name != "constant") return std::nullopt;
+  if (node.kind != NodeKind::kOp || !node.op->traits.is_constant) return std::nullopt;
   return node.attributes.get<double>("value");
 }
 

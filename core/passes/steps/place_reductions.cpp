@@ -1,7 +1,6 @@
 #include "core/passes/steps/place_reductions.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "core/op_rules/pieces.h"
@@ -71,7 +70,7 @@ class Placement {
         if (p == Partial{axis_, ReduceKind::kSum})
           form_[index(node.results[i])] = strategy.results[i].whole();
     if (node.kind == NodeKind::kOp) {
-      for (const std::vector<int>& set : node.op->linear_in)
+      for (const std::vector<int>& set : linear_sets(*node.op, node.operands.size()))
         if (carried_[n].empty() && !uses_axis(strategy) && !fills(node))
           carried_[n] = taken_partial(node, strategy, set);
       if (!carried_[n].empty()) carry_form(node, strategy, n);
@@ -94,12 +93,9 @@ class Placement {
   // it is.
   std::vector<size_t> taken_partial(const Node& node, const Strategy& strategy,
                                     const std::vector<int>& set) const {
-    std::vector<size_t> taken, members(set.begin(), set.end());
-    if (set[0] == kEveryOperand) {
-      members.resize(node.operands.size());
-      std::iota(members.begin(), members.end(), size_t{0});
-    }
-    for (const size_t i : members) {
+    std::vector<size_t> taken;
+    for (const int operand : set) {
+      const size_t i = index(operand);
       if (i >= node.operands.size()) return {};
       const std::optional<Sharding>& form = form_[index(node.operands[i])];
       if (!form) {
