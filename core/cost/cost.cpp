@@ -1,48 +1,14 @@
 #include "core/cost/cost.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "core/program/piece_map.h"
-#include "core/tensors/relayout.h"
+#include "core/program/collective_cost.h"
 
 namespace mtfc {
 namespace {
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
   return entry.values[static_cast<size_t>(id)];
-}
-
-int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
-  return elements(local_box(value.type.dims, value.sharding, mesh, at));
-}
-
-// The smallest region of `value` that a member of the group around `at` holds.
-int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
-  int64_t smallest = INT64_MAX;
-  for (int64_t member = 0; member < mesh.size(axes); ++member)
-    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
-  return smallest;
-}
-
-// Elements that the device at `at` sends to the other members of its group.
-int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
-  const std::optional<PieceMap> pieces =
-      step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
-  const Value& to = value_of(entry, step.outputs[0]);
-  const int64_t own = mesh.index(at, step.axes);
-  int64_t sent = 0;
-  for (size_t k = 0; k < step.inputs.size(); ++k) {
-    const Value& from = value_of(entry, step.inputs[k]);
-    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
-    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
-      if (member == own) continue;
-      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
-      sent += pieces ? pieces->common_elements(k, mine, theirs)
-                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
-    }
-  }
-  return sent;
 }
 
 // Axes along which devices hold different parts of the step's values.
@@ -67,6 +33,15 @@ std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh
       text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
     }
   return text;
+}
+
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                           const Coordinates& at) {
+  const CollectiveCost cost = collective_cost(entry, step, mesh, at);
+  StepCount count;
+  count.elements = cost.elements;
+  count.bytes_sent = cost.bytes_sent;
+  return count;
 }
 
 // The most that any device sends: which one that is depends on how the regions overlap.
@@ -187,38 +162,6 @@ std::string kind_of(const Step& step) {
       return to_string(step.kind);
   }
   return "";
-}
-
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                           const Coordinates& at) {
-  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
-  const int64_t in = local_elements(from, mesh, at), out = local_elements(to, mesh, at);
-  StepCount count;
-  int64_t sent = 0;  // elements
-  switch (step.collective) {
-    case CollectiveKind::kAllReduce:
-      count.elements = in;
-      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g parts of n elements has floor(n/g)
-      break;
-    case CollectiveKind::kReduceScatter:
-      count.elements = in;
-      sent = in - smallest_share(to, step.axes, mesh, at);
-      break;
-    case CollectiveKind::kAllGather:
-      count.elements = out;
-      sent = out - smallest_share(from, step.axes, mesh, at);
-      break;
-    case CollectiveKind::kAllToAll:
-      count.elements = in;
-      sent = exchanged(entry, step, mesh, at);
-      break;
-    case CollectiveKind::kExchange:
-      sent = exchanged(entry, step, mesh, at);
-      count.elements = sent;
-      break;
-  }
-  count.bytes_sent = sent * size_of(from.type.dtype);
-  return count;
 }
 
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {

@@ -2,16 +2,9 @@
 // What a program costs: arithmetic, communication and memory, counted from its steps.
 //
 // Definitions (they hold for predictions and for what a run counts):
-//   flops      einsum: 2 * the product of the local extents of its distinct dimensions. Everything else is
-//   "other":
-//              one per element and primitive operation.
-//   elements   all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
-//   exchange: what
-//              is sent.
-//   bytes_sent what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter
-//   and
-//              all_gather size - smallest share, all_to_all and exchange what is sent. A share is a device's
-//              shard of the buffer, for all_reduce its part of the flat elements by the shard formula.
+//   flops                 einsum: 2 * the product of the local extents of its distinct dimensions. Everything
+//                         else is "other": one per element and primitive operation.
+//   elements, bytes_sent  of a collective: core/program/collective_cost.h
 // Per device means the largest of any device, step by step.
 
 #include <cstdint>
@@ -109,9 +102,5 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
 
 /// Bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);
-
-/// Elements and bytes that the device at `at` sends or reduces in the collective that `step` starts.
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                           const Coordinates& at);
 
 }  // namespace mtfc

@@ -41,8 +41,4 @@ struct MoveCost {
 MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh);
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
-/// send, and what it may receive.
-int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh);
-
 }  // namespace mtfc

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/op_rules/pieces.h"
+#include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
 #include "core/program/reshard.h"
 #include "core/tensors/relayout.h"
