@@ -146,22 +146,9 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
 }  // namespace
 
 std::string kind_of(const Step& step) {
-  switch (step.kind) {
-    case StepKind::kFused:
-      return "fused";
-    case StepKind::kKernel:
-      return std::string(step.op->signature.name);
-    case StepKind::kSlice:
-      return "slice";
-    case StepKind::kStart:
-    case StepKind::kWait:
-      return to_string(step.collective);
-    case StepKind::kLoop:
-    case StepKind::kLeave:
-    case StepKind::kRepeat:
-      return to_string(step.kind);
-  }
-  return "";
+  if (step.kind == StepKind::kKernel) return std::string(step.op->signature.name);
+  const bool communicates = step.kind == StepKind::kStart || step.kind == StepKind::kWait;
+  return communicates ? to_string(step.collective) : to_string(step.kind);
 }
 
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/attributes.h"
 #include "core/graph/op_def.h"
@@ -21,7 +22,10 @@
 namespace mtfc {
 
 enum class Phase { kForward, kBackward, kUpdate };
-std::string to_string(Phase phase);
+template <>
+inline constexpr auto kEnumNames<Phase> = std::to_array<EnumName<Phase>>({{Phase::kForward, "forward"},
+                                                                          {Phase::kBackward, "backward"},
+                                                                          {Phase::kUpdate, "update"}});
 
 /// Where a node comes from, and what its unnamed results are called.
 struct Origin {

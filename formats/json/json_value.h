@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -18,7 +19,14 @@ inline constexpr size_t kDeepestJson = 1000;
 
 enum class JsonKind { kNull, kBool, kNumber, kString, kArray, kObject };
 /// `a number`, `a list`, … for messages.
-std::string to_string(JsonKind kind);
+template <>
+inline constexpr auto kEnumNames<JsonKind> =
+    std::to_array<EnumName<JsonKind>>({{JsonKind::kNull, "null"},
+                                       {JsonKind::kBool, "true or false"},
+                                       {JsonKind::kNumber, "a number"},
+                                       {JsonKind::kString, "a string"},
+                                       {JsonKind::kArray, "a list"},
+                                       {JsonKind::kObject, "an object"}});
 
 /// Counted from 1; columns count characters (code points), not bytes.
 struct JsonPlace {

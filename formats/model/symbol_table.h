@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/op_def.h"
 #include "formats/json/diagnostics.h"
@@ -24,6 +25,11 @@
 namespace mtfc {
 
 enum class SymbolKind { kInput, kVariable, kOperation };
+template <>
+inline constexpr auto kEnumNames<SymbolKind> =
+    std::to_array<EnumName<SymbolKind>>({{SymbolKind::kInput, "input"},
+                                         {SymbolKind::kVariable, "variable"},
+                                         {SymbolKind::kOperation, "operation"}});
 
 struct Symbol {
   SymbolKind kind = SymbolKind::kOperation;

@@ -115,7 +115,7 @@ Json model_definitions() {
       {"condition",
        {{"type", {"number", "string"}},
         {"description", "an expression: where it comes out 0, this does not exist"}}},
-      {"dtype", {{"enum", {"f32", "f64", "i32", "i64", "bool"}}}},
+      {"dtype", {{"enum", enum_names<DType>()}}},
       {"input", input_schema()},
       {"variable", variable_schema()},
       {"init", init_schema()},
