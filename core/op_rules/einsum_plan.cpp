@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/alignment.h"
 
 namespace mtfc {
 namespace {
 
-constexpr int64_t kPackAlignment = 64;
 constexpr int64_t kParts = 16;          // a long contracted group is cut into so many
 constexpr int64_t kLongGroup = 8192;    // where it has at least so many elements
 constexpr int64_t kSmallResult = 4096;  // and the result at most so many
@@ -105,7 +105,7 @@ int choose_left(const Dims& result, const Dims& free_first, const Dims& free_sec
 
 int64_t grant(EinsumPlan& plan, int64_t bytes) {
   const int64_t offset = plan.workspace_bytes;
-  plan.workspace_bytes += (bytes + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
+  plan.workspace_bytes += aligned(bytes);
   return offset;
 }
 

@@ -46,10 +46,6 @@ int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, c
   return sent;
 }
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 }  // namespace
 
 CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes) {

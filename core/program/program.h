@@ -17,6 +17,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
+#include "core/tensors/alignment.h"
 #include "core/tensors/layout.h"
 #include "core/tensors/sharding.h"
 
@@ -50,7 +51,6 @@ struct Buffer {
   int first_step = 0;  // alive from the start of this step ...
   int last_step = 0;   // ... to the end of this one
 };
-inline constexpr int64_t kAlignment = 64;
 
 enum class StepKind {
   kKernel,  // `op` on local values

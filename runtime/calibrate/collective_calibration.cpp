@@ -19,10 +19,6 @@ namespace {
 constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                                      CollectiveKind::kAllGather, CollectiveKind::kAllToAll};
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 // A program of one collective over `axes`, of a matrix with so many bytes as its larger side.
 EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, int64_t bytes) {
   const int64_t devices = mesh.size(axes);

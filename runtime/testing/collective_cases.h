@@ -28,10 +28,6 @@ struct CollectiveCase {
   bool in_place = false;
 };
 
-inline int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 /// One collective from value 0 to value 1, with the workspace that the planner grants.
 inline EntryPoint entry_of(const CollectiveCase& c) {
   EntryPoint entry;

@@ -29,10 +29,6 @@ MPI_Datatype mpi_type_of(DType dtype) {
 
 namespace {
 
-int64_t rounded(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 bool contiguous(const std::vector<std::vector<Run>>& members) {
   return std::all_of(members.begin(), members.end(), [](const std::vector<Run>& runs) {
     return runs.empty() || (runs.size() == 1 && runs[0].is_contiguous());
@@ -106,7 +102,7 @@ class MpiExchange : public PreparedCollective {
   std::byte* output() const { return arena_.at(plan_.output.offset); }
   std::byte* packed() const { return arena_.at(plan_.workspace_offset); }
   std::byte* arriving() const {
-    return unpack_ ? arena_.at(plan_.workspace_offset + rounded(packed_bytes_)) : output();
+    return unpack_ ? arena_.at(plan_.workspace_offset + aligned(packed_bytes_)) : output();
   }
 
   void require_workspace(int64_t bytes) {
@@ -161,7 +157,7 @@ class MpiExchange : public PreparedCollective {
     // A device's own part is a local copy.
     send_counts_[plan_.self] = 0;
     receive_counts_[plan_.self] = 0;
-    require_workspace(rounded(packed_bytes_) + arriving);
+    require_workspace(aligned(packed_bytes_) + arriving);
   }
 
   // What one start hands to MPI, from the counts that it gives with it.
