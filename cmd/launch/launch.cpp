@@ -26,6 +26,7 @@
 #include <map>
 #include <sstream>
 
+#include "cmd/files/files.h"
 #include "cmd/launch/launcher_output.h"
 #include "core/diagnostics/error.h"
 
@@ -85,17 +86,6 @@ std::string own_path() {
   if (length < 0) throw RunError(fmt::format("can't find the program itself: {}", std::strerror(errno)));
   path.resize(static_cast<size_t>(length));
   return path;
-}
-
-// The system's reason where not all could be written, else 0.
-int write_all(int stream, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(stream, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return errno;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
 }
 
 // One stream of the launcher's, on its way to ours.

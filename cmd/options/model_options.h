@@ -70,6 +70,9 @@ std::pair<Model, Layout> read_model_and_layout(const Sources& sources, const Mod
 /// Warns where the devices of the program's mesh all do the same.
 void warn_unsplit(const Program& program, std::vector<Diagnostic>& warnings);
 
+/// What the options say of compiling.
+CompileOptions compile_options_of(const ModelOptions& options);
+
 /// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
 /// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not
 /// keep.

@@ -1,6 +1,7 @@
 #include "runtime/comm/reduce.h"
 
 #include "core/diagnostics/error.h"
+#include "runtime/compute/nan_aware.h"
 #include "runtime/compute/wrapping.h"
 
 namespace mtfc {
@@ -8,7 +9,6 @@ namespace {
 
 template <typename T>
 void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
-  // `x != x` holds for NaN alone; on integers the compiler drops it.
   switch (kind) {
     case ReduceKind::kSum:
       for (int64_t i = 0; i < count; ++i) result[i] = add_wrapping(result[i], operand[i]);
@@ -17,12 +17,10 @@ void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
       for (int64_t i = 0; i < count; ++i) result[i] = mul_wrapping(result[i], operand[i]);
       return;
     case ReduceKind::kMax:
-      for (int64_t i = 0; i < count; ++i)
-        if (operand[i] > result[i] || operand[i] != operand[i]) result[i] = operand[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = larger(operand[i], result[i]);
       return;
     case ReduceKind::kMin:
-      for (int64_t i = 0; i < count; ++i)
-        if (operand[i] < result[i] || operand[i] != operand[i]) result[i] = operand[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = smaller(operand[i], result[i]);
       return;
   }
 }
