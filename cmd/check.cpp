@@ -19,8 +19,7 @@ std::function<int()> setup(CommandLine& line) {
     const Sources sources = read_sources(options->model, options->layout);
     std::vector<Diagnostic> warnings;
     const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options->model, warnings);
-    CompileOptions compile_options;
-    compile_options.allow_uneven = !options->model.no_uneven;
+    CompileOptions compile_options = compile_options_of(options->model);
     compile_options.decode = true;
     compile(model, layouts.front(), compile_options);
     show(warnings, options->model.quiet);

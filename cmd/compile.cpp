@@ -36,8 +36,7 @@ int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
+  CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;
   compile_options.keep = options.outputs;
   compile_options.dump_after = options.dump_after;

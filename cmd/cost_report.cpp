@@ -8,6 +8,7 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -67,13 +68,8 @@ std::vector<LayoutFlags> swept(const Options& options) {
 }
 
 const EntryPoint& entry_of(const Options& options, const Program& program) {
-  const EntryPoint* entry = program.find(options.entry.empty() ? "train" : options.entry);
-  if (!entry && options.entry.empty()) entry = program.find("evaluate");
-  if (!entry && options.entry == "decode")
-    throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
-  if (!entry)
-    throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
-  return *entry;
+  return *program.find(
+      chosen_entry(options.entry, [&](std::string_view name) { return program.find(name) != nullptr; }));
 }
 
 // Adds the report of `program`, and a better order of its ranks if there is one.
@@ -96,8 +92,7 @@ std::string reason_of(const UserError& error) {
 // illegal.
 std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
                                      const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
+  CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = options.entry == "decode";
   for (const Layout& layout : layouts) check_rules(layout, model.dims);
   std::vector<ComparedLayout> made;

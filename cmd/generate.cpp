@@ -107,8 +107,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
   model = only_decode(std::move(model));
   facts.positions = decode_positions(*model.decode);
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
+  CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;
   Program program = compile(model, layouts.front(), compile_options);
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });

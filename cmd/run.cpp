@@ -26,8 +26,7 @@ constexpr int64_t kMostTraced = 1'000'000;
 
 // Returns a saved program unchanged, or compiles a model for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
+  CompileOptions compile_options = compile_options_of(options.model);
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   Program program = make_program(sources, options.model, compile_options, warnings);

@@ -12,6 +12,7 @@
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/entry_choice.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
@@ -102,12 +103,9 @@ void check_dims(const Options& options, const Model& model, const Layout& fixed)
 }
 
 std::string entry_of(const Options& options, const Model& model) {
-  if (options.entry == "train" && !has_train_entry(model))
-    throw UserError("the model has no entry point 'train'", "it neither trains nor assigns variables");
-  if (options.entry == "decode" && !model.decode)
-    throw UserError("the model has no entry point 'decode'", "its file has no \"decode\"");
-  if (!options.entry.empty()) return options.entry;
-  return has_train_entry(model) ? "train" : "evaluate";
+  return chosen_entry(options.entry, [&](std::string_view name) {
+    return name == "train" ? has_train_entry(model) : name != "decode" || model.decode;
+  });
 }
 
 int64_t memory_of(const Hardware& hardware) {

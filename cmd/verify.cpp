@@ -105,8 +105,7 @@ int run(const Options& options) {
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
-  CompileOptions compile_options;
-  compile_options.allow_uneven = !options.model.no_uneven;
+  CompileOptions compile_options = compile_options_of(options.model);
   compile_options.keep_all = true;
   const Program split = compile(model, layouts.front(), compile_options);
   const Program whole = compile(model, {}, compile_options);

@@ -35,16 +35,17 @@ std::vector<std::string> neighbours(const std::string& path) {
   throw RunError("cannot write '" + path + "': " + std::strerror(errno));
 }
 
-void write_all(int file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail(path);
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
 }  // namespace
+
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
 
 std::string read_text(const std::string& path, const std::string& what) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
@@ -89,7 +90,9 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
   UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) fail(path);
   try {
-    make([&](std::string_view text) { write_all(file.get(), text, path); });
+    make([&](std::string_view text) {
+      if (write_all(file.get(), text) != 0) fail(path);
+    });
     if (target.replaced && fsync(file.get()) != 0) fail(path);
   } catch (...) {
     if (target.replaced) unlink(written.c_str());

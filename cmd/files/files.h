@@ -19,6 +19,10 @@ void write_text(const std::string& path, const std::string& text);
 using TextSink = std::function<void(std::string_view)>;
 void write_pieces(const std::string& path, const std::function<void(const TextSink&)>& make);
 
+/// Writes all of `bytes` to a descriptor, however many calls it takes. Returns the system's reason if not
+/// everything could be written, else 0.
+int write_all(int file, std::string_view bytes);
+
 /// Throws RunError with the system's reason if `path` can't be written, without touching it: this is better
 /// known before a long run than after it.
 void require_writable(const std::string& path);

@@ -26,6 +26,7 @@
 #include <map>
 #include <sstream>
 
+#include "cmd/files/files.h"
 #include "cmd/launch/launcher_output.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/unique_fd.h"
@@ -86,17 +87,6 @@ std::string own_path() {
   if (length < 0) throw RunError(fmt::format("can't find the program itself: {}", std::strerror(errno)));
   path.resize(static_cast<size_t>(length));
   return path;
-}
-
-// Returns the system's reason if not everything could be written, else 0.
-int write_all(int stream, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(stream, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return errno;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
 }
 
 struct Pipe {

@@ -160,6 +160,12 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
 
 }  // namespace
 
+CompileOptions compile_options_of(const ModelOptions& options) {
+  CompileOptions compile_options;
+  compile_options.allow_uneven = !options.no_uneven;
+  return compile_options;
+}
+
 Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings) {
   if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);

@@ -62,6 +62,9 @@ struct ModelAndLayouts {
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
                                        std::vector<Diagnostic>& warnings);
 
+/// The options of compilation that the command line states.
+CompileOptions compile_options_of(const ModelOptions& options);
+
 /// A saved program as it is read, or a model compiled for the layout. Throws UserError; for a saved program
 /// also where the options ask for another layout or for a tensor (CompileOptions::keep) that it does not
 /// keep.

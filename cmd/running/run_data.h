@@ -30,7 +30,8 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
 VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
                           const std::vector<std::string>& maps);
 
-/// The entry point that the options select for the run.
-const EntryPoint& main_entry(const Program& program, const RunOptions& options);
+/// The entry point that a run executes step after step and reports on: training if the model trains, unless
+/// `evaluate` is set.
+const EntryPoint& main_entry(const Program& program, bool evaluate);
 
 }  // namespace mtfc

@@ -371,11 +371,6 @@ class TrainingRun {
 
 }  // namespace
 
-const EntryPoint& main_entry(const Program& program, bool evaluate) {
-  const EntryPoint* train = program.find("train");
-  return evaluate || !train ? *program.find("evaluate") : *train;
-}
-
 void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
                  const Hardware* hardware) {
   TrainingRun(program, options, std::move(data), comm, hardware).execute();

@@ -11,10 +11,6 @@
 
 namespace mtfc {
 
-/// What a run executes step after step, and reports on: the training of a model that trains, unless
-/// `evaluate`.
-const EntryPoint& main_entry(const Program& program, bool evaluate);
-
 /// Runs `program` as `options` say. Predicted times are of `hardware`, where there is one; the rank that
 /// speaks needs it. Throws UserError and RunError.
 void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,

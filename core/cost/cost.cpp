@@ -1,48 +1,14 @@
 #include "core/cost/cost.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "core/program/piece_map.h"
-#include "core/tensors/relayout.h"
+#include "core/program/collective_cost.h"
 
 namespace mtfc {
 namespace {
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
   return entry.values[static_cast<size_t>(id)];
-}
-
-int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
-  return elements(local_box(value.type.dims, value.sharding, mesh, at));
-}
-
-// The elements of the smallest region of `value` that a member of the group around `at` holds.
-int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
-  int64_t smallest = INT64_MAX;
-  for (int64_t member = 0; member < mesh.size(axes); ++member)
-    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
-  return smallest;
-}
-
-// The number of elements that the device at `at` sends to the other members of its group.
-int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
-  const std::optional<PieceMap> pieces =
-      step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
-  const Value& to = value_of(entry, step.outputs[0]);
-  const int64_t own = mesh.index(at, step.axes);
-  int64_t sent = 0;
-  for (size_t k = 0; k < step.inputs.size(); ++k) {
-    const Value& from = value_of(entry, step.inputs[k]);
-    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
-    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
-      if (member == own) continue;
-      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
-      sent += pieces ? pieces->common_elements(k, mine, theirs)
-                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
-    }
-  }
-  return sent;
 }
 
 // The axes along which devices hold different parts of the step's values.
@@ -67,6 +33,15 @@ std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh
       text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
     }
   return text;
+}
+
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                           const Coordinates& at) {
+  const CollectiveCost cost = collective_cost(entry, step, mesh, at);
+  StepCount count;
+  count.elements = cost.elements;
+  count.bytes_sent = cost.bytes_sent;
+  return count;
 }
 
 // The most that any device sends. The overlap of the regions decides which device that is, so all are
@@ -113,11 +88,12 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
+    const bool is_product = step.kind == StepKind::kKernel && step.op->family == Family::kContraction;
     if (step.kind == StepKind::kStart) {
       add(report.communication, counts[s]);
       add(report.by_kind[to_string(step.collective)], counts[s]);
       add(report.by_axis[mesh.names(step.axes)], counts[s]);
-    } else if (step.kind == StepKind::kKernel && step.op->family == Family::kContraction) {
+    } else if (is_product) {
       report.einsum_per_device += counts[s].flops;
       report.einsum_total += counts[s].flops_total;
     } else {
@@ -125,7 +101,8 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
                             step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
-                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s)});
+                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s),
+                            is_product});
   }
 }
 
@@ -170,54 +147,9 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
 }  // namespace
 
 std::string kind_of(const Step& step) {
-  switch (step.kind) {
-    case StepKind::kFused:
-      return "fused";
-    case StepKind::kKernel:
-      return std::string(step.op->signature.name);
-    case StepKind::kSlice:
-      return "slice";
-    case StepKind::kStart:
-    case StepKind::kWait:
-      return to_string(step.collective);
-    case StepKind::kLoop:
-    case StepKind::kLeave:
-    case StepKind::kRepeat:
-      return to_string(step.kind);
-  }
-  return "";
-}
-
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                           const Coordinates& at) {
-  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
-  const int64_t in = local_elements(from, mesh, at), out = local_elements(to, mesh, at);
-  StepCount count;
-  int64_t sent = 0;  // elements
-  switch (step.collective) {
-    case CollectiveKind::kAllReduce:
-      count.elements = in;
-      sent = 2 * (in - in / mesh.size(step.axes));  // the smallest of g shares has floor(n/g)
-      break;
-    case CollectiveKind::kReduceScatter:
-      count.elements = in;
-      sent = in - smallest_share(to, step.axes, mesh, at);
-      break;
-    case CollectiveKind::kAllGather:
-      count.elements = out;
-      sent = out - smallest_share(from, step.axes, mesh, at);
-      break;
-    case CollectiveKind::kAllToAll:
-      count.elements = in;
-      sent = exchanged(entry, step, mesh, at);
-      break;
-    case CollectiveKind::kExchange:
-      sent = exchanged(entry, step, mesh, at);
-      count.elements = sent;
-      break;
-  }
-  count.bytes_sent = sent * size_of(from.type.dtype);
-  return count;
+  if (step.kind == StepKind::kKernel) return std::string(step.op->signature.name);
+  const bool communicates = step.kind == StepKind::kStart || step.kind == StepKind::kWait;
+  return communicates ? to_string(step.collective) : to_string(step.kind);
 }
 
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {

@@ -4,12 +4,7 @@
 // Definitions, which hold for predictions and for the counts of a run:
 //   flops       einsum: 2 * the product of the local extents of its distinct dimensions.
 //               "other", everything else: one per element and primitive operation.
-//   elements    all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
-//               exchange: the elements sent.
-//   bytes_sent  the bytes that a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share),
-//               reduce_scatter and all_gather size - smallest share, all_to_all and exchange the bytes sent.
-//               A share is a device's shard of the buffer; for all_reduce, it is the device's part of the
-//               flat elements by the shard formula.
+//   elements, bytes_sent  of a collective: as core/program/collective_cost.h defines them.
 // "Per device" means the largest value of any device, step by step. Example: an all_reduce of 8 f32 over 4
 // devices has elements = 8 and bytes_sent = 2*(32 - 8) = 48.
 
@@ -66,8 +61,9 @@ struct StepCost {
   Phase phase = Phase::kForward;
   AxisList axes;
   StepCount count;
-  StepTime time = {};  // if the report has times
-  int index = 0;       // position of the step in the program
+  StepTime time = {};       // if the report has times
+  int index = 0;            // position of the step in the program
+  bool is_product = false;  // a contraction
 };
 
 struct CostReport {
@@ -107,9 +103,5 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
 
 /// The bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);
-
-/// Elements and bytes that the device at `at` sends or reduces in the collective that `step` starts.
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                           const Coordinates& at);
 
 }  // namespace mtfc

@@ -60,20 +60,6 @@ double ProductTable::at(double rows, double columns, double inner) const {
   return std::exp(sum);
 }
 
-std::string to_string(Topology topology) {
-  switch (topology) {
-    case Topology::kFullyConnected:
-      return "fully_connected";
-    case Topology::kRing:
-      return "ring";
-    case Topology::kTorus:
-      return "torus";
-    case Topology::kTwoLevel:
-      return "two_level";
-  }
-  return "";
-}
-
 double Hardware::peak(DType dtype) const {
   if (const auto at = flops.find(to_string(dtype)); at != flops.end()) return at->second;
   double slowest = flops.begin()->second;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/shape.h"
 
@@ -69,7 +70,12 @@ enum class Topology {
   kTorus,           // each axis of the mesh is a dimension of the torus
   kTwoLevel,        // nodes of devices with consecutive ranks
 };
-std::string to_string(Topology topology);
+template <>
+inline constexpr auto kEnumNames<Topology> =
+    std::to_array<EnumName<Topology>>({{Topology::kFullyConnected, "fully_connected"},
+                                       {Topology::kRing, "ring"},
+                                       {Topology::kTorus, "torus"},
+                                       {Topology::kTwoLevel, "two_level"}});
 
 struct Hardware {
   std::string name;

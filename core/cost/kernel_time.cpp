@@ -2,29 +2,24 @@
 
 #include <algorithm>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/op_rules/einsum_plan.h"
 
 namespace mtfc {
 namespace {
 
 // The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction.
-const char* class_of(Family family) {
-  switch (family) {
-    case Family::kElementwise:
-    case Family::kElementwiseChecked:
-      return "elementwise";
-    case Family::kReduction:
-    case Family::kContraction:
-      return "reduction";
-    case Family::kIndexing:
-      return "indexing";
-    case Family::kRelabel:
-    case Family::kMovement:
-      return "movement";
-    case Family::kGenerator:
-      return "generator";
-  }
-  return "";
+constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise, "elementwise"},
+                                                           {Family::kElementwiseChecked, "elementwise"},
+                                                           {Family::kReduction, "reduction"},
+                                                           {Family::kContraction, "reduction"},
+                                                           {Family::kIndexing, "indexing"},
+                                                           {Family::kRelabel, "movement"},
+                                                           {Family::kMovement, "movement"},
+                                                           {Family::kGenerator, "generator"}});
+
+std::string class_of(Family family) {
+  return std::string(name_in(kClasses, family));
 }
 
 // The curve of the first name that the profile lists, or nullptr.

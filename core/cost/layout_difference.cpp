@@ -12,9 +12,9 @@ std::map<std::string, double> times_of(const CostReport& report) {
   double sum = 0;
   for (const StepCost& step : report.steps) {
     const bool computes = step.axes.empty();
-    times[!computes               ? step.kind + " over " + report.layout.mesh.names(step.axes)
-          : step.kind == "einsum" ? "products"
-                                  : "other kernels"] += step.time.seconds;
+    times[!computes         ? step.kind + " over " + report.layout.mesh.names(step.axes)
+          : step.is_product ? "products"
+                            : "other kernels"] += step.time.seconds;
     sum += step.time.seconds;
   }
   times["overlap"] = report.time->step_s - sum;

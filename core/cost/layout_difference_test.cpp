@@ -12,6 +12,7 @@ CostReport report(double product, double all_reduce, double step) {
   made.time.emplace().step_s = step;
   made.steps.resize(3);
   made.steps[0].kind = "einsum";
+  made.steps[0].is_product = true;
   made.steps[0].time.seconds = product;
   made.steps[1].kind = "all_reduce";
   made.steps[1].axes = {1};

@@ -10,36 +10,16 @@ namespace mtfc {
 namespace {
 
 std::string_view kind_name(const Node& node) {
-  switch (node.kind) {
-    case NodeKind::kInput:
-      return "input";
-    case NodeKind::kVariable:
-      return "variable";
-    case NodeKind::kGradients:
-      return "gradients";
-    case NodeKind::kOp:
-      return node.op->signature.name;
-    case NodeKind::kComposite:
-      return node.composite->signature.name;
-    case NodeKind::kLoop:
-      return "loop";
-  }
-  return "";
+  static constexpr auto kNames = std::to_array<EnumName<NodeKind>>({{NodeKind::kInput, "input"},
+                                                                    {NodeKind::kVariable, "variable"},
+                                                                    {NodeKind::kGradients, "gradients"},
+                                                                    {NodeKind::kLoop, "loop"}});
+  if (node.kind == NodeKind::kOp) return node.op->signature.name;
+  if (node.kind == NodeKind::kComposite) return node.composite->signature.name;
+  return name_in(kNames, node.kind);
 }
 
 }  // namespace
-
-std::string to_string(Phase phase) {
-  switch (phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kUpdate:
-      return "update";
-  }
-  return "";
-}
 
 TensorId Graph::find(std::string_view name) const {
   const auto at = by_name_.find(name);
@@ -60,7 +40,7 @@ std::vector<TensorType> Graph::result_types(const Node& node) const {
 
 std::optional<double> Graph::constant_value(TensorId id) const {
   const Node& node = producer(id);
-  if (node.kind != NodeKind::kOp || node.op->signature.name != "constant") return std::nullopt;
+  if (node.kind != NodeKind::kOp || !node.op->traits.is_constant) return std::nullopt;
   return node.attributes.get<double>("value");
 }
 

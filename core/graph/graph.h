@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/attributes.h"
 #include "core/graph/op_def.h"
@@ -22,7 +23,10 @@
 namespace mtfc {
 
 enum class Phase { kForward, kBackward, kUpdate };
-std::string to_string(Phase phase);
+template <>
+inline constexpr auto kEnumNames<Phase> = std::to_array<EnumName<Phase>>({{Phase::kForward, "forward"},
+                                                                          {Phase::kBackward, "backward"},
+                                                                          {Phase::kUpdate, "update"}});
 
 /// The origin of a node, used in messages and for the names of its results.
 struct Origin {

@@ -8,6 +8,7 @@
 // kernel.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,6 +127,40 @@ struct Factor {
   double fill = 0;                 // the value of elements of the result that no piece gives
 };
 
+/// The second operand that makes the first the result; the first operand likewise, if `on_either_side`.
+struct NeutralElement {
+  double value = 0;
+  bool on_either_side = false;
+};
+
+/// Whether the elements of the result are those of the only operand, unchanged.
+enum class Copies {
+  kNothing,    // they are others, or not all of them
+  kOperand,    // they are, in the same dimensions
+  kReordered,  // they are, under the same names of dimensions, whose order may differ
+  kSpread,     // the same, and they are repeated along dimensions that the operand lacks
+};
+
+/// Facts that passes and the runtime ask for instead of asking for a name. {} states that none of them holds.
+struct OpTraits {
+  std::optional<NeutralElement> neutral = std::nullopt;
+  Copies copies = Copies::kNothing;
+  /// A reduction that divides by the number of elements that it adds up: over parts of equal size, the mean of
+  /// its results is its result over the whole.
+  bool averages = false;
+  /// The result is the product of the operands, or a sum of such products: rounding errors multiply.
+  bool multiplies = false;
+  /// Every element of the result is the attribute `value`.
+  bool is_constant = false;
+  /// The operand that counts along the dimension `dim` of operand 0, which is read or written there; or -1.
+  int position_operand = -1;
+  /// An element takes another time than that of an addition, so calibration measures it by itself.
+  bool own_pace = false;
+  /// The kernel may write its result over an operand that has the result's type and sharding, and then leaves
+  /// alone what it does not change. Element-wise operations may without saying so.
+  bool overwrites = false;
+};
+
 struct OpDef {
   Signature signature;
   Family family;
@@ -135,8 +170,9 @@ struct OpDef {
   std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
 
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
-  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat. If empty, all
-  /// operands must be whole. A kMoved factor with a `fill` other than 0 needs whole operands in any case.
+  /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat, which is the
+  /// set of all operands, and {{kEachOperand}} for einsum, which is one set for each operand. Read the sets with
+  /// linear_sets(). If empty, all operands must be whole. A kMoved factor with a `fill` other than 0 needs whole operands in any case.
   std::vector<std::vector<int>> linear_in;
 
   /// Adds operations that compute the gradient of each operand (kNoTensor: none) from the gradients of the
@@ -154,19 +190,21 @@ struct OpDef {
   /// kNoSplitRule: operands are gathered instead.
   std::vector<TensorId> (*split_rule)(GraphBuilder&, const Node&, int64_t parts);
 
-  /// True if the kernel may write its result over an operand of the result's type and sharding, and then
-  /// leaves unchanged elements untouched. Element-wise operations need not set it.
-  bool overwrites = false;
+  OpTraits traits;
 };
+
+/// The sets of `linear_in` for a call with so many operands, each a list of operands.
+std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands);
 
 inline bool is_elementwise(const OpDef& op) {
   return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
 }
 inline bool may_overwrite_operand(const OpDef& op) {
-  return is_elementwise(op) || op.overwrites;
+  return is_elementwise(op) || op.traits.overwrites;
 }
 
 inline constexpr int kEveryOperand = -1;
+inline constexpr int kEachOperand = -2;
 inline constexpr std::nullptr_t kNoGradient = nullptr;
 inline constexpr std::nullptr_t kNoWorkspace = nullptr;
 inline constexpr std::nullptr_t kNoSplitRule = nullptr;

@@ -139,8 +139,7 @@ class Classifier {
     if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum) return BatchUse::kWhole;
     for (const TensorId id : node.results) uses_.reduced[index(id)] = true;
     if (!is_float(dtype)) return is_integer(dtype) ? BatchUse::kSum : BatchUse::kWhole;
-    const bool is_mean = node.op->signature.name == "reduce_mean";
-    for (const TensorId id : node.results) uses_.adds[index(id)] = !is_mean;
+    for (const TensorId id : node.results) uses_.adds[index(id)] = !node.op->traits.averages;
     return BatchUse::kMean;
   }
 
@@ -160,12 +159,9 @@ class Classifier {
     if (is_sum && (fills || !means.empty() || !is_whole_number)) return BatchUse::kWhole;
     if (!is_sum && !is_float(graph_.type(node.results[0]).dtype)) return BatchUse::kWhole;
     const std::vector<int>& taken = is_sum ? sums : means;
-    for (const std::vector<int>& set : node.op->linear_in) {
-      const auto in_set = [&](int i) {
-        return set[0] == kEveryOperand || std::find(set.begin(), set.end(), i) != set.end();
-      };
-      const size_t members = set[0] == kEveryOperand ? node.operands.size() : set.size();
-      if (std::all_of(taken.begin(), taken.end(), in_set) && (!is_sum || taken.size() == members))
+    for (const std::vector<int>& set : linear_sets(*node.op, node.operands.size())) {
+      const auto in_set = [&](int i) { return std::find(set.begin(), set.end(), i) != set.end(); };
+      if (std::all_of(taken.begin(), taken.end(), in_set) && (!is_sum || taken.size() == set.size()))
         return is_sum ? BatchUse::kSum : BatchUse::kMean;
     }
     return BatchUse::kWhole;

@@ -21,11 +21,10 @@ int64_t decode_positions(const DecodeSpec& decode) {
     if (input.name == kSeenInput) positions = input.type.dims.back().size / places_per_position(decode);
   const TensorId position = decode.graph.find(kPositionInput);
   for (const Node& node : decode.graph.nodes()) {
-    if (node.kind != NodeKind::kOp || !node.attributes.has("dim") || node.operands.size() < 2) continue;
-    const std::string_view kind = node.op->signature.name;
-    const bool reads = kind == "gather" && node.operands[1] == position;
-    const bool writes = kind == "update_slice" && node.operands[2] == position;
-    if (reads || writes) positions = std::min(positions, node.attributes.get<Dim>("dim").size);
+    if (node.kind != NodeKind::kOp || node.op->traits.position_operand < 0) continue;
+    const auto operand = static_cast<size_t>(node.op->traits.position_operand);
+    if (node.operands[operand] == position)
+      positions = std::min(positions, node.attributes.get<Dim>("dim").size);
   }
   return positions;
 }

@@ -8,11 +8,15 @@
 
 #include <string_view>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/graph/graph.h"
 
 namespace mtfc {
 
 enum class ScheduleKind { kRsqrt, kCosine, kLinear };
+template <>
+inline constexpr auto kEnumNames<ScheduleKind> = std::to_array<EnumName<ScheduleKind>>(
+    {{ScheduleKind::kRsqrt, "rsqrt"}, {ScheduleKind::kCosine, "cosine"}, {ScheduleKind::kLinear, "linear"}});
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kRsqrt;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/entry_graph.h"
 #include "core/graph/graph.h"
@@ -20,7 +21,12 @@ namespace mtfc {
 
 enum class InitKind { kConstant, kNormal, kTruncatedNormal, kUniform };
 
-std::string to_string(InitKind kind);
+template <>
+inline constexpr auto kEnumNames<InitKind> =
+    std::to_array<EnumName<InitKind>>({{InitKind::kConstant, "constant"},
+                                       {InitKind::kNormal, "normal"},
+                                       {InitKind::kTruncatedNormal, "truncated_normal"},
+                                       {InitKind::kUniform, "uniform"}});
 
 /// An initial value. The reader turns variance scaling into a truncated normal.
 struct Init {

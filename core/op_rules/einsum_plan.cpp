@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/alignment.h"
 
 namespace mtfc {
 namespace {
 
-constexpr int64_t kPackAlignment = 64;
 constexpr int64_t kParts = 16;          // the number of parts into which a contracted group is cut
 constexpr int64_t kLongGroup = 8192;    // a group with at least this many elements is cut,
 constexpr int64_t kSmallResult = 4096;  // if the result has at most this many
@@ -106,7 +106,7 @@ int choose_left(const Dims& result, const Dims& free_first, const Dims& free_sec
 
 int64_t grant(EinsumPlan& plan, int64_t bytes) {
   const int64_t offset = plan.workspace_bytes;
-  plan.workspace_bytes += (bytes + kPackAlignment - 1) / kPackAlignment * kPackAlignment;
+  plan.workspace_bytes += aligned(bytes);
   return offset;
 }
 

@@ -29,6 +29,7 @@ extern const OpDef k_add_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.neutral = {{.value = 0, .on_either_side = true}}},
 };
 
 }  // namespace mtfc

@@ -64,6 +64,7 @@ extern const OpDef k_argmax_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = split_rule,
+    .traits = {},
 };
 
 }  // namespace mtfc

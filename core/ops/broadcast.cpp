@@ -46,6 +46,7 @@ extern const OpDef k_broadcast_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.copies = Copies::kSpread},
 };
 
 }  // namespace mtfc

@@ -37,6 +37,7 @@ extern const OpDef k_checked_index_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

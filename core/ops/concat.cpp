@@ -99,6 +99,7 @@ extern const OpDef k_concat_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

@@ -35,6 +35,7 @@ extern const OpDef k_constant_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.is_constant = true},
 };
 
 }  // namespace mtfc

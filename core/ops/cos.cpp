@@ -32,6 +32,7 @@ extern const OpDef k_cos_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.own_pace = true},
 };
 
 }  // namespace mtfc

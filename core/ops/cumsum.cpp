@@ -90,6 +90,7 @@ extern const OpDef k_cumsum_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = split_rule,
+    .traits = {},
 };
 
 }  // namespace mtfc

@@ -32,6 +32,7 @@ extern const OpDef k_div_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.neutral = {{.value = 1, .on_either_side = false}}, .own_pace = true},
 };
 
 }  // namespace mtfc

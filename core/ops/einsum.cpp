@@ -129,11 +129,12 @@ extern const OpDef k_einsum_op = {
     .family = Family::kContraction,
     .roles = roles,
     // The product is linear in each of its operands, however many there are.
-    .linear_in = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}},
+    .linear_in = {{kEachOperand}},
     .gradient = gradient,
     .flops = flops,
     .workspace = workspace,
     .split_rule = kNoSplitRule,
+    .traits = {.multiplies = true},
 };
 
 }  // namespace mtfc

@@ -31,6 +31,7 @@ extern const OpDef k_exp_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.own_pace = true},
 };
 
 }  // namespace mtfc

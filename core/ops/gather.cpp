@@ -109,6 +109,7 @@ extern const OpDef k_gather_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.position_operand = 1},
 };
 
 }  // namespace mtfc

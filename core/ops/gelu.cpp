@@ -43,6 +43,7 @@ extern const OpDef k_gelu_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.own_pace = true},
 };
 
 }  // namespace mtfc

@@ -34,6 +34,7 @@ extern const OpDef k_identity_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.copies = Copies::kOperand},
 };
 
 }  // namespace mtfc

@@ -38,6 +38,7 @@ extern const OpDef k_minimum_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

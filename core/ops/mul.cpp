@@ -31,6 +31,7 @@ extern const OpDef k_mul_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.neutral = {{.value = 1, .on_either_side = true}}, .multiplies = true},
 };
 
 }  // namespace mtfc

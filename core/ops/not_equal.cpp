@@ -37,6 +37,7 @@ extern const OpDef k_not_equal_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

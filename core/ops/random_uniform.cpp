@@ -24,6 +24,7 @@ extern const OpDef k_random_uniform_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.own_pace = true},
 };
 
 }  // namespace mtfc

@@ -41,6 +41,7 @@ extern const OpDef k_range_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

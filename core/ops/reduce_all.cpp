@@ -29,6 +29,7 @@ extern const OpDef k_reduce_all_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

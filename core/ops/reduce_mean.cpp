@@ -42,6 +42,7 @@ extern const OpDef k_reduce_mean_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.averages = true},
 };
 
 }  // namespace mtfc

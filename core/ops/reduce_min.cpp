@@ -38,6 +38,7 @@ extern const OpDef k_reduce_min_op =
         .flops = operand_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc

@@ -60,6 +60,7 @@ extern const OpDef k_reduce_prod_op =
         .flops = operand_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc

@@ -46,6 +46,7 @@ extern const OpDef k_reduce_sum_op =
         .flops = operand_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc

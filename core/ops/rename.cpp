@@ -66,6 +66,7 @@ extern const OpDef k_rename_op =
         .flops = no_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc

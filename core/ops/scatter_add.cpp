@@ -101,6 +101,7 @@ extern const OpDef k_scatter_add_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {},
 };
 
 }  // namespace mtfc

@@ -35,6 +35,7 @@ extern const OpDef k_silu_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.own_pace = true},
 };
 
 }  // namespace mtfc

@@ -30,6 +30,7 @@ extern const OpDef k_stop_gradient_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.copies = Copies::kOperand},
 };
 
 }  // namespace mtfc

@@ -31,6 +31,7 @@ extern const OpDef k_sub_op = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.neutral = {{.value = 0, .on_either_side = false}}},
 };
 
 }  // namespace mtfc

@@ -133,6 +133,7 @@ extern const OpDef k_top_k_op = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = split_rule,
+    .traits = {},
 };
 
 }  // namespace mtfc

@@ -43,6 +43,7 @@ extern const OpDef k_transpose_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
+    .traits = {.copies = Copies::kReordered},
 };
 
 }  // namespace mtfc

@@ -133,7 +133,7 @@ extern const OpDef k_update_slice_op = {
     .flops = no_flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .overwrites = true,
+    .traits = {.position_operand = kAt, .overwrites = true},
 };
 
 }  // namespace mtfc

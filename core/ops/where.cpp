@@ -61,6 +61,7 @@ extern const OpDef k_where_op =
         .flops = result_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc

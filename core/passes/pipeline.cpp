@@ -29,10 +29,6 @@
 namespace mtfc {
 namespace {
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 // One behind the other from `bytes` on, which then is where the last one ends.
 std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, const Layout& layout,
                                               const StateSplit& split, int64_t& bytes) {

@@ -231,7 +231,7 @@ std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
     return std::nullopt;
   if (step.op->family == Family::kElementwise) return PartKind::kElementwise;
   if (step.op->family == Family::kGenerator)
-    return step.op->signature.name == "constant" ? std::optional(PartKind::kConstant) : std::nullopt;
+    return step.op->traits.is_constant ? std::optional(PartKind::kConstant) : std::nullopt;
   const bool moves = step.op->family == Family::kMovement, reduces = step.op->family == Family::kReduction;
   if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
   const std::vector<TensorType> operands = global_types(entry, step.inputs);

@@ -4,60 +4,8 @@
 
 namespace mtfc {
 
-std::string to_string(BufferKind kind) {
-  switch (kind) {
-    case BufferKind::kVariable:
-      return "variable";
-    case BufferKind::kInput:
-      return "input";
-    case BufferKind::kActivation:
-      return "activation";
-    case BufferKind::kWorkspace:
-      return "workspace";
-  }
-  return "";
-}
-
-std::string to_string(StepKind kind) {
-  switch (kind) {
-    case StepKind::kKernel:
-      return "kernel";
-    case StepKind::kFused:
-      return "fused";
-    case StepKind::kSlice:
-      return "slice";
-    case StepKind::kStart:
-      return "start";
-    case StepKind::kWait:
-      return "wait";
-    case StepKind::kLoop:
-      return "loop";
-    case StepKind::kLeave:
-      return "leave";
-    case StepKind::kRepeat:
-      return "repeat";
-  }
-  return "";
-}
-
 bool is_control(StepKind kind) {
   return kind == StepKind::kLoop || kind == StepKind::kLeave || kind == StepKind::kRepeat;
-}
-
-std::string to_string(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all_reduce";
-    case CollectiveKind::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveKind::kAllGather:
-      return "all_gather";
-    case CollectiveKind::kAllToAll:
-      return "all_to_all";
-    case CollectiveKind::kExchange:
-      return "exchange";
-  }
-  return "";
 }
 
 const EntryPoint* Program::find(std::string_view name) const {

@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/graph/attributes.h"
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
+#include "core/tensors/alignment.h"
 #include "core/tensors/layout.h"
 #include "core/tensors/sharding.h"
 
@@ -37,6 +39,12 @@ struct Value {
 };
 
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
+template <>
+inline constexpr auto kEnumNames<BufferKind> =
+    std::to_array<EnumName<BufferKind>>({{BufferKind::kVariable, "variable"},
+                                         {BufferKind::kInput, "input"},
+                                         {BufferKind::kActivation, "activation"},
+                                         {BufferKind::kWorkspace, "workspace"}});
 
 struct Buffer {
   BufferKind kind = BufferKind::kActivation;
@@ -45,9 +53,6 @@ struct Buffer {
   int first_step = 0;  // alive from the start of this step ...
   int last_step = 0;   // ... to the end of this one
 };
-inline constexpr int64_t kAlignment = 64;
-
-std::string to_string(BufferKind kind);
 
 enum class StepKind {
   kKernel,  // `op` on local values
@@ -60,12 +65,28 @@ enum class StepKind {
   kRepeat,  // ends a round of the kLoop `partner`
 };
 
-std::string to_string(StepKind kind);
+template <>
+inline constexpr auto kEnumNames<StepKind> = std::to_array<EnumName<StepKind>>({{StepKind::kKernel, "kernel"},
+                                                                                {StepKind::kFused, "fused"},
+                                                                                {StepKind::kSlice, "slice"},
+                                                                                {StepKind::kStart, "start"},
+                                                                                {StepKind::kWait, "wait"},
+                                                                                {StepKind::kLoop, "loop"},
+                                                                                {StepKind::kLeave, "leave"},
+                                                                                {StepKind::kRepeat,
+                                                                                 "repeat"}});
+
 /// True if such a step computes and moves nothing, but decides which step is next.
 bool is_control(StepKind kind);
 
 enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
-std::string to_string(CollectiveKind kind);
+template <>
+inline constexpr auto kEnumNames<CollectiveKind> =
+    std::to_array<EnumName<CollectiveKind>>({{CollectiveKind::kAllReduce, "all_reduce"},
+                                             {CollectiveKind::kReduceScatter, "reduce_scatter"},
+                                             {CollectiveKind::kAllGather, "all_gather"},
+                                             {CollectiveKind::kAllToAll, "all_to_all"},
+                                             {CollectiveKind::kExchange, "exchange"}});
 
 struct Step {
   StepKind kind = StepKind::kKernel;

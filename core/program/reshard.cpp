@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/diagnostics/error.h"
+#include "core/program/collective_cost.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -120,10 +121,6 @@ class Planner {
   std::vector<Move> moves_;
 };
 
-int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 }  // namespace
 
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
@@ -138,21 +135,7 @@ MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Shardin
       const int64_t group = mesh.size(move.axes);
       const int64_t in = elements(largest_dims(type.dims, from, mesh)) * size_of(type.dtype);
       const int64_t out = elements(largest_dims(type.dims, move.to, mesh)) * size_of(type.dtype);
-      int64_t moved = 0;
-      switch (move.collective) {
-        case CollectiveKind::kAllReduce:
-          moved = 2 * (in - in / group);
-          break;
-        case CollectiveKind::kReduceScatter:
-          moved = in - in / group;
-          break;
-        case CollectiveKind::kAllGather:
-        case CollectiveKind::kAllToAll:
-        case CollectiveKind::kExchange:
-          moved = out - out / group;
-          break;
-      }
-      cost += {moved, 1};
+      cost += {estimated_bytes_sent(move.collective, in, out, group), 1};
     }
     from = move.to;
   }
@@ -161,22 +144,6 @@ MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Shardin
 
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh) {
   return cost_of(plan_reshard(type.dims, from, to, mesh), type, from, mesh);
-}
-
-int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  if (step.collective == CollectiveKind::kAllReduce) return 0;
-  const auto largest = [&](ValueId id) {
-    const Value& value = entry.values[static_cast<size_t>(id)];
-    return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
-  };
-  const AxisList kept = split_axes(entry.values[static_cast<size_t>(step.outputs[0])].sharding);
-  int64_t copies = 1;  // how many devices receive one element
-  if (step.collective == CollectiveKind::kExchange)
-    for (const int axis : step.axes)
-      if (!has(kept, axis)) copies *= mesh.size(axis);
-  int64_t sent = 0;
-  for (const ValueId id : step.inputs) sent += largest(id) * copies;
-  return aligned(sent) + aligned(largest(step.outputs[0]));
 }
 
 }  // namespace mtfc

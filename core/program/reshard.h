@@ -42,8 +42,4 @@ struct MoveCost {
 MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh);
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// The scratch bytes, on any device, that a collective (a kStart or kWait step) needs for packing: the most
-/// that it may send, and the most that it may receive.
-int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh);
-
 }  // namespace mtfc

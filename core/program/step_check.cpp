@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/op_rules/pieces.h"
+#include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
 #include "core/program/reshard.h"
 #include "core/tensors/relayout.h"
@@ -117,7 +118,7 @@ std::string partial_problem(const EntryPoint& entry, const Step& step) {
     std::vector<size_t> carriers;
     for (size_t i = 0; i < step.inputs.size(); ++i)
       if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis)) carriers.push_back(i);
-    if (!is_linear_in(*step.op, carriers))
+    if (!is_linear_in(*step.op, carriers, step.inputs.size()))
       return fmt::format("'{}' needs whole operands", step.op->signature.name);
     for (const ValueId id : step.outputs)
       if (!sharding_of(entry, id).is_partial(partial.axis)) return "a result does not say that it is partial";
@@ -270,11 +271,12 @@ std::string factors_problem(const std::vector<Factor>& factors, const std::vecto
   return "";
 }
 
-bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands) {
-  return std::any_of(op.linear_in.begin(), op.linear_in.end(), [&](const std::vector<int>& set) {
-    return set[0] == kEveryOperand || std::all_of(operands.begin(), operands.end(), [&](size_t operand) {
-             return std::find(set.begin(), set.end(), static_cast<int>(operand)) != set.end();
-           });
+bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands, size_t count) {
+  const std::vector<std::vector<int>> sets = linear_sets(op, count);
+  return std::any_of(sets.begin(), sets.end(), [&](const std::vector<int>& set) {
+    return std::all_of(operands.begin(), operands.end(), [&](size_t operand) {
+      return std::find(set.begin(), set.end(), static_cast<int>(operand)) != set.end();
+    });
   });
 }
 

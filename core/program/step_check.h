@@ -19,7 +19,8 @@ std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& 
 std::string factors_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
                             const std::vector<Sharding>& results, bool exchanges);
 
-/// True if `op` gives a sum-partial result when these operands are sum-partial and the others are whole.
-bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands);
+/// True if `op` gives a sum-partial result when these of its `count` operands are sum-partial and the others
+/// are whole.
+bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands, size_t count);
 
 }  // namespace mtfc

@@ -11,13 +11,28 @@
 #include <variant>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/tensors/shape.h"
 
 namespace mtfc {
 
 enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16 };
+template <>
+inline constexpr auto kEnumNames<StoredType> =
+    std::to_array<EnumName<StoredType>>({{StoredType::kU8, "u8"},
+                                         {StoredType::kI8, "i8"},
+                                         {StoredType::kU16, "u16"},
+                                         {StoredType::kI16, "i16"},
+                                         {StoredType::kU32, "u32"},
+                                         {StoredType::kI32, "i32"},
+                                         {StoredType::kU64, "u64"},
+                                         {StoredType::kI64, "i64"},
+                                         {StoredType::kF32, "f32"},
+                                         {StoredType::kF64, "f64"},
+                                         {StoredType::kBool, "bool"},
+                                         {StoredType::kF16, "f16"},
+                                         {StoredType::kBF16, "bf16"}});
 int64_t size_of(StoredType type);
-std::string to_string(StoredType type);
 bool is_float(StoredType type);
 
 /// A dense row-major array in memory: a mapped file or unpacked data.

@@ -7,28 +7,10 @@
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
-namespace {
-
-struct DTypeFacts {
-  const char* name;
-  int64_t size;
-};
-constexpr DTypeFacts kDTypes[] = {{"f32", 4}, {"f64", 8}, {"i32", 4}, {"i64", 8}, {"bool", 1}};
-
-}  // namespace
 
 int64_t size_of(DType dtype) {
-  return kDTypes[static_cast<int>(dtype)].size;
-}
-
-std::string to_string(DType dtype) {
-  return kDTypes[static_cast<int>(dtype)].name;
-}
-
-std::optional<DType> dtype_named(std::string_view name) {
-  for (size_t i = 0; i < std::size(kDTypes); ++i)
-    if (name == kDTypes[i].name) return static_cast<DType>(i);
-  return std::nullopt;
+  static constexpr int64_t kSizes[] = {4, 8, 4, 8, 1};
+  return kSizes[static_cast<int>(dtype)];
 }
 
 int64_t elements(const Dims& dims) {

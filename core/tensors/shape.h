@@ -7,15 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
+
 namespace mtfc {
 
 enum class DType : uint8_t { kF32, kF64, kI32, kI64, kBool };
+template <>
+inline constexpr auto kEnumNames<DType> = std::to_array<EnumName<DType>>({{DType::kF32, "f32"},
+                                                                          {DType::kF64, "f64"},
+                                                                          {DType::kI32, "i32"},
+                                                                          {DType::kI64, "i64"},
+                                                                          {DType::kBool, "bool"}});
 
 /// Bytes of one element; bool takes one.
 int64_t size_of(DType dtype);
-/// `f32`, `f64`, `i32`, `i64`, `bool`.
-std::string to_string(DType dtype);
-std::optional<DType> dtype_named(std::string_view name);
 inline bool is_float(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64;
 }

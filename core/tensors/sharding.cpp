@@ -4,20 +4,6 @@
 
 namespace mtfc {
 
-std::string to_string(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::kSum:
-      return "sum";
-    case ReduceKind::kMax:
-      return "max";
-    case ReduceKind::kMin:
-      return "min";
-    case ReduceKind::kProd:
-      return "prod";
-  }
-  return "";
-}
-
 bool Sharding::is_partial(int axis) const {
   return std::any_of(partial.begin(), partial.end(), [&](const Partial& p) { return p.axis == axis; });
 }

@@ -11,13 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/shape.h"
 
 namespace mtfc {
 
 enum class ReduceKind { kSum, kMax, kMin, kProd };
-std::string to_string(ReduceKind kind);
+template <>
+inline constexpr auto kEnumNames<ReduceKind> = std::to_array<EnumName<ReduceKind>>({{ReduceKind::kSum, "sum"},
+                                                                                    {ReduceKind::kMax, "max"},
+                                                                                    {ReduceKind::kMin, "min"},
+                                                                                    {ReduceKind::kProd,
+                                                                                     "prod"}});
 
 struct Partial {
   int axis = 0;

@@ -96,6 +96,34 @@ TEST_CASE("every example of every operation infers, and its roles and counts fit
   }
 }
 
+TEST_CASE("the traits of every operation fit its signature") {
+  for (const OpDef* op : all_ops()) {
+    CAPTURE(op->signature.name);
+    const OpTraits& traits = op->traits;
+    const int operands = op->signature.min_operands;
+    const auto takes = [&](std::string_view attribute, AttributeType type) {
+      return std::any_of(
+          op->signature.attributes.begin(), op->signature.attributes.end(),
+          [&](const AttributeSpec& spec) { return spec.name == attribute && spec.type == type; });
+    };
+    if (traits.neutral) CHECK((operands == 2 && op->signature.max_operands == 2));
+    if (traits.copies != Copies::kNothing) CHECK((operands == 1 && op->signature.max_operands == 1));
+    if (traits.averages) CHECK(op->family == Family::kReduction);
+    if (traits.is_constant)
+      CHECK((op->family == Family::kGenerator && takes("value", AttributeType::kNumber)));
+    CHECK(traits.position_operand < operands);
+    if (traits.position_operand >= 0) CHECK(takes("dim", AttributeType::kDim));
+    if (traits.own_pace) CHECK((op->family == Family::kElementwise || op->family == Family::kGenerator));
+  }
+}
+
+TEST_CASE("a contraction is linear in each operand, however many there are") {
+  CHECK(linear_sets(op_named("einsum"), 9) ==
+        std::vector<std::vector<int>>{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}});
+  CHECK(linear_sets(op_named("concat"), 3) == std::vector<std::vector<int>>{{0, 1, 2}});
+  CHECK(linear_sets(op_named("add"), 2) == std::vector<std::vector<int>>{{0, 1}});
+}
+
 TEST_CASE("every example of every composite infers what it expands to") {
   for (const CompositeDef* composite : all_composites()) {
     CAPTURE(composite->signature.name);

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
+#include "core/cost/hardware_keys.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
+#include "core/program/program.h"
 #include "formats/json/cursor.h"
 
 namespace mtfc {
 namespace {
-
-const std::vector<std::string> kDTypes = {"f32", "f64", "i32", "i64", "bool", "bf16"};
 
 std::optional<double> number(const Cursor& at) {
   if (at.is(JsonKind::kNumber)) return at.value().number();
@@ -27,15 +27,13 @@ std::optional<double> number_above_zero(const Cursor& at) {
   return std::nullopt;
 }
 
-double required(const Cursor& at, const char* key) {
-  const auto found = at.require(key);
-  return found ? number_above_zero(*found).value_or(1) : 1;
-}
-
-double not_negative(const Cursor& at) {
+double ranged_number(const Cursor& at, NumberRange range) {
+  if (range == NumberRange::kAboveZero) return number_above_zero(at).value_or(1);
   const std::optional<double> value = number(at);
   if (value && *value < 0)
     at.error(fmt::format("expected a number of at least 0, found {}", at.value().text));
+  if (value && *value > 1 && range == NumberRange::kZeroToOne)
+    at.error(fmt::format("expected at most 1, found {}", at.value().text));
   return value.value_or(0);
 }
 
@@ -67,28 +65,67 @@ Curve curve(const Cursor& at, double most = 0) {
   return points.empty() ? Curve(1) : Curve(std::move(points));
 }
 
-void read_rate(const Cursor& at, Rate& rate) {
-  if (const auto latency = at.require("latency_s")) rate.latency_s = not_negative(*latency);
-  if (const auto bandwidth = at.require("bytes_per_s")) rate.bytes_per_s = curve(*bandwidth);
+void read_part(const Cursor& at, HardwarePart part, Rate& rate);
+void read_part(const Cursor& at, HardwarePart part, Link& link);
+void read_part(const Cursor& at, HardwarePart part, Hardware& hardware);
+
+// By the type of the member; a HardwarePart goes to the overload of read_part for its owner.
+template <typename Owner>
+struct FieldReader {
+  const Cursor& at;
+  Owner& owner;
+
+  void operator()(std::string Owner::*member) const { owner.*member = at.string().value_or(""); }
+  void operator()(bool Owner::*member) const { owner.*member = at.flag().value_or(owner.*member); }
+  void operator()(const NumberField<Owner>& field) const {
+    owner.*field.member = ranged_number(at, field.range);
+  }
+  void operator()(const CurveField<Owner>& field) const { owner.*field.member = curve(at); }
+  void operator()(const OptionalCurveField<Owner>& field) const { owner.*field.member = curve(at); }
+  void operator()(HardwarePart part) const { read_part(at, part, owner); }
+};
+
+template <typename Owner>
+void read_fields(const Cursor& at, std::span<const HardwareKey<Owner>> keys, Owner& owner) {
+  for (const HardwareKey<Owner>& key : keys)
+    if (const auto value = key.required ? at.require(key.name) : at.find(key.name))
+      std::visit(FieldReader<Owner>{*value, owner}, key.field);
+}
+
+std::vector<std::string> names_of_rate() {
+  std::vector<std::string> names;
+  append_key_names(rate_keys(), false, names);
+  return names;
 }
 
 Link read_link(const Cursor& at) {
-  static const std::vector<std::string> kKinds = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                                  "exchange"};
   Link link;
-  if (!at.check_keys({"latency_s", "bytes_per_s", "overlaps", "collectives", "doc"})) return link;
-  read_rate(at, link);
-  if (const auto doc = at.find("doc")) doc->string();
-  if (const auto overlaps = at.find("overlaps")) link.overlaps = overlaps->flag().value_or(true);
-  if (const auto collectives = at.find("collectives"); collectives && collectives->check_keys(kKinds))
-    for (const NamedCursor& kind : collectives->members())
-      if (kind.value.check_keys({"latency_s", "bytes_per_s"}))
-        read_rate(kind.value, link.collectives[kind.key]);
+  std::vector<std::string> names = names_of_rate();
+  append_key_names(link_keys(), false, names);
+  if (!at.check_keys(names)) return link;
+  read_fields<Rate>(at, rate_keys(), link);
+  read_fields(at, link_keys(), link);
   return link;
 }
 
+void read_part(const Cursor&, HardwarePart, Rate&) {
+  check_invariant(false, "a rate has no part with a form of its own");
+}
+
+void read_part(const Cursor& at, HardwarePart part, Link& link) {
+  if (part == HardwarePart::kNote) {
+    at.string();
+    return;
+  }
+  check_invariant(part == HardwarePart::kCollectives, "a link has an unknown part");
+  if (!at.check_keys(enum_names<CollectiveKind>())) return;
+  for (const NamedCursor& kind : at.members())
+    if (kind.value.check_keys(names_of_rate()))
+      read_fields(kind.value, rate_keys(), link.collectives[kind.key]);
+}
+
 void read_flops(const Cursor& at, Hardware& hardware) {
-  if (!at.check_keys(kDTypes)) return;
+  if (!at.check_keys(rated_dtypes())) return;
   for (const NamedCursor& dtype : at.members())
     hardware.flops[dtype.key] = number_above_zero(dtype.value).value_or(1);
   if (hardware.flops.empty())
@@ -170,15 +207,36 @@ void read_topology(const Cursor& at, Hardware& hardware) {
   }
   const auto name = at.string("a topology");
   if (!name) return;
-  const std::vector<std::string> names = {"fully_connected", "ring", "torus"};
-  for (const Topology topology : {Topology::kFullyConnected, Topology::kRing, Topology::kTorus})
-    if (to_string(topology) == *name) {
-      hardware.topology = topology;
-      return;
-    }
+  const std::vector<std::string> names = plain_topologies();
+  if (std::find(names.begin(), names.end(), *name) != names.end()) {
+    hardware.topology = *value_named<Topology>(*name);
+    return;
+  }
   const std::string near = did_you_mean(*name, names);
   at.error(fmt::format("unknown topology '{}'", *name),
            !near.empty() ? near : R"(it is fully_connected, ring, torus, or {"kind": "two_level", ...})");
+}
+
+void read_axes(const Cursor& at, Hardware& hardware) {
+  for (const NamedCursor& axis : at.members("an object {axis: link}"))
+    hardware.axes[axis.key] = read_link(axis.value);
+}
+
+void read_part(const Cursor& at, HardwarePart part, Hardware& hardware) {
+  switch (part) {
+    case HardwarePart::kFlops:
+      return read_flops(at, hardware);
+    case HardwarePart::kEfficiency:
+      return read_efficiency(at, hardware);
+    case HardwarePart::kAxes:
+      return read_axes(at, hardware);
+    case HardwarePart::kTopology:
+      return read_topology(at, hardware);
+    case HardwarePart::kCollectives:
+    case HardwarePart::kNote:
+      break;
+  }
+  throw InternalError("a hardware profile has an unknown part");
 }
 
 }  // namespace
@@ -191,27 +249,10 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
   Hardware hardware;
   if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program")) {
     root.error("this is no hardware profile", "`mtfc schema hardware` describes one");
-  } else if (root.check_keys({"name", "doc", "flops", "memory_bytes", "memory_bandwidth", "write_bandwidth",
-                              "overlap", "step_overhead_s", "efficiency", "axes", "topology"})) {
-    if (const auto name = root.require("name")) hardware.name = name->string().value_or("");
-    if (const auto doc = root.find("doc")) hardware.doc = doc->string().value_or("");
-    if (const auto flops = root.require("flops")) read_flops(*flops, hardware);
-    hardware.memory_bytes = required(root, "memory_bytes");
-    if (const auto bandwidth = root.require("memory_bandwidth"))
-      hardware.memory_bandwidth = curve(*bandwidth);
-    if (const auto bandwidth = root.find("write_bandwidth")) hardware.write_bandwidth = curve(*bandwidth);
-    if (const auto overlap = root.find("overlap")) {
-      hardware.overlap = not_negative(*overlap);
-      if (hardware.overlap > 1)
-        overlap->error(fmt::format("expected at most 1, found {}", overlap->value().text));
-    }
-    if (const auto overhead = root.find("step_overhead_s"))
-      hardware.step_overhead_s = not_negative(*overhead);
-    if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, hardware);
-    if (const auto axes = root.require("axes"))
-      for (const NamedCursor& axis : axes->members("an object {axis: link}"))
-        hardware.axes[axis.key] = read_link(axis.value);
-    if (const auto topology = root.find("topology")) read_topology(*topology, hardware);
+  } else {
+    std::vector<std::string> names;
+    append_key_names(hardware_keys(), false, names);
+    if (root.check_keys(names)) read_fields(root, hardware_keys(), hardware);
   }
   sink.finish(none);
   return hardware;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "core/cost/hardware_keys.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/json/ordered_json.h"
 
@@ -25,38 +26,103 @@ Json table_json(const ProductTable& table) {
   return json;
 }
 
+void write_part(HardwarePart part, const Rate& rate, Json& json);
+void write_part(HardwarePart part, const Link& link, Json& json);
+void write_part(HardwarePart part, const Hardware& hardware, Json& json);
+
+// Sets a member of `json` by the type of the field; a HardwarePart goes to the overload of write_part for its
+// owner.
+template <typename Owner>
+struct FieldWriter {
+  const HardwareKey<Owner>& key;
+  const Owner& owner;
+  Json& json;
+
+  template <typename Value>
+  bool is_left_out(Value Owner::*member) const {
+    return !key.required && owner.*member == Owner{}.*member;
+  }
+  void set(Json value) const { json[std::string(key.name)] = std::move(value); }
+
+  void operator()(std::string Owner::*member) const {
+    if (!is_left_out(member)) set(owner.*member);
+  }
+  void operator()(bool Owner::*member) const {
+    if (!is_left_out(member)) set(owner.*member);
+  }
+  void operator()(const NumberField<Owner>& field) const {
+    if (!is_left_out(field.member)) set(rounded(owner.*field.member));
+  }
+  void operator()(const CurveField<Owner>& field) const {
+    if (!is_left_out(field.member)) set(curve_json(owner.*field.member));
+  }
+  void operator()(const OptionalCurveField<Owner>& field) const {
+    if (owner.*field.member) set(curve_json(*(owner.*field.member)));
+  }
+  void operator()(HardwarePart part) const { write_part(part, owner, json); }
+};
+
+template <typename Owner>
+void write_fields(std::span<const HardwareKey<Owner>> keys, const Owner& owner, Json& json) {
+  for (const HardwareKey<Owner>& key : keys) std::visit(FieldWriter<Owner>{key, owner, json}, key.field);
+}
+
 Json rate_json(const Rate& rate) {
-  return {{"latency_s", rounded(rate.latency_s)}, {"bytes_per_s", curve_json(rate.bytes_per_s)}};
+  Json json;
+  write_fields(rate_keys(), rate, json);
+  return json;
 }
 
 Json link_json(const Link& link) {
   Json json = rate_json(link);
-  if (!link.overlaps) json["overlaps"] = false;
-  for (const auto& [kind, rate] : link.collectives) json["collectives"][kind] = rate_json(rate);
+  write_fields(link_keys(), link, json);
   return json;
+}
+
+void write_part(HardwarePart, const Rate&, Json&) {
+  check_invariant(false, "a rate has no part with a form of its own");
+}
+
+void write_part(HardwarePart part, const Link& link, Json& json) {
+  if (part != HardwarePart::kCollectives) return;
+  for (const auto& [kind, rate] : link.collectives) json["collectives"][kind] = rate_json(rate);
+}
+
+Json topology_json(const Hardware& hardware) {
+  if (hardware.topology != Topology::kTwoLevel) return to_string(hardware.topology);
+  Json json = {{"kind", to_string(hardware.topology)}, {"devices_per_node", hardware.devices_per_node}};
+  if (hardware.inside) json["inside"] = link_json(*hardware.inside);
+  return json;
+}
+
+void write_part(HardwarePart part, const Hardware& hardware, Json& json) {
+  switch (part) {
+    case HardwarePart::kFlops:
+      for (const auto& [dtype, rate] : hardware.flops) json["flops"][dtype] = rounded(rate);
+      return;
+    case HardwarePart::kEfficiency:
+      for (const auto& [kernel, share] : hardware.efficiency) json["efficiency"][kernel] = curve_json(share);
+      for (const auto& [kernel, table] : hardware.products) json["efficiency"][kernel] = table_json(table);
+      return;
+    case HardwarePart::kAxes:
+      json["axes"] = Json::object();
+      for (const auto& [axis, link] : hardware.axes) json["axes"][axis] = link_json(link);
+      return;
+    case HardwarePart::kTopology:
+      json["topology"] = topology_json(hardware);
+      return;
+    case HardwarePart::kCollectives:
+    case HardwarePart::kNote:
+      break;
+  }
+  throw InternalError("a hardware profile has an unknown part");
 }
 
 }  // namespace
 
 std::string hardware_json(const Hardware& hardware) {
-  Json json = {{"name", hardware.name}};
-  if (!hardware.doc.empty()) json["doc"] = hardware.doc;
-  for (const auto& [dtype, rate] : hardware.flops) json["flops"][dtype] = rounded(rate);
-  json["memory_bytes"] = rounded(hardware.memory_bytes);
-  json["memory_bandwidth"] = curve_json(hardware.memory_bandwidth);
-  if (hardware.write_bandwidth) json["write_bandwidth"] = curve_json(*hardware.write_bandwidth);
-  if (hardware.overlap < 1) json["overlap"] = rounded(hardware.overlap);
-  if (hardware.step_overhead_s > 0) json["step_overhead_s"] = rounded(hardware.step_overhead_s);
-  for (const auto& [kernel, share] : hardware.efficiency) json["efficiency"][kernel] = curve_json(share);
-  for (const auto& [kernel, table] : hardware.products) json["efficiency"][kernel] = table_json(table);
-  json["axes"] = Json::object();
-  for (const auto& [axis, link] : hardware.axes) json["axes"][axis] = link_json(link);
-  if (hardware.topology != Topology::kTwoLevel) {
-    json["topology"] = to_string(hardware.topology);
-  } else {
-    json["topology"] = {{"kind", "two_level"}, {"devices_per_node", hardware.devices_per_node}};
-    if (hardware.inside) json["topology"]["inside"] = link_json(*hardware.inside);
-  }
+  Json json;
+  write_fields(hardware_keys(), hardware, json);
   return dump_lines(json, 2);
 }
 

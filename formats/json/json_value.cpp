@@ -213,24 +213,6 @@ bool TreeBuilder::parse_error(std::size_t, const std::string&, const nlohmann::d
 
 }  // namespace
 
-std::string to_string(JsonKind kind) {
-  switch (kind) {
-    case JsonKind::kNull:
-      return "null";
-    case JsonKind::kBool:
-      return "true or false";
-    case JsonKind::kNumber:
-      return "a number";
-    case JsonKind::kString:
-      return "a string";
-    case JsonKind::kArray:
-      return "a list";
-    case JsonKind::kObject:
-      return "an object";
-  }
-  return "";
-}
-
 std::optional<int64_t> JsonValue::integer() const {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -16,8 +17,15 @@ namespace mtfc {
 inline constexpr size_t kDeepestJson = 1000;
 
 enum class JsonKind { kNull, kBool, kNumber, kString, kArray, kObject };
-/// `a number`, `a list`, …, for messages.
-std::string to_string(JsonKind kind);
+/// `a number`, `a list`, … for messages.
+template <>
+inline constexpr auto kEnumNames<JsonKind> =
+    std::to_array<EnumName<JsonKind>>({{JsonKind::kNull, "null"},
+                                       {JsonKind::kBool, "true or false"},
+                                       {JsonKind::kNumber, "a number"},
+                                       {JsonKind::kString, "a string"},
+                                       {JsonKind::kArray, "a list"},
+                                       {JsonKind::kObject, "an object"}});
 
 /// A line and column, counted from 1; columns count characters (code points), not bytes.
 struct JsonPlace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/diagnostics/suggest.h"
+#include "core/graph/reachability.h"
 #include "core/model/training.h"
 #include "formats/data/data_spec.h"
 #include "formats/json/cursor.h"
@@ -155,25 +156,13 @@ void warn_idle(const Cursor& root, ModelDraft& draft) {
                      "name tensors under \"outputs\"");
 }
 
-// Marks the tensors that `last` is made from, including itself.
-std::vector<bool> ancestors(const Graph& graph, TensorId last) {
-  std::vector<bool> needed(graph.tensors().size(), false);
-  needed[static_cast<size_t>(last)] = true;
-  for (size_t n = graph.nodes().size(); n-- > 0;) {
-    const Node& node = graph.nodes()[n];
-    const bool is_needed = std::any_of(node.results.begin(), node.results.end(),
-                                       [&](TensorId id) { return needed[static_cast<size_t>(id)]; });
-    if (!is_needed) continue;
-    for (const TensorId operand : node.operands) needed[static_cast<size_t>(operand)] = true;
-  }
-  return needed;
-}
-
 void warn_untrained(ModelDraft& draft) {
   const Model& model = draft.model;
   if (!model.train) return;
   const Graph& graph = draft.builder.graph();
-  const std::vector<bool> needed = ancestors(graph, model.train->loss);
+  std::vector<bool> needed(graph.tensors().size(), false);
+  needed[static_cast<size_t>(model.train->loss)] = true;
+  needed = with_ancestors(graph, std::move(needed));
   bool trains = false;
   for (const VariableDecl& decl : model.variables) {
     if (!decl.trainable) continue;

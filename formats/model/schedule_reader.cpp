@@ -1,6 +1,7 @@
 #include "formats/model/schedule_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/diagnostics/suggest.h"
 #include "formats/expression/number_reader.h"
@@ -12,11 +13,10 @@ namespace {
 std::optional<ScheduleKind> read_kind(const Cursor& at) {
   const std::optional<std::string> name = at.string("the name of a schedule");
   if (!name) return std::nullopt;
-  if (*name == "rsqrt") return ScheduleKind::kRsqrt;
-  if (*name == "cosine") return ScheduleKind::kCosine;
-  if (*name == "linear") return ScheduleKind::kLinear;
-  std::string hint = did_you_mean(*name, {"rsqrt", "cosine", "linear"});
-  if (hint.empty()) hint = "known are rsqrt, cosine, linear";
+  if (const std::optional<ScheduleKind> kind = value_named<ScheduleKind>(*name)) return kind;
+  const std::vector<std::string> known = enum_names<ScheduleKind>();
+  std::string hint = did_you_mean(*name, known);
+  if (hint.empty()) hint = fmt::format("known are {}", fmt::join(known, ", "));
   at.error(fmt::format("unknown schedule '{}'", *name), hint);
   return std::nullopt;
 }

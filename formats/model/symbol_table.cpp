@@ -14,18 +14,6 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-const char* kind_name(SymbolKind kind) {
-  switch (kind) {
-    case SymbolKind::kInput:
-      return "input";
-    case SymbolKind::kVariable:
-      return "variable";
-    case SymbolKind::kOperation:
-      return "operation";
-  }
-  return "";
-}
-
 }  // namespace
 
 bool is_tensor_name(std::string_view name) {
@@ -72,7 +60,7 @@ bool SymbolTable::define(const std::string& name, SymbolKind kind, const Locatio
     return true;
   }
   sink_.error(location, fmt::format("'{}' is defined already", name),
-              fmt::format("by the {} in {}", kind_name(other->kind), line_text(other->location, location)));
+              fmt::format("by the {} in {}", to_string(other->kind), line_text(other->location, location)));
   return false;
 }
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/op_def.h"
 #include "formats/json/diagnostics.h"
@@ -25,6 +26,11 @@
 namespace mtfc {
 
 enum class SymbolKind { kInput, kVariable, kOperation };
+template <>
+inline constexpr auto kEnumNames<SymbolKind> =
+    std::to_array<EnumName<SymbolKind>>({{SymbolKind::kInput, "input"},
+                                         {SymbolKind::kVariable, "variable"},
+                                         {SymbolKind::kOperation, "operation"}});
 
 struct Symbol {
   SymbolKind kind = SymbolKind::kOperation;

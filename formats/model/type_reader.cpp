@@ -5,12 +5,6 @@
 #include "core/diagnostics/suggest.h"
 
 namespace mtfc {
-namespace {
-
-const std::vector<std::string> kDTypeNames = {"f32", "f64", "i32", "i64", "bool"};
-
-}  // namespace
-
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
   const std::optional<std::string> name = at.string("the name of a dimension");
   if (!name) return std::nullopt;
@@ -68,13 +62,13 @@ std::optional<Dims> read_parts(const Cursor& at, const ModelScope& scope) {
 std::optional<DType> read_dtype(const Cursor& at) {
   const std::optional<std::string> name = at.string("a dtype");
   if (!name) return std::nullopt;
-  const std::optional<DType> dtype = dtype_named(*name);
+  const std::optional<DType> dtype = value_named<DType>(*name);
   if (dtype) return dtype;
   if (*name == "bf16") {
     at.error(unsupported_message("'bf16'"));
     return std::nullopt;
   }
-  std::string hint = did_you_mean(*name, kDTypeNames);
+  std::string hint = did_you_mean(*name, enum_names<DType>());
   if (hint.empty()) hint = "dtypes are f32, f64, i32, i64 and bool";
   at.error(fmt::format("unknown dtype '{}'", *name), hint);
   return std::nullopt;

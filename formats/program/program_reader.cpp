@@ -17,14 +17,6 @@
 namespace mtfc {
 namespace {
 
-template <typename T>
-using Names = std::vector<std::pair<std::string, T>>;
-
-template <typename Enum, typename... Values>
-Names<Enum> names_of(Values... values) {
-  return {{to_string(values), values}...};
-}
-
 class ProgramReader {
  public:
   explicit ProgramReader(const Cursor& root) : root_(root) {}
@@ -93,22 +85,19 @@ class ProgramReader {
     const auto found = at.require(key);
     return found ? real(*found) : 0;
   }
-  template <typename Enum>
-  static Enum word(const Cursor& at, std::string_view what, const Names<Enum>& names) {
+  template <NamedEnum Enum>
+  static Enum word(const Cursor& at, std::string_view what) {
     const std::optional<std::string> found = at.string();
-    if (!found) return names[0].second;
-    std::vector<std::string> known;
-    for (const auto& [name, value] : names) {
-      if (*found == name) return value;
-      known.push_back(name);
-    }
-    at.error(fmt::format("unknown {} '{}'", what, *found), did_you_mean(*found, known));
-    return names[0].second;
+    if (!found) return Enum{};
+    const std::optional<Enum> value = value_named<Enum>(*found);
+    if (!value)
+      at.error(fmt::format("unknown {} '{}'", what, *found), did_you_mean(*found, enum_names<Enum>()));
+    return value.value_or(Enum{});
   }
-  template <typename Enum>
-  static Enum word(const Cursor& at, const char* key, std::string_view what, const Names<Enum>& names) {
+  template <NamedEnum Enum>
+  static Enum word(const Cursor& at, const char* key, std::string_view what) {
     const auto found = at.require(key);
-    return found ? word(*found, what, names) : names[0].second;
+    return found ? word<Enum>(*found, what) : Enum{};
   }
   // Returns the `count` items of a short list.
   static std::vector<Cursor> parts(const Cursor& at, size_t count, std::string_view what) {
@@ -175,16 +164,9 @@ class ProgramReader {
     return found;
   }
 
-  static Names<DType> dtypes() {
-    return names_of<DType>(DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool);
-  }
-  static Names<ReduceKind> reduce_kinds() {
-    return names_of<ReduceKind>(ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd);
-  }
-
   static TensorType type(const Cursor& at) {
     const auto found = at.require("dims");
-    return {word(at, "dtype", "dtype", dtypes()), found ? dims(*found) : Dims{}};
+    return {word<DType>(at, "dtype", "dtype"), found ? dims(*found) : Dims{}};
   }
 
   Sharding sharding(const Cursor& parent) const {
@@ -196,7 +178,7 @@ class ProgramReader {
     if (const auto partial = at->find("partial"))
       for (const NamedCursor& member : partial->members("an object {axis: kind}"))
         if (const auto number = axis(member.key, member.key_location))
-          found.partial.push_back({*number, word(member.value, "reduction", reduce_kinds())});
+          found.partial.push_back({*number, word<ReduceKind>(member.value, "reduction")});
     std::sort(found.partial.begin(), found.partial.end());
     return found;
   }
@@ -230,10 +212,8 @@ class ProgramReader {
     found.decl.location = at.location();
     if (const auto init = at.find("init")) {
       init->check_keys({"kind", "a", "b"});
-      const auto kinds = names_of<InitKind>(InitKind::kConstant, InitKind::kNormal,
-                                            InitKind::kTruncatedNormal, InitKind::kUniform);
       found.decl.init =
-          Init{word(*init, "kind", "kind of initial values", kinds), real(*init, "a"), real(*init, "b")};
+          Init{word<InitKind>(*init, "kind", "kind of initial values"), real(*init, "a"), real(*init, "b")};
     }
     found.sharding = sharding(at);
     found.offset = integer(at, "offset");
@@ -283,9 +263,7 @@ class ProgramReader {
 
   static Buffer buffer(const Cursor& at) {
     at.check_keys({"kind", "bytes", "offset", "first_step", "last_step"});
-    const auto kinds = names_of<BufferKind>(BufferKind::kVariable, BufferKind::kInput,
-                                            BufferKind::kActivation, BufferKind::kWorkspace);
-    return {word(at, "kind", "kind of buffer", kinds), integer(at, "bytes"), integer(at, "offset"),
+    return {word<BufferKind>(at, "kind", "kind of buffer"), integer(at, "bytes"), integer(at, "offset"),
             index(at, "first_step"), index(at, "last_step")};
   }
 
@@ -293,14 +271,10 @@ class ProgramReader {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
                    "collective", "axes", "reduce", "started", "parts", "partner", "times"});
     Step found;
-    found.kind =
-        word(at, "kind", "kind of step",
-             names_of<StepKind>(StepKind::kKernel, StepKind::kFused, StepKind::kSlice, StepKind::kStart,
-                                StepKind::kWait, StepKind::kLoop, StepKind::kLeave, StepKind::kRepeat));
+    found.kind = word<StepKind>(at, "kind", "kind of step");
     found.name = text(at, "name");
     found.source = text(at, "source");
-    found.phase =
-        word(at, "phase", "phase", names_of<Phase>(Phase::kForward, Phase::kBackward, Phase::kUpdate));
+    found.phase = word<Phase>(at, "phase", "phase");
     found.inputs = indices(at, "inputs");
     found.outputs = indices(at, "outputs");
     if (const auto workspace = at.find("workspace")) found.workspace = index(*workspace);
@@ -325,13 +299,9 @@ class ProgramReader {
   }
 
   void read_collective(const Cursor& at, Step& found) const {
-    found.collective =
-        word(at, "collective", "collective",
-             names_of<CollectiveKind>(CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
-                                      CollectiveKind::kAllGather, CollectiveKind::kAllToAll,
-                                      CollectiveKind::kExchange));
+    found.collective = word<CollectiveKind>(at, "collective", "collective");
     if (const auto list = at.require("axes")) found.axes = axes(*list);
-    found.reduce = word(at, "reduce", "reduction", reduce_kinds());
+    found.reduce = word<ReduceKind>(at, "reduce", "reduction");
   }
 
   static void read_operation(const Cursor& at, Step& found) {
@@ -357,7 +327,7 @@ class ProgramReader {
     if (type == "integer") return value->integer().value_or(0);
     if (type == "number") return real(*value);
     if (type == "text") return value->string().value_or("");
-    if (type == "dtype") return word(*value, "dtype", dtypes());
+    if (type == "dtype") return word<DType>(*value, "dtype");
     if (type == "dim") return dim(*value);
     if (type == "dims") return dims(*value);
     if (type == "renaming") return renaming(*value);

@@ -28,10 +28,6 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
   switch (step.kind) {
     case StepKind::kKernel:
       return std::string(step.op->signature.name);
-    case StepKind::kFused:
-      return "fused";
-    case StepKind::kSlice:
-      return "slice";
     case StepKind::kStart:
       return "start " + to_string(step.collective) +
              (step.op ? " for " + std::string(step.op->signature.name) : "");
@@ -41,10 +37,12 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
       return step.times > 0 ? fmt::format("loop {} times", step.times) : "loop";
     case StepKind::kLeave:
       return "leave unless";
+    case StepKind::kFused:
+    case StepKind::kSlice:
     case StepKind::kRepeat:
-      return "repeat";
+      break;
   }
-  return "";
+  return to_string(step.kind);
 }
 
 std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& mesh) {

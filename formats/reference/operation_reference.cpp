@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
@@ -34,51 +35,32 @@ std::string wrapped(const std::string& first, const std::string& text, size_t in
   return result + "\n";
 }
 
-const char* family_name(Family family) {
-  switch (family) {
-    case Family::kElementwise:
-    case Family::kElementwiseChecked:
-      return "element by element";
-    case Family::kReduction:
-      return "along dimensions";
-    case Family::kContraction:
-      return "products";
-    case Family::kRelabel:
-      return "other dimensions for the same elements";
-    case Family::kIndexing:
-      return "by index";
-    case Family::kMovement:
-      return "moving elements";
-    case Family::kGenerator:
-      return "without operands";
-  }
-  return "";
+std::string family_name(Family family) {
+  static constexpr auto kNames =
+      std::to_array<EnumName<Family>>({{Family::kElementwise, "element by element"},
+                                       {Family::kElementwiseChecked, "element by element"},
+                                       {Family::kReduction, "along dimensions"},
+                                       {Family::kContraction, "products"},
+                                       {Family::kRelabel, "other dimensions for the same elements"},
+                                       {Family::kIndexing, "by index"},
+                                       {Family::kMovement, "moving elements"},
+                                       {Family::kGenerator, "without operands"}});
+  return std::string(name_in(kNames, family));
 }
 
-const char* type_text(AttributeType type) {
-  switch (type) {
-    case AttributeType::kFlag:
-      return "true or false";
-    case AttributeType::kInteger:
-      return "a whole number";
-    case AttributeType::kNumber:
-      return "a number";
-    case AttributeType::kText:
-      return "a string";
-    case AttributeType::kDType:
-      return "a dtype";
-    case AttributeType::kDim:
-      return "a dimension";
-    case AttributeType::kDims:
-      return "a list of dimensions";
-    case AttributeType::kOver:
-      return "a dimension or a list of them";
-    case AttributeType::kParts:
-      return "a dimension, or a list in which one may stand several times";
-    case AttributeType::kRenaming:
-      return "an object {old: new}";
-  }
-  return "";
+std::string type_text(AttributeType type) {
+  static constexpr auto kNames = std::to_array<EnumName<AttributeType>>(
+      {{AttributeType::kFlag, "true or false"},
+       {AttributeType::kInteger, "a whole number"},
+       {AttributeType::kNumber, "a number"},
+       {AttributeType::kText, "a string"},
+       {AttributeType::kDType, "a dtype"},
+       {AttributeType::kDim, "a dimension"},
+       {AttributeType::kDims, "a list of dimensions"},
+       {AttributeType::kOver, "a dimension or a list of them"},
+       {AttributeType::kParts, "a dimension, or a list in which one may stand several times"},
+       {AttributeType::kRenaming, "an object {old: new}"}});
+  return std::string(name_in(kNames, type));
 }
 
 std::string operand_count(const Signature& signature) {
@@ -89,18 +71,13 @@ std::string operand_count(const Signature& signature) {
 }
 
 // Says in words how a device handles its part of the factor's dimension.
-const char* role(const Factor& factor) {
-  switch (factor.kind) {
-    case Factor::Kind::kPass:
-      return "each device computes its part";
-    case Factor::Kind::kReduce:
-      return "each device has a partial result, and these are reduced";
-    case Factor::Kind::kWhole:
-      return "needed whole, or run in steps that can be split";
-    case Factor::Kind::kMoved:
-      return "devices exchange the elements that move";
-  }
-  return "";
+std::string role(const Factor& factor) {
+  static constexpr auto kNames = std::to_array<EnumName<Factor::Kind>>(
+      {{Factor::Kind::kPass, "each device computes its part"},
+       {Factor::Kind::kReduce, "each device has a partial result, and these are reduced"},
+       {Factor::Kind::kWhole, "needed whole, or run in steps that can be split"},
+       {Factor::Kind::kMoved, "devices exchange the elements that move"}});
+  return std::string(name_in(kNames, factor.kind));
 }
 
 std::string factor_name(const Factor& factor, const std::vector<TensorType>& operands,

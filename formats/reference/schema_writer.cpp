@@ -4,8 +4,9 @@
 
 #include <vector>
 
-#include "core/cost/hardware.h"
+#include "core/cost/hardware_keys.h"
 #include "core/graph/op_registry.h"
+#include "core/program/program.h"
 #include "formats/json/ordered_json.h"
 #include "formats/reference/operation_schema.h"
 #include "formats/reference/schema_parts.h"
@@ -115,7 +116,7 @@ Json model_definitions() {
       {"condition",
        {{"type", {"number", "string"}},
         {"description", "an expression: where it comes out 0, this does not exist"}}},
-      {"dtype", {{"enum", {"f32", "f64", "i32", "i64", "bool"}}}},
+      {"dtype", {{"enum", enum_names<DType>()}}},
       {"input", input_schema()},
       {"variable", variable_schema()},
       {"init", init_schema()},
@@ -161,23 +162,116 @@ Json product_table_schema(const Json& share) {
                        {"m", "n", "k", "share"});
 }
 
-Json rate_properties() {
-  return {{"latency_s", {{"type", "number"}, {"minimum", 0}, {"description", "alpha"}}},
-          {"bytes_per_s", curve_schema(above_zero("bytes per second"),
-                                       "bandwidth of a device along the axis, by bytes sent")}};
+Json part_schema(HardwarePart part, const std::string& doc);
+
+struct FieldSchema {
+  const std::string doc;
+
+  template <typename Owner>
+  Json operator()(std::string Owner::*) const {
+    return text_schema();
+  }
+  template <typename Owner>
+  Json operator()(bool Owner::*) const {
+    return {{"type", "boolean"}, {"description", doc}};
+  }
+  template <typename Owner>
+  Json operator()(const NumberField<Owner>& field) const {
+    if (field.range == NumberRange::kAboveZero) return above_zero(doc);
+    Json json = {{"type", "number"}, {"minimum", 0}};
+    if (field.range == NumberRange::kZeroToOne) json["maximum"] = 1;
+    json["description"] = doc;
+    return json;
+  }
+  template <typename Owner>
+  Json operator()(const CurveField<Owner>& field) const {
+    return curve_schema(above_zero(std::string(field.unit)), doc);
+  }
+  template <typename Owner>
+  Json operator()(const OptionalCurveField<Owner>& field) const {
+    return curve_schema(above_zero(std::string(field.unit)), doc);
+  }
+  Json operator()(HardwarePart part) const { return part_schema(part, doc); }
+};
+
+template <typename Owner>
+void add_properties(std::span<const HardwareKey<Owner>> keys, Json& properties) {
+  for (const HardwareKey<Owner>& key : keys)
+    properties[std::string(key.name)] = std::visit(FieldSchema{std::string(key.doc)}, key.field);
+}
+
+Json rate_schema() {
+  Json properties;
+  add_properties(rate_keys(), properties);
+  std::vector<std::string> required;
+  append_key_names(rate_keys(), true, required);
+  return object_schema(properties, required);
 }
 
 Json link_schema() {
-  Json properties = rate_properties();
-  properties["overlaps"] = {{"type", "boolean"},
-                            {"description", "whether kernels run while it moves data: true unless stated"}};
+  Json properties;
+  add_properties(rate_keys(), properties);
+  add_properties(link_keys(), properties);
+  std::vector<std::string> required;
+  append_key_names(rate_keys(), true, required);
+  append_key_names(link_keys(), true, required);
+  return object_schema(properties, required);
+}
+
+Json flops_schema(const std::string& doc) {
+  return {{"type", "object"},
+          {"description", doc},
+          {"propertyNames", {{"enum", rated_dtypes()}}},
+          {"minProperties", 1},
+          {"additionalProperties", above_zero("of that dtype")}};
+}
+
+Json efficiency_schema(const std::string& doc) {
+  Json kernels = {{"enum", kernel_classes()}};
+  for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
+  const Json share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
+  const Json products = {
+      {"anyOf", {curve_schema(share, "by the operations of one product"), product_table_schema(share)}}};
+  return {{"type", "object"},
+          {"description", doc},
+          {"propertyNames", std::move(kernels)},
+          {"properties", {{"einsum", products}, {"batched_einsum", products}}},
+          {"additionalProperties",
+           curve_schema(share, "by the operations that it does, for products by those of one product")}};
+}
+
+Json topology_schema() {
+  const Json two_level = object_schema({{"kind", {{"const", to_string(Topology::kTwoLevel)}}},
+                                        {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}},
+                                        {"inside", link_schema()}},
+                                       {"kind", "devices_per_node"});
+  return {{"anyOf", {{{"enum", plain_topologies()}}, two_level}}};
+}
+
+Json collectives_schema(const std::string& doc) {
   Json kinds = Json::object();
-  for (const char* kind : {"all_reduce", "reduce_scatter", "all_gather", "all_to_all", "exchange"})
-    kinds[kind] = object_schema(rate_properties(), {"latency_s", "bytes_per_s"});
-  properties["collectives"] = object_schema(kinds, {});
-  properties["collectives"]["description"] = "those that differ, by kind";
-  properties["doc"] = text_schema();
-  return object_schema(properties, {"latency_s", "bytes_per_s"});
+  for (const std::string& kind : enum_names<CollectiveKind>()) kinds[kind] = rate_schema();
+  Json schema = object_schema(kinds, {});
+  schema["description"] = doc;
+  return schema;
+}
+
+Json part_schema(HardwarePart part, const std::string& doc) {
+  switch (part) {
+    case HardwarePart::kNote:
+      return text_schema();
+    case HardwarePart::kFlops:
+      return flops_schema(doc);
+    case HardwarePart::kEfficiency:
+      return efficiency_schema(doc);
+    case HardwarePart::kAxes:
+      return {{"type", "object"}, {"description", doc}, {"additionalProperties", link_schema()}};
+    case HardwarePart::kTopology:
+      return topology_schema();
+    case HardwarePart::kCollectives:
+      return collectives_schema(doc);
+  }
+  throw InternalError("a hardware profile has an unknown part");
 }
 
 }  // namespace
@@ -227,51 +321,12 @@ std::string layout_schema() {
 }
 
 std::string hardware_schema() {
-  const Json link = link_schema();
-  const Json two_level = object_schema({{"kind", {{"const", "two_level"}}},
-                                        {"devices_per_node", {{"type", "integer"}, {"minimum", 1}}},
-                                        {"inside", link}},
-                                       {"kind", "devices_per_node"});
-  Json kernels = {{"enum", kernel_classes()}};
-  for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
-  const Json share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
-  const Json products = {
-      {"anyOf", {curve_schema(share, "by the operations of one product"), product_table_schema(share)}}};
-  const Json body = object_schema(
-      {{"name", text_schema()},
-       {"doc", text_schema()},
-       {"flops",
-        {{"type", "object"},
-         {"description", "operations per second of one device, by dtype"},
-         {"propertyNames", {{"enum", {"f32", "f64", "i32", "i64", "bool", "bf16"}}}},
-         {"minProperties", 1},
-         {"additionalProperties", above_zero("of that dtype")}}},
-       {"memory_bytes", above_zero("of one device")},
-       {"memory_bandwidth", curve_schema(above_zero("bytes per second"),
-                                         "bytes per second that one device reads, by the bytes that were "
-                                         "touched since the same ones were")},
-       {"write_bandwidth",
-        curve_schema(above_zero("bytes per second"), "of what is only written; absent: as for reading")},
-       {"overlap",
-        {{"type", "number"},
-         {"minimum", 0},
-         {"maximum", 1},
-         {"description", "share of the shorter of arithmetic and memory traffic that the longer hides"}}},
-       {"step_overhead_s", {{"type", "number"}, {"minimum", 0}, {"description", "of every kernel"}}},
-       {"efficiency",
-        {{"type", "object"},
-         {"description", "share of the peak that an operation, or a class of kernels, reaches"},
-         {"propertyNames", std::move(kernels)},
-         {"properties", {{"einsum", products}, {"batched_einsum", products}}},
-         {"additionalProperties",
-          curve_schema(share, "by the operations that it does, for products by those of one product")}}},
-       {"axes",
-        {{"type", "object"},
-         {"description", "by axis of the mesh, or \"*\" for all others"},
-         {"additionalProperties", link}}},
-       {"topology", {{"anyOf", {{{"enum", {"fully_connected", "ring", "torus"}}}, two_level}}}}},
-      {"name", "flops", "memory_bytes", "memory_bandwidth", "axes"});
-  return text_of(schema("mtfc hardware profile", "What a device and its links can do"), body, {});
+  Json properties;
+  add_properties(hardware_keys(), properties);
+  std::vector<std::string> required;
+  append_key_names(hardware_keys(), true, required);
+  return text_of(schema("mtfc hardware profile", "What a device and its links can do"),
+                 object_schema(properties, required), {});
 }
 
 }  // namespace mtfc

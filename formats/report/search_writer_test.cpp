@@ -18,6 +18,7 @@ CostReport report(double product, double all_reduce, const std::vector<Rule>& ru
   made.time->step_s = product + all_reduce;
   made.steps.resize(2);
   made.steps[0].kind = "einsum";
+  made.steps[0].is_product = true;
   made.steps[0].time.seconds = product;
   made.steps[1].kind = "all_reduce";
   made.steps[1].axes = {1};

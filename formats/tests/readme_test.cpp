@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cost/hardware_keys.h"
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
 #include "core/passes/pipeline.h"
@@ -101,6 +102,18 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
   sources.rules = "batch:all";
   CHECK(programs.front() == program_json(compile(read_model(models.back(), "model.json", {}, warnings),
                                                  read_layout(sources), {})));
+}
+
+TEST_CASE("the reference names every key of a hardware profile") {
+  const std::set<std::string> named = names_in_table("| key | meaning |", 0, 1);
+  std::vector<std::string> keys;
+  append_key_names(hardware_keys(), false, keys);
+  append_key_names(rate_keys(), false, keys);
+  append_key_names(link_keys(), false, keys);
+  for (const std::string& key : keys) {
+    CAPTURE(key);
+    CHECK(named.count(key) == 1);
+  }
 }
 
 TEST_CASE("the reference names every operation and every optimizer, and no others") {

@@ -17,6 +17,7 @@
 #include "core/graph/op_registry.h"
 #include "core/op_rules/einsum_plan.h"
 #include "core/op_rules/example.h"
+#include "core/tensors/alignment.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/threads.h"
 #include "runtime/memory/arena.h"
@@ -117,8 +118,7 @@ class Einsum {
     const Attributes attributes = {{"dims", types_[2].dims}};
     workspace_bytes_ = op_named("einsum").workspace({attributes, {types_.data(), 2}}, {&types_[2], 1});
     int64_t bytes = 0;
-    for (const TensorType& type : types_)
-      offsets_.push_back(bytes), bytes += (mtfc::bytes(type) + 63) / 64 * 64;
+    for (const TensorType& type : types_) offsets_.push_back(bytes), bytes += aligned(mtfc::bytes(type));
     offsets_.push_back(bytes);
     return bytes + workspace_bytes_;
   }

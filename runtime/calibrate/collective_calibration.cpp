@@ -9,7 +9,7 @@
 #include <span>
 
 #include "core/cost/collective_time.h"
-#include "core/cost/cost.h"
+#include "core/program/collective_cost.h"
 #include "runtime/calibrate/kernel_calibration.h"
 #include "runtime/comm/mpi/comm_mpi.h"
 
@@ -18,10 +18,6 @@ namespace {
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
                                      CollectiveKind::kAllGather, CollectiveKind::kAllToAll};
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 // A program of one collective over `axes`, on a matrix whose larger side has `bytes` bytes.
 EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, int64_t bytes) {
@@ -118,10 +114,10 @@ class CollectiveCalibration {
       read();
     });
     const double seconds = std::max(all - alone, all / 20);
-    const StepCount count = collective_count(entry, entry.steps[0], mesh_, mesh_.last());
+    const CollectiveCost cost = collective_cost(entry, entry.steps[0], mesh_, mesh_.last());
     const auto members = static_cast<double>(mesh_.size(axes));
     return {(kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1),
-            static_cast<double>(count.bytes_sent), seconds};
+            static_cast<double>(cost.bytes_sent), seconds};
   }
 
   // Takes the latency from the shortest sample, then for every size the bandwidth that remains. Returns all

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/graph/op_registry.h"
 #include "runtime/calibrate/product_calibration.h"
 #include "runtime/calibrate/timed_program.h"
 
@@ -16,6 +17,13 @@ constexpr int kTerms = 6;
 // A matrix of at least `elements` elements, with rows of a length that models have.
 TensorType matrix(int64_t elements) {
   return {DType::kF32, {{"r", (elements + 255) / 256}, {"c", 256}}};
+}
+
+std::vector<const OpDef*> measured_alone(Family family) {
+  std::vector<const OpDef*> ops;
+  for (const OpDef* op : all_ops())
+    if (op->family == family && op->traits.own_pace) ops.push_back(op);
+  return ops;
 }
 
 class KernelCalibration {
@@ -69,18 +77,16 @@ class KernelCalibration {
 
   // -- arithmetic --
 
-  // y = kind(x + 1) + kind(x + 2) + ..., with as many additions for each kind; fused.
-  double seconds_of_terms(const std::string& kind, int64_t elements) {
+  // y = op(x + 1) + op(x + 2) + ..., with as many additions for each operation; fused. An operation of two
+  // operands takes x first. nullptr: only the additions.
+  double seconds_of_terms(const OpDef* op, int64_t elements) {
     return seconds_of({matrix(elements)}, [&](GraphBuilder& b, const Inputs& in) {
       TensorId sum = kNoTensor;
       for (int i = 1; i <= kTerms; ++i) {
         TensorId term = b.op("add", {in[0], b.constant(0.01 * i, DType::kF32)});
-        if (kind == "div")
-          term = b.op("div", {in[0], term});
-        else if (kind == "pow")
-          term = b.op("pow", {in[0], term});
-        else if (!kind.empty())
-          term = b.op(kind, {term});
+        if (op)
+          term =
+              b.op(op->signature.name, op->signature.min_operands == 2 ? Inputs{in[0], term} : Inputs{term});
         sum = sum == kNoTensor ? term : b.op("add", {sum, term});
       }
       return std::vector{sum};
@@ -93,18 +99,17 @@ class KernelCalibration {
   }
 
   void measure_elementwise() {
-    const std::vector<const char*> kinds = {"exp",        "log",  "tanh",     "erf",  "gelu",
-                                            "sigmoid",    "silu", "softplus", "sqrt", "rsqrt",
-                                            "reciprocal", "sin",  "cos",      "div",  "pow"};
+    const std::vector<const OpDef*> kinds = measured_alone(Family::kElementwise);
     std::map<std::string, std::vector<std::pair<double, double>>> curves;
     for (const int64_t elements : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
       const auto operations = static_cast<double>(kTerms * elements);
-      const double sums = net(seconds_of_terms("", elements));
+      const double sums = net(seconds_of_terms(nullptr, elements));
       curves["elementwise"].emplace_back(elements, share_of(2 * operations, sums));
       if (elements != 1 << 12 && elements != 1 << 18) continue;
-      for (const char* kind : kinds) {
-        const double seconds = net(seconds_of_terms(kind, elements)) - sums;
-        curves[kind].emplace_back(elements, share_of(operations, std::max(seconds, sums / (2 * kTerms))));
+      for (const OpDef* op : kinds) {
+        const double seconds = net(seconds_of_terms(op, elements)) - sums;
+        curves[std::string(op->signature.name)].emplace_back(
+            elements, share_of(operations, std::max(seconds, sums / (2 * kTerms))));
       }
     }
     for (const auto& [kind, points] : curves) hardware_.efficiency[kind] = Curve(points);
@@ -112,11 +117,12 @@ class KernelCalibration {
 
   void measure_generators() {
     const Dims dims = matrix(kFewElements).dims;
-    for (const char* kind : {"random_uniform", "random_normal", "random_truncated_normal"}) {
+    for (const OpDef* op : measured_alone(Family::kGenerator)) {
       const double seconds = net(seconds_of({}, [&](GraphBuilder& b, const Inputs&) {
-        return std::vector{b.op(kind, {}, {{"dims", dims}})};
+        return std::vector{b.op(op->signature.name, {}, {{"dims", dims}})};
       }));
-      hardware_.efficiency[kind] = Curve(share_of(static_cast<double>(kFewElements), seconds));
+      hardware_.efficiency[std::string(op->signature.name)] =
+          Curve(share_of(static_cast<double>(kFewElements), seconds));
     }
   }
 

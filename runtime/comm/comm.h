@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/cost/cost.h"
+#include "core/program/collective_cost.h"
 #include "core/program/program.h"
 #include "core/tensors/mesh.h"
 #include "runtime/memory/arena.h"
@@ -27,8 +27,10 @@ class Collectives {
   virtual void wait(size_t step) = 0;
   /// Lets messages move while kernels run; cheap.
   virtual void progress() {}
-  /// The traffic of the collective of `step`: the largest among this process's devices.
-  virtual StepCount count(size_t step) const = 0;
+  /// The traffic of the collective of `step` since clear_counts(), in all of its rounds: the largest among this
+  /// process's devices.
+  virtual CollectiveCost count(size_t step) const = 0;
+  virtual void clear_counts() = 0;
 };
 
 class Comm {

@@ -23,6 +23,7 @@ class LockstepCollectives : public Collectives {
       if (entry.steps[i].kind != StepKind::kStart) continue;
       std::vector<CollectivePlan>& plans = plans_[i];
       for (const Coordinates& at : devices) plans.push_back(plan_collective(entry, entry.steps[i], mesh, at));
+      moved_[i].resize(plans.size());
       for (const CollectivePlan& plan : plans)
         if (plan.self == 0) reserve(plans, plan);
     }
@@ -33,7 +34,10 @@ class LockstepCollectives : public Collectives {
 
   void wait(size_t step) override {
     const std::vector<CollectivePlan>& plans = plans_.at(step);
-    for (const CollectivePlan& plan : plans) {
+    std::vector<CollectiveCost>& moved = moved_.at(step);
+    for (size_t device = 0; device < plans.size(); ++device) {
+      const CollectivePlan& plan = plans[device];
+      moved[device] += moved_by(plan);
       if (plan.self != 0) continue;
       if (plan.kind == CollectiveKind::kAllReduce)
         all_reduce(plan);
@@ -42,13 +46,16 @@ class LockstepCollectives : public Collectives {
     }
   }
 
-  StepCount count(size_t step) const override {
-    StepCount most;
-    for (const CollectivePlan& plan : plans_.at(step)) {
-      most.elements = std::max(most.elements, plan.count.elements);
-      most.bytes_sent = std::max(most.bytes_sent, plan.count.bytes_sent);
+  CollectiveCost count(size_t step) const override {
+    CollectiveCost most;
+    for (const CollectiveCost& moved : moved_.at(step)) {
+      most.elements = std::max(most.elements, moved.elements);
+      most.bytes_sent = std::max(most.bytes_sent, moved.bytes_sent);
     }
     return most;
+  }
+  void clear_counts() override {
+    for (auto& [step, moved] : moved_) std::fill(moved.begin(), moved.end(), CollectiveCost{});
   }
 
  private:
@@ -119,6 +126,7 @@ class LockstepCollectives : public Collectives {
 
   std::span<const Arena> arenas_;
   std::map<size_t, std::vector<CollectivePlan>> plans_;  // by step, then by device
+  std::map<size_t, std::vector<CollectiveCost>> moved_;  // likewise, since the counts were cleared
   std::vector<std::byte> chunk_;
   std::vector<std::byte> staged_;
 };

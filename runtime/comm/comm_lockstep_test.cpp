@@ -19,6 +19,7 @@ int64_t wrong_in_lockstep(const CollectiveCase& c) {
   const auto collectives = comm.prepare(entry, arenas);
   collectives->start(0);
   collectives->wait(0);
+  CHECK(moved_as_predicted(c, entry, comm.devices(), collectives->count(0), 1));
   int64_t wrong = 0;
   for (size_t i = 0; i < arenas.size(); ++i) wrong += wrong_elements(c, entry, comm.devices()[i], arenas[i]);
   return wrong;

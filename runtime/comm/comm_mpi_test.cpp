@@ -28,11 +28,13 @@ void try_all_cases(NodeMemory& node, bool shared) {
     REQUIRE(node.starts_of(arenas[0]).empty() == !(shared && processes.size() > 1));
     fill_case(c, entry, comm->devices()[0], arenas[0]);
     const auto collectives = comm->prepare(entry, arenas);
-    for (int run = 0; run < (c.in_place ? 1 : 2); ++run) {
+    const int rounds = c.in_place ? 1 : 2;
+    for (int run = 0; run < rounds; ++run) {
       collectives->start(0);
       collectives->progress();
       collectives->wait(0);
     }
+    CHECK(moved_as_predicted(c, entry, comm->devices(), collectives->count(0), rounds));
     CHECK(wrong_elements(c, entry, comm->devices()[0], arenas[0]) == 0);
   }
 }

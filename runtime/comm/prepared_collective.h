@@ -2,6 +2,8 @@
 // One collective of one device with everything it needs, whether its data travels by messages or through
 // memory that the ranks of a node share.
 
+#include "core/program/collective_cost.h"
+
 namespace mtfc {
 
 class PreparedCollective {
@@ -13,6 +15,17 @@ class PreparedCollective {
   virtual void wait() = 0;
   /// Lets its messages move; cheap. Called between start and wait.
   virtual void progress() {}
+
+  /// What it has moved since clear_moved(): counted as it starts or completes, from the regions that it reads
+  /// and sends, by the definitions of core/program/collective_cost.h.
+  const CollectiveCost& moved() const { return moved_; }
+  void clear_moved() { moved_ = {}; }
+
+ protected:
+  void count(const CollectiveCost& moved) { moved_ += moved; }
+
+ private:
+  CollectiveCost moved_;
 };
 
 }  // namespace mtfc

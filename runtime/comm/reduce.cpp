@@ -1,6 +1,7 @@
 #include "runtime/comm/reduce.h"
 
 #include "core/diagnostics/error.h"
+#include "runtime/compute/nan_aware.h"
 #include "runtime/compute/wrapping.h"
 
 namespace mtfc {
@@ -17,12 +18,10 @@ void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
       for (int64_t i = 0; i < count; ++i) result[i] = mul_wrapping(result[i], operand[i]);
       return;
     case ReduceKind::kMax:
-      for (int64_t i = 0; i < count; ++i)
-        if (operand[i] > result[i] || operand[i] != operand[i]) result[i] = operand[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = larger(operand[i], result[i]);
       return;
     case ReduceKind::kMin:
-      for (int64_t i = 0; i < count; ++i)
-        if (operand[i] < result[i] || operand[i] != operand[i]) result[i] = operand[i];
+      for (int64_t i = 0; i < count; ++i) result[i] = smaller(operand[i], result[i]);
       return;
   }
 }

@@ -87,52 +87,6 @@ void check_complete(const CollectivePlan& plan) {
     check_invariant(arriving == plan.output.elements(), "a collective does not cover its output exactly");
 }
 
-int64_t sent_elsewhere(const CollectivePlan& plan) {
-  int64_t sent = 0;
-  for (size_t member = 0; member < plan.sends.size(); ++member)
-    if (member != plan.self) sent += elements(plan.sends[member]);
-  return sent;
-}
-
-StepCount counted(const CollectivePlan& plan, int64_t smallest_share) {
-  const int64_t size = size_of(plan.dtype);
-  StepCount count;
-  switch (plan.kind) {
-    case CollectiveKind::kAllReduce:
-      count.elements = plan.input.elements();
-      count.bytes_sent = 2 * (count.elements - smallest_share) * size;
-      break;
-    case CollectiveKind::kReduceScatter:
-      count.elements = plan.input.elements();
-      count.bytes_sent = (count.elements - smallest_share) * size;
-      break;
-    case CollectiveKind::kAllGather:
-      count.elements = plan.output.elements();
-      count.bytes_sent = (count.elements - smallest_share) * size;
-      break;
-    case CollectiveKind::kAllToAll:
-      count.elements = plan.input.elements();
-      count.bytes_sent = sent_elsewhere(plan) * size;
-      break;
-    case CollectiveKind::kExchange:
-      count.elements = sent_elsewhere(plan);
-      count.bytes_sent = count.elements * size;
-      break;
-  }
-  return count;
-}
-
-int64_t smallest_share(const CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
-                       const std::vector<Coordinates>& members) {
-  if (plan.kind == CollectiveKind::kAllReduce)
-    return plan.input.elements() / static_cast<int64_t>(members.size());
-  const Value& shared = plan.kind == CollectiveKind::kAllGather ? sides.input : sides.output;
-  int64_t smallest = elements(local_box(shared.type.dims, shared.sharding, mesh, members.front()));
-  for (const Coordinates& member : members)
-    smallest = std::min(smallest, elements(local_box(shared.type.dims, shared.sharding, mesh, member)));
-  return smallest;
-}
-
 }  // namespace
 
 Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const Coordinates& at) {
@@ -175,8 +129,30 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
   }
   plan.replicated = plan.kind == CollectiveKind::kReduceScatter &&
                     splitting(plan.axes, sides.output.sharding).size() != plan.axes.size();
-  plan.count = counted(plan, smallest_share(plan, sides, mesh, members));
   return plan;
+}
+
+int64_t sent_elsewhere(const CollectivePlan& plan) {
+  int64_t sent = 0;
+  for (size_t member = 0; member < plan.sends.size(); ++member)
+    if (member != plan.self) sent += elements(plan.sends[member]);
+  return sent;
+}
+
+CollectiveCost moved_by(const CollectivePlan& plan) {
+  const auto fewest = [](const std::vector<std::vector<Run>>& members) {
+    int64_t elements_moved = members.empty() ? 0 : INT64_MAX;
+    for (const std::vector<Run>& runs : members) elements_moved = std::min(elements_moved, elements(runs));
+    return elements_moved;
+  };
+  CollectiveAmounts amounts;
+  amounts.in = plan.input.elements();
+  for (const std::vector<Run>& runs : plan.receives) amounts.out += elements(runs);
+  amounts.smallest_in_share = fewest(plan.receives);
+  amounts.smallest_out_share = fewest(plan.sends);
+  amounts.exchanged = sent_elsewhere(plan);
+  amounts.members = static_cast<int64_t>(plan.ranks.size());
+  return collective_cost(plan.kind, amounts, size_of(plan.dtype));
 }
 
 std::vector<Run> plan_slice(const Place& input, const Place& output) {

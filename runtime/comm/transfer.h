@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/cost/cost.h"
+#include "core/program/collective_cost.h"
 #include "core/program/program.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/relayout.h"
@@ -48,8 +48,6 @@ struct CollectivePlan {
   bool replicated = false;
   /// The element that the output is filled with before anything arrives; empty if all of the output arrives.
   std::vector<std::byte> fill;
-  /// Counted as core/cost/cost.h defines it.
-  StepCount count;
 
   bool in_place() const { return input.offset == output.offset; }
 };
@@ -58,6 +56,12 @@ struct CollectivePlan {
 /// needs an element that no member holds.
 CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at);
+
+/// The elements that the plan's runs move to members other than this one.
+int64_t sent_elsewhere(const CollectivePlan& plan);
+/// The traffic of executing the plan once, counted from its runs by the definitions of
+/// core/program/collective_cost.h.
+CollectiveCost moved_by(const CollectivePlan& plan);
 
 /// The local move of a kSlice step: runs from the input region to the output region that cover the whole
 /// output.

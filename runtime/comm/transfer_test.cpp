@@ -26,32 +26,31 @@ TEST_CASE("an all_gather takes every member's part to its place") {
   CHECK(p.receives[1][0].to == 1);
   CHECK(p.receives[2][0].to == 3);
   CHECK(p.receives[2][0].length == 2);
-  CHECK(p.count.elements == 5);
-  CHECK(p.count.bytes_sent == (5 - 1) * 4);
+  CHECK(moved_by(p) == CollectiveCost{5, (5 - 1) * 4});
 }
 
 TEST_CASE("counts follow the definitions on uneven shards") {
   Sharding sum = replicated(1);
   sum.partial = {{0, ReduceKind::kSum}};
-  const StepCount all_reduce =
-      plan({"", kThree, CollectiveKind::kAllReduce, {0}, kFive, sum, kFive, replicated(1)}, 0).count;
+  const CollectiveCost all_reduce =
+      moved_by(plan({"", kThree, CollectiveKind::kAllReduce, {0}, kFive, sum, kFive, replicated(1)}, 0));
   CHECK(all_reduce.elements == 5);
   CHECK(all_reduce.bytes_sent == 2 * (5 - 1) * 4);
-  const StepCount scatter =
-      plan({"", kThree, CollectiveKind::kReduceScatter, {0}, kFive, sum, kFive, {{{0}}, {}}}, 0).count;
+  const CollectiveCost scatter =
+      moved_by(plan({"", kThree, CollectiveKind::kReduceScatter, {0}, kFive, sum, kFive, {{{0}}, {}}}, 0));
   CHECK(scatter.elements == 5);
   CHECK(scatter.bytes_sent == (5 - 1) * 4);
   const TensorType matrix{DType::kF64, {{"a", 4}, {"b", 3}}};
   const Mesh two({{"p", 2}});
   const CollectiveCase turn{
       "", two, CollectiveKind::kExchange, {0}, matrix, {{{0}, {}}, {}}, matrix, {{{}, {0}}, {}}};
-  CHECK(plan(turn, 0).count.elements == 4);  // two rows, columns 1 and 2
-  CHECK(plan(turn, 0).count.bytes_sent == 32);
-  CHECK(plan(turn, 1).count.elements == 2);
+  CHECK(moved_by(plan(turn, 0)).elements == 4);  // two rows, columns 1 and 2
+  CHECK(moved_by(plan(turn, 0)).bytes_sent == 32);
+  CHECK(moved_by(plan(turn, 1)).elements == 2);
   CollectiveCase joint = turn;
   joint.kind = CollectiveKind::kAllToAll;
-  CHECK(plan(joint, 0).count.elements == 6);  // the whole input
-  CHECK(plan(joint, 0).count.bytes_sent == 32);
+  CHECK(moved_by(plan(joint, 0)).elements == 6);  // the whole input
+  CHECK(moved_by(plan(joint, 0)).bytes_sent == 32);
 }
 
 TEST_CASE("elements come from the nearest replica") {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "core/tensors/random_bits.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
@@ -15,14 +15,6 @@ constexpr int64_t kDrawWork = 16;  // element operations that one draw costs, ro
 
 // The distance between the seeds of a loop's iterations: odd, and far from seeds that people choose.
 constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
-
-/// Spreads every bit over all others (the finalizer of SplitMix64).
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 uint32_t low(uint64_t x) {
   return static_cast<uint32_t>(x);
@@ -117,14 +109,12 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 }
 
 uint64_t stable_hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return mix(hash);
+  return mixed(hash_bytes(text));
 }
 
 RandomNumbers::RandomNumbers(uint64_t name_hash, uint64_t seed, int64_t step)
     : step_(low(static_cast<uint64_t>(step))) {
-  const uint64_t key = mix(mix(name_hash ^ mix(seed)) + high(static_cast<uint64_t>(step)));
+  const uint64_t key = mixed(mixed(name_hash ^ mixed(seed)) + high(static_cast<uint64_t>(step)));
   key_ = {low(key), high(key)};
 }
 
@@ -142,10 +132,8 @@ double RandomNumbers::uniform(uint64_t index) const {
 }
 
 double RandomNumbers::normal(uint64_t index, uint32_t attempt) const {
-  const auto [radius, angle] = uniforms(index, attempt);
-  const double r = std::sqrt(-2 * std::log1p(-radius));  // Box and Muller
-  const double phi = 2 * std::numbers::pi * angle;
-  return index % 2 == 0 ? r * std::cos(phi) : r * std::sin(phi);
+  const auto [radius, turn] = uniforms(index, attempt);
+  return normal_of(std::log1p(-radius), turn, index % 2 == 1);
 }
 
 double RandomNumbers::normal(uint64_t index) const {

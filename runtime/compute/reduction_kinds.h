@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "runtime/compute/nan_aware.h"
+
 namespace mtfc {
 
 template <typename T>
@@ -28,7 +30,7 @@ struct Max {
   using Accumulator = T;
   using Limits = std::numeric_limits<T>;
   static T identity() { return Limits::has_infinity ? -Limits::infinity() : Limits::lowest(); }
-  static T combine(T a, T b) { return a != a || a > b ? a : b; }
+  static T combine(T a, T b) { return larger(a, b); }
   static T take(T x) { return x; }
 };
 
@@ -37,7 +39,7 @@ struct Min {
   using Accumulator = T;
   using Limits = std::numeric_limits<T>;
   static T identity() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
-  static T combine(T a, T b) { return a != a || a < b ? a : b; }
+  static T combine(T a, T b) { return smaller(a, b); }
   static T take(T x) { return x; }
 };
 

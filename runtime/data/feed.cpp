@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/random_bits.h"
 #include "runtime/data/stored_values.h"
 
 namespace mtfc {
@@ -17,7 +17,7 @@ double draw(const RandomSource& source, uint64_t key, int64_t index) {
   const uint64_t first = mixed(key ^ mixed(2 * static_cast<uint64_t>(index)));
   if (source.kind == RandomKind::kNormal) {
     const uint64_t second = mixed(key ^ mixed(2 * static_cast<uint64_t>(index) + 1));
-    return std::sqrt(-2 * std::log(unit(first))) * std::cos(2 * std::numbers::pi * unit(second));
+    return normal_of(std::log(unit(first)), unit(second));
   }
   const double value = source.low + unit(first) * (source.high - source.low);
   return source.kind == RandomKind::kInteger ? std::floor(value) : value;

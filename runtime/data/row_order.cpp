@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "core/tensors/random_bits.h"
+
 namespace mtfc {
 namespace {
 
@@ -23,13 +25,6 @@ uint64_t feistel(uint64_t number, int half, uint64_t key) {
 }
 
 }  // namespace
-
-uint64_t mixed(uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 double unit(uint64_t bits) {
   return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;

@@ -12,9 +12,6 @@
 
 namespace mtfc {
 
-/// The finalizer of splitmix64: a counter-based generator, so any element can be drawn by itself.
-uint64_t mixed(uint64_t x);
-
 /// A number in (0, 1) from the upper bits.
 double unit(uint64_t bits);
 

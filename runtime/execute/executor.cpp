@@ -158,6 +158,7 @@ void Executor::run(const EntryPoint& entry, int64_t step) {
   if (options_.check_finite) check_inputs(entry, step);
   for (std::vector<PreparedStep>& devices : prepared.steps)
     for (PreparedStep& ready : devices) ready.flops = 0;
+  prepared.collectives->clear_counts();
   prepared.runs.assign(entry.steps.size(), 0);
   prepared.rounds.clear();
   prepared.round = 0;
@@ -339,7 +340,9 @@ std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
     StepWork work;
-    if (step.kind == StepKind::kStart) work.bytes = prepared.collectives->count(i).bytes_sent;
+    if (step.kind == StepKind::kStart)
+      work.bytes = prepared.collectives->count(i).bytes_sent /
+                   std::max<int64_t>(1, i < prepared.runs.size() ? prepared.runs[i] : 0);
     if (!prepared.steps[i].empty()) {
       work.flops = prepared.steps[i][device].flops;
       for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
@@ -362,9 +365,9 @@ std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
     }
     most[3 * count + i] = i < prepared.runs.size() ? prepared.runs[i] : 0;
     if (entry.steps[i].kind != StepKind::kStart) continue;
-    const StepCount moved = prepared.collectives->count(i);
-    most[count + i] = moved.elements * most[3 * count + i];
-    most[2 * count + i] = moved.bytes_sent * most[3 * count + i];
+    const CollectiveCost moved = prepared.collectives->count(i);
+    most[count + i] = moved.elements;
+    most[2 * count + i] = moved.bytes_sent;
   }
   comm_.processes().maximum(most);
   comm_.processes().sum(total);

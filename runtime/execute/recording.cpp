@@ -33,8 +33,7 @@ double magnitude(const std::vector<double>& values) {
 
 // Terms of a product multiply, so its operand magnitude is the product of its operands'.
 double largest_operand(const Step& step, const std::map<ValueId, double>& largest) {
-  const bool product =
-      step.op && (step.op->family == Family::kContraction || step.op->signature.name == "mul");
+  const bool product = step.op && step.op->traits.multiplies;
   double found = product ? 1 : 0;
   for (const ValueId id : step.inputs) {
     const auto at = largest.find(id);
@@ -88,7 +87,7 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
     // The devices of a partial value hold different terms: only their size counts.
     RecordedTensor tensor = assembled(value.name, value.type, parts);
     // A copy is as exact as its operand.
-    const bool copies = step.op && step.op->signature.name == "identity";
+    const bool copies = step.op && step.op->traits.copies == Copies::kOperand;
     const auto exact = copies ? operands_.find(step.inputs[0]) : operands_.end();
     tensor.largest_operand = exact != operands_.end() ? exact->second : largest_operand(step, largest_);
     largest_[id] = magnitude(tensor.values);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/alignment.h"
 #include "runtime/compute/elementwise.h"
 
 namespace mtfc {
@@ -19,10 +20,6 @@ constexpr int64_t kLine = 64;    // bytes
 constexpr int64_t kVector = 16;  // elements
 // Sets of accumulators: enough for many threads, few enough to be added up quickly.
 constexpr int64_t kFewPieces = 16, kManyPieces = 64, kManyColumns = 1024;
-
-int64_t aligned(int64_t bytes) {
-  return (bytes + kLine - 1) / kLine * kLine;
-}
 
 // The largest cache, shared by all cores.
 int64_t cache_bytes() {

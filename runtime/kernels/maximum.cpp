@@ -1,11 +1,12 @@
 #include "runtime/compute/elementwise.h"
+#include "runtime/compute/nan_aware.h"
 
 namespace mtfc {
 
 extern const KernelDef k_maximum_kernel = {
     .tile =
         [](const TileTypes& types) {
-          return binary_tile(types, Numbers{}, [](auto a, auto b) { return a != a || a > b ? a : b; });
+          return binary_tile(types, Numbers{}, [](auto a, auto b) { return larger(a, b); });
         },
 };
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/random_bits.h"
 #include "runtime/processes/mpi_calls.h"
 #include "runtime/processes/watchdog.h"
 
@@ -55,12 +56,6 @@ void wait_for(MPI_Request& request, const Waiting& waiting, std::span<const int6
     if (waiting.yields) sched_yield();
     patience.poll();
   }
-}
-
-uint64_t hash_bytes(std::string_view bytes) {
-  uint64_t hash = 14695981039346656037ULL;
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash;
 }
 
 struct Processes::State {

@@ -92,7 +92,4 @@ class Processes {
   bool bound_by_launcher_ = false;  // the ranks of the node may use different cores
 };
 
-/// FNV-1a.
-uint64_t hash_bytes(std::string_view bytes);
-
 }  // namespace mtfc

@@ -23,9 +23,9 @@ std::string operation_text(const Step& step) {
     case StepKind::kLoop:
     case StepKind::kLeave:
     case StepKind::kRepeat:
-      return to_string(step.kind) + " ";
+      break;
   }
-  return "";
+  return to_string(step.kind) + " ";
 }
 
 std::string point_text(const Program& program, const MissingRank& rank) {

@@ -19,7 +19,7 @@ int64_t packed_bytes(const CollectivePlan& plan) {
     received = 0;
   }
   const int64_t size = size_of(plan.dtype);
-  return (sent * size + kAlignment - 1) / kAlignment * kAlignment + received * size;
+  return aligned(sent * size) + received * size;
 }
 
 }  // namespace

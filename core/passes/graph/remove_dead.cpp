@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/graph/reachability.h"
+
 namespace mtfc {
 
 EntryGraph remove_dead(const EntryGraph& entry) {
@@ -9,13 +11,7 @@ EntryGraph remove_dead(const EntryGraph& entry) {
   std::vector<bool> needed(graph.tensors().size(), false);
   for (const NamedTensor& output : entry.outputs) needed[static_cast<size_t>(output.tensor)] = true;
   for (const Assignment& assignment : entry.assignments) needed[static_cast<size_t>(assignment.value)] = true;
-  for (size_t n = graph.nodes().size(); n-- > 0;) {
-    const Node& node = graph.nodes()[n];
-    const bool live = std::any_of(node.results.begin(), node.results.end(),
-                                  [&](TensorId id) { return needed[static_cast<size_t>(id)]; });
-    if (live)
-      for (const TensorId id : node.operands) needed[static_cast<size_t>(id)] = true;
-  }
+  needed = with_ancestors(graph, std::move(needed));
   return rewritten(entry,
                    [&](GraphBuilder&, const Node& node,
                        const std::vector<TensorId>&) -> std::optional<std::vector<TensorId>> {

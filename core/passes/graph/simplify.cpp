@@ -3,21 +3,15 @@
 namespace mtfc {
 namespace {
 
-bool is_kind(const Node& node, std::string_view kind) {
-  return node.kind == NodeKind::kOp && node.op->signature.name == kind;
-}
-
-// The tensor x if the node is x * 1, x + 0, x - 0 or x / 1 and x has the result's type; otherwise kNoTensor.
+// The tensor x if the node combines x with its operation's neutral element, as x * 1 or x - 0, and x has the
+// result's type; otherwise kNoTensor.
 TensorId neutral(const Graph& graph, const Node& node, const std::vector<TensorId>& operands,
                  const TensorType& result) {
-  const bool product = is_kind(node, "mul"), sum = is_kind(node, "add");
-  const bool quotient = is_kind(node, "div"), difference = is_kind(node, "sub");
-  if (!product && !sum && !quotient && !difference) return kNoTensor;
-  const double unit = product || quotient ? 1.0 : 0.0;
-  for (size_t i = 0; i < 2; ++i) {
-    if (i == 0 && (quotient || difference)) continue;
+  const std::optional<NeutralElement>& unit = node.op->traits.neutral;
+  if (!unit) return kNoTensor;
+  for (size_t i = unit->on_either_side ? 0 : 1; i < 2; ++i) {
     const TensorId other = operands[1 - i];
-    if (graph.constant_value(operands[i]) == unit && graph.type(other) == result) return other;
+    if (graph.constant_value(operands[i]) == unit->value && graph.type(other) == result) return other;
   }
   return kNoTensor;
 }
@@ -30,7 +24,7 @@ std::vector<TensorId> without_broadcasts(const Graph& graph, const std::vector<T
   bool changed = false;
   for (size_t i = 0; i < bare.size(); ++i) {
     const Node& producer = graph.producer(bare[i]);
-    if (!is_kind(producer, "broadcast")) continue;
+    if (producer.kind != NodeKind::kOp || producer.op->traits.copies != Copies::kSpread) continue;
     Dims others = graph.type(producer.operands[0]).dims;
     for (size_t j = 0; j < bare.size(); ++j)
       if (j != i) others = unite(others, graph.type(bare[j]).dims);
@@ -49,8 +43,10 @@ EntryGraph simplify(const EntryGraph& entry) {
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                      if (node.kind != NodeKind::kOp) return std::nullopt;
                      const TensorType& result = entry.graph.type(node.results[0]);
-                     const bool same_dims = operands.size() == 1 && builder.type(operands[0]) == result;
-                     if (same_dims && (is_kind(node, "broadcast") || is_kind(node, "transpose")))
+                     // An identity stays: it is there for its name.
+                     const Copies copies = node.op->traits.copies;
+                     if ((copies == Copies::kReordered || copies == Copies::kSpread) &&
+                         builder.type(operands[0]) == result)
                        return {{operands[0]}};
                      // A single operand stays broadcast, since its broadcast gives the order of the result's
                      // dimensions.

@@ -4,12 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "core/tensors/alignment.h"
+
 namespace mtfc {
 namespace {
-
-int64_t rounded(int64_t bytes, int64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 // The free stretches of the arena below its current end.
 class FreeList {
@@ -72,8 +70,8 @@ int64_t place_by_time(std::vector<ArenaBlock>& blocks, int64_t alignment) {
   size_t ended = 0;
   for (const size_t b : by_start) {
     for (; ended < by_end.size() && blocks[by_end[ended]].last_step < blocks[b].first_step; ++ended)
-      free.give(blocks[by_end[ended]].offset, rounded(blocks[by_end[ended]].bytes, alignment));
-    blocks[b].offset = free.take(rounded(blocks[b].bytes, alignment));
+      free.give(blocks[by_end[ended]].offset, aligned(blocks[by_end[ended]].bytes, alignment));
+    blocks[b].offset = free.take(aligned(blocks[b].bytes, alignment));
   }
   return end;
 }
@@ -86,13 +84,13 @@ int64_t place_by_size(std::vector<ArenaBlock>& blocks, int64_t alignment) {
   int64_t end = 0;
   std::vector<size_t> placed;  // by offset
   for (const size_t b : order) {
-    const int64_t bytes = rounded(blocks[b].bytes, alignment);
+    const int64_t bytes = aligned(blocks[b].bytes, alignment);
     int64_t offset = 0;
     for (const size_t other : placed) {
       const ArenaBlock& taken = blocks[other];
       if (taken.last_step < blocks[b].first_step || blocks[b].last_step < taken.first_step) continue;
       if (taken.offset - offset >= bytes) break;
-      offset = std::max(offset, taken.offset + rounded(taken.bytes, alignment));
+      offset = std::max(offset, taken.offset + aligned(taken.bytes, alignment));
     }
     blocks[b].offset = offset;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), b,

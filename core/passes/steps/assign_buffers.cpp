@@ -5,8 +5,8 @@
 
 #include "core/graph/op_registry.h"
 #include "core/passes/steps/arena_layout.h"
+#include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
-#include "core/program/reshard.h"
 
 namespace mtfc {
 namespace {

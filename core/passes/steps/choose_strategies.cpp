@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/op_rules/pieces.h"
+#include "core/program/collective_cost.h"
 #include "core/program/reshard.h"
 
 namespace mtfc {
@@ -152,7 +153,7 @@ class Chooser {
     const TensorType& type = result_types_[0];
     const int64_t bytes =
         elements(largest_dims(type.dims, candidate.results[0], mesh_)) * size_of(type.dtype);
-    return {bytes - bytes / mesh_.size(axes), 1};
+    return {estimated_bytes_sent(CollectiveKind::kExchange, bytes, bytes, mesh_.size(axes)), 1};
   }
 
   const Node& node_;

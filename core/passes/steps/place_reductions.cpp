@@ -1,7 +1,6 @@
 #include "core/passes/steps/place_reductions.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "core/op_rules/pieces.h"
@@ -55,12 +54,9 @@ bool fills(const Graph& graph, const Node& node) {
 std::vector<size_t> taken_partial(const OverAxis& over, const PartialForms& forms, size_t n,
                                   const std::vector<int>& linear_set) {
   const Node& node = over.graph().nodes()[n];
-  std::vector<size_t> taken, members(linear_set.begin(), linear_set.end());
-  if (linear_set[0] == kEveryOperand) {
-    members.resize(node.operands.size());
-    std::iota(members.begin(), members.end(), size_t{0});
-  }
-  for (const size_t i : members) {
+  std::vector<size_t> taken;
+  for (const int operand : linear_set) {
+    const size_t i = index(operand);
     if (i >= node.operands.size()) return {};
     const std::optional<Sharding>& form = forms.form[index(node.operands[i])];
     if (!form) {
@@ -98,7 +94,7 @@ void add_node(const OverAxis& over, size_t n, PartialForms& forms) {
 
   std::vector<size_t>& carried = forms.carried[n];
   if (node.kind == NodeKind::kOp && !uses_axis(strategy, over.axis) && !fills(over.graph(), node))
-    for (const std::vector<int>& linear_set : node.op->linear_in)
+    for (const std::vector<int>& linear_set : linear_sets(*node.op, node.operands.size()))
       if (carried.empty()) carried = taken_partial(over, forms, n, linear_set);
   if (!carried.empty()) {
     if (const std::optional<Sharding> form = carried_form(over, forms, n))

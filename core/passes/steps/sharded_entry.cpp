@@ -87,7 +87,9 @@ std::string carry_problem(const Node& node, const Carry& carry) {
   if (node.kind != NodeKind::kOp) return "only an operation lets partial sums through";
   for (const size_t i : carry.operands)
     if (i >= node.operands.size()) return "a partial sum comes from an operand that does not exist";
-  return is_linear_in(*node.op, carry.operands) ? "" : "it is not linear in the operands it takes partial";
+  return is_linear_in(*node.op, carry.operands, node.operands.size())
+             ? ""
+             : "it is not linear in the operands it takes partial";
 }
 
 std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh) {

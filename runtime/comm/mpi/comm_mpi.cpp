@@ -25,18 +25,18 @@ void combine_floats(void* operand, void* result, MPI_Count* count, MPI_Datatype*
 
 class MpiCollectives : public Collectives {
  public:
-  void add(size_t step, std::unique_ptr<PreparedCollective> work, const StepCount& count) {
-    prepared_.emplace(step, Prepared{std::move(work), count});
+  void add(size_t step, std::unique_ptr<PreparedCollective> work) {
+    prepared_.emplace(step, std::move(work));
   }
 
   void start(size_t step) override {
-    PreparedCollective& work = *prepared_.at(step).work;
+    PreparedCollective& work = *prepared_.at(step);
     work.start();
     active_.push_back(&work);
   }
 
   void wait(size_t step) override {
-    PreparedCollective& work = *prepared_.at(step).work;
+    PreparedCollective& work = *prepared_.at(step);
     work.wait();
     std::erase(active_, &work);
   }
@@ -45,14 +45,13 @@ class MpiCollectives : public Collectives {
     for (PreparedCollective* work : active_) work->progress();
   }
 
-  StepCount count(size_t step) const override { return prepared_.at(step).count; }
+  CollectiveCost count(size_t step) const override { return prepared_.at(step)->moved(); }
+  void clear_counts() override {
+    for (auto& [step, work] : prepared_) work->clear_moved();
+  }
 
  private:
-  struct Prepared {
-    std::unique_ptr<PreparedCollective> work;
-    StepCount count;
-  };
-  std::map<size_t, Prepared> prepared_;
+  std::map<size_t, std::unique_ptr<PreparedCollective>> prepared_;
   std::vector<PreparedCollective*> active_;
 };
 
@@ -256,7 +255,7 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     if (entry.steps[i].kind != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
-    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}), plan.count);
+    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}));
   }
   return collectives;
 }

@@ -46,12 +46,14 @@ class MpiBatches::Part : public PreparedCollective {
         output_(arena.at(plan.output.offset)),
         place_(batch_->data.size()),
         bytes_(static_cast<size_t>(bytes_of(plan))),
+        moved_once_(moved_by(plan)),
         waiting_(waiting) {
     batch_->data.resize(place_ + bytes_);
     ++batch_->parts;
   }
 
   void start() override {
+    count(moved_once_);
     if (bytes_ > 0) std::memcpy(batch_->data.data() + place_, input_, bytes_);
     if (++batch_->packed < batch_->parts) return;
     batch_->packed = 0;
@@ -74,6 +76,7 @@ class MpiBatches::Part : public PreparedCollective {
   const std::byte* input_;
   std::byte* output_;
   size_t place_, bytes_;
+  CollectiveCost moved_once_;
   Waiting waiting_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "core/diagnostics/error.h"
 #include "runtime/memory/runs.h"
@@ -27,10 +28,6 @@ MPI_Datatype mpi_type_of(DType dtype) {
 }
 
 namespace {
-
-int64_t rounded(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 bool contiguous(const std::vector<std::vector<Run>>& members) {
   return std::all_of(members.begin(), members.end(), [](const std::vector<Run>& runs) {
@@ -66,9 +63,11 @@ class MpiExchange : public PreparedCollective {
         prepare_exchange();
         break;
     }
+    moved_once_ = handed_to_mpi();
   }
 
   void start() override {
+    count(moved_once_);
     if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), output());
     switch (plan_.kind) {
       case CollectiveKind::kAllReduce:
@@ -103,7 +102,7 @@ class MpiExchange : public PreparedCollective {
   std::byte* output() const { return arena_.at(plan_.output.offset); }
   std::byte* packed() const { return arena_.at(plan_.workspace_offset); }
   std::byte* arriving() const {
-    return unpack_ ? arena_.at(plan_.workspace_offset + rounded(packed_bytes_)) : output();
+    return unpack_ ? arena_.at(plan_.workspace_offset + aligned(packed_bytes_)) : output();
   }
 
   void require_workspace(int64_t bytes) {
@@ -158,7 +157,27 @@ class MpiExchange : public PreparedCollective {
     // A device's own part is copied locally.
     send_counts_[plan_.self] = 0;
     receive_counts_[plan_.self] = 0;
-    require_workspace(rounded(packed_bytes_) + arriving);
+    require_workspace(aligned(packed_bytes_) + arriving);
+  }
+
+  // What one start hands to MPI, from the counts that it gives with it.
+  CollectiveCost handed_to_mpi() const {
+    const auto all = [](const std::vector<MPI_Count>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    };
+    const auto fewest = [](const std::vector<MPI_Count>& counts) {
+      return counts.empty() ? 0 : *std::min_element(counts.begin(), counts.end());
+    };
+    CollectiveAmounts amounts;
+    amounts.in = plan_.input.elements();
+    amounts.members = static_cast<int64_t>(plan_.ranks.size());
+    if (plan_.kind == CollectiveKind::kReduceScatter) amounts.smallest_out_share = fewest(receive_counts_);
+    if (plan_.kind == CollectiveKind::kAllGather) {
+      amounts.out = all(receive_counts_) / size();
+      amounts.smallest_in_share = fewest(receive_counts_) / size();
+    }
+    amounts.exchanged = all(send_counts_) / size();
+    return collective_cost(plan_.kind, amounts, size());
   }
 
   void start_all_reduce() {
@@ -222,6 +241,7 @@ class MpiExchange : public PreparedCollective {
   }
 
   const CollectivePlan plan_;
+  CollectiveCost moved_once_;
   MPI_Comm comm_;
   MPI_Op op_;
   const Arena& arena_;
@@ -241,6 +261,7 @@ class Alone : public PreparedCollective {
   Alone(CollectivePlan plan, const Arena& arena) : plan_(std::move(plan)), arena_(arena) {}
 
   void start() override {
+    count(moved_by(plan_));
     const int64_t size = size_of(plan_.dtype);
     const std::byte* input = arena_.at(plan_.input.offset);
     std::byte* output = arena_.at(plan_.output.offset);

@@ -33,9 +33,16 @@ Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
 class NodeCollective : public PreparedCollective {
  public:
   NodeCollective(const CollectivePlan& plan, NodeSite site)
-      : plan_(plan), site_(std::move(site)), group_(site_.group), size_(size_of(plan.dtype)) {}
+      : plan_(plan),
+        site_(std::move(site)),
+        group_(site_.group),
+        size_(size_of(plan.dtype)),
+        moved_once_(moved_by(plan)) {}
 
-  void start() override { epoch_ = group_.barrier().arrive(); }
+  void start() override {
+    count(moved_once_);
+    epoch_ = group_.barrier().arrive();
+  }
 
  protected:
   size_t members() const { return group_.size(); }
@@ -57,6 +64,7 @@ class NodeCollective : public PreparedCollective {
 
  private:
   const int64_t size_;
+  const CollectiveCost moved_once_;
   uint64_t epoch_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/diagnostics/error.h"
+#include "runtime/compute/nan_aware.h"
 #include "runtime/compute/tile.h"
 #include "runtime/compute/vector_targets.h"
 #include "runtime/compute/wrapping.h"
@@ -19,9 +20,8 @@ template <ReduceKind kind, typename T>
 [[gnu::always_inline]] inline T combined(T a, T b) {
   if constexpr (kind == ReduceKind::kSum) return add_wrapping(a, b);
   if constexpr (kind == ReduceKind::kProd) return mul_wrapping(a, b);
-  // `x != x` holds only for NaN; for integers the compiler drops it.
-  if constexpr (kind == ReduceKind::kMax) return (b > a || b != b) ? b : a;
-  if constexpr (kind == ReduceKind::kMin) return (b < a || b != b) ? b : a;
+  if constexpr (kind == ReduceKind::kMax) return larger(b, a);
+  if constexpr (kind == ReduceKind::kMin) return smaller(b, a);
 }
 
 // Two devices are the most common case and need no intermediate result. An output may be an input, but only

@@ -1,0 +1,64 @@
+#include "core/cost/hardware_keys.h"
+
+namespace mtfc {
+namespace {
+
+constexpr std::string_view kBytesPerSecond = "bytes per second";
+
+const HardwareKey<Hardware> kHardwareKeys[] = {
+    {"name", true, &Hardware::name, ""},
+    {"doc", false, &Hardware::doc, ""},
+    {"flops", true, HardwarePart::kFlops, "operations per second of one device, by dtype"},
+    {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
+     "of one device"},
+    {"memory_bandwidth", true, CurveField<Hardware>{&Hardware::memory_bandwidth, kBytesPerSecond},
+     "bytes per second that one device reads, by the bytes that were touched since the same ones were"},
+    {"write_bandwidth", false, OptionalCurveField<Hardware>{&Hardware::write_bandwidth, kBytesPerSecond},
+     "of what is only written; absent: as for reading"},
+    {"overlap", false, NumberField<Hardware>{&Hardware::overlap, NumberRange::kZeroToOne},
+     "share of the shorter of arithmetic and memory traffic that the longer hides"},
+    {"step_overhead_s", false, NumberField<Hardware>{&Hardware::step_overhead_s, NumberRange::kNotNegative},
+     "of every kernel"},
+    {"efficiency", false, HardwarePart::kEfficiency,
+     "share of the peak that an operation, or a class of kernels, reaches"},
+    {"axes", true, HardwarePart::kAxes, "by axis of the mesh, or \"*\" for all others"},
+    {"topology", false, HardwarePart::kTopology, ""},
+};
+
+const HardwareKey<Rate> kRateKeys[] = {
+    {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative}, "alpha"},
+    {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
+     "bandwidth of a device along the axis, by bytes sent"},
+};
+
+const HardwareKey<Link> kLinkKeys[] = {
+    {"overlaps", false, &Link::overlaps, "whether kernels run while it moves data: true unless stated"},
+    {"collectives", false, HardwarePart::kCollectives, "those that differ, by kind"},
+    {"doc", false, HardwarePart::kNote, ""},
+};
+
+}  // namespace
+
+std::span<const HardwareKey<Hardware>> hardware_keys() {
+  return kHardwareKeys;
+}
+std::span<const HardwareKey<Rate>> rate_keys() {
+  return kRateKeys;
+}
+std::span<const HardwareKey<Link>> link_keys() {
+  return kLinkKeys;
+}
+
+std::vector<std::string> rated_dtypes() {
+  std::vector<std::string> names = enum_names<DType>();
+  names.emplace_back("bf16");
+  return names;
+}
+
+std::vector<std::string> plain_topologies() {
+  std::vector<std::string> names = enum_names<Topology>();
+  std::erase(names, to_string(Topology::kTwoLevel));
+  return names;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,77 @@
+#pragma once
+// The keys of a hardware profile: one row for each, which drives reader and writer (formats/hardware/) and schema
+// (formats/reference/). Rows stand in the order in which files have the keys.
+//
+// A row whose field is a member needs nothing else than its use: the type of the member says how it is read,
+// checked and written, and one that isn't required is written where it differs from its default. A row whose
+// field is a HardwarePart has code of its own for it in reader, writer and schema. A test holds formats/README.md
+// to the names.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/cost/hardware.h"
+
+namespace mtfc {
+
+enum class NumberRange { kAboveZero, kNotNegative, kZeroToOne };
+
+template <typename Owner>
+struct NumberField {
+  double Owner::*member;
+  NumberRange range;
+};
+
+template <typename Owner>
+struct CurveField {
+  Curve Owner::*member;
+  std::string_view unit;  // of its values
+};
+
+template <typename Owner>
+struct OptionalCurveField {
+  std::optional<Curve> Owner::*member;
+  std::string_view unit;
+};
+
+/// Values with a form of their own.
+enum class HardwarePart {
+  kNote /* text that is not kept */,
+  kFlops,
+  kEfficiency,
+  kAxes,
+  kTopology,
+  kCollectives
+};
+
+template <typename Owner>
+struct HardwareKey {
+  std::string_view name;
+  bool required;
+  std::variant<std::string Owner::*, bool Owner::*, NumberField<Owner>, CurveField<Owner>,
+               OptionalCurveField<Owner>, HardwarePart>
+      field;
+  std::string_view doc;  // for the schema; that of a text or a HardwarePart may be empty
+};
+
+std::span<const HardwareKey<Hardware>> hardware_keys();
+/// Of a rate, and first of all of a link, which has link_keys() besides.
+std::span<const HardwareKey<Rate>> rate_keys();
+std::span<const HardwareKey<Link>> link_keys();
+
+template <typename Owner>
+void append_key_names(std::span<const HardwareKey<Owner>> keys, bool only_required,
+                      std::vector<std::string>& names) {
+  for (const HardwareKey<Owner>& key : keys)
+    if (key.required || !only_required) names.emplace_back(key.name);
+}
+
+/// Dtypes whose operations a profile may rate: also some that models don't have yet.
+std::vector<std::string> rated_dtypes();
+/// Topologies that a file names by a string; a two-level one is an object.
+std::vector<std::string> plain_topologies();
+
+}  // namespace mtfc

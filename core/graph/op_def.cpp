@@ -1,0 +1,21 @@
+#include "core/graph/op_def.h"
+
+#include <numeric>
+
+namespace mtfc {
+
+std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
+  std::vector<int> all(operands);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::vector<int>> sets;
+  for (const std::vector<int>& set : op.linear_in)
+    if (set[0] == kEveryOperand)
+      sets.push_back(all);
+    else if (set[0] == kEachOperand)
+      for (const int operand : all) sets.push_back({operand});
+    else
+      sets.push_back(set);
+  return sets;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,112 @@
+#include "core/program/collective_cost.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/diagnostics/error.h"
+#include "core/program/piece_map.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+const Value& value_of(const EntryPoint& entry, ValueId id) {
+  return entry.values[static_cast<size_t>(id)];
+}
+
+int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
+  return elements(local_box(value.type.dims, value.sharding, mesh, at));
+}
+
+// The smallest region of `value` that a member of the group around `at` holds.
+int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
+  int64_t smallest = INT64_MAX;
+  for (int64_t member = 0; member < mesh.size(axes); ++member)
+    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
+  return smallest;
+}
+
+// Elements that the device at `at` sends to the other members of its group.
+int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
+  const std::optional<PieceMap> pieces =
+      step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
+  const Value& to = value_of(entry, step.outputs[0]);
+  const int64_t own = mesh.index(at, step.axes);
+  int64_t sent = 0;
+  for (size_t k = 0; k < step.inputs.size(); ++k) {
+    const Value& from = value_of(entry, step.inputs[k]);
+    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
+    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
+      if (member == own) continue;
+      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
+      sent += pieces ? pieces->common_elements(k, mine, theirs)
+                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
+    }
+  }
+  return sent;
+}
+
+}  // namespace
+
+CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes) {
+  const int64_t in = amounts.in, out = amounts.out;
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      // The smallest of g parts of n elements has floor(n/g).
+      return {in, 2 * (in - in / amounts.members) * unit_bytes};
+    case CollectiveKind::kReduceScatter:
+      return {in, (in - amounts.smallest_out_share) * unit_bytes};
+    case CollectiveKind::kAllGather:
+      return {out, (out - amounts.smallest_in_share) * unit_bytes};
+    case CollectiveKind::kAllToAll:
+      return {in, amounts.exchanged * unit_bytes};
+    case CollectiveKind::kExchange:
+      return {amounts.exchanged, amounts.exchanged * unit_bytes};
+  }
+  throw InternalError("a collective of an unknown kind");
+}
+
+CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                               const Coordinates& at) {
+  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
+  CollectiveAmounts amounts;
+  amounts.in = local_elements(from, mesh, at);
+  amounts.out = local_elements(to, mesh, at);
+  amounts.members = mesh.size(step.axes);
+  if (step.collective == CollectiveKind::kReduceScatter)
+    amounts.smallest_out_share = smallest_share(to, step.axes, mesh, at);
+  if (step.collective == CollectiveKind::kAllGather)
+    amounts.smallest_in_share = smallest_share(from, step.axes, mesh, at);
+  if (step.collective == CollectiveKind::kAllToAll || step.collective == CollectiveKind::kExchange)
+    amounts.exchanged = exchanged(entry, step, mesh, at);
+  return collective_cost(step.collective, amounts, size_of(from.type.dtype));
+}
+
+int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members) {
+  CollectiveAmounts amounts;
+  amounts.in = in;
+  amounts.out = out;
+  amounts.smallest_in_share = out / members;
+  amounts.smallest_out_share = in / members;
+  amounts.exchanged = out - out / members;
+  amounts.members = members;
+  return collective_cost(kind, amounts, 1).bytes_sent;
+}
+
+int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (step.collective == CollectiveKind::kAllReduce) return 0;
+  const auto largest = [&](ValueId id) {
+    const Value& value = value_of(entry, id);
+    return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
+  };
+  const AxisList kept = split_axes(value_of(entry, step.outputs[0]).sharding);
+  int64_t copies = 1;  // receivers of one element
+  if (step.collective == CollectiveKind::kExchange)
+    for (const int axis : step.axes)
+      if (std::find(kept.begin(), kept.end(), axis) == kept.end()) copies *= mesh.size(axis);
+  int64_t sent = 0;
+  for (const ValueId id : step.inputs) sent += largest(id) * copies;
+  return aligned(sent) + aligned(largest(step.outputs[0]));
+}
+
+}  // namespace mtfc

@@ -1,0 +1,58 @@
+#pragma once
+// What a collective costs a device: elements, bytes sent and workspace. The one place that defines it, for
+// planning (core/program/reshard.h), reports (core/cost/cost.h) and what a run counts (runtime/comm/).
+//
+//   elements    all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
+//               exchange: what is sent
+//   bytes sent  what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter
+//               and all_gather size - smallest share, all_to_all and exchange what is sent. A share is a
+//               device's shard of the buffer, for all_reduce its part of the flat elements by the shard
+//               formula.
+//
+// An all_gather of f32 [5] over p:3 has shards of 1, 2 and 2 elements: 5 elements, 4*(5 - 1) bytes sent.
+
+#include <cstdint>
+
+#include "core/program/program.h"
+#include "core/tensors/mesh.h"
+
+namespace mtfc {
+
+/// Amounts of one collective on one device, all in elements or all in another unit. Those that its kind does
+/// not ask for may stay 0.
+struct CollectiveAmounts {
+  int64_t in = 0, out = 0;         // the device's shards of input and output
+  int64_t smallest_in_share = 0;   // of all members: asked for by all_gather
+  int64_t smallest_out_share = 0;  // likewise: by reduce_scatter
+  int64_t exchanged = 0;           // goes to other members: by all_to_all and exchange
+  int64_t members = 1;             // by all_reduce
+};
+
+struct CollectiveCost {
+  int64_t elements = 0;
+  int64_t bytes_sent = 0;
+
+  bool operator==(const CollectiveCost&) const = default;
+  CollectiveCost& operator+=(const CollectiveCost& other) {
+    elements += other.elements;
+    bytes_sent += other.bytes_sent;
+    return *this;
+  }
+};
+
+/// `unit_bytes`: bytes of what `amounts` counts, normally of an element.
+CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes);
+
+/// Of the collective that `step` starts, on the device at `at`.
+CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
+                               const Coordinates& at);
+
+/// The bytes sent of a collective whose devices' shards of input and output all have `in` and `out` bytes, and
+/// where an exchange sends all of its output that is not its own: an estimate, for planning.
+int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members);
+
+/// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
+/// send, and what it may receive.
+int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh);
+
+}  // namespace mtfc
