@@ -43,9 +43,9 @@ void load_arrays(const Program& program, const std::vector<std::string>& loads, 
 
 }  // namespace
 
-const EntryPoint& main_entry(const Program& program, const RunOptions& options) {
+const EntryPoint& main_entry(const Program& program, bool evaluate) {
   const EntryPoint* train = program.find("train");
-  return options.evaluate || !train ? *program.find("evaluate") : *train;
+  return evaluate || !train ? *program.find("evaluate") : *train;
 }
 
 VariableValues read_loads(const Program& program, const std::vector<std::string>& loads,
@@ -72,7 +72,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
   data.seed = options.seed;
   data.inputs = read_inputs(program, options.inputs, "--input", {});
   if (!options.valid.empty()) data.valid = read_inputs(program, options.valid, "--valid", data.inputs);
-  require_data(main_entry(program, options), data.inputs);
+  require_data(main_entry(program, options.evaluate), data.inputs);
   if (!checkpoint.empty()) {
     Continuation last = read_checkpoint(program, checkpoint);
     if (options.seed_given && options.seed != last.notes.seed)

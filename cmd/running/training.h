@@ -1,5 +1,5 @@
 #pragma once
-// A run after everything is compiled and opened: initial values, steps, evaluation, results.
+// A run after everything is compiled and opened: initial values, steps or an evaluation, results.
 //
 // All ranks execute it alike; one speaks. Between steps the ranks agree on whether to stop (Ctrl-C).
 
@@ -11,12 +11,8 @@
 
 namespace mtfc {
 
-/// What a run executes step after step, and reports on: the training of a model that trains, unless
-/// `evaluate`.
-const EntryPoint& main_entry(const Program& program, bool evaluate);
-
-/// Runs `program` as `options` say. Predicted times are of `hardware`, where there is one; the rank that
-/// speaks needs it. Throws UserError and RunError.
+/// Runs `program` as `options` say. Predicted times are for `hardware`, if there is one; the rank that speaks needs
+/// it. Throws UserError and RunError.
 void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
                  const Hardware* hardware);
 
