@@ -1,5 +1,5 @@
 #pragma once
-// What `mtfc generate` is asked to do.
+// The options of `mtfc generate`, in groups.
 
 #include <cstdint>
 #include <optional>
@@ -12,11 +12,17 @@
 
 namespace mtfc {
 
-struct GenerateOptions : ExecutionOptions {
+struct PromptOptions {
   std::vector<std::string> prompts;        // texts
   std::vector<std::string> prompt_files;   // of texts
   std::vector<std::string> prompt_tokens;  // lists of ids
-  std::optional<int64_t> length;           // absent: as long as the model can
+
+  size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
+  bool as_bytes() const { return prompt_tokens.empty(); }
+};
+
+/// How tokens are chosen. Absent ones are left to the program.
+struct TokenChoiceOptions {
   bool greedy = false;
   std::optional<double> temperature;
   std::optional<int64_t> top_k;
@@ -24,15 +30,16 @@ struct GenerateOptions : ExecutionOptions {
   std::optional<double> length_penalty;
   int64_t samples = 1;
   uint64_t seed = 0;
+};
+
+struct GenerateOptions : ExecutionOptions, PromptOptions, TokenChoiceOptions {
+  std::optional<int64_t> length;           // absent: as long as the model can
   std::optional<std::string> stop;         // text
   std::optional<std::string> stop_tokens;  // ids
-  std::vector<std::string> loads;          // as of run; --checkpoint is one more
+  std::vector<std::string> loads;          // as for run; --checkpoint is one more
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
   std::string file;  // "": standard output, as tokens come
-
-  size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
-  bool as_bytes() const { return prompt_tokens.empty(); }
 };
 
 void add_generate_options(CLI::App& app, GenerateOptions& options);

@@ -1,6 +1,6 @@
 #pragma once
-// The files that a run writes: metrics, a report, tensors. `-` is standard output, which takes one of them
-// and then nothing else: what is for people goes to standard error.
+// The files that a run writes: metrics, a report, tensors. `-` is standard output, which takes one of them and then
+// nothing else: messages for people go to standard error.
 
 #include <fstream>
 #include <string>
@@ -10,10 +10,10 @@
 namespace mtfc {
 
 /// Whether one of the files is standard output.
-bool uses_standard_output(const RunOptions& options);
+bool uses_standard_output(const RunFileOptions& options);
 
-/// Throws RunError where a file can't be written. For rank 0, which creates the files.
-void require_writable_files(const RunOptions& options);
+/// Throws RunError if a file can't be written. Only rank 0, which creates the files, should call it.
+void require_writable_files(const RunFileOptions& options);
 
 /// One line of JSON per step, written by one rank as the run goes. Throws RunError.
 class MetricsFile {

@@ -36,7 +36,7 @@ struct ProgramRun {
 
 // Results go to standard output, unless a file does. If both streams end at the terminal they take the way of the
 // progress line, or a launcher in between could pass them on before that line is cleared.
-std::ostream& results(const RunOptions& options) {
+std::ostream& results(const RunFileOptions& options) {
   return uses_standard_output(options) || (is_terminal(1) && is_terminal(2)) ? std::cerr : std::cout;
 }
 
