@@ -23,27 +23,34 @@ double draw(const RandomSource& source, uint64_t key, int64_t index) {
   return source.kind == RandomKind::kInteger ? std::floor(value) : value;
 }
 
+// The numbers of one step; the rest is told by an element's position.
+struct RandomFill {
+  const RandomSource& source;
+  uint64_t key;
+  double scale;
+};
+
 template <typename Element>
-void fill_random(const RandomSource& source, uint64_t key, double scale, const Run& run, std::byte* data) {
+void fill_random(const RandomFill& fill, const Run& run, std::byte* data) {
+  const auto& [source, key, scale] = fill;
   Element* elements = reinterpret_cast<Element*>(data) + run.to;
   for (int64_t i = 0; i < run.length; ++i)
     elements[i] = static_cast<Element>(draw(source, key, run.from + i) * scale);
 }
 
-void fill_random(const RandomSource& source, uint64_t key, double scale, DType dtype, const Run& run,
-                 std::byte* data) {
+void fill_random(const RandomFill& fill, DType dtype, const Run& run, std::byte* data) {
   switch (dtype) {
     case DType::kF32:
-      return fill_random<float>(source, key, scale, run, data);
+      return fill_random<float>(fill, run, data);
     case DType::kF64:
-      return fill_random<double>(source, key, scale, run, data);
+      return fill_random<double>(fill, run, data);
     case DType::kI32:
-      return fill_random<int32_t>(source, key, scale, run, data);
+      return fill_random<int32_t>(fill, run, data);
     case DType::kI64:
-      return fill_random<int64_t>(source, key, scale, run, data);
+      return fill_random<int64_t>(fill, run, data);
     case DType::kBool:
       for (int64_t i = 0; i < run.length; ++i)
-        data[run.to + i] = draw(source, key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
+        data[run.to + i] = draw(fill.source, fill.key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
   }
 }
 
@@ -267,7 +274,7 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
         copy_stored(*array, source.first + run.from, run.length, source.data.scale, dtype,
                     slice.part.data + run.to * size_of(dtype));
       else
-        fill_random(std::get<RandomSource>(source.data.source), key, source.data.scale, dtype, run,
+        fill_random({std::get<RandomSource>(source.data.source), key, source.data.scale}, dtype, run,
                     slice.part.data);
     }
   }
