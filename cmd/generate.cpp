@@ -72,10 +72,11 @@ bool fits(const Program& smaller, const Program& program) {
                     });
 }
 
-// Adds decode for fewer places, from kFewestPositions on twice as many each time, where the model has a
-// dimension for them that nothing splits: a token then costs what its position makes it cost.
+// Adds decode for fewer positions, from kFewestPositions on twice as many each time, if the model has a dimension
+// for them that nothing splits: a token then costs what its position makes it cost.
 void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
-                         const Model& model, const Layout& layout, Program& program) {
+                         const Model& model, Program& program) {
+  const Layout& layout = program.layout;
   const Dims& token = token_type(model).dims;
   const int64_t beams = token.size() > 1 ? token[1].size : 1;
   for (const InputDecl& input : model.decode->inputs) {
@@ -114,7 +115,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[static_cast<size_t>(decode.outputs[0].value)].type.dims.back().size;
-  add_shorter_decodes(sources, sized, compile_options, model, layouts.front(), program);
+  add_shorter_decodes(sources, sized, compile_options, model, program);
   return program;
 }
 

@@ -54,6 +54,11 @@ void fill_random(const RandomFill& fill, DType dtype, const Run& run, std::byte*
   }
 }
 
+// The positions that a run takes from an array, which begins at `first`.
+Interval held_at(int64_t first, const Run& run) {
+  return {first + run.from, first + run.from + run.length};
+}
+
 // 1 in the rows before `present`, 0 in the others.
 template <typename Element>
 void mark_rows(const LocalPart& part, int64_t present) {
@@ -271,7 +276,7 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
     }
     for (const Run& run : slice.runs) {
       if (array)
-        copy_stored(*array, source.first + run.from, run.length, source.data.scale, dtype,
+        copy_stored(*array, held_at(source.first, run), source.data.scale, dtype,
                     slice.part.data + run.to * size_of(dtype));
       else
         fill_random({std::get<RandomSource>(source.data.source), key, source.data.scale}, dtype, run,
@@ -295,7 +300,7 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
     const int64_t row =
         training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
     for (const Run& run : slice.runs)
-      copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
+      copy_stored(*source.array(), held_at(source.first + row * walk.stride, run), source.data.scale,
                   source.type.dtype, to + run.to * size);
     to += slice.part.elements() / held.size() * size;
   }
