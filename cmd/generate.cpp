@@ -75,7 +75,8 @@ bool fits(const Program& smaller, const Program& program) {
 // Adds versions of decode with fewer places, kFewestPositions and then twice as many each time, if the model
 // has a dimension for them that nothing splits: the cost of a token then depends on its position.
 void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
-                         const Model& model, const Layout& layout, Program& program) {
+                         const Model& model, Program& program) {
+  const Layout& layout = program.layout;
   const Dims& token = token_type(model).dims;
   const int64_t beams = token.size() > 1 ? token[1].size : 1;
   for (const InputDecl& input : model.decode->inputs) {
@@ -113,7 +114,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[static_cast<size_t>(decode.outputs[0].value)].type.dims.back().size;
-  add_shorter_decodes(sources, sized, compile_options, model, layouts.front(), program);
+  add_shorter_decodes(sources, sized, compile_options, model, program);
   return program;
 }
 

@@ -12,11 +12,17 @@
 
 namespace mtfc {
 
-struct GenerateOptions : ExecutionOptions {
+struct PromptOptions {
   std::vector<std::string> prompts;        // texts
   std::vector<std::string> prompt_files;   // with texts
   std::vector<std::string> prompt_tokens;  // lists of ids
-  std::optional<int64_t> length;           // absent: as long as the model allows
+
+  size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
+  bool as_bytes() const { return prompt_tokens.empty(); }
+};
+
+/// How tokens are chosen. Absent ones are left to the program.
+struct TokenChoiceOptions {
   bool greedy = false;
   std::optional<double> temperature;
   std::optional<int64_t> top_k;
@@ -24,15 +30,16 @@ struct GenerateOptions : ExecutionOptions {
   std::optional<double> length_penalty;
   int64_t samples = 1;
   uint64_t seed = 0;
+};
+
+struct GenerateOptions : ExecutionOptions, PromptOptions, TokenChoiceOptions {
+  std::optional<int64_t> length;           // absent: as long as the model can
   std::optional<std::string> stop;         // text
   std::optional<std::string> stop_tokens;  // ids
   std::vector<std::string> loads;          // as in run; --checkpoint adds one
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
   std::string file;  // "": standard output, as tokens are chosen
-
-  size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
-  bool as_bytes() const { return prompt_tokens.empty(); }
 };
 
 void add_generate_options(CommandLine& line, GenerateOptions& options);

@@ -82,8 +82,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
     throw UserError(fmt::format("{} is a compiled program, not a model", file),
                     "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings,
-                    [&](const IncludeName& name) { return sources.includes->read(name); },
-                    {options.optimizer, options.dtype.has_value(), options.microbatches});
+                    {[&](const IncludeName& name) { return sources.includes->read(name); },
+                     {options.optimizer, options.dtype.has_value(), options.microbatches}});
 }
 
 Layout read_layout(const Sources& sources) {

@@ -32,7 +32,7 @@ void cut_metrics(const std::string& path, int64_t step) {
 
 }  // namespace
 
-bool uses_standard_output(const RunOptions& options) {
+bool uses_standard_output(const RunFileOptions& options) {
   for (const std::string* file : {&options.metrics, &options.report, &options.trace})
     if (*file == kStandardOutput) return true;
   return std::any_of(options.outputs.begin(), options.outputs.end(), [](const std::string& output) {
@@ -40,7 +40,7 @@ bool uses_standard_output(const RunOptions& options) {
   });
 }
 
-void require_writable_files(const RunOptions& options) {
+void require_writable_files(const RunFileOptions& options) {
   require_writable(options.report);
   require_writable(options.trace);
   for (const std::string& output : options.outputs)

@@ -10,10 +10,10 @@
 namespace mtfc {
 
 /// Returns whether one of the files is standard output.
-bool uses_standard_output(const RunOptions& options);
+bool uses_standard_output(const RunFileOptions& options);
 
 /// Throws RunError if a file can't be written. Called on rank 0, which creates the files.
-void require_writable_files(const RunOptions& options);
+void require_writable_files(const RunFileOptions& options);
 
 /// Writes one line of JSON per step, on one rank, during the run. Throws RunError.
 class MetricsFile {

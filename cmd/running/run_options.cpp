@@ -24,7 +24,7 @@ void require_one_each(const std::vector<std::string>& values, const std::string&
 }
 
 // Every file that a run writes, and the option that names it.
-std::vector<std::pair<std::string, std::string>> written_files(const RunOptions& options) {
+std::vector<std::pair<std::string, std::string>> written_files(const RunFileOptions& options) {
   std::vector<std::pair<std::string, std::string>> files;
   if (!options.metrics.empty()) files.emplace_back(options.metrics, "--metrics");
   if (!options.report.empty()) files.emplace_back(options.report, "--report");
@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, std::string>> written_files(const RunOptions&
   return files;
 }
 
-void check_files(const RunOptions& options) {
+void check_files(const RunFileOptions& options) {
   std::map<std::string, std::string> writers;
   for (const auto& [file, option] : written_files(options)) {
     const auto [at, is_new] = writers.emplace(file, option);

@@ -12,27 +12,42 @@
 
 namespace mtfc {
 
-struct RunOptions : ExecutionOptions {
-  int64_t steps = 1;
-  bool steps_given = false;
-  bool evaluate = false;
+/// The data that the model is fed with.
+struct DataOptions {
   std::vector<std::string> inputs;  // NAME=SPEC
   std::vector<std::string> valid;   // NAME=SPEC
   int64_t valid_every = 0;          // 0: at the end only
-  uint64_t seed = 0;
-  bool seed_given = false;
+};
+
+/// The values that variables begin with, if not with their initial ones.
+struct WeightOptions {
   std::vector<std::string> loads;  // NAME=FILE.npy, FILE.safetensors or a folder of checkpoints
   std::vector<std::string> maps;   // FROM=TO, or files of such lines
-  std::string checkpoint;          // folder
-  int64_t every = 0;               // 0: at the end only
-  int64_t keep = 0;                // 0: all
+};
+
+struct CheckpointOptions {
+  std::string checkpoint;  // folder; "": none
+  int64_t every = 0;       // 0: at the end only
+  int64_t keep = 0;        // 0: all
   bool resume = false;
+};
+
+/// The files that a run writes beside checkpoints; "" stands for none.
+struct RunFileOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
   std::string hardware;  // profile for the report's predicted times; "": none
   std::string trace;
   int64_t trace_steps = 20;
+};
+
+struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOptions, RunFileOptions {
+  int64_t steps = 1;
+  bool steps_given = false;
+  bool evaluate = false;
+  uint64_t seed = 0;
+  bool seed_given = false;
   bool check_finite = false;
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };

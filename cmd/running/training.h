@@ -1,5 +1,5 @@
 #pragma once
-// A run after everything is compiled and opened: initial values, steps, evaluation, results.
+// A run after everything is compiled and opened: initial values, steps or an evaluation, results.
 //
 // All ranks execute it alike; one speaks. Between steps the ranks agree on whether to stop (Ctrl-C).
 

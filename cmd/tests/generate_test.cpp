@@ -63,7 +63,7 @@ Program program_of(const Case& model, const Sets& more, const Split& split, bool
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   Model read = read_model(read_text(path_of(model), "model"), path_of(model), sets, warnings,
-                          [&](const IncludeName& name) { return includes.read(name); });
+                          {[&](const IncludeName& name) { return includes.read(name); }});
   CHECK(warnings.empty());
   LayoutSources sources;
   if (!split.mesh.empty()) {

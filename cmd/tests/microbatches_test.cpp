@@ -33,7 +33,7 @@ struct Use {
 Program program_of(const Use& use) {
   const std::string file = std::string(MTFC_SOURCE_DIR) + "/testdata/microbatches/model.json";
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(read_text(file, "model"), file, {}, warnings, {}, {{}, true, use.parts});
+  const Model model = read_model(read_text(file, "model"), file, {}, warnings, {{}, {{}, true, use.parts}});
   LayoutSources sources;
   sources.mesh = use.mesh;
   sources.rules = use.rules;

@@ -102,9 +102,8 @@ Program program_of(const Reference& reference, const Use& use, const std::vector
   if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
-  const Model read = read_model(
-      model.dump(), file, sets, warnings, [&](const IncludeName& name) { return includes.read(name); },
-      overrides);
+  const Model read = read_model(model.dump(), file, sets, warnings,
+                                {[&](const IncludeName& name) { return includes.read(name); }, overrides});
   CHECK(warnings.empty());
   LayoutSources sources;
   sources.mesh = use.split.mesh;

@@ -35,9 +35,16 @@ const Rate& rate_of(const Link& link, CollectiveKind kind) {
   return at == link.collectives.end() ? link : at->second;
 }
 
-// Adds the time of a group of `members` on one link.
-void add_link(CollectiveKind kind, double members, double bytes, double factor, const Link& link,
-              CollectiveTime& time) {
+// A collective of a group whose devices one link connects.
+struct LinkUse {
+  CollectiveKind kind;
+  double members;
+  double bytes;
+  double factor = 1;  // how often a byte uses the link
+};
+
+void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
+  const auto [kind, members, bytes, factor] = use;
   const Rate& rate = rate_of(link, kind);
   const double messages = (kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1);
   time.latency_s += messages * rate.latency_s;
@@ -66,19 +73,19 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   const Link& inside = hardware.inside ? *hardware.inside : across;
   CollectiveTime time;
   if (inner >= group) {
-    add_link(kind, group, bytes, 1, inside, time);
+    add_link({kind, group, bytes}, inside, time);
   } else if (kind == CollectiveKind::kAllReduce && inner > 1) {
     // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
     // each reduces its share of them across nodes.
     const double size = bytes * group / (2 * (group - 1)), nodes = group / inner;
     CollectiveTime within;
-    add_link(kind, inner, 2 * size * (inner - 1) / inner, 1, inside, within);
-    add_link(kind, nodes, 2 * size / inner * (nodes - 1) / nodes, 1, across, time);
+    add_link({kind, inner, 2 * size * (inner - 1) / inner}, inside, within);
+    add_link({kind, nodes, 2 * size / inner * (nodes - 1) / nodes}, across, time);
     time.latency_s += within.latency_s;
     time.transfer_s += within.transfer_s;
     time.ideal_s += within.ideal_s;
   } else {
-    add_link(kind, group, bytes, 1, across, time);
+    add_link({kind, group, bytes}, across, time);
   }
   return time;
 }
@@ -96,12 +103,13 @@ CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const 
   // A profile may list the group of several axes as one.
   const auto group = hardware.axes.find(mesh.names(axes));
   if (axes.size() > 1 && group != hardware.axes.end()) {
-    add_link(kind, static_cast<double>(mesh.size(axes)), bytes, 1, group->second, time);
+    add_link({kind, static_cast<double>(mesh.size(axes)), bytes}, group->second, time);
     return time;
   }
   for (const int axis : axes)
-    add_link(kind, static_cast<double>(mesh.size(axis)), bytes, distance(kind, axis, mesh, hardware.topology),
-             hardware.link(mesh.names({axis})), time);
+    add_link(
+        {kind, static_cast<double>(mesh.size(axis)), bytes, distance(kind, axis, mesh, hardware.topology)},
+        hardware.link(mesh.names({axis})), time);
   return time;
 }
 

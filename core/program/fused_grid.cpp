@@ -48,7 +48,7 @@ class GridFinder {
     for (const Step& part : parts_)
       for (const ValueId id : part.inputs)
         if (id != root_of(entry_, id) && made_by_.count(root_of(entry_, id)) > 0) return std::nullopt;
-    if (!choose_dims() || !all_split_alike() || !choose_rows()) return std::nullopt;
+    if (!choose_dims() || !choose_sharding() || !choose_rows()) return std::nullopt;
     if (!find_stages() || !fits_cache()) return std::nullopt;
     return std::move(grid_);
   }
@@ -58,6 +58,7 @@ class GridFinder {
   const Value& value(ValueId id) const { return entry_.values[index(id)]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
   const Dims& result(size_t p) const { return dims(parts_[p].outputs[0]); }
+  Extent extent(const Dims& of) const { return grid_.extent(of); }
 
   // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
   // inputs.
@@ -80,8 +81,8 @@ class GridFinder {
     return true;
   }
 
-  // True if every value has only dimensions of the grid, and each dimension is split in only one way.
-  bool all_split_alike() const {
+  // Returns false unless every value has only dimensions of the grid, each split in only one way.
+  bool choose_sharding() {
     std::map<std::string, const AxisList*> axes;
     for (const Step& part : parts_)
       for (const std::vector<ValueId>* values : {&part.inputs, &part.outputs})
@@ -92,6 +93,7 @@ class GridFinder {
             const auto [known, added] = axes.emplace(dims(id)[i].name, &own);
             if (!added && *known->second != own) return false;
           }
+    for (const Dim& dim : grid_.dims) grid_.sharding.dims.push_back(*axes.at(dim.name));
     return true;
   }
 
@@ -121,12 +123,6 @@ class GridFinder {
     for (size_t p = 0; p < parts_.size(); ++p)
       if (is_needed_(parts_[p].outputs[0]) && !in_order(result(p), grid_.dims)) return false;
     return true;
-  }
-
-  Extent extent(const Dims& made) const {
-    if (made.size() == grid_.dims.size()) return Extent::kElement;
-    if (made.empty()) return Extent::kSingle;
-    return same_names(made, std::span(grid_.dims).first(grid_.row_dims)) ? Extent::kRow : Extent::kColumn;
   }
 
   bool find_stages() {
@@ -187,14 +183,13 @@ class GridFinder {
   }
 
   bool columns_are_split() const {
-    return std::any_of(grid_.dims.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims), grid_.dims.end(),
-                       [&](const Dim& dim) { return !axes_of(dim.name).empty(); });
+    const std::vector<AxisList>& axes = grid_.sharding.dims;
+    return std::any_of(axes.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims), axes.end(),
+                       [](const AxisList& split) { return !split.empty(); });
   }
 
   bool fits_cache() const {
-    Sharding sharding;
-    for (const Dim& dim : grid_.dims) sharding.dims.push_back(axes_of(dim.name));
-    const Dims largest = largest_dims(grid_.dims, sharding, mesh_);
+    const Dims largest = largest_dims(grid_.dims, grid_.sharding, mesh_);
     const auto split = largest.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims);
     const int64_t rows = elements(Dims(largest.begin(), split)),
                   columns = elements(Dims(split, largest.end()));
@@ -205,14 +200,6 @@ class GridFinder {
       if (columns > kLongestRow || (columns > kLongRow && rows < kFewRows)) return false;
     }
     return true;
-  }
-
-  AxisList axes_of(const std::string& name) const {
-    for (const Step& part : parts_)
-      for (const std::vector<ValueId>* values : {&part.inputs, &part.outputs})
-        for (const ValueId id : *values)
-          if (const int at = position(dims(id), name); at >= 0) return value(id).sharding.dims[index(at)];
-    return {};
   }
 
   const EntryPoint& entry_;
@@ -244,13 +231,25 @@ std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
   return moves ? PartKind::kBroadcast : PartKind::kReduction;
 }
 
-std::optional<Extent> FusedGrid::extent(const Dims& value) const {
-  const auto split = dims.begin() + static_cast<std::ptrdiff_t>(row_dims);
-  if (value == dims) return Extent::kElement;
+Extent FusedGrid::extent(const Dims& value) const {
+  if (value.size() == dims.size()) return Extent::kElement;
   if (value.empty()) return Extent::kSingle;
-  if (value == Dims(dims.begin(), split)) return Extent::kRow;
-  if (value == Dims(split, dims.end())) return Extent::kColumn;
-  return std::nullopt;
+  return same_names(value, std::span(dims).first(row_dims)) ? Extent::kRow : Extent::kColumn;
+}
+
+Dims FusedGrid::dims_of(Extent extent) const {
+  const auto split = dims.begin() + static_cast<std::ptrdiff_t>(row_dims);
+  switch (extent) {
+    case Extent::kElement:
+      return dims;
+    case Extent::kRow:
+      return Dims(dims.begin(), split);
+    case Extent::kColumn:
+      return Dims(split, dims.end());
+    case Extent::kSingle:
+      return {};
+  }
+  return {};
 }
 
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> parts,

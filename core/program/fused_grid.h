@@ -38,12 +38,19 @@ enum class Extent { kElement, kRow, kColumn, kSingle };
 
 struct FusedGrid {
   Dims dims;               // global, rows first
-  size_t row_dims = 0;     // the number of row dimensions
-  std::vector<int> order;  // members in order of execution: stage by stage, members per row first
-  std::vector<int> stage;  // by member
-  /// The extent of a value with these dimensions. Nothing if it is none of the four, because it has other
-  /// dimensions or another order.
-  std::optional<Extent> extent(const Dims& value) const;
+  size_t row_dims = 0;     // how many of them are rows
+  Sharding sharding;       // of the dimensions, in their order
+  std::vector<int> order;  // of the parts' execution: stage by stage, in each what is per row first
+  std::vector<int> stage;  // of each part
+
+  /// The extent of a value by the names of its dimensions alone, since values that stay within the step have no
+  /// order of their own. Every value that a part makes or reduces has one; for an input of the step it holds if
+  /// lies_in_order().
+  Extent extent(const Dims& value) const;
+  /// The dimensions of a value of that extent, in the order of the grid.
+  Dims dims_of(Extent extent) const;
+  /// Whether a value's elements lie in the order of the grid, so that a tile of them can be read in place.
+  bool lies_in_order(const Dims& value) const { return value == dims_of(extent(value)); }
 };
 
 /// The grid on which `parts` can form one fused step whose outputs are the values that fulfil `is_needed`;

@@ -34,7 +34,7 @@ std::string model_text(const std::string& blocks, const std::string& ops, const 
 Model read(const std::string& text, const std::vector<std::string>& sets = {},
            const IncludeSource& source = {}) {
   std::vector<Diagnostic> warnings;
-  Model model = read_model(text, "model.json", sets, warnings, source);
+  Model model = read_model(text, "model.json", sets, warnings, {source});
   CHECK(warnings.empty());
   return model;
 }

@@ -38,7 +38,7 @@ Model read(const std::string& ops, bool f64 = false) {
   std::vector<Diagnostic> warnings;
   ModelOverrides overrides;
   overrides.f64 = f64;
-  return read_model(text, "model.json", {}, warnings, {}, overrides);
+  return read_model(text, "model.json", {}, warnings, {{}, overrides});
 }
 
 std::vector<std::string> variables(const Model& model) {

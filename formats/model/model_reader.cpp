@@ -229,8 +229,7 @@ bool has_names(const std::vector<ScopePart>& parts) {
 }  // namespace
 
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
-                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source,
-                 const ModelOverrides& overrides) {
+                 std::vector<Diagnostic>& warnings, const ModelContext& context) {
   const JsonValue json = parse_json(text, file);
   DiagnosticSink sink;
   const Cursor root(json, file, sink);
@@ -243,7 +242,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
       root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs", "variables", "blocks",
                        "ops", "train", "outputs", "data", "decode"});
   if (!is_object) sink.finish(warnings);
-  IncludeReader includes(include_source, sink);
+  IncludeReader includes(context.include_source, sink);
   includes.read(root);
   const std::vector<ScopePart> parts = scope_parts(root, includes);
   const ModelScope scope(parts, sets, sink);
@@ -257,8 +256,8 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();
-  if (overrides.f64) draft.builder.widen_floats();
-  read_tensors(root, overrides, draft);
+  if (context.overrides.f64) draft.builder.widen_floats();
+  read_tensors(root, context.overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
   return std::move(draft.model);

@@ -17,18 +17,23 @@
 
 namespace mtfc {
 
-/// Settings from the command line that replace the file's.
+/// Settings of the command line that take the place of the file's.
 struct ModelOverrides {
-  std::optional<std::string> optimizer;  // its kind; if it differs from the file's, only `lr` is kept
-  bool f64 = false;                      // turns every f32 into f64
+  /// If the kind differs from the file's, only `lr` is kept of the file's settings.
+  std::optional<std::string> optimizer = {};
+  bool f64 = false;  // everything that is f32 becomes f64
   std::optional<int64_t> microbatches = {};
 };
 
-/// Reads a model of format version 1. `file` is used in messages, `sets` are NAME=VALUE overrides of params
-/// and dims, `include_source` returns the files that the model includes. Throws one UserError with all
-/// mistakes; appends warnings to `warnings`.
+/// Everything that a model depends on beside its own text and `sets`.
+struct ModelContext {
+  IncludeSource include_source = {};  // gives the files that the model includes
+  ModelOverrides overrides = {};
+};
+
+/// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and dims.
+/// Throws one UserError with all that is wrong; appends warnings to `warnings`.
 Model read_model(std::string_view text, const std::string& file, const std::vector<std::string>& sets,
-                 std::vector<Diagnostic>& warnings, const IncludeSource& include_source = {},
-                 const ModelOverrides& overrides = {});
+                 std::vector<Diagnostic>& warnings, const ModelContext& context = {});
 
 }  // namespace mtfc

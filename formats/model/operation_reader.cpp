@@ -166,7 +166,9 @@ OperationReader::Results OperationReader::read_operation(const Cursor& at, const
   if (!operands || !check_operand_count(at, kind, operands->size())) return std::nullopt;
   if (!attributes || !settle_literals(*operands, literal_types(signature->own_dtypes, *operands)))
     return std::nullopt;
-  return add_checked(at, kind, *operands, *attributes, path, names);
+  std::vector<TensorId> ids;
+  for (const Operand& operand : *operands) ids.push_back(operand.tensor);
+  return add_checked(at, {kind, *attributes}, ids, path, names);
 }
 
 bool OperationReader::check_operand_count(const Cursor& at, const std::string& kind, size_t count) {
@@ -305,18 +307,17 @@ bool OperationReader::settle_literals(std::vector<Operand>& operands, const std:
   return good;
 }
 
-OperationReader::Results OperationReader::add_checked(const Cursor& at, const std::string& kind,
-                                                      const std::vector<Operand>& operands,
-                                                      Attributes attributes, const std::string& path,
+OperationReader::Results OperationReader::add_checked(const Cursor& at, const Call& call,
+                                                      const std::vector<TensorId>& operands,
+                                                      const std::string& path,
                                                       const std::vector<std::string>& names) {
-  std::vector<TensorId> ids;
-  for (const Operand& operand : operands) ids.push_back(operand.tensor);
+  const auto& [kind, attributes] = call;
   draft_.builder.set_origin({path, at.location(), Phase::kForward});
   try {
     const OpDef* op = find_op(kind);
     const std::vector<TensorId> results =
-        op ? draft_.builder.add_stated(*op, ids, std::move(attributes), names)
-           : draft_.builder.add_stated(*find_composite(kind), ids, std::move(attributes), names);
+        op ? draft_.builder.add_stated(*op, operands, attributes, names)
+           : draft_.builder.add_stated(*find_composite(kind), operands, attributes, names);
     if (!check_results(at, kind, results)) return std::nullopt;
     for (const TensorId id : results) draft_.builder.mark_from_model(id);
     return results;

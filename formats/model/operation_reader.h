@@ -35,6 +35,10 @@ class OperationReader {
     DType dtype = DType::kF32;
     bool own = false;  // fixed by the operand itself rather than by the other operands
   };
+  struct Call {
+    std::string kind;
+    Attributes attributes;
+  };
   using Results = std::optional<std::vector<TensorId>>;
 
   void announce(const Cursor& ops);
@@ -47,8 +51,8 @@ class OperationReader {
   Results read_gradients(const Cursor& at, const std::string& path, const std::vector<std::string>& names);
   Results read_call(const Cursor& at, const std::string& kind, const std::string& path,
                     const std::vector<std::string>& names, int depth);
-  Results add_checked(const Cursor& at, const std::string& kind, const std::vector<Operand>& operands,
-                      Attributes attributes, const std::string& path, const std::vector<std::string>& names);
+  Results add_checked(const Cursor& at, const Call& call, const std::vector<TensorId>& operands,
+                      const std::string& path, const std::vector<std::string>& names);
   std::optional<std::vector<Operand>> read_operands(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_operand(const Cursor& at, const std::string& path, int depth);
   std::optional<Operand> read_nested(const Cursor& at, const std::string& path, int depth);

@@ -54,10 +54,10 @@ std::string answer(const fs::path& folder) {
       std::vector<std::string> sets;
       std::istringstream lines(contents(folder / "sets.txt").value_or(""));
       for (std::string line; std::getline(lines, line);) sets.push_back(line);
-      model = read_model(*text, "model.json", sets, warnings, [&](const IncludeName& name) {
+      model = read_model(*text, "model.json", sets, warnings, {[&](const IncludeName& name) {
         if (const auto included = contents(folder / name.file)) return IncludeText{included};
         return IncludeText{{}, "cannot read the include '" + name.file + "': No such file or directory"};
-      });
+      }});
     }
     const std::optional<Layout> layout = layout_in(folder);
     CompileOptions options;

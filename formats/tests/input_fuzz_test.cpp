@@ -47,7 +47,7 @@ struct FuzzCase {
 bool is_accepted(const std::string& text) {
   try {
     std::vector<Diagnostic> warnings;
-    read_model(text, "model.json", {}, warnings, bundled_include);
+    read_model(text, "model.json", {}, warnings, {bundled_include});
     return true;
   } catch (const UserError&) {
     return false;
@@ -108,7 +108,8 @@ Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
   Outcome refused = Outcome::kRefused;
   try {
     std::vector<Diagnostic> warnings;
-    const Model model = read_model(fuzz_case.model, "model.json", fuzz_case.sets, warnings, bundled_include);
+    const Model model =
+        read_model(fuzz_case.model, "model.json", fuzz_case.sets, warnings, {bundled_include});
     compile(model, read_layout({}), with_decode());
     refused = Outcome::kLayoutRefused;
     compile(model, read_layout(fuzz_case.layout), with_decode());

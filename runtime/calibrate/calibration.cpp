@@ -31,10 +31,13 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
   Hardware& hardware = made.hardware;
   Stopwatch watch(processes, options.stops, options.quick ? 0.005 : 0.03);
   calibrate_kernels(watch, options, node, hardware, made.fits);
-  if (processes.size() > 1)
-    calibrate_collectives(mesh, watch, *node, options, hardware, made.fits);
-  else
+  if (processes.size() > 1) {
+    MeasuredLinks links = calibrate_collectives(mesh, watch, *node, options);
+    hardware.axes = std::move(links.axes);
+    made.fits.insert(made.fits.end(), links.fits.begin(), links.fits.end());
+  } else {
     hardware.axes["*"] = memory_link(hardware);
+  }
   const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES)),
              page = static_cast<double>(sysconf(_SC_PAGE_SIZE));
   hardware.memory_bytes = pages * page / processes.ranks_on_node();

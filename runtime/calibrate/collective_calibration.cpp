@@ -179,22 +179,23 @@ std::pair<double, double> fit_line(const std::vector<LinkSample>& samples) {
   return {alpha, beta};
 }
 
-void calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
-                           const CalibrationOptions& options, Hardware& hardware,
-                           std::vector<FitQuality>& fits) {
-  CollectiveCalibration calibration(mesh, watch, node, options, fits);
+MeasuredLinks calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
+                                    const CalibrationOptions& options) {
+  MeasuredLinks measured;
+  CollectiveCalibration calibration(mesh, watch, node, options, measured.fits);
   AxisList all;
   for (size_t i = 0; i < mesh.axes().size(); ++i)
     if (mesh.axes()[i].size > 1) all.push_back(static_cast<int>(i));
   Link slowest;
   for (const int axis : all) {
     const Link link = calibration.link({axis});
-    hardware.axes[mesh.names({axis})] = link;
+    measured.axes[mesh.names({axis})] = link;
     if (slowest.bytes_per_s.most() <= 0 || link.bytes_per_s.most() < slowest.bytes_per_s.most())
       slowest = link;
   }
-  if (all.size() > 1) hardware.axes[mesh.names(all)] = calibration.link(all);
-  hardware.axes["*"] = slowest;
+  if (all.size() > 1) measured.axes[mesh.names(all)] = calibration.link(all);
+  measured.axes["*"] = slowest;
+  return measured;
 }
 
 }  // namespace mtfc

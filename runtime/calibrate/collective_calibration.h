@@ -2,6 +2,8 @@
 // The part of calibration that measures collectives: every kind over every axis of the mesh, and over all
 // axes.
 
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,10 +13,13 @@
 
 namespace mtfc {
 
-/// Fills in the axes of `hardware`; appends how good the fits are.
-void calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
-                           const CalibrationOptions& options, Hardware& hardware,
-                           std::vector<FitQuality>& fits);
+struct MeasuredLinks {
+  std::map<std::string, Link> axes;  // as Hardware::axes
+  std::vector<FitQuality> fits;
+};
+/// Every rank must call it.
+MeasuredLinks calibrate_collectives(const Mesh& mesh, Stopwatch& watch, NodeMemory& node,
+                                    const CalibrationOptions& options);
 
 /// One measured collective.
 struct LinkSample {

@@ -73,18 +73,18 @@ T multiply_row_by_column(const T* a, int64_t a_step, const T* b, int64_t b_step,
   return static_cast<T>(sum);
 }
 
-struct Sizes {
+/// The matrices of one call of OpenBLAS.
+struct CallShape {
+  CBLAS_TRANSPOSE ta, tb;
   blasint m, n, k, lda, ldb, ldc;
 };
 
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const Sizes& s, const float* a, const float* b, float beta,
-          float* c) {
-  cblas_sgemm(CblasRowMajor, ta, tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
+void gemm(const CallShape& s, const float* a, const float* b, float beta, float* c) {
+  cblas_sgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
 }
 
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const Sizes& s, const double* a, const double* b,
-          double beta, double* c) {
-  cblas_dgemm(CblasRowMajor, ta, tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
+void gemm(const CallShape& s, const double* a, const double* b, double beta, double* c) {
+  cblas_dgemm(CblasRowMajor, s.ta, s.tb, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, beta, c, s.ldc);
 }
 
 /// The product of a matrix of `rows` x `inner` and a vector; `transposed` as in MatrixProduct.
@@ -94,13 +94,16 @@ struct VectorProduct {
   int64_t leading, x_step, y_step;
 };
 
-void gemv(const VectorProduct& p, blasint rows, blasint inner, const float* a, const float* x, float* y) {
+/// Adds the product to y. Its sizes are small enough for one call of OpenBLAS.
+void gemv(const VectorProduct& p, const float* a, const float* x, float* y) {
+  const auto rows = static_cast<blasint>(p.rows), inner = static_cast<blasint>(p.inner);
   cblas_sgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
               p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
               static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
 }
 
-void gemv(const VectorProduct& p, blasint rows, blasint inner, const double* a, const double* x, double* y) {
+void gemv(const VectorProduct& p, const double* a, const double* x, double* y) {
+  const auto rows = static_cast<blasint>(p.rows), inner = static_cast<blasint>(p.inner);
   cblas_dgemv(CblasRowMajor, p.transposed ? CblasTrans : CblasNoTrans, p.transposed ? inner : rows,
               p.transposed ? rows : inner, 1, a, static_cast<blasint>(p.leading), x,
               static_cast<blasint>(p.x_step), 1, y, static_cast<blasint>(p.y_step));
@@ -119,14 +122,15 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
   for (int64_t i = 0; i < p.m; i += kLargest)
     for (int64_t j = 0; j < p.n; j += kLargest)
       for (int64_t l = 0; l < p.k; l += kLargest) {
-        const Sizes sizes = {size_in_call(p.m, i),
-                             size_in_call(p.n, j),
-                             size_in_call(p.k, l),
-                             static_cast<blasint>(p.a_leading),
-                             static_cast<blasint>(p.b_leading),
-                             static_cast<blasint>(p.c_leading)};
-        gemm(transposed(p.a_transposed), transposed(p.b_transposed), sizes,
-             a + at(p.a_transposed, p.a_leading, i, l), b + at(p.b_transposed, p.b_leading, l, j),
+        const CallShape shape = {transposed(p.a_transposed),
+                                 transposed(p.b_transposed),
+                                 size_in_call(p.m, i),
+                                 size_in_call(p.n, j),
+                                 size_in_call(p.k, l),
+                                 static_cast<blasint>(p.a_leading),
+                                 static_cast<blasint>(p.b_leading),
+                                 static_cast<blasint>(p.c_leading)};
+        gemm(shape, a + at(p.a_transposed, p.a_leading, i, l), b + at(p.b_transposed, p.b_leading, l, j),
              l == 0 ? T{0} : T{1}, c + i * p.c_leading + j);
       }
 }
@@ -170,9 +174,13 @@ void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
   const auto some = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) y[i * p.y_step] = 0;
     for (int64_t i = begin; i < end; i += kLargest)
-      for (int64_t l = 0; l < p.inner; l += kLargest)
-        gemv(p, static_cast<blasint>(std::min(kLargest, end - i)), size_in_call(p.inner, l),
-             a + (p.transposed ? l * p.leading + i : i * p.leading + l), x + l * p.x_step, y + i * p.y_step);
+      for (int64_t l = 0; l < p.inner; l += kLargest) {
+        VectorProduct share = p;
+        share.rows = std::min(kLargest, end - i);
+        share.inner = std::min(kLargest, p.inner - l);
+        gemv(share, a + (p.transposed ? l * p.leading + i : i * p.leading + l), x + l * p.x_step,
+             y + i * p.y_step);
+      }
   };
   const int64_t work = p.rows * p.inner;
   if (work < kParallelWork) {

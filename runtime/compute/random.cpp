@@ -56,11 +56,11 @@ struct RandomPlan {
 };
 
 template <typename T>
-void fill(const RandomPlan& plan, const RandomNumbers& numbers, int64_t first, T* result, int64_t begin,
-          int64_t end) {
-  if (begin >= end) return;
-  NestCursor at(plan.nest, plan.nest.loops(), begin);
-  for (int64_t i = begin; i < end; ++i, at.next())
+void fill(const RandomPlan& plan, const RandomNumbers& numbers, int64_t first, T* result,
+          const Interval& range) {
+  if (range.begin >= range.end) return;
+  NestCursor at(plan.nest, plan.nest.loops(), range.begin);
+  for (int64_t i = range.begin, end = range.end; i < end; ++i, at.next())
     result[i] = rounded<T>(draw(numbers, plan.distribution, static_cast<uint64_t>(first + at.offset(0))),
                            plan.distribution);
 }
@@ -155,7 +155,7 @@ Kernel prepare_random(const KernelSite& site, Distribution distribution) {
       int64_t first = plan.first;
       if (plan.is_part) first += *reinterpret_cast<const int32_t*>(run.operands[0]) * plan.part_stride;
       parallel_ranges(plan.elements, plan.elements * kDrawWork, [&](int64_t begin, int64_t end) {
-        fill(plan, numbers, first, reinterpret_cast<T*>(run.results[0]), begin, end);
+        fill(plan, numbers, first, reinterpret_cast<T*>(run.results[0]), {begin, end});
       });
       return plan.elements;
     };

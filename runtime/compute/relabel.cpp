@@ -65,11 +65,13 @@ void transpose_square(const uint32_t* from, int64_t from_step, uint32_t* to, int
   for (int64_t i = 0; i < kVector; ++i) std::memcpy(to + i * to_step, &columns[i], sizeof(Vector));
 }
 
-/// to[i, j] = from[j, i] for i in [begin, end) and j in [first, last).
+/// to[i, j] = from[j, i] for i in `rows` and j in `columns`.
 template <typename T>
-void transpose_block(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end,
-                     int64_t first, int64_t last) {
-  int64_t i = begin;
+void transpose_block(const TransposePlan& plan, const T* from, T* to, const Interval& rows,
+                     const Interval& columns) {
+  const auto [first, last] = columns;
+  const int64_t end = rows.end;
+  int64_t i = rows.begin;
   if constexpr (sizeof(T) == sizeof(uint32_t)) {
     const auto words = reinterpret_cast<const uint32_t*>(from);
     const auto target = reinterpret_cast<uint32_t*>(to);
@@ -89,7 +91,7 @@ void transpose_block(const TransposePlan& plan, const T* from, T* to, int64_t be
 template <typename T>
 void transpose_strip(const TransposePlan& plan, const T* from, T* to, int64_t begin, int64_t end) {
   for (int64_t first = 0; first < plan.write; first += kWriteBlock)
-    transpose_block(plan, from, to, begin, end, first, std::min(plan.write, first + kWriteBlock));
+    transpose_block(plan, from, to, {begin, end}, {first, std::min(plan.write, first + kWriteBlock)});
 }
 
 template <typename T>

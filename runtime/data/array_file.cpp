@@ -155,17 +155,23 @@ void unpack_block(const std::string& packed, int64_t size, std::vector<std::byte
   }
 }
 
-// A target that can't be replaced may, like a pipe, accept bytes in order only: the other ranks send theirs
-// to the first, one block at a time.
-void write_in_order(Comm& comm, const std::string& path, const std::string& shown, const std::string& header,
-                    const TensorType& type, const std::vector<LocalPart>& parts) {
+// The name of a file in messages.
+std::string shown_name(const std::string& path) {
+  return path == "-" ? "to standard output" : fmt::format("'{}'", path);
+}
+
+// A file that can't be replaced, such as a pipe, may take bytes in order only: the other ranks hand theirs to the
+// first, a block at a time.
+void write_in_order(Comm& comm, const std::string& path, const std::string& header, const TensorType& type,
+                    const std::vector<LocalPart>& parts) {
   Processes& processes = comm.processes();
   std::vector<std::vector<Run>> runs;
   for (const LocalPart& part : parts)
     runs.push_back(common_runs(type.dims, part.box, type.dims, whole(type.dims)));
   std::unique_ptr<OutputFile> file;
   if (processes.speaks()) {
-    file = path == "-" ? std::make_unique<OutputFile>() : std::make_unique<OutputFile>(path, O_WRONLY, shown);
+    file = path == "-" ? std::make_unique<OutputFile>()
+                       : std::make_unique<OutputFile>(path, O_WRONLY, shown_name(path));
     file->append(bytes_of(header), static_cast<int64_t>(header.size()));
   }
   processes.require_success(file ? file->error() : "");
@@ -211,11 +217,10 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
   if (processes.speaks() && path != "-") target = file_target(path);
   std::string known = fmt::format("{}{}", target.replaced ? 'r' : 'w', target.path);
   processes.broadcast(known);
-  const std::string shown = path == "-" ? "to standard output" : fmt::format("'{}'", path);
   if (known[0] == 'r')
-    write_beside(comm, known.substr(1), shown, header, written);
+    write_beside(comm, known.substr(1), shown_name(path), header, written);
   else
-    write_in_order(comm, path, shown, header, parts.front().type, written);
+    write_in_order(comm, path, header, parts.front().type, written);
 }
 
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {
@@ -231,7 +236,8 @@ void load_array(const StoredArray& array, const std::string& name, const LocalPa
   const int64_t size = size_of(part.type.dtype);
   visit_pieces(dims, part.box, 0, [&](const Box& piece, int64_t first) {
     for (const Run& run : common_runs(dims, whole(dims), dims, piece))
-      copy_stored(array, run.from, run.length, 1, part.type.dtype, part.data + (first + run.to) * size);
+      copy_stored(array, {run.from, run.from + run.length}, 1, part.type.dtype,
+                  part.data + (first + run.to) * size);
   });
 }
 

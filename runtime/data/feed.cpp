@@ -23,28 +23,40 @@ double draw(const RandomSource& source, uint64_t key, int64_t index) {
   return source.kind == RandomKind::kInteger ? std::floor(value) : value;
 }
 
+// The numbers of one step; the rest is told by an element's position.
+struct RandomFill {
+  const RandomSource& source;
+  uint64_t key;
+  double scale;
+};
+
 template <typename Element>
-void fill_random(const RandomSource& source, uint64_t key, double scale, const Run& run, std::byte* data) {
+void fill_random(const RandomFill& fill, const Run& run, std::byte* data) {
+  const auto& [source, key, scale] = fill;
   Element* elements = reinterpret_cast<Element*>(data) + run.to;
   for (int64_t i = 0; i < run.length; ++i)
     elements[i] = static_cast<Element>(draw(source, key, run.from + i) * scale);
 }
 
-void fill_random(const RandomSource& source, uint64_t key, double scale, DType dtype, const Run& run,
-                 std::byte* data) {
+void fill_random(const RandomFill& fill, DType dtype, const Run& run, std::byte* data) {
   switch (dtype) {
     case DType::kF32:
-      return fill_random<float>(source, key, scale, run, data);
+      return fill_random<float>(fill, run, data);
     case DType::kF64:
-      return fill_random<double>(source, key, scale, run, data);
+      return fill_random<double>(fill, run, data);
     case DType::kI32:
-      return fill_random<int32_t>(source, key, scale, run, data);
+      return fill_random<int32_t>(fill, run, data);
     case DType::kI64:
-      return fill_random<int64_t>(source, key, scale, run, data);
+      return fill_random<int64_t>(fill, run, data);
     case DType::kBool:
       for (int64_t i = 0; i < run.length; ++i)
-        data[run.to + i] = draw(source, key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
+        data[run.to + i] = draw(fill.source, fill.key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
   }
+}
+
+// The positions that a run takes from an array, which begins at `first`.
+Interval held_at(int64_t first, const Run& run) {
+  return {first + run.from, first + run.from + run.length};
 }
 
 // Writes 1 in the rows before `present`, 0 in the others.
@@ -265,10 +277,10 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
     }
     for (const Run& run : slice.runs) {
       if (array)
-        copy_stored(*array, source.first + run.from, run.length, source.data.scale, dtype,
+        copy_stored(*array, held_at(source.first, run), source.data.scale, dtype,
                     slice.part.data + run.to * size_of(dtype));
       else
-        fill_random(std::get<RandomSource>(source.data.source), key, source.data.scale, dtype, run,
+        fill_random({std::get<RandomSource>(source.data.source), key, source.data.scale}, dtype, run,
                     slice.part.data);
     }
   }
@@ -289,7 +301,7 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
     const int64_t row =
         training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
     for (const Run& run : slice.runs)
-      copy_stored(*source.array(), source.first + row * walk.stride + run.from, run.length, source.data.scale,
+      copy_stored(*source.array(), held_at(source.first + row * walk.stride, run), source.data.scale,
                   source.type.dtype, to + run.to * size);
     to += slice.part.elements() / held.size() * size;
   }

@@ -119,8 +119,8 @@ void require_convertible(const StoredArray& array, DType dtype, double scale, co
         fmt::format("{}: a scale needs floating point, and {} is {}", array.file, what, to_string(dtype)));
 }
 
-void copy_stored(const StoredArray& array, int64_t first, int64_t count, double scale, DType dtype,
-                 std::byte* to) {
+void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {
+  const int64_t first = range.begin, count = range.size();
   switch (dtype) {
     case DType::kF32:
       return convert_to<float>(array, first, count, scale, to);

@@ -9,17 +9,17 @@
 
 #include "core/tensors/data.h"
 #include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 
-/// Throws RunError, naming the file and `what` is to be filled, if `dtype` can't hold the array's kind of
-/// values: a fraction in an integer, a number in a bool.
+/// Throws RunError, with the names of the file and of `what` is to be filled, if the array's values are not of a kind
+/// that `dtype` can hold: a fraction in an integer, a number in a bool.
 void require_convertible(const StoredArray& array, DType dtype, double scale, const std::string& what);
 
-/// Writes the `count` elements from position `first` of the array, times `scale`, to `to`. Throws RunError if
-/// an integer does not fit.
-void copy_stored(const StoredArray& array, int64_t first, int64_t count, double scale, DType dtype,
-                 std::byte* to);
+/// Writes the elements at the positions `range` of the array, times `scale`, to `to`. Throws RunError for an integer
+/// that does not fit.
+void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to);
 
 /// `[9000, 28, 28]`.
 std::string shape_text(const std::vector<int64_t>& shape);

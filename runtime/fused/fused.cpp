@@ -58,11 +58,12 @@ void end_streams() {
 
 // The first element that is not finite, in the order of parts and then of elements.
 struct Fault {
-  int part = -1;
+  int member = -1;
   int64_t index = 0;
   double value = 0;
   bool before(const Fault& other) const {
-    return part >= 0 && (other.part < 0 || std::pair(part, index) < std::pair(other.part, other.index));
+    return member >= 0 &&
+           (other.member < 0 || std::pair(member, index) < std::pair(other.member, other.index));
   }
 };
 
@@ -75,8 +76,8 @@ struct PreparedFused {
         at(device),
         plan(plan_fused(of, fused, on, device, tile)),
         threads(omp_get_max_threads()),
-        scratch(plan.scratch_bytes * threads),
-        shared(plan.shared_bytes) {
+        scratch(plan.memory.scratch_bytes * threads),
+        shared(plan.memory.shared_bytes()) {
     for (const FusedConstant& constant : plan.constants)
       std::memcpy(shared.start + constant.offset, constant.bytes.data(), constant.bytes.size());
   }
@@ -95,8 +96,9 @@ class Worker {
  public:
   Worker(const PreparedFused& fused, const KernelRun& run, int thread)
       : plan_(fused.plan),
+        blocks_(fused.plan.blocks),
         run_(run),
-        scratch_(fused.scratch.start + thread * plan_.scratch_bytes),
+        scratch_(fused.scratch.start + thread * plan_.memory.scratch_bytes),
         shared_(fused.shared.start) {}
 
   void compute_singles() {
@@ -105,20 +107,20 @@ class Worker {
 
   void repeat() {
     row_ = column_ = 0;
-    rows_ = std::min(plan_.rows_per_block, plan_.rows);
-    columns_ = std::min(plan_.columns_per_tile, plan_.columns);
+    rows_ = std::min(blocks_.rows_per_block, blocks_.rows);
+    columns_ = std::min(blocks_.columns_per_tile, blocks_.columns);
     for (const TileInstruction& instruction : plan_.repeats) execute(instruction);
   }
 
-  /// Computes blocks [begin, end) and adds their sums to set `piece`.
-  void work(int64_t begin, int64_t end, int64_t piece) {
-    piece_ = shared_ + plan_.singles_bytes + piece * plan_.piece_bytes;
-    const int64_t across = plan_.whole_rows ? 1 : plan_.tiles();
+  /// Works through blocks [begin, end), and collects their sums in set `set`.
+  void work(int64_t begin, int64_t end, int64_t set) {
+    sum_set_ = shared_ + plan_.memory.singles_bytes + set * plan_.memory.sum_set_bytes;
+    const int64_t across = blocks_.whole_rows ? 1 : blocks_.tiles();
     for (int64_t block = begin; block < end; ++block) {
-      row_ = block / across * plan_.rows_per_block;
-      rows_ = std::min(plan_.rows_per_block, plan_.rows - row_);
-      const int64_t first = plan_.whole_rows ? 0 : block % across;
-      const int64_t last = plan_.whole_rows ? plan_.tiles() : first + 1;
+      row_ = block / across * blocks_.rows_per_block;
+      rows_ = std::min(blocks_.rows_per_block, blocks_.rows - row_);
+      const int64_t first = blocks_.whole_rows ? 0 : block % across;
+      const int64_t last = blocks_.whole_rows ? blocks_.tiles() : first + 1;
       fetched_ = 0;
       fetches_ = static_cast<int64_t>(plan_.stages.size()) * (last - first);
       for (const FusedStage& stage : plan_.stages) work_stage(stage, first, last);
@@ -131,11 +133,11 @@ class Worker {
  private:
   void work_stage(const FusedStage& stage, int64_t first, int64_t last) {
     column_ = 0;
-    columns_ = plan_.columns;
+    columns_ = blocks_.columns;
     for (const TileInstruction& instruction : stage.rows) execute(instruction);
     for (int64_t tile = first; tile < last; ++tile) {
-      column_ = tile * plan_.columns_per_tile;
-      columns_ = std::min(plan_.columns_per_tile, plan_.columns - column_);
+      column_ = tile * blocks_.columns_per_tile;
+      columns_ = std::min(blocks_.columns_per_tile, blocks_.columns - column_);
       fetch_ahead();
       for (const TileInstruction& instruction : stage.tiles) execute(instruction);
     }
@@ -146,8 +148,8 @@ class Worker {
   // Prefetches a share of the next block's operands, so that memory is busy while this block is computed: the
   // hardware prefetcher looks no further than a page.
   void fetch_ahead() {
-    const int64_t across = plan_.whole_rows ? plan_.columns : columns_;
-    const int64_t all = plan_.rows_per_block * across;
+    const int64_t across = blocks_.whole_rows ? blocks_.columns : columns_;
+    const int64_t all = blocks_.rows_per_block * across;
     const int64_t begin = all * fetched_ / fetches_, end = all * (fetched_ + 1) / fetches_;
     ++fetched_;
     for (const TilePlace& place : plan_.fetched) {
@@ -159,7 +161,7 @@ class Worker {
 
   const std::byte* first_of_block(const TilePlace& place) const {
     return run_.operands[place.index] + place.per_row * row_ +
-           (plan_.whole_rows ? 0 : place.per_column * column_);
+           (blocks_.whole_rows ? 0 : place.per_column * column_);
   }
 
   std::byte* at(const TilePlace& place) const {
@@ -190,7 +192,8 @@ class Worker {
                             at(instruction.result));
       case Kind::kGather:
         return instruction.copy(
-            instruction.nest, instruction.extent == Extent::kElement ? row_ * plan_.columns + column_ : row_,
+            instruction.nest,
+            instruction.extent == Extent::kElement ? row_ * blocks_.columns + column_ : row_,
             count(instruction.extent), run_.operands[instruction.operands[0].index], at(instruction.result));
       case Kind::kRepeat:
         return repeat(instruction);
@@ -202,10 +205,10 @@ class Worker {
       case Kind::kAddColumns:
         return instruction.reduction.add_columns(
             at(instruction.operands[0]), rows_, columns_,
-            piece_ + instruction.result.offset + instruction.result.per_column * column_);
+            sum_set_ + instruction.result.offset + instruction.result.per_column * column_);
       case Kind::kAddAll:
         return instruction.reduction.add_rows(at(instruction.operands[0]), 1, count(instruction.extent),
-                                              piece_ + instruction.result.offset);
+                                              sum_set_ + instruction.result.offset);
       case Kind::kFinish:
         instruction.reduction.finish(at(instruction.operands[0]), rows_, instruction.divisor,
                                      at(instruction.result));
@@ -223,8 +226,9 @@ class Worker {
   // Repeats each row's element along the row, or one element over a whole tile.
   void repeat(const TileInstruction& instruction) {
     const bool single = instruction.extent == Extent::kSingle;
-    const int64_t tile = std::max(plan_.columns_per_tile * plan_.rows_per_block, plan_.columns_per_tile);
-    const int64_t times = single ? tile : plan_.columns_per_tile;
+    const int64_t tile =
+        std::max(blocks_.columns_per_tile * blocks_.rows_per_block, blocks_.columns_per_tile);
+    const int64_t times = single ? tile : blocks_.columns_per_tile;
     const std::byte* from = at(instruction.operands[0]);
     std::byte* to = at(instruction.result);
     const int64_t rows = single ? 1 : rows_;
@@ -253,20 +257,21 @@ class Worker {
                                 ? reinterpret_cast<const double*>(values)[i]
                                 : static_cast<double>(reinterpret_cast<const float*>(values)[i]);
       if (std::isfinite(number)) continue;
-      const int64_t start = instruction.extent == Extent::kElement ? row_ * plan_.columns + column_
+      const int64_t start = instruction.extent == Extent::kElement ? row_ * blocks_.columns + column_
                             : instruction.extent == Extent::kRow   ? row_
                                                                    : 0;
-      const Fault found{instruction.part, start + i, number};
+      const Fault found{instruction.member, start + i, number};
       if (found.before(fault_)) fault_ = found;
       return;
     }
   }
 
   const FusedPlan& plan_;
+  const BlockShape& blocks_;
   const KernelRun& run_;
   std::byte* scratch_;
   std::byte* shared_;
-  std::byte* piece_ = nullptr;
+  std::byte* sum_set_ = nullptr;
   int64_t row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;
   int64_t fetched_ = 0,
           fetches_ = 1;  // parts of the next block prefetched so far, and in all
@@ -275,44 +280,47 @@ class Worker {
 
 // Merges the sums of all pieces in their order and converts them to results.
 void finish_sums(const PreparedFused& fused, const KernelRun& run) {
-  const FusedPlan& plan = fused.plan;
-  std::byte* pieces = fused.shared.start + plan.singles_bytes;
-  for (const FusedSums& sums : plan.sums) {
-    for (int64_t piece = 1; piece < plan.pieces; ++piece)
-      sums.reduction.merge(pieces + piece * plan.piece_bytes + sums.offset, sums.count, pieces + sums.offset);
-    sums.reduction.finish(pieces + sums.offset, sums.count, sums.divisor, run.results[sums.result.index]);
+  const FusedMemory& memory = fused.plan.memory;
+  std::byte* first = fused.shared.start + memory.singles_bytes;
+  for (const FusedSums& sums : fused.plan.sums) {
+    for (int64_t set = 1; set < memory.sum_sets; ++set)
+      sums.reduction.merge(first + set * memory.sum_set_bytes + sums.offset, sums.count, first + sums.offset);
+    sums.reduction.finish(first + sums.offset, sums.count, sums.divisor, run.results[sums.result.index]);
   }
 }
 
-void work_through(const PreparedFused& fused, Worker& worker, int64_t part, int64_t parts) {
+// The work of one of `threads` threads: as many blocks, or sets of accumulators with their blocks, as the others.
+void work_through(const PreparedFused& fused, Worker& worker, int64_t thread, int64_t threads) {
   const FusedPlan& plan = fused.plan;
   const auto cut = [](int64_t count, int64_t i, int64_t of) {
     return i * (count / of) + i * (count % of) / of;
   };
-  const int64_t blocks = plan.blocks();
-  if (plan.sums.empty()) return worker.work(cut(blocks, part, parts), cut(blocks, part + 1, parts), 0);
-  for (int64_t piece = cut(plan.pieces, part, parts); piece < cut(plan.pieces, part + 1, parts); ++piece) {
-    std::byte* sets = fused.shared.start + plan.singles_bytes + piece * plan.piece_bytes;
-    for (const FusedSums& sums : plan.sums) sums.reduction.begin(sets + sums.offset, sums.count);
-    worker.work(cut(blocks, piece, plan.pieces), cut(blocks, piece + 1, plan.pieces), piece);
+  const int64_t blocks = plan.blocks.blocks(), sets = plan.memory.sum_sets;
+  if (plan.sums.empty())
+    return worker.work(cut(blocks, thread, threads), cut(blocks, thread + 1, threads), 0);
+  for (int64_t set = cut(sets, thread, threads); set < cut(sets, thread + 1, threads); ++set) {
+    std::byte* start = fused.shared.start + plan.memory.singles_bytes + set * plan.memory.sum_set_bytes;
+    for (const FusedSums& sums : plan.sums) sums.reduction.begin(start + sums.offset, sums.count);
+    worker.work(cut(blocks, set, sets), cut(blocks, set + 1, sets), set);
   }
 }
 
 [[noreturn]] void report(const PreparedFused& fused, const Fault& fault) {
-  const Step& part = fused.step.parts[static_cast<size_t>(fault.part)];
-  const Value& value = fused.entry.values[static_cast<size_t>(part.outputs[0])];
-  throw PartError(
-      part, not_finite_text(value.name, fault.value, local_tensor(value, fused.mesh, fused.at), fault.index));
+  const Step& member = fused.step.parts[static_cast<size_t>(fault.member)];
+  const Value& value = fused.entry.values[static_cast<size_t>(member.outputs[0])];
+  throw PartError(member, not_finite_text(value.name, fault.value, local_tensor(value, fused.mesh, fused.at),
+                                          fault.index));
 }
 
 int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
   const FusedPlan& plan = fused.plan;
   Worker first(fused, run, 0);
   first.compute_singles();
-  const int64_t work = plan.rows * plan.columns * static_cast<int64_t>(fused.step.parts.size());
-  const bool alone = work < kParallelWork || omp_in_parallel() != 0 || plan.blocks() < 2;
+  const int64_t blocks = plan.blocks.blocks();
+  const int64_t work = plan.blocks.rows * plan.blocks.columns * static_cast<int64_t>(fused.step.parts.size());
+  const bool alone = work < kParallelWork || omp_in_parallel() != 0 || blocks < 2;
   const int threads =
-      alone ? 1 : static_cast<int>(std::min<int64_t>({omp_get_max_threads(), fused.threads, plan.blocks()}));
+      alone ? 1 : static_cast<int>(std::min<int64_t>({omp_get_max_threads(), fused.threads, blocks}));
   Fault fault;
   if (threads == 1) {
     first.repeat();
@@ -333,7 +341,7 @@ int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
   for (const FusedSingle& single : plan.single_results)
     std::memcpy(run.results[single.result], fused.shared.start + single.offset,
                 static_cast<size_t>(single.bytes));
-  if (fault.part >= 0) report(fused, fault);
+  if (fault.member >= 0) report(fused, fault);
   return plan.flops;
 }
 

@@ -1,15 +1,16 @@
 #pragma once
-// How one device works through a fused step (core/program/fused_grid.h): the blocks it cuts the grid into, and per
-// block the instructions, on tiles small enough to stay in the cache.
+// How one device works through a fused step (core/program/fused_grid.h): the blocks that it cuts the grid into, and
+// the instructions for each block, on tiles small enough to stay in the cache. The executor plans each step once
+// (runtime/fused/fused_work.h, fused_places.h) and runs it many times (runtime/fused/fused.h).
 //
-// A block is some rows, and all columns of them or one tile of columns:
+// A block is some rows, with all of their columns or with one tile of columns:
 //
 //   long rows, used again in a later stage    long rows otherwise     short rows
 //   |--------|--------|--------|   block 1    |--------| ... |----|   |--|
 //   |--------|--------|--------|   block 2    blocks 1 to n           |--|  one block and one tile
 //
-// Values that do not leave the step are in scratch memory of the thread: in a tile, or along the whole row
-// where a later stage reads them.
+// Values that do not leave the step lie in scratch memory of the thread: in a tile, or along the whole row if a
+// later stage reads them.
 
 #include <array>
 #include <cstddef>
@@ -23,7 +24,7 @@
 
 namespace mtfc {
 
-/// Where a value's elements lie: in one of four memories, at an offset that follows the block and the tile.
+/// The location of a value's elements: one of four memories, and an offset that follows the block and the tile.
 struct TilePlace {
   enum class Memory {
     kOperand,
@@ -42,8 +43,8 @@ struct TileInstruction {
   enum class Kind {
     kCompute,     // an element-wise function
     kStream,      // a tile to a large result that nothing reads soon, past the cache
-    kGather,      // elements of an operand that lie otherwise, into a tile
-    kRepeat,      // single elements, each `count` times: a row's along its columns
+    kGather,      // elements of an operand that lie in another order, into a tile
+    kRepeat,      // single elements, each many times: a row's along its columns
     kBegin,       // accumulators
     kAddRows,     // elements into one accumulator per row
     kAddColumns,  // into one per column
@@ -51,7 +52,7 @@ struct TileInstruction {
     kFinish,      // accumulators to elements
   };
   Kind kind = Kind::kCompute;
-  Extent extent = Extent::kElement;  // of what it works through
+  Extent extent = Extent::kElement;  // of the values that it works through
   std::vector<TilePlace> operands = {};
   TilePlace result = {};
   TileFunction function = nullptr;
@@ -60,8 +61,8 @@ struct TileInstruction {
   int64_t element = 0;  // bytes
   TileReduction reduction = {};
   double divisor = 1;
-  int part = -1;         // that it does the work of
-  bool checked = false;  // whether what it computes should be finite
+  int member = -1;       // that it does the work of
+  bool checked = false;  // with --check-finite: the result should be finite
   DType dtype = DType::kF32;
 };
 
@@ -71,18 +72,19 @@ struct FusedStage {
   std::vector<TileInstruction> ends;   // once per block, after its tiles
 };
 
-/// Accumulators of all columns, or of one value, that pieces of the work have one set each of.
+/// Accumulators of all columns, or of one value. The blocks are divided among several sets of them, which are
+/// added up when the step ends.
 struct FusedSums {
   TileReduction reduction;
-  int64_t offset = 0;  // in the shared memory
-  int64_t count = 0;   // of one set
+  int64_t offset = 0;  // in a set
+  int64_t count = 0;   // in a set
   double divisor = 1;
   TilePlace result;
-  int part = -1;
+  int member = -1;
 };
 
-/// A single value that comes out: threads may read what it replaces, so it is brought to its place at the
-/// end.
+/// A single value that leaves the step. Threads may still read what it replaces, so it is copied to the memory
+/// of the result when the step ends.
 struct FusedSingle {
   int64_t offset = 0;  // in the shared memory
   size_t result = 0;
@@ -94,28 +96,38 @@ struct FusedConstant {
   std::array<std::byte, 8> bytes = {};
 };
 
-struct FusedPlan {
+/// How a device cuts its shard of the grid.
+struct BlockShape {
   int64_t rows = 0, columns = 0;
   int64_t rows_per_block = 1, columns_per_tile = 1;
   bool whole_rows = false;  // a block has all columns of its rows
+
+  int64_t row_blocks() const { return (rows + rows_per_block - 1) / rows_per_block; }
+  int64_t tiles() const { return (columns + columns_per_tile - 1) / columns_per_tile; }
+  int64_t blocks() const { return row_blocks() * (whole_rows ? 1 : tiles()); }
+};
+
+/// The memory that a step needs beside its operands and results.
+struct FusedMemory {
+  int64_t scratch_bytes = 0;  // of a thread
+  int64_t singles_bytes = 0;  // of the shared memory: single values, before the sets of accumulators
+  int64_t sum_sets = 1;       // by the shape alone, so that sums don't depend on the number of threads
+  int64_t sum_set_bytes = 0;  // of each
+
+  int64_t shared_bytes() const { return singles_bytes + sum_sets * sum_set_bytes; }
+};
+
+struct FusedPlan {
+  BlockShape blocks;
+  FusedMemory memory;
   std::vector<FusedConstant> constants;
   std::vector<TileInstruction> singles;  // before everything, once
   std::vector<FusedSingle> single_results;
   std::vector<TileInstruction> repeats;  // once per thread: single values and columns, all over a tile
   std::vector<FusedStage> stages;
-  std::vector<TilePlace>
-      fetched;  // whole operands: what a block reads is fetched while the one before is worked on
+  std::vector<TilePlace> fetched;  // whole operands, of which the next block's elements are fetched ahead
   std::vector<FusedSums> sums;
-  int64_t pieces = 1;         // that sums are collected in, by the shape alone
-  int64_t piece_bytes = 0;    // of shared memory, each
-  int64_t shared_bytes = 0;   // single values, then the pieces
-  int64_t singles_bytes = 0;  // where the pieces begin
-  int64_t scratch_bytes = 0;  // of a thread
   int64_t flops = 0;
-
-  int64_t row_blocks() const { return (rows + rows_per_block - 1) / rows_per_block; }
-  int64_t tiles() const { return (columns + columns_per_tile - 1) / columns_per_tile; }
-  int64_t blocks() const { return row_blocks() * (whole_rows ? 1 : tiles()); }
 };
 
 /// Elements of a tile: a dozen tiles of f32 fill the first cache. Tests take smaller ones.

@@ -36,10 +36,17 @@ ScanPlan plan_scan(const KernelSite& site) {
   return plan;
 }
 
-/// Computes up to kWidth neighbouring sums in row `outer`, starting at `first`. `totals` receives the total
-/// of each part; it may be null.
+template <typename T>
+struct ScanMemory {
+  const T* x;
+  T* y;
+  T* totals;  // of each part; may be absent
+};
+
+/// Computes up to kWidth neighbouring sums in row `outer`, from `first` on.
 template <typename T, int64_t kWidth>
-void scan(const ScanPlan& plan, const T* x, T* y, T* totals, int64_t outer, int64_t first) {
+void scan(const ScanPlan& plan, const ScanMemory<T>& memory, int64_t outer, int64_t first) {
+  const auto [x, y, totals] = memory;
   const int64_t width = kWidth == 1 ? 1 : std::min(kWidth, plan.inner - first);
   using Sum = std::conditional_t<std::is_same_v<T, float>, double, T>;
   for (size_t part = 0; part + 1 < plan.bounds.size(); ++part) {
@@ -64,15 +71,15 @@ void scan(const ScanPlan& plan, const T* x, T* y, T* totals, int64_t outer, int6
 template <typename T>
 Kernel prepare(const KernelSite& site) {
   return [plan = plan_scan(site), elements = site.operands[0].elements()](const KernelRun& run) {
-    const T* x = reinterpret_cast<const T*>(run.operands[0]);
-    T* y = reinterpret_cast<T*>(run.results[0]);
-    T* totals = run.results.size() > 1 ? reinterpret_cast<T*>(run.results[1]) : nullptr;
+    const ScanMemory<T> memory{reinterpret_cast<const T*>(run.operands[0]),
+                               reinterpret_cast<T*>(run.results[0]),
+                               run.results.size() > 1 ? reinterpret_cast<T*>(run.results[1]) : nullptr};
     const int64_t blocks = (plan.inner + kLanes - 1) / kLanes;
     parallel_ranges(plan.outer * blocks, elements, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        // A single sum stays in a register.
-        plan.inner == 1 ? scan<T, 1>(plan, x, y, totals, i, 0)
-                        : scan<T, kLanes>(plan, x, y, totals, i / blocks, i % blocks * kLanes);
+        // One sum stays in a register.
+        plan.inner == 1 ? scan<T, 1>(plan, memory, i, 0)
+                        : scan<T, kLanes>(plan, memory, i / blocks, i % blocks * kLanes);
     });
     return elements;
   };

@@ -50,11 +50,11 @@ GatherPlan plan_gather(const KernelSite& site) {
 /// Writes zeros for slices that another device holds, because the devices' results are added.
 template <typename I>
 void gather(const GatherPlan& plan, const std::byte* table, const I* indices, std::byte* result,
-            int64_t begin, int64_t end) {
-  if (begin >= end || plan.slice_elements == 0) return;
+            const Interval& range) {
+  if (range.begin >= range.end || plan.slice_elements == 0) return;
   const int64_t bytes = plan.slice_elements * plan.element;
-  NestCursor at(plan.index, plan.index.loops(), begin);
-  for (int64_t i = begin; i < end; ++i, at.next()) {
+  NestCursor at(plan.index, plan.index.loops(), range.begin);
+  for (int64_t i = range.begin, end = range.end; i < end; ++i, at.next()) {
     const int64_t index = static_cast<int64_t>(indices[i]);
     if (index < plan.held.begin || index >= plan.held.end) {
       std::memset(result + i * bytes, 0, static_cast<size_t>(bytes));
@@ -72,8 +72,8 @@ Kernel prepare(const KernelSite& site) {
     return [plan, count](const KernelRun& run) -> int64_t {
       plan.check.run(run.operands[1]);
       parallel_ranges(count, count * plan.slice_elements, [&](int64_t begin, int64_t end) {
-        gather(plan, run.operands[0], reinterpret_cast<const I*>(run.operands[1]), run.results[0], begin,
-               end);
+        gather(plan, run.operands[0], reinterpret_cast<const I*>(run.operands[1]), run.results[0],
+               {begin, end});
       });
       return 0;
     };

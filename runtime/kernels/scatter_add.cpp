@@ -66,13 +66,12 @@ void add_slice(const LoopNest& nest, int64_t count, const T* from, T* to) {
 /// Adds the updates whose index falls into [begin, end) of the indexed dimension. One thread owns such a
 /// range and so adds to each element in the order of the indices.
 template <typename T, typename I>
-void scatter(const ScatterPlan& plan, const T* updates, const I* indices, T* result, int64_t begin,
-             int64_t end) {
+void scatter(const ScatterPlan& plan, const T* updates, const I* indices, T* result, const Interval& own) {
   if (plan.indices == 0 || plan.slice_elements == 0) return;
   NestCursor at(plan.index, plan.index.loops(), 0);
   for (int64_t i = 0; i < plan.indices; ++i, at.next()) {
     const int64_t index = static_cast<int64_t>(indices[i]) - plan.held.begin;
-    if (index < begin || index >= end) continue;
+    if (index < own.begin || index >= own.end) continue;
     add_slice(plan.slice, plan.slice_elements, updates + at.offset(0),
               result + at.offset(1) + index * plan.stride);
   }
@@ -86,7 +85,7 @@ Kernel kernel_of(const ScatterPlan& plan) {
     std::fill_n(result, plan.result_elements, T{0});
     parallel_ranges(plan.held.size(), plan.flops, [&](int64_t begin, int64_t end) {
       scatter(plan, reinterpret_cast<const T*>(run.operands[0]), reinterpret_cast<const I*>(run.operands[1]),
-              result, begin, end);
+              result, {begin, end});
     });
     return plan.flops;
   };

@@ -34,23 +34,32 @@ int64_t elements(const std::vector<Run>& runs) {
 
 namespace {
 
+// Steps are in elements.
+struct StridedCopy {
+  const std::byte* from;
+  int64_t from_step;
+  std::byte* to;
+  int64_t to_step;
+  int64_t count;
+};
+
 template <size_t kSize>
-void copy_each(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
+void copy_each(const StridedCopy& copy) {
   constexpr auto kBytes = static_cast<int64_t>(kSize);
+  const auto [from, from_step, to, to_step, count] = copy;
   for (int64_t i = 0; i < count; ++i)
     std::memcpy(to + i * to_step * kBytes, from + i * from_step * kBytes, kSize);
 }
 
-// The distances `from_step` and `to_step` are in elements of `size` bytes.
-void copy_strided(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count,
-                  int64_t size) {
+// The distances of `copy` are in elements of `size` bytes.
+void copy_strided(const StridedCopy& copy, int64_t size) {
   switch (size) {
     case 1:
-      return copy_each<1>(from, from_step, to, to_step, count);
+      return copy_each<1>(copy);
     case 4:
-      return copy_each<4>(from, from_step, to, to_step, count);
+      return copy_each<4>(copy);
     case 8:
-      return copy_each<8>(from, from_step, to, to_step, count);
+      return copy_each<8>(copy);
   }
   throw InternalError("elements of an unknown size");
 }
@@ -62,7 +71,8 @@ void copy_runs(const std::vector<Run>& runs, int64_t size, const std::byte* from
     if (run.is_contiguous())
       std::memmove(to + run.to * size, from + run.from * size, static_cast<size_t>(run.length * size));
     else
-      copy_strided(from + run.from * size, run.from_step, to + run.to * size, run.to_step, run.length, size);
+      copy_strided({from + run.from * size, run.from_step, to + run.to * size, run.to_step, run.length},
+                   size);
   }
 }
 
@@ -71,7 +81,7 @@ std::byte* pack_runs(const std::vector<Run>& runs, int64_t size, const std::byte
     if (run.from_step == 1)
       std::memcpy(packed, from + run.from * size, static_cast<size_t>(run.length * size));
     else
-      copy_strided(from + run.from * size, run.from_step, packed, 1, run.length, size);
+      copy_strided({from + run.from * size, run.from_step, packed, 1, run.length}, size);
     packed += run.length * size;
   }
   return packed;
@@ -83,7 +93,7 @@ const std::byte* unpack_runs(const std::vector<Run>& runs, int64_t size, const s
     if (run.to_step == 1)
       std::memcpy(to + run.to * size, packed, static_cast<size_t>(run.length * size));
     else
-      copy_strided(packed, 1, to + run.to * size, run.to_step, run.length, size);
+      copy_strided({packed, 1, to + run.to * size, run.to_step, run.length}, size);
     packed += run.length * size;
   }
   return packed;

@@ -1,0 +1,63 @@
+#include "cmd/running/run_report.h"
+
+#include <utility>
+#include <vector>
+
+#include "cmd/files/files.h"
+#include "core/cost/cost.h"
+#include "formats/report/report_writer.h"
+#include "formats/report/trace_writer.h"
+#include "runtime/compute/threads.h"
+#include "runtime/processes/process_memory.h"
+
+namespace mtfc {
+namespace {
+
+RunFacts facts_of(Executor& executor, const MeasuredRun& run) {
+  Processes& processes = executor.comm().processes();
+  StepTimes times = run.timeline.times(run.entry, processes);
+  RunFacts facts;
+  facts.arena_bytes = executor.arena_bytes();
+  facts.resident_bytes = processes.maximum(proportional_memory());
+  facts.ranks = processes.size();
+  facts.ranks_per_node = processes.ranks_on_node();
+  facts.threads_per_rank = threads();
+  facts.runs = times.runs;
+  facts.seconds_per_step = run.time.total;
+  facts.input_seconds = run.time.inputs;
+  facts.mean_seconds = std::move(times.mean_seconds);
+  facts.max_seconds = std::move(times.max_seconds);
+  return facts;
+}
+
+}  // namespace
+
+void write_run_report(const std::string& path, Executor& executor, const MeasuredRun& run,
+                      const Hardware* hardware) {
+  const Program& program = executor.program();
+  const EntryPoint& entry = run.entry;
+  const std::vector<StepCount> counted = executor.counts(entry);
+  const RunFacts facts = facts_of(executor, run);
+  if (!executor.comm().processes().speaks()) return;
+  write_text(path,
+             run_report_json(entry, cost_report(program, entry, predicted_counts(program, entry), hardware),
+                             cost_report(program, entry, counted), facts));
+}
+
+void write_timelines(const std::string& path, Executor& executor, const Timeline& timeline,
+                     int64_t clock_offset) {
+  const Program& program = executor.program();
+  std::vector<DeviceTimeline> own;
+  for (size_t device = 0; device < executor.devices(); ++device) {
+    own.push_back(timeline.device_timeline(device));
+    own.back().work.resize(program.entry_points.size());
+    for (const TimedRun& run : own.back().runs)
+      if (own.back().work[run.entry].empty())
+        own.back().work[run.entry] = executor.work(program.entry_points[run.entry], device);
+  }
+  Processes& processes = executor.comm().processes();
+  const std::vector<DeviceTimeline> all = gather_timelines(std::move(own), clock_offset, processes);
+  if (processes.speaks()) write_pieces(path, [&](const TextSink& sink) { write_trace(program, all, sink); });
+}
+
+}  // namespace mtfc

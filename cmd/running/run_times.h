@@ -1,0 +1,45 @@
+#pragma once
+// How long the runs of an entry point take. The loop over steps and evaluations measure them; the report shows
+// their means.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace mtfc {
+
+/// Seconds since it was made.
+class RunClock {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+/// One run, in seconds.
+struct RunTime {
+  double inputs = 0;  // to fill the inputs
+  double total = 0;
+};
+
+/// The mean of many runs. If there are several the first is left out: it touches memory for the first time.
+class MeanRunTime {
+ public:
+  void add(RunTime time) {
+    if (++runs_ == 2) sum_ = {};
+    sum_.inputs += time.inputs;
+    sum_.total += time.total;
+  }
+  RunTime mean() const {
+    const auto counted = static_cast<double>(std::max<int64_t>(1, runs_ - 1));
+    return {sum_.inputs / counted, sum_.total / counted};
+  }
+
+ private:
+  int64_t runs_ = 0;
+  RunTime sum_;
+};
+
+}  // namespace mtfc
