@@ -30,7 +30,7 @@ bool fits(const SearchTask& task, double bytes) {
 }
 
 // A bound, less what it may have gained by rounding.
-double least_bytes(const Candidate& candidate) {
+double least_bytes(const SearchCandidate& candidate) {
   return candidate.bytes * (1 - kLayoutRounding);
 }
 
@@ -74,7 +74,7 @@ CompiledLayout compile_layout(const SearchTask& task, Layout layout, const Layou
   return {true, std::move(found)};
 }
 
-using Batch = std::vector<const Candidate*>;
+using Batch = std::vector<const SearchCandidate*>;
 
 struct CompiledBatch {
   std::vector<std::optional<CompiledLayout>> layouts;  // nothing for those left when the search was stopped
@@ -132,7 +132,7 @@ void compile_all(const SearchTask& task, const CandidateSet& set, Findings& find
   while (!findings.is_stopped) {
     Batch batch;
     while (batch.size() < kBatch) {
-      const Candidate* candidate = take();
+      const SearchCandidate* candidate = take();
       if (!candidate) break;
       batch.push_back(candidate);
     }
@@ -159,12 +159,13 @@ void leave_out(const CandidateSet& set, size_t& next, int64_t& reason, SearchCou
 Findings find_fastest(const SearchTask& task, CandidateSet& set) {
   Findings findings{LayoutRanking(task.options.top), {}, {}, set.counts, set.is_stopped};
   SearchCounts& counts = findings.counts;
-  std::vector<Candidate>& candidates = set.candidates;
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.seconds, a.rules) < std::tuple(b.seconds, b.rules);
-  });
+  std::vector<SearchCandidate>& candidates = set.candidates;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const SearchCandidate& a, const SearchCandidate& b) {
+                     return std::tuple(a.seconds, a.rules) < std::tuple(b.seconds, b.rules);
+                   });
   size_t next = 0;
-  compile_all(task, set, findings, [&]() -> const Candidate* {
+  compile_all(task, set, findings, [&]() -> const SearchCandidate* {
     for (; next < candidates.size(); ++next) {
       if (findings.ranking.excludes(candidates[next].seconds)) {
         leave_out(set, next, counts.no_better, counts);
@@ -183,15 +184,16 @@ Findings find_fastest(const SearchTask& task, CandidateSet& set) {
 // their variables alone are too large.
 void find_smallest(const SearchTask& task, CandidateSet& set, Findings& findings) {
   SearchCounts& counts = findings.counts;
-  std::vector<Candidate>& candidates = set.candidates;
-  std::erase_if(candidates, [&](const Candidate& one) { return fits(task, least_bytes(one)); });
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.bytes, a.seconds, a.rules) < std::tuple(b.bytes, b.seconds, b.rules);
-  });
+  std::vector<SearchCandidate>& candidates = set.candidates;
+  std::erase_if(candidates, [&](const SearchCandidate& one) { return fits(task, least_bytes(one)); });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const SearchCandidate& a, const SearchCandidate& b) {
+                     return std::tuple(a.bytes, a.seconds, a.rules) < std::tuple(b.bytes, b.seconds, b.rules);
+                   });
   counts.too_large -= static_cast<int64_t>(candidates.size());
   counts.left += static_cast<int64_t>(candidates.size());
   size_t next = 0;
-  compile_all(task, set, findings, [&]() -> const Candidate* {
+  compile_all(task, set, findings, [&]() -> const SearchCandidate* {
     if (next == candidates.size()) return nullptr;
     const std::optional<FoundLayout>& smallest = findings.smallest;
     if (!smallest || least_bytes(candidates[next]) <= static_cast<double>(smallest->memory))

@@ -65,7 +65,7 @@ MeshSpace::MeshSpace(const SearchTask& task, const Layout& fixed, const Program&
     : space(task.model, fixed, task.hardware, task.options.limits),
       bound(space, task.model, alone, *alone.find(task.options.entry), task.hardware) {}
 
-Layout CandidateSet::layout(const Candidate& candidate) const {
+Layout CandidateSet::layout(const SearchCandidate& candidate) const {
   const SearchSpace& space = meshes[candidate.mesh]->space;
   return space.layout({choices.data() + candidate.choice, space.dims().size()});
 }

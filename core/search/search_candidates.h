@@ -31,7 +31,7 @@ struct MeshSpace {
 };
 
 /// Small, as there may be millions.
-struct Candidate {
+struct SearchCandidate {
   double seconds = 0, bytes = 0;  // bounds
   uint32_t mesh = 0;              // index of CandidateSet::meshes
   uint32_t rules = 0;
@@ -40,12 +40,12 @@ struct Candidate {
 
 struct CandidateSet {
   std::vector<std::unique_ptr<MeshSpace>> meshes;
-  std::vector<Candidate> candidates;
+  std::vector<SearchCandidate> candidates;
   std::vector<uint16_t> choices;  // of all candidates, one after the other
   SearchCounts counts;            // with all candidates left
   bool is_stopped = false;        // before they were complete
 
-  Layout layout(const Candidate& candidate) const;
+  Layout layout(const SearchCandidate& candidate) const;
 };
 
 /// The candidates on every mesh of `fixed` on which its rules are legal, but for meshes and rule sets that are mirror
