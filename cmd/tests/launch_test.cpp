@@ -7,7 +7,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
+#include "cmd/launch/ranks.h"
+#include "cmd/terminal/error_text.h"
 #include "cmd/testing/scratch_folder.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/processes.h"
@@ -75,6 +78,40 @@ TEST_CASE("rank: one aborts" * doctest::skip()) {
   for (;;) processes.barrier();
 }
 
+// Ends as main does.
+[[noreturn]] void run_as_rank(const std::function<void(Processes&)>& body) {
+  int code = 0;
+  try {
+    code = run_on_ranks(60, {body});
+  } catch (const std::exception& error) {
+    std::fputs(error_text(error, false).c_str(), stderr);
+    code = exit_code(error);
+  }
+  std::_Exit(code);
+}
+
+TEST_CASE("rank: all fail alike" * doctest::skip()) {
+  run_as_rank([](Processes& processes) {
+    processes.barrier();
+    throw RunError("no data");
+  });
+}
+
+TEST_CASE("rank: all agree that they failed" * doctest::skip()) {
+  run_as_rank(
+      [](Processes& processes) { processes.require_success(processes.rank() == 1 ? "no data" : ""); });
+}
+
+TEST_CASE("rank: one fails in what they agree on" * doctest::skip()) {
+  run_as_rank([](Processes& processes) {
+    agree(processes, [] {});
+    agree(processes, [&] {
+      if (processes.rank() == 1) throw UserError("no data");
+      if (processes.rank() == 2) throw RunError("no memory");
+    });
+  });
+}
+
 TEST_CASE("rank: one is killed" * doctest::skip()) {
   Watchdog watchdog;
   Processes processes = Processes::start(watchdog);
@@ -99,6 +136,23 @@ TEST_CASE("a rank that gives up ends the others and has the last word") {
   const Outcome outcome = launched("rank: one aborts", 2);
   CHECK(outcome.code == 1);
   CHECK(outcome.out == "");
+  CHECK(outcome.err == "mtfc: error: no data\n");
+}
+
+TEST_CASE("of ranks that fail alike, one says so") {
+  const Outcome outcome = launched("rank: all fail alike", 3);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.out == "");
+  CHECK(outcome.err.size() == std::string("mtfc: error: rank 0: no data\n").size());
+  CHECK(outcome.err.starts_with("mtfc: error: rank "));
+}
+
+TEST_CASE("what ranks agree on ends all of them, and one says why") {
+  Outcome outcome = launched("rank: all agree that they failed", 3);
+  CHECK(outcome.code == 1);
+  CHECK(outcome.err == "mtfc: error: rank 1: no data\n");
+  outcome = launched("rank: one fails in what they agree on", 3);
+  CHECK(outcome.code == 2);
   CHECK(outcome.err == "mtfc: error: no data\n");
 }
 
