@@ -38,7 +38,14 @@ struct OptionalCurveField {
 };
 
 /// Values with a form of their own.
-enum class HardwarePart { kNote /* text that is not kept */, kFlops, kEfficiency, kAxes, kTopology, kCollectives };
+enum class HardwarePart {
+  kNote /* text that is not kept */,
+  kFlops,
+  kEfficiency,
+  kAxes,
+  kTopology,
+  kCollectives
+};
 
 template <typename Owner>
 struct HardwareKey {
