@@ -10,7 +10,7 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/comm_lockstep.h"
-#include "runtime/testing/collective_cases.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
