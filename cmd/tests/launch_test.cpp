@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/processes.h"
 

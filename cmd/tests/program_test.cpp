@@ -17,7 +17,8 @@
 #include <sstream>
 #include <thread>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc {
 namespace {
@@ -50,10 +51,6 @@ std::vector<Json> lines_of(const std::string& path) {
   std::istringstream text(contents(path));
   for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
   return lines;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST_CASE("help has examples, and slips of the finger are answered with what was meant") {

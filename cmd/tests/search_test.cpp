@@ -10,6 +10,8 @@
 #include <string>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/text.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {
@@ -24,28 +26,12 @@ Json json_of(const std::string& command) {
   return Json::parse(text.substr(8));
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-struct Folder {
-  fs::path path = fs::temp_directory_path() / fmt::format("mtfc_search_test_{}", getpid());
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return (path / name).string(); }
-};
-
-std::string contents(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 const std::string kSearch = "$MTFC search mnist.json ";
 
 }  // namespace
 
 TEST_CASE("the layout that is written costs what the search has said") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string layout = folder / "best.json";
   const Json found = json_of(kSearch + "--mesh a:2,b:2 -o " + layout);
   CHECK(found["proved"] == true);
@@ -70,7 +56,7 @@ TEST_CASE("the layout that is written costs what the search has said") {
 }
 
 TEST_CASE("a layout with a proposed order of devices is written with it") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string layout = folder / "best.json";
   // Nodes of two devices, between which sending is slow; the mesh is given the wrong way round.
   std::ofstream(folder / "nodes.json") << R"({"name": "nodes", "flops": {"f32": 1e11}, "memory_bytes": 4e9,

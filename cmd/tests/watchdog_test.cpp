@@ -11,7 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc {
 namespace {
@@ -23,10 +24,6 @@ const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
 int shell(const std::string& command) {
   const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // The process that is rank 1 of the run whose command line holds `word`; 0 where there is none.

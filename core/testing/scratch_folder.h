@@ -1,5 +1,5 @@
 #pragma once
-// What tests of commands leave on disk.
+// Files of tests: a folder that goes away with the test, and what is in a file.
 //
 //   const ScratchFolder folder;
 //   shell(fmt::format("$MTFC run model.json --report {}", folder / "report"));
