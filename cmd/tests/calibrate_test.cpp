@@ -3,13 +3,16 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/running_command.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 #include "formats/hardware/hardware_reader.h"
 
 namespace mtfc {
@@ -25,9 +28,45 @@ std::string said(const ScratchFolder& folder, const std::string& command) {
   return fmt::format("exit {}: {}", WIFEXITED(status) ? WEXITSTATUS(status) : -1, folder.read("err"));
 }
 
-void check_rates(const Link& link) {
-  CHECK(link.latency_s >= 0);
-  for (const auto& [bytes, rate] : link.bytes_per_s.points()) CHECK(rate > 0);
+void check_between(double found, double least, double most) {
+  CHECK(found >= least);
+  CHECK(found <= most);
+}
+
+void check_rate(const Rate& rate) {
+  check_between(rate.latency_s, 0, 10);
+  for (const auto& [bytes, bandwidth] : rate.bytes_per_s.points()) check_between(bandwidth, 1, 1e15);
+}
+
+// Everything a profile is to have, in its units, with bounds that no machine and no load leaves.
+void check_profile(const Hardware& found, int64_t ranks) {
+  const double physical =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  CHECK(found.memory_bytes == doctest::Approx(physical / static_cast<double>(ranks)).epsilon(1e-3));
+  for (const char* dtype : {"f32", "f64"}) {
+    CAPTURE(dtype);
+    REQUIRE(found.flops.count(dtype) == 1);
+    check_between(found.flops.at(dtype), 1e6, 1e15);
+  }
+  for (const auto& [bytes, rate] : found.memory_bandwidth.points()) check_between(rate, 1e3, 1e15);
+  check_between(found.step_overhead_s, 0, 1);
+  check_between(found.overlap, 0, 1);
+  for (const auto& [kernel, shares] : found.efficiency) {
+    CAPTURE(kernel);
+    for (const auto& [operations, share] : shares.points()) check_between(share, 1e-9, 1);
+  }
+  for (const std::string kernel :
+       {"einsum", "batched_einsum", "elementwise", "reduction", "indexing", "movement"})
+    CHECK_MESSAGE(found.efficiency.count(kernel) + found.products.count(kernel) == 1, kernel);
+  for (const auto& [kernel, table] : found.products) {
+    CAPTURE(kernel);
+    for (const double share : table.shares) check_between(share, 1e-9, 1);
+  }
+  for (const auto& [axis, link] : found.axes) {
+    CAPTURE(axis);
+    check_rate(link);
+    for (const auto& collective : link.collectives) check_rate(collective.second);
+  }
 }
 
 }  // namespace
@@ -38,15 +77,14 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
   // The axis of size 1 has no collectives to measure, and still has a name that layouts may use.
   REQUIRE(said(folder, "$MTFC calibrate --quick --mesh rows:2,cols:1 -o two.json")
               .starts_with("exit 0: measured in "));
-  CHECK(read_hardware(folder.read("one.json"), "one.json").name == "box");
+  const Hardware one = read_hardware(folder.read("one.json"), "one.json");
   const Hardware two = read_hardware(folder.read("two.json"), "two.json");
-  CHECK(two.flops.at("f32") > 1e8);
-  CHECK(two.memory_bytes > 1e6);
-  CHECK(two.memory_bandwidth.most() > 1e6);
-  for (const auto& axis : two.axes) {
-    CAPTURE(axis.first);
-    check_rates(axis.second);
-  }
+  CHECK(one.name == "box");
+  CHECK(two.name == "calibrated");
+  check_profile(one, 1);
+  check_profile(two, 2);
+  CHECK(hardware_json(one) == folder.read("one.json"));
+  CHECK(hardware_json(two) == folder.read("two.json"));
   const std::string report =
       fmt::format("$MTFC cost-report '{}/models/mnist.json' --format json -o report ", MTFC_SOURCE_DIR);
   for (const char* use :
@@ -62,22 +100,23 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
 
 TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   const ScratchFolder folder;
-  // Sends the signal once the program, no longer the shell that starts it, catches it.
-  CHECK(said(folder,
-             "$MTFC calibrate -q -o box.json & run=$!; for i in $(seq 400); do readlink /proc/$run/exe | "
-             "grep -q "
-             "'mtfc$' && grep -q 'SigCgt.*[2367abef]$' /proc/$run/status && break; sleep 0.05; done; "
-             "kill -INT $run; wait $run") == "exit 1: mtfc: error: calibration was interrupted\n");
-  // Ranks that have not begun to measure are ended by the signal.
-  const std::string ranks =
-      said(folder, "$MTFC calibrate -q --mesh a:2 -o box.json & run=$!; sleep 2; kill -INT $run; wait $run");
-  CHECK(ranks.starts_with("exit 1: mtfc: error: "));
+  for (const char* mesh : {"", "--mesh a:2"}) {
+    CAPTURE(mesh);
+    RunningCommand run(folder,
+                       fmt::format("env MTFC_TERMINAL=2 NO_COLOR=1 $MTFC calibrate {} -o box.json", mesh));
+    REQUIRE(eventually([&] { return run.ended() || has(folder.read("err"), "measuring "); }));
+    run.interrupt();
+    CHECK(run.exit_code() == 1);
+    const std::string err = folder.read("err");
+    CAPTURE(err);
+    CHECK(err.ends_with("mtfc: error: calibration was interrupted\n"));
+  }
   CHECK(said(folder, "$MTFC calibrate -q -o nowhere/box.json")
             .starts_with("exit 1: mtfc: error: cannot write "));
   CHECK(said(folder, "mpiexec.mpich -n 2 $MTFC calibrate --mesh a:3 -o box.json") ==
         "exit 2: mtfc: error: the mesh a:3 has 3 devices, and there are 2 ranks (start it with mpiexec -n "
         "3)\n");
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);  // err
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);  // out, err
 }
 
 }  // namespace mtfc

@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/running_command.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/data/safetensors.h"
 
 namespace mtfc {
@@ -330,8 +331,11 @@ TEST_CASE("a disk that is full or closed ends the run at once, and loses nothing
 
 TEST_CASE("an interrupt saves, and the run goes on to the same end") {
   const Folder folder;
-  const std::string run = "rm -f log; $RUN --checkpoint ck --resume --steps 100000000 --metrics log",
-                    interrupt = "& run=$!; until [ -s log ]; do sleep 0.1; done; kill -INT $run; wait $run";
+  const std::string
+      run = "rm -f log; $RUN --checkpoint ck --resume --steps 100000000 --metrics log",
+      interrupt =
+          "& run=$!; while kill -0 $run && ! [ -s log ]; do sleep 0.02; done; kill -INT $run; wait "
+          "$run";
   for (const char* mesh : {"", "--mesh a:2 --layout hidden:a"}) {
     CAPTURE(mesh);
     CHECK(folder.said(fmt::format("{} {} {}", run, mesh, interrupt)) == "exit 0: ");
@@ -348,10 +352,13 @@ TEST_CASE("an interrupt saves, and the run goes on to the same end") {
 
 TEST_CASE("a folder serves one run at a time") {
   const Folder folder;
-  const std::string said = folder.said(
-      "$RUN --steps 100000000 --checkpoint ck & first=$!; for i in 1 2 3 4 5 6 7 8 9; do [ -d ck ] || sleep "
-      "0.2; done; sleep 0.2; "
-      "$RUN --steps 1 --checkpoint ck; code=$?; kill -INT $first; wait; exit $code");
+  RunningCommand first(
+      folder, "$MTFC run model.json -q --input x=x.npy --steps 100000000 --checkpoint ck --metrics log");
+  // Once it takes steps, the folder is its own.
+  REQUIRE(eventually([&] { return first.ended() || !folder.read("log").empty(); }));
+  const std::string said = folder.said("$RUN --steps 1 --checkpoint ck");
+  first.interrupt();
+  CHECK(first.exit_code() == 0);
   CHECK(said == refusal("another run is writing its checkpoints to 'ck'"));
 }
 

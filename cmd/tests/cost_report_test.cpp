@@ -9,17 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cmd/testing/scratch_folder.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc {
 namespace {
 
 using Json = nlohmann::json;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
 namespace mtfc {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {

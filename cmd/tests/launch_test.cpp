@@ -1,18 +1,22 @@
 #include "cmd/launch/launch.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 #include "cmd/launch/ranks.h"
 #include "cmd/terminal/error_text.h"
-#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/running_command.h"
 #include "core/diagnostics/error.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 #include "runtime/processes/processes.h"
 
 namespace mtfc {
@@ -112,13 +116,28 @@ TEST_CASE("rank: one fails in what they agree on" * doctest::skip()) {
   });
 }
 
+// Whether a process that has started this one, at whatever distance, watches it through a descriptor.
+bool is_watched() {
+  const std::string line = fmt::format("Pid:\t{}\n", getpid());
+  for (pid_t ancestor = getppid(); ancestor > 1;) {
+    const std::filesystem::path process = fmt::format("/proc/{}", ancestor);
+    std::error_code error;
+    for (const auto& file : std::filesystem::directory_iterator(process / "fdinfo", error))
+      if (has(contents(file.path()), line)) return true;
+    const std::string status = contents(process / "status");
+    const size_t parent = status.find("\nPPid:\t");
+    ancestor = parent == std::string::npos ? 0 : std::stoi(status.substr(parent + 7));
+  }
+  return false;
+}
+
 TEST_CASE("rank: one is killed" * doctest::skip()) {
   Watchdog watchdog;
   Processes processes = Processes::start(watchdog);
   for (int i = 0;; ++i) {
     processes.barrier();
     if (i == 2000 && processes.rank() == 1) {
-      usleep(300000);  // until it has been seen
+      eventually(is_watched);  // or its end would not be noticed
       std::signal(SIGSEGV, SIG_DFL);
       raise(SIGSEGV);
     }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/data/safetensors.h"
 
 namespace mtfc {

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc {
 namespace {
@@ -32,10 +33,6 @@ std::string said(const std::string& command) {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
   return text;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // Returns the lines of a run's --metrics.

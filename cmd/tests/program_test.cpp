@@ -17,7 +17,9 @@
 #include <sstream>
 #include <thread>
 
-#include "cmd/testing/scratch_folder.h"
+#include "cmd/testing/running_command.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
 
 namespace mtfc {
 namespace {
@@ -50,10 +52,6 @@ std::vector<Json> lines_of(const std::string& path) {
   std::istringstream text(contents(path));
   for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
   return lines;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 TEST_CASE("help has examples, and slips of the finger are answered with what was meant") {
@@ -387,10 +385,10 @@ Outcome with_a_rank_killed(const std::string& command, size_t ranks, const std::
   Outcome outcome;
   std::thread run([&] { outcome = shell(command); });
   std::vector<pid_t> pids;
-  for (int i = 0; i < 600 && (pids.size() < ranks || contents(metrics).empty()); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  eventually([&] {
     pids = processes_with(metrics);
-  }
+    return pids.size() >= ranks && !contents(metrics).empty();
+  });
   REQUIRE(pids.size() >= ranks);
   const auto killed = std::chrono::steady_clock::now();
   kill(*std::max_element(pids.begin(), pids.end()),
@@ -407,11 +405,11 @@ TEST_CASE("a killed rank ends the run, and is named where run started the ranks"
       with_a_rank_killed("$MTFC run " + arguments + (folder / "own"), 4, folder / "own", seconds);
   CHECK(own.code == 1);
   CHECK(has(own.err, "was killed by signal 9 (Killed)"));
-  CHECK(seconds < 5);
+  CHECK(seconds < 60);  // all steps would take an hour
   const Outcome foreign = with_a_rank_killed(
       "mpiexec.mpich -n 3 $MTFC run " + arguments + (folder / "foreign"), 3, folder / "foreign", seconds);
   CHECK(foreign.code != 0);
-  CHECK(seconds < 5);
+  CHECK(seconds < 60);  // all steps would take an hour
 }
 
 TEST_CASE("an interrupt ends a run after the step, cleanly") {
@@ -424,10 +422,10 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
                                   kMnist, metrics, folder / "w1.npy", folder / "trace", layout));
     });
     std::vector<pid_t> pids;
-    for (int i = 0; i < 600 && (pids.empty() || contents(metrics).empty()); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    eventually([&] {
       pids = processes_with(metrics);
-    }
+      return !pids.empty() && !contents(metrics).empty();
+    });
     REQUIRE(!pids.empty());
     kill(*std::min_element(pids.begin(), pids.end()), SIGINT);
     run.join();

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
 namespace mtfc {

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cmd/testing/scratch_folder.h"
 #include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/reference/operation_reference.h"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
 #include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {

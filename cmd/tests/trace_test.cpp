@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {

@@ -8,58 +8,10 @@
 #include "core/cost/cost.h"
 #include "core/graph/op_registry.h"
 #include "core/program/buffer_check.h"
+#include "core/testing/test_model.h"
 
 namespace mtfc {
 namespace {
-
-// A model built in code: f32 inputs by name, operations, outputs.
-class ModelUnderTest {
- public:
-  TensorId input(const std::string& name, const Dims& dims, DType dtype = DType::kF32) {
-    model_.dims = unite(model_.dims, dims);
-    model_.inputs.push_back({name, {dtype, dims}, "", {}});
-    return named(name, b_.add_input(name, {dtype, dims}));
-  }
-  TensorId op(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
-              const Attributes& attributes = {}) {
-    b_.set_origin({name, {}, Phase::kForward});
-    return named(name, b_.op(kind, operands, attributes));
-  }
-  TensorId composite(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
-                     const Attributes& attributes = {}) {
-    b_.set_origin({name, {}, Phase::kForward});
-    return named(name, b_.add(*find_composite(kind), operands, attributes)[0]);
-  }
-  void output(TensorId id) { model_.outputs.push_back({b_.graph().tensor(id).name, id}); }
-  void declare(const Dims& dims) { model_.dims = unite(model_.dims, dims); }
-  void assign(const std::string& variable, TensorId value) {
-    model_.assignments.push_back({variable, value, {}});
-  }
-  TensorId variable(const std::string& name, const Dims& dims) {
-    model_.dims = unite(model_.dims, dims);
-    model_.variables.push_back({name, {DType::kF32, dims}, Init{}, false, false, {}});
-    return named(name, b_.add_variable(name, {DType::kF32, dims}));
-  }
-
-  TensorId gradient(const std::string& name, TensorId of, TensorId in) {
-    return named(name, b_.add_gradients(of, {in}, {name})[0]);
-  }
-
-  Program compiled(const Mesh& mesh, const std::vector<std::pair<std::string, AxisList>>& rules) {
-    Layout layout{mesh, {}};
-    for (const auto& [dim, axes] : rules) layout.rules.push_back({dim, axes, {}});
-    model_.graph = std::move(b_).build();
-    return compile(model_, layout, {});
-  }
-
- private:
-  TensorId named(const std::string& name, TensorId id) {
-    b_.name(id, name);
-    return id;
-  }
-  Model model_;
-  GraphBuilder b_;
-};
 
 // The collectives of an entry point in order, with their elements: `all_reduce rows 256, exchange cols 12`.
 std::string collectives(const Program& program, const std::string& entry_name = "evaluate") {
@@ -80,7 +32,7 @@ const Mesh kSquare({{"r", 2}, {"c", 2}});
 const Dims kM{{"m", 16}}, kN{{"n", 16}}, kK{{"k", 32}}, kL{{"l", 8}};
 
 TEST_CASE("two products split over the contracted dimension and added share one all_reduce") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
   const TensorId b = model.input("b", {{"m", 16}, {"k", 32}}), v = model.input("v", {{"k", 32}, {"n", 16}});
   const Attributes dims{{"dims", Dims{{"m", 16}, {"n", 16}}}};
@@ -91,7 +43,7 @@ TEST_CASE("two products split over the contracted dimension and added share one 
 
 TEST_CASE("a partial sum is reduced where that sends least") {
   const auto compiled = [](bool tail_is_output) {
-    ModelUnderTest model;
+    TestModel model;
     const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
     const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
     const TensorId s = model.op("s", "reduce_sum", {x}, {{"over", Dims{{"n", 16}}}});
@@ -105,7 +57,7 @@ TEST_CASE("a partial sum is reduced where that sends least") {
 }
 
 TEST_CASE("what flows through a constant zero, a scale and a choice stays partial") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
   const TensorId mask = model.input("mask", {{"m", 16}, {"n", 16}}, DType::kBool);
   const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
@@ -117,7 +69,7 @@ TEST_CASE("what flows through a constant zero, a scale and a choice stays partia
 
 TEST_CASE("partial sums stay so through pieces and joins, but not beside numbers that are filled in") {
   const auto collectives_of = [](double fill) {
-    ModelUnderTest model;
+    TestModel model;
     const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), b = model.input("b", {{"m", 16}, {"k", 32}});
     const Attributes over{{"over", Dims{{"k", 32}}}};
     const TensorId x = model.op("x", "reduce_sum", {a}, over), y = model.op("y", "reduce_sum", {b}, over);
@@ -134,7 +86,7 @@ TEST_CASE("partial sums stay so through pieces and joins, but not beside numbers
 }
 
 TEST_CASE("a partial sum that is wanted split is reduce-scattered") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId a = model.input("a", {{"m", 16}, {"k", 32}}), w = model.input("w", {{"k", 32}, {"n", 16}});
   const TensorId x = model.op("x", "einsum", {a, w}, {{"dims", Dims{{"m", 16}, {"n", 16}}}});
   model.declare({{"rows", 16}});
@@ -144,7 +96,7 @@ TEST_CASE("a partial sum that is wanted split is reduce-scattered") {
 
 TEST_CASE("renaming a split dimension gathers, slices or exchanges just what it takes") {
   const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
-    ModelUnderTest model;
+    TestModel model;
     const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
     model.declare({{"rows", 16}});
     model.output(model.op("y", "rename", {a}, {{"map", std::vector<Renaming>{{"m", {"rows", 16}}}}}));
@@ -159,7 +111,7 @@ TEST_CASE("renaming a split dimension gathers, slices or exchanges just what it 
 
 TEST_CASE("axes that move to other dimensions go in one all_to_all") {
   const auto renamed = [](const std::vector<std::pair<std::string, AxisList>>& rules) {
-    ModelUnderTest model;
+    TestModel model;
     const TensorId a = model.input("a", {{"m", 16}, {"l", 8}, {"k", 4}});
     model.declare({{"rows", 16}, {"cols", 8}, {"parts", 4}});
     const std::vector<Renaming> map{{"m", {"rows", 16}}, {"l", {"cols", 8}}, {"k", {"parts", 4}}};
@@ -176,7 +128,7 @@ TEST_CASE("axes that move to other dimensions go in one all_to_all") {
 TEST_CASE("pieces over a split dimension send just what another device needs") {
   const auto moved = [](std::string_view op, const Attributes& attributes, const Dims& more = {},
                         const std::vector<std::pair<std::string, AxisList>>& rules = {{"m", {0}}}) {
-    ModelUnderTest model;
+    TestModel model;
     const TensorId a = model.input("a", {{"m", 16}, {"l", 8}});
     model.declare(more);
     model.output(model.op("y", op, {a}, attributes));
@@ -197,7 +149,7 @@ TEST_CASE("pieces over a split dimension send just what another device needs") {
 }
 
 TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only batch-sized values") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId logits = model.input("logits", {{"b", 8}, {"v", 16}});
   const Dims v{{"v", 16}};
   const TensorId largest = model.op("largest", "argmax", {logits}, {{"over", v}});
@@ -205,7 +157,7 @@ TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only ba
   const Program program = model.compiled(kLine, {{"v", {0}}});
   CHECK(collectives(program) == "all_reduce p 8, all_reduce p 8");
 
-  ModelUnderTest loss;
+  TestModel loss;
   const TensorId scores = loss.input("scores", {{"b", 8}, {"v", 16}});
   const TensorId labels = loss.input("labels", {{"b", 8}}, DType::kI32);
   loss.output(loss.composite("loss", "softmax_cross_entropy", {scores, labels}, {{"over", v}}));
@@ -214,12 +166,12 @@ TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only ba
 }
 
 TEST_CASE("sums along a split dimension gather a total per part, the largest elements the candidates") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId x = model.input("x", {{"b", 8}, {"v", 512}});
   const Dim v{"v", 512};
   model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
   CHECK(collectives(model.compiled(kLine, {{"v", {0}}})) == "all_gather p 32");
-  ModelUnderTest ranking;
+  TestModel ranking;
   const TensorId y = ranking.input("y", {{"b", 8}, {"v", 512}});
   ranking.declare({{"best", 3}});
   ranking.output(ranking.op("top", "top_k", {y}, {{"dim", v}, {"to", Dim{"best", 3}}}));
@@ -228,7 +180,7 @@ TEST_CASE("sums along a split dimension gather a total per part, the largest ele
 
 TEST_CASE("sums along a dimension that many devices split take the same steps") {
   const auto steps = [](int64_t devices, int64_t gathered) {
-    ModelUnderTest model;
+    TestModel model;
     const Dim v{"v", 1 << 20};
     const TensorId x = model.input("x", {{"b", 8}, v});
     model.output(model.op("sums", "cumsum", {x}, {{"dim", v}}));
@@ -240,7 +192,7 @@ TEST_CASE("sums along a dimension that many devices split take the same steps") 
 }
 
 TEST_CASE("sums along two dimensions split over meshes of different sizes are kept apart") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId x = model.input("x", {{"m", 512}, {"v", 512}});
   const TensorId down = model.op("down", "cumsum", {x}, {{"dim", Dim{"m", 512}}});
   model.output(model.op("both", "cumsum", {down}, {{"dim", Dim{"v", 512}}}));
@@ -249,7 +201,7 @@ TEST_CASE("sums along two dimensions split over meshes of different sizes are ke
 }
 
 TEST_CASE("a table split on the indexed dimension is read in place") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId table = model.input("table", {{"v", 16}, {"d", 4}});
   const TensorId tokens = model.input("tokens", {{"b", 6}}, DType::kI32);
   model.output(model.op("x", "gather", {table, tokens}, {{"dim", Dim{"v", 16}}}));
@@ -257,7 +209,7 @@ TEST_CASE("a table split on the indexed dimension is read in place") {
 }
 
 TEST_CASE("variables that are swapped see the values from the start of the step") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId a = model.variable("a", {{"m", 16}}), b = model.variable("b", {{"m", 16}});
   model.assign("a", b);
   model.assign("b", a);
@@ -267,7 +219,7 @@ TEST_CASE("variables that are swapped see the values from the start of the step"
 }
 
 TEST_CASE("of a softmax only its result is kept for the backward pass") {
-  ModelUnderTest model;
+  TestModel model;
   const Dims both{{"m", 16}, {"n", 24}}, inner{{"n", 24}};
   const TensorId scores = model.input("scores", both), values = model.input("values", {{"n", 24}, {"l", 8}});
   const TensorId weights = model.composite("weights", "softmax", {scores}, {{"over", inner}});
@@ -283,7 +235,7 @@ TEST_CASE("of a softmax only its result is kept for the backward pass") {
 }
 
 TEST_CASE("an update is computed into the variable where nothing reads the old value later") {
-  ModelUnderTest model;
+  TestModel model;
   const TensorId a = model.variable("a", {{"m", 16}}), x = model.input("x", {{"m", 16}});
   const TensorId fresh = model.op("fresh", "sub", {a, x});
   model.assign("a", fresh);
@@ -296,7 +248,7 @@ TEST_CASE("an update is computed into the variable where nothing reads the old v
 }
 
 TEST_CASE("a row that is written into a cache costs no copy of the cache") {
-  ModelUnderTest model;
+  TestModel model;
   const Dims all{{"rows", 16}, {"m", 4}};
   const TensorId cache = model.variable("cache", all), row = model.input("row", {{"m", 4}});
   const TensorId at = model.input("at", {}, DType::kI32);

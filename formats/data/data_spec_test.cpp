@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/diagnostics/error.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/data/idx.h"
 
 using namespace mtfc;
@@ -18,29 +19,14 @@ namespace {
 
 const NameLookup kNames = lookup_of(Dims{{"vocab", 100}});
 
-// A folder that lives as long as the test.
-class ScratchFolder {
- public:
-  ScratchFolder()
-      : path_(std::filesystem::temp_directory_path() / ("mtfc_data_spec_test." + std::to_string(getpid()))) {
-    std::filesystem::create_directory(path_);
-  }
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-  std::string write(const std::string& name, const std::string& contents) const {
-    std::ofstream(path_ / name, std::ios::binary) << contents;
-    return (path_ / name).string();
-  }
-  std::string write_gzip(const std::string& name, const std::string& contents) const {
-    const std::string path = (path_ / name).string();
-    gzFile file = gzopen(path.c_str(), "wb");
-    gzwrite(file, contents.data(), static_cast<unsigned>(contents.size()));
-    gzclose(file);
-    return path;
-  }
-
- private:
-  std::filesystem::path path_;
-};
+// Returns the path of the file.
+std::string write_gzip(const ScratchFolder& folder, const std::string& name, const std::string& bytes) {
+  const std::string path = folder / name;
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+  return path;
+}
 
 const std::string kIdx(
     "\0\0\x08\x02\0\0\0\x03\0\0\0\x02"
@@ -60,11 +46,6 @@ std::string complaint(const std::string& spec) {
     return std::string("run: ") + error.what();
   }
   return "";
-}
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -88,7 +69,7 @@ TEST_CASE("expressions see the model's params and dims") {
 
 TEST_CASE("IDX files, plain and compressed") {
   const ScratchFolder folder;
-  for (const std::string& path : {folder.write("d,1", kIdx), folder.write_gzip("d.gz", kIdx)}) {
+  for (const std::string& path : {folder.write("d,1", kIdx), write_gzip(folder, "d.gz", kIdx)}) {
     const InputData data = read("idx:" + path + ",rows=1:,scale=1/255");
     const StoredArray& array = std::get<StoredArray>(data.source);
     CHECK(array.type == StoredType::kU8);
@@ -115,15 +96,15 @@ TEST_CASE("broken IDX files are refused with a reason") {
   const std::string promise = "the IDX header promises 6 bytes of elements, the file has ";
   CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == promise + "5");
   CHECK(refusal(folder.write("a", kIdx + "x")) == promise + "7");
-  CHECK(refusal(folder.write_gzip("a", kIdx.substr(0, 17))) == promise + "5");
-  CHECK(refusal(folder.write_gzip("a", kIdx + "x")) == promise + "more");
+  CHECK(refusal(write_gzip(folder, "a", kIdx.substr(0, 17))) == promise + "5");
+  CHECK(refusal(write_gzip(folder, "a", kIdx + "x")) == promise + "more");
   const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
   CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are absurd");
   const std::string large("\0\0\x08\x02\x01\0\0\0\x01\0\0\0", 12);  // 2^48
   CHECK(refusal(folder.write("a", large)) ==
         "the IDX header promises 281474976710656 bytes of elements, the file has 0");
-  CHECK(refusal(folder.write_gzip("a", large)).ends_with(" at most"));
-  const std::string good = contents(folder.write_gzip("g", kIdx));
+  CHECK(refusal(write_gzip(folder, "a", large)).ends_with(" at most"));
+  const std::string good = contents(write_gzip(folder, "g", kIdx));
   for (const size_t cut : {size_t{1}, size_t{8}, size_t{9}, size_t{14}, good.size() - 12})
     CHECK(refusal(folder.write("a", good.substr(0, good.size() - cut))) == "the gzip data is cut off");
   std::string wrong = good;
@@ -179,7 +160,7 @@ TEST_CASE("broken files of tokens are refused with a reason") {
 TEST_CASE("compressed tokens are refused") {
   const ScratchFolder folder;
   for (const char* kind : {"text:", "tokens:"}) {
-    const std::string path = folder.write_gzip("t.gz", "some text");
+    const std::string path = write_gzip(folder, "t.gz", "some text");
     CHECK(complaint(kind + path) ==
           "run: " + path + ": the file is compressed, and tokens are read as they stand: gunzip it first");
   }

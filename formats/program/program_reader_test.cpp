@@ -5,21 +5,15 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "core/passes/pipeline.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_writer.h"
 
 namespace mtfc {
 namespace {
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path);
-  REQUIRE(file.good());
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string saved(const std::string& model, const std::string& mesh, const std::string& rules) {
   const std::string path = std::string(MTFC_SOURCE_DIR) + "/" + model;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/testing/text.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/html_text.h"
 
@@ -29,9 +30,6 @@ ComparedLayout example(std::vector<int64_t> order = {}) {
   return made;
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 size_t count(const std::string& text, const std::string& part) {
   size_t times = 0;
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++times;

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <string>
 
+#include "core/testing/text.h"
 #include "formats/report/report_writer.h"
 
 using namespace mtfc;
@@ -50,10 +51,6 @@ size_t widest(const std::string& text) {
   size_t most = 0;
   for (std::string line; std::getline(lines, line);) most = std::max(most, line.size());
   return most;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

@@ -5,20 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "core/graph/op_registry.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The JSON files below models/ and testdata/ that contain `word`, or those that don't.
 std::vector<std::string> files_with(const std::string& word, bool wanted) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/passes/pipeline.h"
+#include "core/testing/scratch_folder.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
@@ -21,16 +22,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::optional<std::string> contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+std::optional<std::string> text_if_any(const fs::path& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  return contents(path);
 }
 
 std::optional<std::string> line_of(const fs::path& path) {
-  std::optional<std::string> text = contents(path);
+  std::optional<std::string> text = text_if_any(path);
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
@@ -38,7 +36,7 @@ std::optional<std::string> line_of(const fs::path& path) {
 std::optional<Layout> layout_in(const fs::path& folder) {
   LayoutSources sources;
   sources.file = "layout.json";
-  sources.file_text = contents(folder / "layout.json");
+  sources.file_text = text_if_any(folder / "layout.json");
   sources.mesh = line_of(folder / "mesh.txt");
   sources.rules = line_of(folder / "layout.txt");
   if (!sources.file_text && !sources.mesh && !sources.rules) return std::nullopt;
@@ -50,12 +48,12 @@ std::string answer(const fs::path& folder) {
   std::vector<Diagnostic> warnings;
   try {
     std::optional<Model> model;
-    if (const auto text = contents(folder / "model.json")) {
+    if (const auto text = text_if_any(folder / "model.json")) {
       std::vector<std::string> sets;
-      std::istringstream lines(contents(folder / "sets.txt").value_or(""));
+      std::istringstream lines(text_if_any(folder / "sets.txt").value_or(""));
       for (std::string line; std::getline(lines, line);) sets.push_back(line);
       model = read_model(*text, "model.json", sets, warnings, {[&](const IncludeName& name) {
-        if (const auto included = contents(folder / name.file)) return IncludeText{included};
+        if (const auto included = text_if_any(folder / name.file)) return IncludeText{included};
         return IncludeText{{}, "cannot read the include '" + name.file + "': No such file or directory"};
       }});
     }
@@ -81,6 +79,6 @@ TEST_CASE("mistakes are answered with the expected text") {
   CHECK(folders.size() >= 40);
   for (const fs::path& folder : folders) {
     CAPTURE(folder.filename().string());
-    CHECK(answer(folder) == contents(folder / "expected.txt").value_or("expected.txt is missing"));
+    CHECK(answer(folder) == text_if_any(folder / "expected.txt").value_or("expected.txt is missing"));
   }
 }

@@ -105,7 +105,7 @@ double median(std::vector<double> samples) {
 void measure(const Rows& row, int64_t floats, Processes& processes, NodeMemory& node) {
   const CollectiveCase c = case_of(row, floats, processes.size());
   MpiComm comm(c.mesh, processes, node);
-  const EntryPoint entry = entry_of(c);
+  const EntryPoint entry = collective_entry(c);
   const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
   std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
   const auto collectives = comm.prepare(entry, arenas);

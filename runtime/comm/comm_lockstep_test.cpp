@@ -10,7 +10,7 @@ namespace {
 int64_t wrong_in_lockstep(const CollectiveCase& c) {
   Processes processes = Processes::alone();
   LockstepComm comm(c.mesh, processes);
-  const EntryPoint entry = entry_of(c);
+  const EntryPoint entry = collective_entry(c);
   std::vector<Arena> arenas;
   for (size_t i = 0; i < comm.devices().size(); ++i) {
     arenas.emplace_back(entry.arena_bytes);

@@ -19,7 +19,7 @@ void try_all_cases(NodeMemory& node, bool shared) {
     CAPTURE(c.name);
     std::unique_ptr<MpiComm>& comm = comms[to_string(c.mesh)];
     if (!comm) comm = std::make_unique<MpiComm>(c.mesh, processes, node);
-    const EntryPoint entry = entry_of(c);
+    const EntryPoint entry = collective_entry(c);
     std::vector<Arena> arenas;
     if (shared)
       arenas = comm->make_arenas(entry.arena_bytes);
@@ -55,7 +55,7 @@ TEST_CASE("every collective gives between and inside nodes what its definition s
 
 // Small all_reduces of `count` elements, all under way together and awaited in another order.
 EntryPoint together(const CollectiveCase& c, int64_t count) {
-  const EntryPoint one = entry_of(c);
+  const EntryPoint one = collective_entry(c);
   EntryPoint entry = one;
   entry.values.clear();
   entry.buffers.clear();

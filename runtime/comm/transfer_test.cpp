@@ -9,7 +9,7 @@ namespace mtfc {
 namespace {
 
 CollectivePlan plan(const CollectiveCase& c, int64_t rank) {
-  const EntryPoint entry = entry_of(c);
+  const EntryPoint entry = collective_entry(c);
   return plan_collective(entry, entry.steps[0], c.mesh, c.mesh.coordinates(rank));
 }
 

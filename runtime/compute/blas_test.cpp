@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "core/op_rules/example.h"
+#include "core/testing/sanitized.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
@@ -98,7 +99,7 @@ TEST_CASE("products whose rows threads share equal those by plain loops") {
     const std::vector<double> expected = numbers_of(product(einsum, DType::kI64, 5));
     for (const DType dtype : {DType::kF32, DType::kF64}) {
       const KernelCall call = call_of(einsum, dtype, 5);
-      for (const int threads : {1, 2, 3, 4}) {
+      for (const int threads : kSanitized ? std::vector<int>{3} : std::vector<int>{1, 2, 3, 4}) {
         omp_set_num_threads(threads);
         CHECK(numbers_of(call_kernel(call).result) == expected);
       }
@@ -131,7 +132,7 @@ TEST_CASE("products of floats are the same bits in every run, long sums also for
     for (const int threads : {1, 2, 3}) {
       omp_set_num_threads(threads);
       const std::vector<std::byte> once = call_kernel(call).result.data;
-      for (int run = 0; run < 5; ++run) CHECK(call_kernel(call).result.data == once);
+      for (int run = 0; run < (kSanitized ? 1 : 5); ++run) CHECK(call_kernel(call).result.data == once);
       if (threads == 1) first = once;
       if (tried.any_threads) CHECK(once == first);
     }

@@ -46,6 +46,17 @@ TEST_CASE("an index out of range is named with its place in the global tensor") 
         "index -1 at [batch=3, length=1] is out of range: 'vocab' has 7");
 }
 
+TEST_CASE("checked_index passes what is in range, and refuses the rest") {
+  KernelCall call{.op = "checked_index",
+                  .attributes = {{"dim", dim_of("vocab=7")}},
+                  .operands = {tensor_of({kI32, dims_of("batch=3")}, {6, 0, 2})}};
+  CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{6, 0, 2});
+  set_element(call.operands[0], 2, 7);
+  CHECK(error_of(call) == "index 7 at [batch=2] is out of range: 'vocab' has 7");
+  set_element(call.operands[0], 2, -1);
+  CHECK(error_of(call) == "index -1 at [batch=2] is out of range: 'vocab' has 7");
+}
+
 TEST_CASE("one_hot refuses an index out of range, and a device sets what falls into its part") {
   const TensorType type{kI32, dims_of("batch=3")};
   KernelCall call{.op = "one_hot",

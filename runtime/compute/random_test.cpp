@@ -5,10 +5,23 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/testing/example_data.h"
+#include "runtime/testing/kernel_call.h"
+
 namespace mtfc {
 namespace {
 
 using Words = std::array<uint32_t, 4>;
+
+struct RandomOperation {
+  std::string_view name;
+  double (RandomNumbers::*number)(uint64_t index) const;
+};
+const RandomOperation kOperations[] = {
+    {"random_uniform", &RandomNumbers::uniform},
+    {"random_normal", &RandomNumbers::normal},
+    {"random_truncated_normal", &RandomNumbers::truncated_normal},
+};
 
 }  // namespace
 
@@ -51,6 +64,46 @@ TEST_CASE("seed, name, step and index each give other numbers") {
   CHECK(numbers.uniform(0) != RandomNumbers(stable_hash("x"), 1, 1).uniform(0));
   CHECK(numbers.uniform(0) != RandomNumbers(stable_hash("x"), 1, int64_t{1} << 32).uniform(0));
   CHECK(numbers.uniform(0) == RandomNumbers(stable_hash("x"), 1, 0).uniform(0));
+}
+
+TEST_CASE("a kernel draws each element's number by its position in the whole tensor") {
+  // Of result[a=5, b=7], for the name that call_kernel gives it.
+  const RandomNumbers numbers(stable_hash("result"), 3, 4);
+  for (const auto& [name, number] : kOperations)
+    for (const DType dtype : {DType::kF64, DType::kF32}) {
+      CAPTURE(name);
+      KernelCall call{.op = name,
+                      .attributes = {{"dims", Dims{{"a", 5}, {"b", 7}}}, {"dtype", dtype}},
+                      .seed = 3,
+                      .step = 4};
+      for (const Box& box : {Box{{0, 5}, {0, 7}}, Box{{2, 4}, {3, 7}}}) {
+        call.result_box = box;
+        const HostTensor drawn = call_kernel(call).result;
+        int64_t at = 0;
+        for (int64_t a = box[0].begin; a < box[0].end; ++a)
+          for (int64_t b = box[1].begin; b < box[1].end; ++b) {
+            const double whole = (numbers.*number)(static_cast<uint64_t>(7 * a + b));
+            CHECK(element(drawn, at++) == (dtype == DType::kF32 ? static_cast<float>(whole) : whole));
+          }
+      }
+    }
+}
+
+TEST_CASE("a part of an interleaved tensor has the numbers of its rows there") {
+  const RandomNumbers numbers(stable_hash("result"), 0, 0);
+  for (const auto& [name, number] : kOperations) {
+    CAPTURE(name);
+    // Rows 0 to 2 of part 1 of 2 are rows 1, 3 and 5 of a tensor of six.
+    const HostTensor drawn = call_kernel({.op = name,
+                                          .attributes = {{"dims", Dims{{"a", 3}, {"b", 5}}},
+                                                         {"dtype", DType::kF64},
+                                                         {"interleaved", Dim{"a", 6}}},
+                                          .operands = {tensor_of({DType::kI32, {}}, {1})}})
+                                 .result;
+    for (int64_t row = 0; row < 3; ++row)
+      for (int64_t b = 0; b < 5; ++b)
+        CHECK(element(drawn, 5 * row + b) == (numbers.*number)(static_cast<uint64_t>(5 * (2 * row + 1) + b)));
+  }
 }
 
 }  // namespace mtfc

@@ -2,32 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "core/diagnostics/error.h"
+#include "core/testing/scratch_folder.h"
 #include "runtime/comm/comm_lockstep.h"
-#include "runtime/testing/collective_cases.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
-
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "mtfc_array_file_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Every device's slice of the tensor whose elements are their own global positions.
 struct Slices {
@@ -47,7 +32,7 @@ const Mesh kMesh({{"r", 2}, {"c", 3}});
 const TensorType kType{DType::kF32, {{"a", 5}, {"b", 7}}};
 
 TEST_CASE("a tensor is written whole, whatever its sharding") {
-  const Folder folder;
+  const ScratchFolder folder;
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   const std::string path = folder.path / "t.npy";
@@ -68,7 +53,7 @@ TEST_CASE("a tensor is written whole, whatever its sharding") {
 }
 
 TEST_CASE("a file that can't be written leaves nothing behind") {
-  const Folder folder;
+  const ScratchFolder folder;
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   const Slices slices(kType, replicated(2), comm);

@@ -8,7 +8,7 @@
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/comm_lockstep.h"
-#include "runtime/testing/collective_cases.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
@@ -54,7 +54,7 @@ std::vector<double> fed(const TensorType& type, const Sharding& sharding, const 
     const std::vector<int64_t> indices = global_indices(type.dims, part.box);
     for (size_t i = 0; i < indices.size(); ++i) {
       double& slot = all[static_cast<size_t>(indices[i])];
-      const double value = fetch(part.data, type.dtype, static_cast<int64_t>(i));
+      const double value = load_element(part.data, type.dtype, static_cast<int64_t>(i));
       CHECK((slot == -1 || slot == value));
       slot = value;
     }
@@ -86,7 +86,8 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
   for (size_t i = 0; i < types.size(); ++i) {
     const LocalPart part = executor.part(program.entry_points[0], static_cast<int>(i), 0);
     all.emplace_back();
-    for (int64_t k = 0; k < part.elements(); ++k) all.back().push_back(fetch(part.data, types[i].dtype, k));
+    for (int64_t k = 0; k < part.elements(); ++k)
+      all.back().push_back(load_element(part.data, types[i].dtype, k));
   }
   return all;
 }

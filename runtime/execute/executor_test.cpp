@@ -5,7 +5,7 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "runtime/comm/comm_lockstep.h"
-#include "runtime/testing/collective_cases.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
@@ -62,7 +62,7 @@ void fill(Executor& executor, const EntryPoint& entry, double sign) {
   for (size_t device = 0; device < executor.devices(); ++device) {
     const LocalPart part = executor.part(entry, 0, device);
     for (int64_t i = 0; i < part.elements(); ++i)
-      store(part.data, DType::kF32, i, sign * static_cast<double>(part.box[0].begin + i + 1));
+      store_element(part.data, DType::kF32, i, sign * static_cast<double>(part.box[0].begin + i + 1));
   }
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("kernels, collectives and slices run in order on every device, and are
     const LocalPart whole = executor.part(entry, 2, device), kept = executor.part(entry, 3, device);
     REQUIRE(whole.elements() == 5);
     for (int64_t i = 0; i < 5; ++i)
-      CHECK(fetch(whole.data, DType::kF32, i) == static_cast<double>((i + 1) * (i + 1)));
+      CHECK(load_element(whole.data, DType::kF32, i) == static_cast<double>((i + 1) * (i + 1)));
     CHECK(kept.elements() == (device == 0 ? 2 : 3));
-    CHECK(fetch(kept.data, DType::kF32, 0) == (device == 0 ? 1 : 9));
+    CHECK(load_element(kept.data, DType::kF32, 0) == (device == 0 ? 1 : 9));
   }
   const std::vector<StepCount> counts = executor.counts(entry);
   REQUIRE(counts.size() == 4);

@@ -10,7 +10,7 @@
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/data/array_file.h"
 #include "runtime/processes/processes.h"
-#include "runtime/testing/collective_cases.h"
+#include "runtime/testing/elements.h"
 #include "scripts/mpi_test_main.h"
 
 namespace mtfc {

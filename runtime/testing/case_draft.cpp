@@ -137,28 +137,4 @@ Facts CaseDraft::leaf_or_sum(const TensorType& type, Fill fill) {
   return summable && chance(0.4) ? sum_leaf(type, fill) : leaf(type.dtype, type.dims, fill);
 }
 
-void CaseDraft::draw_layout() {
-  const std::vector<std::vector<int64_t>> meshes{
-      {2},       {3},       {4},    {5},    {7},    {12},   {2, 2},    {2, 2},    {2, 3},
-      {3, 2},    {3, 4},    {4, 3}, {2, 6}, {2, 5}, {2, 1}, {1, 3},    {2, 2, 2}, {2, 2, 2},
-      {2, 3, 2}, {2, 2, 3}, {4, 2}, {2, 4}, {3, 3}, {5, 2}, {3, 1, 2}, {3, 2, 2}, {2, 2, 1}};
-  std::vector<Axis> axes;
-  for (const int64_t size : any(meshes))
-    axes.push_back({std::string(1, static_cast<char>('p' + axes.size())), size});
-  case_.layout = {Mesh(axes), {}};
-  WholeTensors leaves;
-  const Model model = model_of(case_, leaves);
-  const double density = 0.5 + 0.1 * static_cast<double>(below(6));
-  for (const Dim& dim : shuffled(model.dims))
-    for (int tries = chance(density) ? 3 : 0; tries > 0; --tries) {
-      AxisList list;
-      for (size_t i = 0; i < axes.size(); ++i) list.push_back(static_cast<int>(i));
-      std::shuffle(list.begin(), list.end(), random_);
-      list.resize(chance(0.65) ? 1 : 1 + below(list.size()));
-      case_.layout.rules.push_back({dim.name, list, {}});
-      if (is_legal(model, case_.layout)) break;
-      case_.layout.rules.pop_back();
-    }
-}
-
 }  // namespace mtfc

@@ -1,6 +1,7 @@
 #pragma once
-// For tests: a random case while it is drawn. It knows the dimensions and, of every tensor so far, the type
-// and what values it may have, so that operations can be chosen that fit.
+// A random case while it is drawn. It knows the dimensions and, of every tensor so far, the type and what values
+// it may have, so that operations can be chosen that fit. The functions of drawn_operations.h draw with it; the
+// order of their draws is what makes a seed's case.
 
 #include <algorithm>
 #include <optional>
@@ -21,11 +22,18 @@ struct Facts {
 
 class CaseDraft {
  public:
-  explicit CaseDraft(uint64_t seed);
-
- protected:
   static constexpr int64_t kMostElements = 1500;  // of one tensor
   static constexpr double kLargest = 1e4;         // bound of a value that may be used further
+
+  /// Draws the sizes of a few dimensions and the type of most floats.
+  explicit CaseDraft(uint64_t seed);
+
+  RandomCase& drawn() { return case_; }
+  const std::vector<Facts>& known() const { return known_; }  // of every tensor so far
+  Facts& newest() { return known_.back(); }
+  size_t operations() const { return operations_; }
+  DType float_type() const { return float_; }  // of most floats
+  std::mt19937_64& random() { return random_; }
 
   size_t below(size_t limit) { return static_cast<size_t>(random_() % limit); }
   bool chance(double p) { return static_cast<double>(random_() % 1000000) < p * 1e6; }
@@ -65,19 +73,18 @@ class CaseDraft {
   Facts sum_leaf(const TensorType& type, Fill fill);
   Facts leaf_or_sum(const TensorType& type, Fill fill);
 
-  /// Rules for many of the dimensions, together legal.
-  void draw_layout();
+  /// Lets `pick` take one of the last `count` tensors for a recent one.
+  void prefer_newest(size_t count) { recent_ = count; }
+
+ private:
+  void draw_sizes();
 
   std::mt19937_64 random_;
   RandomCase case_;
   std::vector<Facts> known_;
   size_t operations_ = 0;
-  size_t recent_ = 3;          // how many tensors count as recent
-  DType float_ = DType::kF64;  // of most floats
-
- private:
-  void draw_sizes();
-
+  size_t recent_ = 3;
+  DType float_ = DType::kF64;
   GraphBuilder builder_;
   std::vector<std::vector<TensorId>> tensors_;  // by item
 };

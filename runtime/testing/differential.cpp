@@ -4,19 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
-#include "core/passes/graph/expand_composites.h"
-#include "core/passes/graph/expand_gradients.h"
-#include "core/passes/graph/remove_dead.h"
 #include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"
-#include "runtime/testing/example_data.h"
-#include "runtime/testing/interpreter.h"
+#include "runtime/testing/reference.h"
 #include "runtime/testing/workspace_check.h"
 
 namespace mtfc {
@@ -25,64 +20,12 @@ namespace {
 constexpr int kSteps = 2;           // of training
 constexpr double kIllScaled = 1e5;  // larger values are not compared
 
-HostTensor to_host(const WholeTensor& tensor) {
-  HostTensor host(tensor.type);
-  for (size_t i = 0; i < tensor.values.size(); ++i)
-    set_element(host, static_cast<int64_t>(i), tensor.values[i]);
-  return host;
-}
-
-WholeTensor from_host(const HostTensor& host) {
-  WholeTensor tensor{host.type, {}};
-  for (int64_t i = 0; i < elements(host.type.dims); ++i) tensor.values.push_back(element(host, i));
-  return tensor;
-}
-
 // What one run of an entry point must give, by the name of the output or variable.
 struct Expected {
   WholeTensors outputs;
   WholeTensors variables;  // afterwards
   double rounding = 0;     // what floats may differ by
 };
-
-// The graph as the interpreter takes it: before the passes that make it cheaper.
-EntryGraph plain(EntryGraph entry) {
-  entry = expand_composites(entry);
-  entry = expand_gradients(entry);
-  return remove_dead(entry);
-}
-
-double largest_of(const std::vector<HostTensor>& values) {
-  double largest = 1;
-  for (const HostTensor& value : values)
-    for (int64_t i = 0; is_float(value.type.dtype) && i < elements(value.type.dims); ++i) {
-      const double size = std::abs(element(value, i));
-      largest = std::max(largest, std::isnan(size) ? kIllScaled : size);
-    }
-  return largest;
-}
-
-// What the rounding of a sum goes by, however small the sum comes out: an einsum of the operands' absolute
-// values, which bounds all that any order of its operands has on the way.
-double largest_term_sum(const Graph& graph, const std::vector<HostTensor>& values) {
-  double largest = 1;
-  for (const Node& node : graph.nodes()) {
-    if (node.kind != NodeKind::kOp || node.op->signature.name != "einsum") continue;
-    GraphBuilder b;
-    std::map<TensorId, HostTensor> sizes;
-    std::vector<TensorId> operands;
-    for (const TensorId id : node.operands) {
-      HostTensor value = values[static_cast<size_t>(id)];
-      for (int64_t i = 0; i < elements(value.type.dims); ++i)
-        set_element(value, i, std::abs(element(value, i)));
-      operands.push_back(b.add_input(fmt::format("x{}", operands.size()), value.type));
-      sizes.emplace(operands.back(), std::move(value));
-    }
-    b.add(*node.op, operands, node.attributes, {"sum"});
-    largest = std::max(largest, largest_of(interpret(std::move(b).build(), sizes)));
-  }
-  return largest;
-}
 
 bool has_f32(const Graph& graph) {
   return std::any_of(graph.tensors().begin(), graph.tensors().end(),
@@ -92,21 +35,9 @@ bool has_f32(const Graph& graph) {
 // Results of the plain graph. `largest` grows to the largest value on the way.
 Expected interpreted(const EntryGraph& entry, const WholeTensors& leaves, const WholeTensors& variables,
                      int64_t step, double& largest) {
-  std::map<TensorId, HostTensor> given;
-  for (const Node& node : entry.graph.nodes()) {
-    if (node.kind == NodeKind::kOp) continue;
-    const std::string& name = entry.graph.tensor(node.results[0]).name;
-    const WholeTensors& from = node.kind == NodeKind::kVariable ? variables : leaves;
-    given.emplace(node.results[0], to_host(from.at(name)));
-  }
-  const std::vector<HostTensor> values = interpret(entry.graph, given, {0, step});
-  largest = std::max({largest, largest_of(values), largest_term_sum(entry.graph, values)});
-  Expected expected{{}, variables, 0};
-  const auto value_of = [&](TensorId id) { return from_host(values[static_cast<size_t>(id)]); };
-  for (const NamedTensor& output : entry.outputs) expected.outputs[output.name] = value_of(output.tensor);
-  for (const Assignment& assignment : entry.assignments)
-    expected.variables[assignment.variable] = value_of(assignment.value);
-  return expected;
+  ReferenceAnswer answer = reference_answer(entry, leaves, variables, step);
+  largest = std::max(largest, answer.largest);
+  return {std::move(answer.outputs), std::move(answer.variables), 0};
 }
 
 // "" where all of `found` is as expected: floats to rounding, others exactly.
@@ -225,13 +156,14 @@ ExpectedRun expected_of(const Model& model, const WholeTensors& leaves) {
   ExpectedRun expected;
   WholeTensors variables = variables_of(model, leaves);
   if (has_train_entry(model)) {
-    const EntryGraph train = plain(train_entry(model, {}));
+    const EntryGraph train = plain_entry(train_entry(model, {}));
     for (int step = 0; step < kSteps; ++step) {
       expected.train.push_back(interpreted(train, leaves, variables, step, expected.largest));
       variables = expected.train.back().variables;
     }
   }
-  expected.evaluate = interpreted(plain(evaluate_entry(model, {})), leaves, variables, 0, expected.largest);
+  expected.evaluate =
+      interpreted(plain_entry(evaluate_entry(model, {})), leaves, variables, 0, expected.largest);
   const double rounding = (has_f32(model.graph) ? 2e-5 : 1e-11) * expected.largest;
   expected.evaluate.rounding = rounding;
   for (Expected& step : expected.train) step.rounding = rounding;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/compute/random.h"
-#include "runtime/memory/dtypes.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
@@ -28,13 +28,11 @@ double draw(const ExampleOperand& operand, const RandomNumbers& numbers, uint64_
 }  // namespace
 
 double element(const HostTensor& tensor, int64_t index) {
-  return dispatch(AllTypes{}, tensor.type.dtype,
-                  [&]<typename T>() { return static_cast<double>(tensor.as<T>()[index]); });
+  return load_element(tensor.data.data(), tensor.type.dtype, index);
 }
 
 void set_element(HostTensor& tensor, int64_t index, double value) {
-  dispatch(AllTypes{}, tensor.type.dtype,
-           [&]<typename T>() { tensor.as<T>()[index] = static_cast<T>(value); });
+  store_element(tensor.data.data(), tensor.type.dtype, index, value);
 }
 
 HostTensor example_tensor(const ExampleOperand& operand, uint64_t seed) {

@@ -7,11 +7,8 @@
 #include <set>
 
 #include "core/model/entry_points.h"
-#include "core/passes/graph/expand_composites.h"
-#include "core/passes/graph/expand_gradients.h"
-#include "core/passes/graph/remove_dead.h"
 #include "runtime/testing/example_data.h"
-#include "runtime/testing/interpreter.h"
+#include "runtime/testing/reference.h"
 
 namespace mtfc {
 namespace {
@@ -55,7 +52,7 @@ class Function {
       : leaves_(std::move(leaves)) {
     std::vector<std::string> keep;
     for (const Slope& slope : slopes) keep.insert(keep.end(), {slope.scalar, slope.gradient});
-    entry_ = remove_dead(expand_gradients(expand_composites(evaluate_entry(model, keep))));
+    entry_ = plain_entry(evaluate_entry(model, keep));
   }
 
   /// The delivered tensors where `leaf` has moved by `distance` along `direction`.

@@ -18,12 +18,6 @@ TensorType local_type(const TensorType& type, const Box& box) {
 
 }  // namespace
 
-Box whole_box(const Dims& dims) {
-  Box box;
-  for (const Dim& dim : dims) box.push_back({0, dim.size});
-  return box;
-}
-
 HostTensor slice_of(const HostTensor& tensor, const Box& box) {
   HostTensor slice(local_type(tensor.type, box));
   std::vector<int64_t> sizes;

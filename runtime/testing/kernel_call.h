@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "runtime/compute/kernel.h"
+#include "runtime/testing/elements.h"
 #include "runtime/testing/interpreter.h"
 
 namespace mtfc {
 
-/// All of a tensor.
-Box whole_box(const Dims& dims);
 /// `box` of a whole tensor, as a tensor of its own.
 HostTensor slice_of(const HostTensor& tensor, const Box& box);
 

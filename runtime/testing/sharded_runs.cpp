@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "core/diagnostics/error.h"
@@ -13,53 +12,10 @@
 #include "core/tensors/relayout.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"
+#include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
-
-double load(const std::byte* data, DType dtype, int64_t index) {
-  const auto read = [&](auto zero) {
-    std::memcpy(&zero, data + index * static_cast<int64_t>(sizeof zero), sizeof zero);
-    return static_cast<double>(zero);
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return read(float{});
-    case DType::kF64:
-      return read(double{});
-    case DType::kI32:
-      return read(int32_t{});
-    case DType::kI64:
-      return read(int64_t{});
-    case DType::kBool:
-      return read(uint8_t{});
-  }
-  return 0;
-}
-
-void store(std::byte* data, DType dtype, int64_t index, double value) {
-  const auto write = [&](auto converted) {
-    std::memcpy(data + index * static_cast<int64_t>(sizeof converted), &converted, sizeof converted);
-  };
-  switch (dtype) {
-    case DType::kF32:
-      return write(static_cast<float>(value));
-    case DType::kF64:
-      return write(value);
-    case DType::kI32:
-      return write(static_cast<int32_t>(value));
-    case DType::kI64:
-      return write(static_cast<int64_t>(value));
-    case DType::kBool:
-      return write(static_cast<uint8_t>(value != 0));
-  }
-}
-
-Box whole_box(const Dims& dims) {
-  Box box;
-  for (const Dim& dim : dims) box.push_back({0, dim.size});
-  return box;
-}
 
 void run_once(Executor& executor, const EntryPoint& entry, const WholeTensors& inputs) {
   executor.load(entry);
@@ -93,7 +49,7 @@ void fill_part(const WholeTensor& whole, const LocalPart& part) {
   const Dims& dims = whole.type.dims;
   for (const Run& run : common_runs(dims, whole_box(dims), dims, part.box))
     for (int64_t k = 0; k < run.length; ++k)
-      store(part.data, part.type.dtype, run.to + k, whole.values[static_cast<size_t>(run.from + k)]);
+      store_element(part.data, part.type.dtype, run.to + k, whole.values[static_cast<size_t>(run.from + k)]);
 }
 
 WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts) {
@@ -103,7 +59,7 @@ WholeTensor assembled(const std::string& name, const TensorType& type, const std
   for (const LocalPart& part : parts)
     for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
       for (int64_t k = 0; k < run.length; ++k) {
-        const double value = load(part.data, part.type.dtype, run.from + k);
+        const double value = load_element(part.data, part.type.dtype, run.from + k);
         const auto at = static_cast<size_t>(run.to + k);
         if (seen[at] && std::bit_cast<uint64_t>(tensor.values[at]) != std::bit_cast<uint64_t>(value))
           throw RunError(fmt::format("'{}' differs between devices at element {}", name, at));
@@ -221,7 +177,8 @@ std::string run_and_compare(const Program& program, Comm& comm, const WholeTenso
       WholeTensor found = whole;
       for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
         for (int64_t k = 0; k < run.length; ++k)
-          found.values[static_cast<size_t>(run.to + k)] = load(part.data, part.type.dtype, run.from + k);
+          found.values[static_cast<size_t>(run.to + k)] =
+              load_element(part.data, part.type.dtype, run.from + k);
       const std::string problem = difference({{output.name, whole}}, {{output.name, found}});
       if (!problem.empty()) return problem;
     }

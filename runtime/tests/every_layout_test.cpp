@@ -1,20 +1,23 @@
-// Every operation under every layout: the sharded result equals the unsharded one.
+// Every operation under every layout: the compiled program gives what the interpreter does with the graph as it
+// is before the passes.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "core/graph/op_registry.h"
 #include "core/passes/pipeline.h"
-#include "runtime/testing/sharded_runs.h"
+#include "core/testing/sanitized.h"
+#include "runtime/testing/reference.h"
 
 namespace mtfc {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int64_t kMostDevices = 4;
-#else
-constexpr int64_t kMostDevices = 8;
-#endif
+constexpr int64_t kMostDevices = kSanitized ? 4 : 8;
+
+// Under sanitizers two layouts of seven, a number that no dimension has choices, so that all choices meet.
+bool is_tried(int64_t number) {
+  return !kSanitized || number % 7 % 4 == 0;
+}
 
 std::vector<Mesh> meshes() {
   std::vector<Mesh> all;
@@ -30,6 +33,7 @@ std::vector<Mesh> meshes() {
 }
 
 struct Tally {
+  int64_t seen = 0;
   int64_t ran = 0;
   int64_t refused = 0;
   std::vector<std::string> wrong;
@@ -37,6 +41,7 @@ struct Tally {
 
 void try_layout(const Model& model, const WholeTensors& inputs, const WholeTensors& expected,
                 const Layout& layout, const std::string& label, Tally& tally) {
+  if (!is_tried(tally.seen++)) return;
   const bool legal = is_legal(model, layout);
   std::string problem;
   try {
@@ -59,7 +64,7 @@ void try_everywhere(const Signature& signature, Tally& tally) {
   for (size_t e = 0; e < signature.examples.size(); ++e) {
     WholeTensors inputs;
     const Model model = model_of(kind, signature.examples[e], true, inputs);
-    const WholeTensors expected = run_in_lockstep(compile(model, {}, {}), inputs);
+    const WholeTensors expected = reference_outputs(model, inputs);
     for (const Mesh& mesh : meshes())
       for (const Layout& layout :
            all_rule_sets(mesh, model.dims, mesh.axes().size() == 2 && model.dims.size() <= 4))

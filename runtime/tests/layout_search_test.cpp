@@ -11,12 +11,13 @@
 #include "core/model/entry_points.h"
 #include "core/passes/pipeline.h"
 #include "core/search/layout_bound.h"
+#include "core/testing/sanitized.h"
 #include "runtime/testing/random_models.h"
 
 namespace mtfc {
 namespace {
 
-constexpr uint64_t kCases = 20;
+constexpr uint64_t kCases = kSanitized ? 6 : 20;
 constexpr size_t kMostChoices = 400;  // per case
 
 Hardware hardware_of(Topology topology) {

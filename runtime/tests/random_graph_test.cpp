@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/testing/sanitized.h"
 #include "runtime/testing/differential.h"
 #include "runtime/testing/gradient_check.h"
 #include "runtime/testing/model_json.h"
@@ -19,11 +20,7 @@
 namespace mtfc {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int64_t kCases = 150;
-#else
-constexpr int64_t kCases = 2000;
-#endif
+constexpr int64_t kCases = kSanitized ? 150 : 2000;
 
 int64_t setting(const char* name, int64_t fallback) {
   const char* text = std::getenv(name);

@@ -40,7 +40,7 @@ struct Trial {
   CollectiveCase c;
   EntryPoint entry;
   std::vector<Arena> arenas;
-  explicit Trial(const CollectiveCase& of) : c(of), entry(entry_of(of)) {
+  explicit Trial(const CollectiveCase& of) : c(of), entry(collective_entry(of)) {
     for (int64_t i = 0; i < c.mesh.devices(); ++i) arenas.emplace_back(entry.arena_bytes);
   }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Files that tests of commands write.
+// The files of tests: a folder that goes away with the test, and the contents of a file.
 //
 //   const ScratchFolder folder;
 //   shell(fmt::format("$MTFC run model.json --report {}", folder / "report"));

@@ -1,4 +1,4 @@
-#include "cmd/testing/scratch_folder.h"
+#include "core/testing/scratch_folder.h"
 
 #include <doctest/doctest.h>
 

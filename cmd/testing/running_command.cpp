@@ -1,0 +1,62 @@
+#include "cmd/testing/running_command.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+namespace mtfc {
+
+RunningCommand::RunningCommand(const ScratchFolder& folder, const std::string& command) {
+  const std::string line = fmt::format("cd '{}'; MTFC='{}'; exec {} >out 2>err </dev/null",
+                                       folder.path.string(), MTFC_BINARY, command);
+  // What an earlier command has printed there is not to be taken for this one's.
+  std::filesystem::remove(folder / "out");
+  std::filesystem::remove(folder / "err");
+  process_ = fork();
+  REQUIRE(process_ >= 0);
+  if (process_ > 0) return;
+  execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+  _exit(127);
+}
+
+RunningCommand::~RunningCommand() {
+  if (ended()) return;
+  kill(process_, SIGKILL);
+  look(0);
+}
+
+void RunningCommand::interrupt() const {
+  kill(process_, SIGINT);
+}
+
+bool RunningCommand::ended() {
+  return look(WNOHANG);
+}
+
+int RunningCommand::exit_code() {
+  look(0);
+  return status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : -1;
+}
+
+bool RunningCommand::look(int options) {
+  int status = 0;
+  if (!status_ && waitpid(process_, &status, options) == process_) status_ = status;
+  return status_.has_value();
+}
+
+bool eventually(const std::function<bool()>& happened) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!happened()) {
+    if (std::chrono::steady_clock::now() - begin > std::chrono::minutes(2)) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+}  // namespace mtfc

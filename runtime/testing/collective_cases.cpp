@@ -1,0 +1,219 @@
+#include "runtime/testing/collective_cases.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/passes/steps/arena_layout.h"
+#include "core/program/collective_cost.h"
+#include "runtime/comm/transfer.h"
+#include "runtime/testing/elements.h"
+
+namespace mtfc {
+namespace {
+
+BufferId add_buffer(EntryPoint& entry, BufferKind kind, int64_t bytes) {
+  entry.buffers.push_back({kind, bytes, 0, 0, 1});
+  return static_cast<BufferId>(entry.buffers.size()) - 1;
+}
+
+int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+  return elements(largest_dims(type.dims, sharding, mesh)) * size_of(type.dtype);
+}
+
+void place_buffers(EntryPoint& entry) {
+  std::vector<ArenaBlock> blocks;
+  for (const Buffer& buffer : entry.buffers)
+    blocks.push_back({buffer.bytes, buffer.first_step, buffer.last_step, 0});
+  entry.arena_bytes = place_blocks(blocks, kAlignment);
+  for (size_t b = 0; b < blocks.size(); ++b) entry.buffers[b].offset = blocks[b].offset;
+}
+
+// What the device `rank` holds of element `index`: the same everywhere unless the value is partial. Small
+// integers, so that sums and products are exact; some devices hold NaN where floats are compared.
+double case_value(const CollectiveCase& c, int64_t index, int64_t rank) {
+  if (c.from_sharding.partial.empty())
+    return c.from.dtype == DType::kBool ? index % 2 : static_cast<double>(index);
+  const int64_t mixed = (index * 7 + rank * 5) % 11;
+  if (c.from.dtype == DType::kBool) return mixed % 2;
+  if (c.reduce == ReduceKind::kProd) return mixed % 3 - 1;
+  const bool compared = c.reduce == ReduceKind::kMax || c.reduce == ReduceKind::kMin;
+  if (compared && is_float(c.from.dtype) && index % 4 == 1 && mixed == 3) return std::nan("");
+  return static_cast<double>(mixed) - 5;
+}
+
+// `members`: the ranks of the group, in its order.
+double expected_value(const CollectiveCase& c, int64_t index, const std::vector<int64_t>& members) {
+  if (c.from_sharding.partial.empty()) return case_value(c, index, 0);
+  double result = 0;
+  for (size_t member = 0; member < members.size(); ++member) {
+    const double value = case_value(c, index, members[member]);
+    if (member == 0) {
+      result = value;
+      continue;
+    }
+    if (std::isnan(value) || std::isnan(result)) {
+      result = std::nan("");
+      continue;
+    }
+    switch (c.reduce) {
+      case ReduceKind::kSum:
+        result += value;
+        break;
+      case ReduceKind::kProd:
+        result *= value;
+        break;
+      case ReduceKind::kMax:
+        result = std::max(result, value);
+        break;
+      case ReduceKind::kMin:
+        result = std::min(result, value);
+        break;
+    }
+  }
+  return result;
+}
+
+// A test in two forms: with a buffer for the result, and in place.
+void add_case(std::vector<CollectiveCase>& cases, CollectiveCase c) {
+  cases.push_back(c);
+  c.in_place = true;
+  c.name += " in place";
+  cases.push_back(std::move(c));
+}
+
+// Reductions of the matrix `type` over `mesh`, partial over all axes, or over the last and split over the
+// first.
+void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const TensorType& type,
+                    ReduceKind kind) {
+  const std::string name = to_string(mesh) + " " + to_string(kind) + " " + to_string(type);
+  AxisList all;
+  Sharding partial = replicated(2);
+  for (size_t i = 0; i < mesh.axes().size(); ++i) {
+    all.push_back(static_cast<int>(i));
+    partial.partial.push_back({all.back(), kind});
+  }
+  const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
+                       const Sharding& from, const Sharding& to) {
+    add_case(cases, {what + " " + name, mesh, collective, axes, type, from, type, to, kind});
+  };
+  add("all_reduce", CollectiveKind::kAllReduce, all, partial, replicated(2));
+  add("reduce_scatter rows", CollectiveKind::kReduceScatter, all, partial, {{all, {}}, {}});
+  add("reduce_scatter columns", CollectiveKind::kReduceScatter, all, partial, {{{}, all}, {}});
+  if (all.size() == 1) return;
+  const AxisList last{all.back()};
+  const Sharding split{{{0}, {}}, {{all.back(), kind}}};
+  add("reduce_scatter of one axis", CollectiveKind::kReduceScatter, all, partial, {{{}, last}, {}});
+  add("reduce_scatter beside a split", CollectiveKind::kReduceScatter, last, split, {{{0}, last}, {}});
+  add("all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
+}
+
+// Moves of an [n, 5] matrix between shardings and shapes.
+void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
+  const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
+  const TensorType flat{DType::kF32, {{"c", 5 * n}}}, turned{DType::kF32, {{"b", 5}, {"a", n}}};
+  AxisList all;
+  for (size_t i = 0; i < mesh.axes().size(); ++i) all.push_back(static_cast<int>(i));
+  const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
+                       const Sharding& from, const TensorType& result, const Sharding& to) {
+    const std::string name = what + " " + to_string(mesh) + " " + to_string(type);
+    add_case(cases, {name, mesh, collective, axes, type, from, result, to});
+  };
+  const CollectiveKind gather = CollectiveKind::kAllGather, exchange = CollectiveKind::kExchange,
+                       all_to_all = CollectiveKind::kAllToAll;
+  const Sharding rows{{all, {}}, {}}, columns{{{}, all}, {}};
+  add("all_gather rows", gather, all, rows, type, replicated(2));
+  add("all_gather columns", gather, all, columns, type, replicated(2));
+  add("all_to_all rows to columns", all_to_all, all, rows, type, columns);
+  add("exchange to another shape", exchange, all, columns, flat, {{all}, {}});
+  add("exchange between shapes without common cuts", exchange, all, rows, turned, columns);
+  if (all.size() == 1) return;
+  add("all_gather of a minor axis", gather, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {}}, {}});
+  add("all_to_all of a minor axis", all_to_all, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {1}}, {}});
+  add("exchange of swapped axes", exchange, all, {{{0}, {1}}, {}}, type, {{{1}, {0}}, {}});
+  add("exchange where the source has replicas", exchange, all, {{{0}, {}}, {}}, type, {{{}, {0, 1}}, {}});
+}
+
+}  // namespace
+
+std::vector<CollectiveCase> collective_cases(int64_t devices) {
+  std::vector<Mesh> meshes{Mesh({{"p", devices}})};
+  if (devices == 4) meshes.push_back(Mesh({{"r", 2}, {"c", 2}}));
+  std::vector<CollectiveCase> cases;
+  for (const Mesh& mesh : meshes)
+    for (const int64_t n : {8, 7, 3, 1}) {
+      for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool})
+        for (const ReduceKind kind :
+             {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
+          if (dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin)
+            add_reductions(cases, mesh, {dtype, {{"a", n}, {"b", 5}}}, kind);
+      add_moves(cases, mesh, n);
+    }
+  return cases;
+}
+
+EntryPoint collective_entry(const CollectiveCase& c) {
+  EntryPoint entry;
+  entry.name = "train";
+  entry.values = {{"x", c.from, c.from_sharding, 0}, {"y", c.to, c.to_sharding, c.in_place ? 0 : 1}};
+  Step start;
+  start.kind = StepKind::kStart;
+  start.name = "y";
+  start.inputs = {0};
+  start.outputs = {1};
+  start.collective = c.kind;
+  start.axes = c.axes;
+  start.reduce = c.reduce;
+  Step wait;
+  wait.kind = StepKind::kWait;
+  wait.name = "y";
+  wait.started = 0;
+  const int64_t in = largest_bytes(c.from, c.from_sharding, c.mesh);
+  const int64_t out = largest_bytes(c.to, c.to_sharding, c.mesh);
+  add_buffer(entry, BufferKind::kActivation, c.in_place ? std::max(in, out) : in);
+  if (!c.in_place) add_buffer(entry, BufferKind::kActivation, out);
+  if (const int64_t bytes = collective_workspace(entry, start, c.mesh); bytes > 0)
+    start.workspace = wait.workspace = add_buffer(entry, BufferKind::kWorkspace, bytes);
+  entry.steps = {start, wait};
+  place_buffers(entry);
+  return entry;
+}
+
+void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at, const Arena& arena) {
+  const Place place = place_of(entry, 0, c.mesh, at);
+  const std::vector<int64_t> indices = global_indices(c.from.dims, place.box);
+  const int64_t rank = c.mesh.rank(at);
+  for (size_t i = 0; i < indices.size(); ++i)
+    store_element(arena.at(place.offset), c.from.dtype, static_cast<int64_t>(i),
+                  case_value(c, indices[i], rank));
+}
+
+int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at,
+                       const Arena& arena) {
+  const Place place = place_of(entry, 1, c.mesh, at);
+  const std::vector<int64_t> indices = global_indices(c.to.dims, place.box);
+  std::vector<int64_t> members;
+  for (int64_t member = 0; member < c.mesh.size(c.axes); ++member)
+    members.push_back(c.mesh.rank(c.mesh.moved(at, c.axes, member)));
+  int64_t wrong = 0;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const double found = load_element(arena.at(place.offset), c.to.dtype, static_cast<int64_t>(i));
+    const double expected = expected_value(c, indices[i], members);
+    if (!(found == expected || (std::isnan(found) && std::isnan(expected)))) ++wrong;
+  }
+  return wrong;
+}
+
+bool moved_as_predicted(const CollectiveCase& c, const EntryPoint& entry,
+                        const std::vector<Coordinates>& devices, const CollectiveCost& moved,
+                        int64_t rounds) {
+  CollectiveCost most;
+  for (const Coordinates& at : devices) {
+    if (plan_collective(entry, entry.steps[0], c.mesh, at).axes != c.axes) return true;
+    const CollectiveCost cost = collective_cost(entry, entry.steps[0], c.mesh, at);
+    most.elements = std::max(most.elements, cost.elements * rounds);
+    most.bytes_sent = std::max(most.bytes_sent, cost.bytes_sent * rounds);
+  }
+  return moved == most;
+}
+
+}  // namespace mtfc
