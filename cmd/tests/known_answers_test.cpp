@@ -68,30 +68,30 @@ Trial tried(const std::string& path, const std::string& mesh, const std::string&
 }
 
 int64_t elements_over(const CostReport& report, const std::string& axes) {
-  const auto at = report.by_axis.find(axes);
-  return at == report.by_axis.end() ? 0 : at->second.elements;
+  const auto at = report.communication.by_axis.find(axes);
+  return at == report.communication.by_axis.end() ? 0 : at->second.elements;
 }
 
 TEST_CASE("the example of Mesh-TensorFlow's README") {
   const std::string model = "testdata/mnist_readme/model.json";
   const Trial one = tried(model, "all:1", "", {});
-  CHECK(one.predicted.einsum_useful == 327270400);
-  CHECK(one.predicted.einsum_per_device == 327270400);
-  CHECK(one.predicted.communication.count == 0);
+  CHECK(one.predicted.arithmetic.einsum_useful == 327270400);
+  CHECK(one.predicted.arithmetic.einsum_per_device == 327270400);
+  CHECK(one.predicted.communication.total.count == 0);
 
   const Trial data_parallel = tried(model, "p:4", "batch:p", {});
-  CHECK(data_parallel.predicted.einsum_useful == 327270400);
-  CHECK(data_parallel.predicted.einsum_total == 327270400);
-  CHECK(data_parallel.predicted.communication.elements == 813056 + 1);
+  CHECK(data_parallel.predicted.arithmetic.einsum_useful == 327270400);
+  CHECK(data_parallel.predicted.arithmetic.einsum_total == 327270400);
+  CHECK(data_parallel.predicted.communication.total.elements == 813056 + 1);
 
   const Trial model_parallel = tried(model, "p:4", "hidden:p", {});
-  CHECK(model_parallel.predicted.einsum_total == 327270400);
-  CHECK(model_parallel.predicted.communication.elements == 1000);
+  CHECK(model_parallel.predicted.arithmetic.einsum_total == 327270400);
+  CHECK(model_parallel.predicted.communication.total.elements == 1000);
 
   const Trial both = tried(model, "r:2,c:2", "batch:r,hidden:c", {});
   CHECK(elements_over(both.predicted, "c") == 500);
   CHECK(elements_over(both.predicted, "r") == 406528 + 1);
-  CHECK(both.predicted.by_axis.size() == 2);
+  CHECK(both.predicted.communication.by_axis.size() == 2);
 }
 
 int64_t up(int64_t n, int64_t parts) {
@@ -105,13 +105,13 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
     const std::vector<std::string> sets = {fmt::format("batch={}", b), fmt::format("io={}", io),
                                            fmt::format("hidden={}", h)};
     const auto elements = [&](const std::string& mesh, const std::string& rules) {
-      return tried(model, mesh, rules, sets).predicted.communication.elements;
+      return tried(model, mesh, rules, sets).predicted.communication.total.elements;
     };
     CHECK(elements("all:4", "") == 0);
     CHECK(elements("all:4", "batch:all") == io * h * 2 + h);
     CHECK(elements("all:4", "hidden:all") == 2 * b * io);
     const auto imbalance = [&](const std::string& rules) {
-      return tried(model, "all:4", rules, sets).predicted.imbalance;
+      return tried(model, "all:4", rules, sets).predicted.arithmetic.imbalance;
     };
     CHECK(imbalance("") == doctest::Approx(1));
     CHECK(imbalance("batch:all") ==
@@ -124,7 +124,7 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
           2 * br * hc + 2 * br * ip + 2 * ip * hc + hc);
   }
   // The empty layout does everything on every device.
-  CHECK(tried(model, "all:4", "", {}).predicted.duplication == doctest::Approx(4.0));
+  CHECK(tried(model, "all:4", "", {}).predicted.arithmetic.duplication == doctest::Approx(4.0));
 }
 
 template <typename T>
@@ -184,7 +184,8 @@ TEST_CASE("a shift with wrap over a split dimension brings the last elements to 
     CHECK(outputs.at("y") == std::vector<double>{5, 6, 7, 0, 1, 2, 3, 4});
   }
   // Every device holds two elements, and both are needed by others.
-  CHECK(tried("testdata/shift_wrap/model.json", "p:4", "n:p", {}).predicted.communication.elements == 2);
+  CHECK(tried("testdata/shift_wrap/model.json", "p:4", "n:p", {}).predicted.communication.total.elements ==
+        2);
 }
 
 TEST_CASE("the gradient of x^2 + x is 2x + 1 times what arrives") {

@@ -108,8 +108,8 @@ double peak_ratio(const CostReport& before, const CostReport& after) {
 
 void check_row(const Row& row, const Sizes& s, const CostReport& report) {
   const Expected e = expected(row, s);
-  CHECK(report.einsum_per_device == e.flops);
-  CHECK(report.communication.elements == e.elements);
+  CHECK(report.arithmetic.einsum_per_device == e.flops);
+  CHECK(report.communication.total.elements == e.elements);
   CHECK(report.memory.variables == 4 * e.variable_elements);
   const double paper = 4.0 * static_cast<double>(e.memory_elements);
   CHECK(static_cast<double>(report.memory.peak) >= kFewest * paper);

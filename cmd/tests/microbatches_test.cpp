@@ -74,10 +74,10 @@ WholeTensors trained(const Program& program) {
     // The prediction equals the count.
     const CostReport predicted = cost_report(program, entry, predicted_counts(program, entry)),
                      counted = cost_report(program, entry, executor.counts(entry));
-    CHECK(predicted.einsum_per_device == counted.einsum_per_device);
-    CHECK(predicted.other_per_device == counted.other_per_device);
-    CHECK(predicted.communication.elements == counted.communication.elements);
-    CHECK(predicted.communication.bytes_sent == counted.communication.bytes_sent);
+    CHECK(predicted.arithmetic.einsum_per_device == counted.arithmetic.einsum_per_device);
+    CHECK(predicted.arithmetic.other_per_device == counted.arithmetic.other_per_device);
+    CHECK(predicted.communication.total.elements == counted.communication.total.elements);
+    CHECK(predicted.communication.total.bytes_sent == counted.communication.total.bytes_sent);
   }
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const std::string& name = program.variables[v].decl.name;
@@ -129,7 +129,9 @@ TEST_CASE("gradients of all parts are reduced once, and activations take the mem
     return cost_report(program, train, predicted_counts(program, train));
   };
   const CostReport whole = report(1), parts = report(6);
-  const auto reduced = [](const CostReport& of) { return of.by_kind.at("all_reduce").elements; };
+  const auto reduced = [](const CostReport& of) {
+    return of.communication.by_kind.at("all_reduce").elements;
+  };
   CHECK(reduced(parts) == reduced(whole));
 }
 

@@ -242,7 +242,7 @@ TEST_CASE("split state: gradients by reduce_scatter, new values by all_gather") 
       CHECK(counted[s].bytes_sent == predicted[s].bytes_sent);
     }
     std::map<std::string, std::pair<int64_t, int64_t>> totals;  // count and elements
-    for (const auto& [kind, total] : cost_report(program, trained.entry(), counted).by_kind)
+    for (const auto& [kind, total] : cost_report(program, trained.entry(), counted).communication.by_kind)
       totals[kind] = {total.count, total.elements};
     return totals;
   };

@@ -107,7 +107,7 @@ TEST_CASE("the paper's sizes have the paper's parameters") {
                  fmt::format("batch:rows,{}", kModelParallel),
                  {"d_model=1024", "vocab=32768", "layers=6", fmt::format("d_kv={}", size.d_kv),
                   fmt::format("d_ff={}", size.d_ff), fmt::format("heads={}", size.heads)});
-    const auto count = static_cast<double>(report_of(program).parameters);
+    const auto count = static_cast<double>(report_of(program).parameters.count);
     CHECK(std::abs(count / (size.billions * 1e9) - 1) < 0.02);
   }
 }
@@ -177,7 +177,8 @@ TEST_CASE("parts of a batch take the activations of one part, and its gradients 
   };
   const CostReport whole = report(1), parts = report(8);
   CHECK(parts.memory.activations_at_peak < whole.memory.activations_at_peak / 4);
-  CHECK(parts.by_kind.at("all_reduce").elements == whole.by_kind.at("all_reduce").elements);
+  CHECK(parts.communication.by_kind.at("all_reduce").elements ==
+        whole.communication.by_kind.at("all_reduce").elements);
 }
 
 TEST_CASE("ranks train on a batch in parts") {

@@ -8,8 +8,8 @@ namespace {
 
 bool is_better(const CostReport& a, const CostReport& b) {
   if (a.time && b.time && a.time->step_s != b.time->step_s) return a.time->step_s < b.time->step_s;
-  if (a.communication.bytes_sent != b.communication.bytes_sent)
-    return a.communication.bytes_sent < b.communication.bytes_sent;
+  if (a.communication.total.bytes_sent != b.communication.total.bytes_sent)
+    return a.communication.total.bytes_sent < b.communication.total.bytes_sent;
   return a.memory.peak < b.memory.peak;
 }
 
@@ -38,12 +38,13 @@ std::vector<size_t> best_first(const std::vector<ComparedLayout>& layouts) {
 }
 
 std::vector<size_t> costliest_steps(const CostReport& report) {
-  const int64_t flops = report.einsum_per_device + report.other_per_device;
+  const int64_t flops = report.arithmetic.einsum_per_device + report.arithmetic.other_per_device;
   std::vector<double> shares;
   for (const StepCost& step : report.steps)
-    shares.push_back(report.time ? step.time.seconds
-                                 : std::max(share(step.count.flops, flops),
-                                            share(step.count.bytes_sent, report.communication.bytes_sent)));
+    shares.push_back(report.time
+                         ? step.time.seconds
+                         : std::max(share(step.count.flops, flops),
+                                    share(step.count.bytes_sent, report.communication.total.bytes_sent)));
   std::vector<size_t> order(report.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shares[a] > shares[b]; });

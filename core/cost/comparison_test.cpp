@@ -9,7 +9,7 @@ namespace {
 ComparedLayout layout(int64_t sent, int64_t memory, double seconds = 0) {
   ComparedLayout made;
   made.report.emplace();
-  made.report->communication.bytes_sent = sent;
+  made.report->communication.total.bytes_sent = sent;
   made.report->memory.peak = memory;
   if (seconds > 0) made.report->time.emplace().step_s = seconds;
   return made;
@@ -34,8 +34,8 @@ TEST_CASE("a predicted time decides before bytes do") {
 
 TEST_CASE("the steps that take most") {
   CostReport report;
-  report.einsum_per_device = 100;
-  report.communication.bytes_sent = 10;
+  report.arithmetic.einsum_per_device = 100;
+  report.communication.total.bytes_sent = 10;
   report.steps.resize(3);
   report.steps[0].count.flops = 60;
   report.steps[1].count.bytes_sent = 7;  // a larger share of all bytes

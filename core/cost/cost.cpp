@@ -90,14 +90,14 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
     const bool is_product = step.kind == StepKind::kKernel && step.op->family == Family::kContraction;
     if (step.kind == StepKind::kStart) {
-      add(report.communication, counts[s]);
-      add(report.by_kind[to_string(step.collective)], counts[s]);
-      add(report.by_axis[mesh.names(step.axes)], counts[s]);
+      add(report.communication.total, counts[s]);
+      add(report.communication.by_kind[to_string(step.collective)], counts[s]);
+      add(report.communication.by_axis[mesh.names(step.axes)], counts[s]);
     } else if (is_product) {
-      report.einsum_per_device += counts[s].flops;
-      report.einsum_total += counts[s].flops_total;
+      report.arithmetic.einsum_per_device += counts[s].flops;
+      report.arithmetic.einsum_total += counts[s].flops_total;
     } else {
-      report.other_per_device += counts[s].flops;
+      report.arithmetic.other_per_device += counts[s].flops;
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
                             step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
@@ -111,9 +111,9 @@ void add_parameters(const Program& program, CostReport& report) {
     (variable.decl.optimizer_state ? report.memory.optimizer_state : report.memory.variables) +=
         variable.bytes;
     if (!variable.decl.trainable) continue;
-    report.parameters += elements(variable.decl.type.dims);
-    report.parameter_bytes += bytes(variable.decl.type);
-    report.parameter_bytes_per_device += variable.bytes;
+    report.parameters.count += elements(variable.decl.type.dims);
+    report.parameters.bytes += bytes(variable.decl.type);
+    report.parameters.bytes_per_device += variable.bytes;
   }
 }
 
@@ -185,16 +185,16 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   report.entry = entry.name;
   report.layout = program.layout;
   report.warnings = program.warnings;
-  report.einsum_useful = entry.useful_einsum_flops;
+  report.arithmetic.einsum_useful = entry.useful_einsum_flops;
   if (hardware) report.time = predicted_time(program, entry, counts, *hardware);
   add_parameters(program, report);
   add_steps(entry, program.mesh(), counts, report);
-  if (report.einsum_useful > 0)
-    report.duplication = static_cast<double>(report.einsum_total) / static_cast<double>(report.einsum_useful);
-  if (report.einsum_total > 0)
-    report.imbalance = static_cast<double>(report.einsum_per_device) /
-                       static_cast<double>(report.einsum_total) *
-                       static_cast<double>(program.mesh().devices());
+  ArithmeticCost& flops = report.arithmetic;
+  if (flops.einsum_useful > 0)
+    flops.duplication = static_cast<double>(flops.einsum_total) / static_cast<double>(flops.einsum_useful);
+  if (flops.einsum_total > 0)
+    flops.imbalance = static_cast<double>(flops.einsum_per_device) / static_cast<double>(flops.einsum_total) *
+                      static_cast<double>(program.mesh().devices());
   add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
   return report;

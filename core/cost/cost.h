@@ -29,10 +29,31 @@ struct StepCount {
   int64_t runs = 1;  // how many times the step runs, within loops
 };
 
+struct ParameterCost {
+  int64_t count = 0;  // trainable elements
+  int64_t bytes = 0;
+  int64_t bytes_per_device = 0;
+};
+
+struct ArithmeticCost {  // flops, of einsum and of everything else
+  int64_t einsum_per_device = 0;
+  int64_t einsum_total = 0;
+  int64_t einsum_useful = 0;
+  int64_t other_per_device = 0;
+  double duplication = 1.0;  // einsum_total / einsum_useful; 1 if nothing is multiplied
+  double imbalance = 1.0;    // einsum_per_device over the mean of all devices; or 1
+};
+
 struct CollectiveTotals {
   int64_t count = 0;
   int64_t elements = 0;
   int64_t bytes_sent = 0;
+};
+
+struct CommunicationCost {
+  CollectiveTotals total;
+  std::map<std::string, CollectiveTotals> by_kind;
+  std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
 };
 
 struct MemoryCost {  // bytes per device
@@ -70,18 +91,9 @@ struct CostReport {
   std::string model;
   std::string entry;
   Layout layout;
-  int64_t parameters = 0;  // trainable elements
-  int64_t parameter_bytes = 0;
-  int64_t parameter_bytes_per_device = 0;
-  int64_t einsum_per_device = 0;
-  int64_t einsum_total = 0;
-  int64_t einsum_useful = 0;
-  int64_t other_per_device = 0;
-  double duplication = 1.0;  // einsum_total / einsum_useful; 1 if nothing is multiplied
-  double imbalance = 1.0;    // einsum_per_device over the mean of all devices; or 1
-  CollectiveTotals communication;
-  std::map<std::string, CollectiveTotals> by_kind;
-  std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
+  ParameterCost parameters;
+  ArithmeticCost arithmetic;
+  CommunicationCost communication;
   MemoryCost memory;
   MemoryUse memory_over_steps;
   std::vector<AliveTensor> alive_at_peak;  // the largest first

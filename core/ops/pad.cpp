@@ -51,13 +51,12 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
                 {"stride", padding.interior + 1}})};
 }
 
-Example use(ExampleOperand x, std::string_view dim, int64_t low, int64_t high, int64_t interior,
-            std::string_view to, double value = 0) {
+Example use(ExampleOperand x, const Padding& padding, std::string_view to, double value = 0) {
   return {{std::move(x)},
-          {{"dim", dim_of(dim)},
-           {"low", low},
-           {"high", high},
-           {"interior", interior},
+          {{"dim", padding.dim},
+           {"low", padding.low},
+           {"high", padding.high},
+           {"interior", padding.interior},
            {"to", dim_of(to)},
            {"value", value}}};
 }
@@ -83,12 +82,12 @@ extern const OpDef k_pad_op = {
                            {"to", AttributeType::kDim, false,
                             "the result's dimension in the place of `dim`; needed where the size changes"}},
             .infer = infer,
-            .examples = {use(normal("batch=5 length=7"), "length=7", 1, 3, 0, "longer=11"),
-                         use(normal("length=3 batch=5"), "length=3", 2, 0, 2, "longer=9", 1.5),
-                         use(normal("batch=5 length=7 model=3", DType::kF32), "length=7", 0, 0, 1,
+            .examples = {use(normal("batch=5 length=7"), {dim_of("length=7"), 1, 3, 0}, "longer=11"),
+                         use(normal("length=3 batch=5"), {dim_of("length=3"), 2, 0, 2}, "longer=9", 1.5),
+                         use(normal("batch=5 length=7 model=3", DType::kF32), {dim_of("length=7"), 0, 0, 1},
                              "longer=13"),
-                         use(steps("length=5", DType::kI32), "length=5", 0, 6, 0, "longer=11", -1),
-                         use(flags("a=3 b=5"), "a=3", 2, 2, 0, "longer=7", 1),
+                         use(steps("length=5", DType::kI32), {dim_of("length=5"), 0, 6, 0}, "longer=11", -1),
+                         use(flags("a=3 b=5"), {dim_of("a=3"), 2, 2, 0}, "longer=7", 1),
                          {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
         },
     .family = Family::kMovement,

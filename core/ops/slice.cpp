@@ -57,10 +57,13 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
                 {"interior", range.stride - 1}})};
 }
 
-Example use(ExampleOperand x, std::string_view dim, int64_t start, int64_t limit, int64_t stride,
-            std::string_view to) {
+Example use(ExampleOperand x, const Range& range, std::string_view to) {
   return {{std::move(x)},
-          {{"dim", dim_of(dim)}, {"start", start}, {"limit", limit}, {"stride", stride}, {"to", dim_of(to)}}};
+          {{"dim", range.dim},
+           {"start", range.start},
+           {"limit", range.limit},
+           {"stride", range.stride},
+           {"to", dim_of(to)}}};
 }
 
 }  // namespace
@@ -80,12 +83,12 @@ extern const OpDef k_slice_op = {
                            {"to", AttributeType::kDim, false,
                             "the result's dimension in the place of `dim`; needed where the size changes"}},
             .infer = infer,
-            .examples = {use(normal("batch=5 length=11"), "length=11", 2, 9, 1, "part=7"),
-                         use(normal("length=11 batch=5"), "length=11", 1, 11, 3, "part=4"),
-                         use(normal("batch=5 length=11 model=3", DType::kF32), "length=11", 0, 10, 2,
-                             "part=5"),
-                         use(steps("length=7", DType::kI32), "length=7", 6, 7, 5, "one=1"),
-                         use(flags("a=3 b=5"), "a=3", 1, 3, 1, "part=2"),
+            .examples = {use(normal("batch=5 length=11"), {dim_of("length=11"), 2, 9, 1}, "part=7"),
+                         use(normal("length=11 batch=5"), {dim_of("length=11"), 1, 11, 3}, "part=4"),
+                         use(normal("batch=5 length=11 model=3", DType::kF32),
+                             {dim_of("length=11"), 0, 10, 2}, "part=5"),
+                         use(steps("length=7", DType::kI32), {dim_of("length=7"), 6, 7, 5}, "one=1"),
+                         use(flags("a=3 b=5"), {dim_of("a=3"), 1, 3, 1}, "part=2"),
                          {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
         },
     .family = Family::kMovement,

@@ -44,15 +44,15 @@ std::string bar(const std::vector<Bar>& parts, double most, const std::string& t
 // arithmetic.
 std::string work_bar(const CostReport& report, double most) {
   if (!report.time)
-    return bar({{static_cast<double>(report.einsum_per_device), "var(--c1)"}}, most,
-               count_text(report.einsum_per_device, "FLOP"));
+    return bar({{static_cast<double>(report.arithmetic.einsum_per_device), "var(--c1)"}}, most,
+               count_text(report.arithmetic.einsum_per_device, "FLOP"));
   const double computes = std::min(report.time->compute_s, report.time->step_s);
   return bar({{computes, "var(--c1)"}, {report.time->step_s - computes, "var(--c3)"}}, most,
              seconds_text(report.time->step_s));
 }
 
 double work_of(const CostReport& report) {
-  return report.time ? report.time->step_s : static_cast<double>(report.einsum_per_device);
+  return report.time ? report.time->step_s : static_cast<double>(report.arithmetic.einsum_per_device);
 }
 
 std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order) {
@@ -61,7 +61,7 @@ std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<s
   for (const CostReport& report : possible(layouts)) {
     timed = timed || report.time;
     work = std::max(work, work_of(report));
-    sent = std::max(sent, static_cast<double>(report.communication.bytes_sent));
+    sent = std::max(sent, static_cast<double>(report.communication.total.bytes_sent));
     memory = std::max(memory, static_cast<double>(report.memory.peak));
   }
   std::string html = fmt::format(
@@ -80,8 +80,8 @@ std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<s
     const CostReport& report = *layout.report;
     html +=
         work_bar(report, work) +
-        bar({{static_cast<double>(report.communication.bytes_sent), "var(--c4)"}}, sent,
-            bytes_text(report.communication.bytes_sent)) +
+        bar({{static_cast<double>(report.communication.total.bytes_sent), "var(--c4)"}}, sent,
+            bytes_text(report.communication.total.bytes_sent)) +
         bar({{static_cast<double>(report.memory.peak), "var(--c2)"}}, memory, bytes_text(report.memory.peak));
   }
   html += "</div>";
@@ -105,12 +105,12 @@ std::string figures(const CostReport& report) {
     add("efficiency", fmt::format("{:.3g} %", 100 * report.time->efficiency));
   }
   add("devices", grouped(report.layout.mesh.devices()));
-  add("parameters", count_text(report.parameters, ""));
-  add("einsum per device", count_text(report.einsum_per_device, "FLOP"));
-  add("duplication", fmt::format("{:.3g}", report.duplication));
-  add("imbalance", fmt::format("{:.3g}", report.imbalance));
-  add("sent per device", bytes_text(report.communication.bytes_sent));
-  add("collectives", grouped(report.communication.count));
+  add("parameters", count_text(report.parameters.count, ""));
+  add("einsum per device", count_text(report.arithmetic.einsum_per_device, "FLOP"));
+  add("duplication", fmt::format("{:.3g}", report.arithmetic.duplication));
+  add("imbalance", fmt::format("{:.3g}", report.arithmetic.imbalance));
+  add("sent per device", bytes_text(report.communication.total.bytes_sent));
+  add("collectives", grouped(report.communication.total.count));
   add("memory at the peak, per device", bytes_text(report.memory.peak));
   add("of it variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
   return html + "</div>";

@@ -27,13 +27,14 @@ CollectiveTotals total_of(const std::map<std::string, CollectiveTotals>& map, co
 }
 
 void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
-                         std::map<std::string, CollectiveTotals> CostReport::*map, const std::string& label) {
+                         std::map<std::string, CollectiveTotals> CommunicationCost::*map,
+                         const std::string& label) {
   std::set<std::string> keys;
   for (const CostReport* report : reports)
-    for (const auto& [key, totals] : report->*map) keys.insert(key);
+    for (const auto& [key, totals] : report->communication.*map) keys.insert(key);
   for (const std::string& key : keys)
     rows.push_back({fmt::format("  {}{}", label, key), [key, map](const CostReport& report) {
-                      return bytes_text(total_of(report.*map, key).bytes_sent);
+                      return bytes_text(total_of(report.communication.*map, key).bytes_sent);
                     }});
 }
 
@@ -41,17 +42,17 @@ std::vector<Row> total_rows(const Reports& reports) {
   using Report = const CostReport&;
   std::vector<Row> rows = {
       {"devices", [](Report r) { return grouped(r.layout.mesh.devices()); }},
-      {"parameters", [](Report r) { return count_text(r.parameters, ""); }},
-      {"  per device", [](Report r) { return bytes_text(r.parameter_bytes_per_device); }},
-      {"einsum, per device", [](Report r) { return count_text(r.einsum_per_device, "FLOP"); }},
-      {"einsum, all devices", [](Report r) { return count_text(r.einsum_total, "FLOP"); }},
-      {"einsum, useful", [](Report r) { return count_text(r.einsum_useful, "FLOP"); }},
-      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.duplication); }},
-      {"imbalance", [](Report r) { return fmt::format("{:.3g}", r.imbalance); }},
-      {"other, per device", [](Report r) { return count_text(r.other_per_device, "FLOP"); }},
-      {"collectives", [](Report r) { return grouped(r.communication.count); }},
-      {"elements, per device", [](Report r) { return grouped(r.communication.elements); }},
-      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.bytes_sent); }},
+      {"parameters", [](Report r) { return count_text(r.parameters.count, ""); }},
+      {"  per device", [](Report r) { return bytes_text(r.parameters.bytes_per_device); }},
+      {"einsum, per device", [](Report r) { return count_text(r.arithmetic.einsum_per_device, "FLOP"); }},
+      {"einsum, all devices", [](Report r) { return count_text(r.arithmetic.einsum_total, "FLOP"); }},
+      {"einsum, useful", [](Report r) { return count_text(r.arithmetic.einsum_useful, "FLOP"); }},
+      {"duplication", [](Report r) { return fmt::format("{:.3g}", r.arithmetic.duplication); }},
+      {"imbalance", [](Report r) { return fmt::format("{:.3g}", r.arithmetic.imbalance); }},
+      {"other, per device", [](Report r) { return count_text(r.arithmetic.other_per_device, "FLOP"); }},
+      {"collectives", [](Report r) { return grouped(r.communication.total.count); }},
+      {"elements, per device", [](Report r) { return grouped(r.communication.total.elements); }},
+      {"bytes sent, per device", [](Report r) { return bytes_text(r.communication.total.bytes_sent); }},
   };
   if (std::all_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->time.has_value(); })) {
     const std::vector<Row> time = {
@@ -64,8 +65,8 @@ std::vector<Row> total_rows(const Reports& reports) {
     };
     rows.insert(rows.begin() + 1, time.begin(), time.end());
   }
-  add_collective_rows(rows, reports, &CostReport::by_kind, "");
-  add_collective_rows(rows, reports, &CostReport::by_axis, "over ");
+  add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
+  add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
   const std::vector<Row> memory = {
       {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
       {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},
@@ -268,9 +269,9 @@ class RankingText {
   }
 
   std::vector<std::string> figures(const CostReport& report) const {
-    std::vector<std::string> cells = {bytes_text(report.communication.bytes_sent),
+    std::vector<std::string> cells = {bytes_text(report.communication.total.bytes_sent),
                                       bytes_text(report.memory.peak),
-                                      count_text(report.einsum_per_device, "FLOP")};
+                                      count_text(report.arithmetic.einsum_per_device, "FLOP")};
     if (timed_) cells.insert(cells.begin(), seconds_text(report.time->step_s));
     return cells;
   }

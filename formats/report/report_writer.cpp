@@ -79,20 +79,22 @@ Json report_object(const CostReport& report) {
                {"devices", mesh.devices()},
                {"layout", json_of(report.layout)}};
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
-  json["parameters"] = {{"count", report.parameters},
-                        {"bytes", report.parameter_bytes},
-                        {"bytes_per_device", report.parameter_bytes_per_device}};
-  json["flops"] = {{"einsum_per_device", report.einsum_per_device},
-                   {"einsum_total", report.einsum_total},
-                   {"einsum_useful", report.einsum_useful},
-                   {"other_per_device", report.other_per_device},
-                   {"duplication", report.duplication},
-                   {"imbalance", report.imbalance}};
-  json["communication"] = {{"count", report.communication.count},
-                           {"elements_per_device", report.communication.elements},
-                           {"bytes_sent_per_device", report.communication.bytes_sent},
-                           {"by_kind", totals_json(report.by_kind)},
-                           {"by_axis", totals_json(report.by_axis)}};
+  json["parameters"] = {{"count", report.parameters.count},
+                        {"bytes", report.parameters.bytes},
+                        {"bytes_per_device", report.parameters.bytes_per_device}};
+  const ArithmeticCost& flops = report.arithmetic;
+  json["flops"] = {{"einsum_per_device", flops.einsum_per_device},
+                   {"einsum_total", flops.einsum_total},
+                   {"einsum_useful", flops.einsum_useful},
+                   {"other_per_device", flops.other_per_device},
+                   {"duplication", flops.duplication},
+                   {"imbalance", flops.imbalance}};
+  const CommunicationCost& sent = report.communication;
+  json["communication"] = {{"count", sent.total.count},
+                           {"elements_per_device", sent.total.elements},
+                           {"bytes_sent_per_device", sent.total.bytes_sent},
+                           {"by_kind", totals_json(sent.by_kind)},
+                           {"by_axis", totals_json(sent.by_axis)}};
   json["memory"] = memory_json(report);
   if (report.time) json["time"] = time_json(*report.time);
   json["tensors"] = Json::array();

@@ -18,12 +18,12 @@ CostReport example(int64_t devices) {
   report.entry = "train";
   report.layout.mesh = Mesh({{"rows", devices}, {"cols", 2}});
   report.layout.rules = {{"batch", {0}, {}}, {"hidden", {1, 0}, {}}};
-  report.parameters = 813056;
-  report.parameter_bytes = 3252224;
-  report.einsum_per_device = 327270400;
-  report.communication = {3, 1000, 8000};
-  report.by_kind["all_reduce"] = {3, 1000, 8000};
-  report.by_axis["rows+cols"] = {3, 1000, 8000};
+  report.parameters.count = 813056;
+  report.parameters.bytes = 3252224;
+  report.arithmetic.einsum_per_device = 327270400;
+  report.communication.total = {3, 1000, 8000};
+  report.communication.by_kind["all_reduce"] = {3, 1000, 8000};
+  report.communication.by_axis["rows+cols"] = {3, 1000, 8000};
   report.memory.peak = 5 << 20;
   report.tensors = {
       {"h", {{"batch", 5}, {"hidden", 8}}, {{{0}, {}}, {{1, ReduceKind::kSum}}}, {3, 8}, {2, 8}}};

@@ -78,8 +78,8 @@ Json found_json(const SearchReport& report, size_t i) {
                   {"communication_s", cost.time->communication_s},
                   {"roofline_s", cost.time->roofline_s},
                   {"efficiency", cost.time->efficiency}};
-  json["duplication"] = cost.duplication;
-  json["bytes_sent_per_device"] = cost.communication.bytes_sent;
+  json["duplication"] = cost.arithmetic.duplication;
+  json["bytes_sent_per_device"] = cost.communication.total.bytes_sent;
   json["memory_bytes_per_device"] = found.memory;
   json["same_figures"] = found.equals;
   if (i == 0) return json;
@@ -113,8 +113,8 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
     const bool more = (seconds > 0) != (what == "overlap");
     text += fmt::format("{}{} {} {}", said == 1 ? ": " : ", ", seconds_text(std::abs(seconds)),
                         more ? "more" : "less", what);
-    if (what == "products" && other.duplication > best.duplication * 1.005)
-      text += fmt::format(" ({:.3g} times the useful ones)", other.duplication);
+    if (what == "products" && other.arithmetic.duplication > best.arithmetic.duplication * 1.005)
+      text += fmt::format(" ({:.3g} times the useful ones)", other.arithmetic.duplication);
   }
   return text;
 }

@@ -41,7 +41,7 @@ SearchResult found(int64_t left) {
 
 TEST_CASE("why a layout loses") {
   CostReport other = report(10e-3, 0.5e-3, {{"batch", {0, 1}, {}}});
-  other.duplication = 1.5;
+  other.arithmetic.duplication = 1.5;
   CHECK(loss_text(kBest, other) ==
         "+4.50 ms with batch over rows+cols, heads whole: 6.00 ms more products (1.5 times the useful ones), "
         "1.50 ms less all_reduce over cols");

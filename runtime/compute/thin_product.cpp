@@ -20,13 +20,30 @@ constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in 
 
 #define MTFC_INLINE [[gnu::always_inline]] static inline
 
+// The matrices of a product, laid out as its ThinProduct says.
+template <typename T>
+struct Matrices {
+  const T* few;
+  const T* wide;
+  T* result;
+};
+
+// Sums over a part of the wide dimension: `count` for each few row, and the rows `width` apart.
+template <typename T>
+struct Sums {
+  T* at;
+  int64_t width;
+  int64_t count;
+};
+
 // The loops without a choice of vectors: everything is inlined into one function per target.
 template <typename T>
 struct Loops {
-  /// sums[r * width + j] += few[r][0..Rows) * wide[0..Rows)[j]
+  /// sums[r][j] += few[r][0..Rows) * wide[0..Rows)[j]
   template <int64_t Few, int64_t Rows>
-  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const T* wide, int64_t count, T* sums,
-                            int64_t width) {
+  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const T* wide, Sums<T> to) {
+    T* const sums = to.at;
+    const int64_t width = to.width, count = to.count;
     T factors[Few][Rows];
     for (int64_t r = 0; r < Few; ++r)
       for (int64_t l = 0; l < Rows; ++l) factors[r][l] = few[r * p.few_step + l * p.few_inner_step];
@@ -40,22 +57,21 @@ struct Loops {
   }
 
   template <int64_t Rows>
-  MTFC_INLINE void add_tiles(const ThinProduct& p, const T* few, const T* wide, int64_t count, T* sums,
-                             int64_t width) {
-    for (int64_t r = 0; r < p.few; r += kTile, few += kTile * p.few_step, sums += kTile * width) {
+  MTFC_INLINE void add_tiles(const ThinProduct& p, const T* few, const T* wide, Sums<T> sums) {
+    for (int64_t r = 0; r < p.few; r += kTile, few += kTile * p.few_step, sums.at += kTile * sums.width) {
       if (p.few - r == 1)
-        add_rows<1, Rows>(p, few, wide, count, sums, width);
+        add_rows<1, Rows>(p, few, wide, sums);
       else if (p.few - r == 2)
-        add_rows<2, Rows>(p, few, wide, count, sums, width);
+        add_rows<2, Rows>(p, few, wide, sums);
       else if (p.few - r == 3)
-        add_rows<3, Rows>(p, few, wide, count, sums, width);
+        add_rows<3, Rows>(p, few, wide, sums);
       else
-        add_rows<kTile, Rows>(p, few, wide, count, sums, width);
+        add_rows<kTile, Rows>(p, few, wide, sums);
     }
   }
 
-  MTFC_INLINE void along_wide(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
-                              int64_t end) {
+  MTFC_INLINE void along_wide(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+    const auto [few, wide, result] = matrices;
     T sums[kSums];
     const int64_t width = kSums / p.few;
     for (int64_t first = begin; first < end; first += width) {
@@ -63,9 +79,9 @@ struct Loops {
       std::fill_n(sums, p.few * width, T{0});
       int64_t l = 0;
       for (; l + kUnroll <= p.inner; l += kUnroll)
-        add_tiles<kUnroll>(p, few + l * p.few_inner_step, wide + l * p.leading + first, count, sums, width);
+        add_tiles<kUnroll>(p, few + l * p.few_inner_step, wide + l * p.leading + first, {sums, width, count});
       for (; l < p.inner; ++l)
-        add_tiles<1>(p, few + l * p.few_inner_step, wide + l * p.leading + first, count, sums, width);
+        add_tiles<1>(p, few + l * p.few_inner_step, wide + l * p.leading + first, {sums, width, count});
       for (int64_t r = 0; r < p.few; ++r)
         for (int64_t j = 0; j < count; ++j)
           result[r * p.result_few_step + (first + j) * p.result_wide_step] = sums[r * width + j];
@@ -85,8 +101,8 @@ struct Loops {
     sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
   }
 
-  MTFC_INLINE void along_inner(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
-                               int64_t end) {
+  MTFC_INLINE void along_inner(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+    const auto [few, wide, result] = matrices;
     T rows[kFewDots][kInnerChunk];  // zeros beyond the last few row
     for (int64_t first = 0; first < p.inner; first += kInnerChunk) {
       const int64_t count = std::min(kInnerChunk, p.inner - first);
@@ -104,35 +120,30 @@ struct Loops {
     }
   }
 
-  MTFC_INLINE void run(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
-                       int64_t end) {
+  MTFC_INLINE void run(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
     if (p.inner_side_by_side)
-      along_inner(p, few, wide, result, begin, end);
+      along_inner(p, matrices, begin, end);
     else
-      along_wide(p, few, wide, result, begin, end);
+      along_wide(p, matrices, begin, end);
   }
 
 #if defined(__x86_64__)
-  MTFC_AVX512 static void run_avx512(const ThinProduct& p, const T* few, const T* wide, T* result,
-                                     int64_t begin, int64_t end) {
-    run(p, few, wide, result, begin, end);
+  MTFC_AVX512 static void run_avx512(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+    run(p, matrices, begin, end);
   }
-  MTFC_AVX2 static void run_avx2(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
-                                 int64_t end) {
-    run(p, few, wide, result, begin, end);
+  MTFC_AVX2 static void run_avx2(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+    run(p, matrices, begin, end);
   }
 #endif
-  static void run_plain(const ThinProduct& p, const T* few, const T* wide, T* result, int64_t begin,
-                        int64_t end) {
-    run(p, few, wide, result, begin, end);
+  static void run_plain(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+    run(p, matrices, begin, end);
   }
 };
 
 #undef MTFC_INLINE
 
 template <typename T>
-using RangeProduct = void (*)(const ThinProduct&, const T* few, const T* wide, T* result, int64_t begin,
-                              int64_t end);
+using RangeProduct = void (*)(const ThinProduct&, Matrices<T>, int64_t begin, int64_t end);
 
 template <typename T>
 RangeProduct<T> for_this_machine() {
@@ -156,8 +167,9 @@ bool is_thin(const ThinProduct& p) {
 template <typename T>
 void multiply_thin(const ThinProduct& product, const T* few, const T* wide, T* result) {
   static const RangeProduct<T> kMultiply = for_this_machine<T>();
-  parallel_ranges(product.wide, product.few * product.wide * product.inner,
-                  [&](int64_t begin, int64_t end) { kMultiply(product, few, wide, result, begin, end); });
+  parallel_ranges(product.wide, product.few * product.wide * product.inner, [&](int64_t begin, int64_t end) {
+    kMultiply(product, {few, wide, result}, begin, end);
+  });
 }
 
 template void multiply_thin(const ThinProduct&, const float*, const float*, float*);

@@ -13,13 +13,19 @@
 namespace mtfc {
 namespace {
 
+struct ShardedInput {
+  TensorType type;
+  Sharding sharding;
+  Mesh mesh;
+};
+
 // A program with an entry point of one input and no steps.
-Program program_of(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+Program program_of(const ShardedInput& input) {
   Program program;
-  program.layout.mesh = mesh;
+  program.layout.mesh = input.mesh;
   EntryPoint entry;
   entry.name = "train";
-  entry.values = {{"x", type, sharding, 0}};
+  entry.values = {{"x", input.type, input.sharding, 0}};
   entry.buffers = {{BufferKind::kInput, 4096, 0, 0, 0}};
   entry.arena_bytes = 4096;
   entry.inputs = {{"x", 0}};
@@ -39,22 +45,21 @@ StoredArray array_of(std::vector<int64_t> shape, StoredType type = StoredType::k
 }
 
 // Returns the whole input after it was fed, gathered from all devices; checks that replicas agree.
-std::vector<double> fed(const TensorType& type, const Sharding& sharding, const Mesh& mesh,
-                        const InputData& data, int64_t step, bool training) {
-  const Program program = program_of(type, sharding, mesh);
+std::vector<double> fed(const ShardedInput& input, const InputData& data, int64_t step, bool training) {
+  const Program program = program_of(input);
   const EntryPoint& entry = program.entry_points[0];
   Processes processes = Processes::alone();
-  LockstepComm comm(mesh, processes);
+  LockstepComm comm(input.mesh, processes);
   Executor executor(program, comm);
   Feed feed(executor, entry, {data}, 3);
   training ? feed.fill_training(step) : feed.fill_evaluation(step);
-  std::vector<double> all(static_cast<size_t>(elements(type.dims)), -1);
+  std::vector<double> all(static_cast<size_t>(elements(input.type.dims)), -1);
   for (size_t device = 0; device < executor.devices(); ++device) {
     const LocalPart part = executor.part(entry, 0, device);
-    const std::vector<int64_t> indices = global_indices(type.dims, part.box);
+    const std::vector<int64_t> indices = global_indices(input.type.dims, part.box);
     for (size_t i = 0; i < indices.size(); ++i) {
       double& slot = all[static_cast<size_t>(indices[i])];
-      const double value = load_element(part.data, type.dtype, static_cast<int64_t>(i));
+      const double value = load_element(part.data, input.type.dtype, static_cast<int64_t>(i));
       CHECK((slot == -1 || slot == value));
       slot = value;
     }
@@ -103,7 +108,7 @@ const Sharding kSplit{{{0}, {1}}, {}};
 TEST_CASE("an array of the input's shape is fed every step") {
   for (const int64_t step : {0, 9}) {
     const std::vector<double> values =
-        fed(kPair, kSplit, kMesh, {"x", "", array_of({4, 5}), {}, 0.5}, step, true);
+        fed({kPair, kSplit, kMesh}, {"x", "", array_of({4, 5}), {}, 0.5}, step, true);
     for (size_t i = 0; i < 20; ++i) CHECK(values[i] == 0.5 * static_cast<double>(i));
   }
 }
@@ -112,8 +117,8 @@ TEST_CASE("rows come in one permutation per epoch, whole and the same for every 
   const InputData data{"x", "", array_of({12, 5}), std::pair<int64_t, int64_t>{2, 12}, 1};
   std::vector<double> rows;
   for (int64_t step = 0; step < 5; ++step) {
-    const std::vector<double> split = fed(kPair, kSplit, kMesh, data, step, true);
-    CHECK(split == fed(kPair, replicated(2), Mesh({{"r", 1}}), data, step, true));
+    const std::vector<double> split = fed({kPair, kSplit, kMesh}, data, step, true);
+    CHECK(split == fed({kPair, replicated(2), Mesh({{"r", 1}})}, data, step, true));
     for (size_t i = 0; i < 4; ++i) {
       rows.push_back(split[5 * i] / 5);
       for (size_t k = 0; k < 5; ++k) CHECK(split[5 * i + k] == split[5 * i] + static_cast<double>(k));
@@ -131,9 +136,9 @@ TEST_CASE("rows come in one permutation per epoch, whole and the same for every 
 
 TEST_CASE("evaluation goes in order and counts what it leaves out") {
   const InputData data{"x", "", array_of({10, 5}), {}, 1};
-  const std::vector<double> values = fed(kPair, kSplit, kMesh, data, 1, false);
+  const std::vector<double> values = fed({kPair, kSplit, kMesh}, data, 1, false);
   for (size_t i = 0; i < 20; ++i) CHECK(values[i] == static_cast<double>(20 + i));
-  const Program program = program_of(kPair, kSplit, kMesh);
+  const Program program = program_of({kPair, kSplit, kMesh});
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   Executor executor(program, comm);
@@ -149,9 +154,9 @@ TEST_CASE("training takes the windows at every token, once per epoch, the same f
   const InputData data = tokens_of("x", 20, 0);
   std::vector<double> starts;
   for (int64_t step = 0; step < 8; ++step) {
-    const std::vector<double> split = fed(type, kSplit, kMesh, data, step, true);
-    CHECK(split == fed(type, replicated(2), Mesh({{"r", 1}}), data, step, true));
-    CHECK(split == fed(type, {{{}, {1, 0}}, {}}, kMesh, data, step, true));
+    const std::vector<double> split = fed({type, kSplit, kMesh}, data, step, true);
+    CHECK(split == fed({type, replicated(2), Mesh({{"r", 1}})}, data, step, true));
+    CHECK(split == fed({type, {{{}, {1, 0}}, {}}, kMesh}, data, step, true));
     for (size_t i = 0; i < 4; ++i) {
       starts.push_back(split[5 * i]);
       for (size_t k = 0; k < 5; ++k) CHECK(split[5 * i + k] == split[5 * i] + static_cast<double>(k));
@@ -168,9 +173,9 @@ TEST_CASE("training takes the windows at every token, once per epoch, the same f
 TEST_CASE("evaluation takes windows one after the other") {
   const TensorType type{DType::kI32, kPair.dims};
   const InputData data = tokens_of("x", 43, 0);
-  const std::vector<double> values = fed(type, kSplit, kMesh, data, 1, false);
+  const std::vector<double> values = fed({type, kSplit, kMesh}, data, 1, false);
   for (size_t i = 0; i < 20; ++i) CHECK(values[i] == static_cast<double>(20 + i));
-  const Program program = program_of(type, kSplit, kMesh);
+  const Program program = program_of({type, kSplit, kMesh});
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   Executor executor(program, comm);
@@ -214,7 +219,7 @@ TEST_CASE("inputs over one text share the starts of their windows") {
 }
 
 TEST_CASE("an input without dimensions is one token") {
-  CHECK(fed({DType::kI32, {}}, replicated(0), kMesh, tokens_of("x", 9, 3), 2, false)[0] == 5);
+  CHECK(fed({{DType::kI32, {}}, replicated(0), kMesh}, tokens_of("x", 9, 3), 2, false)[0] == 5);
 }
 
 TEST_CASE("texts that are too short or cut differently are refused") {
@@ -262,10 +267,10 @@ TEST_CASE("inputs that are iterated over must have equally many rows") {
 TEST_CASE("random values depend on the step and not on the layout") {
   for (const RandomKind kind : {RandomKind::kNormal, RandomKind::kUniform, RandomKind::kInteger}) {
     const InputData data{"x", "", RandomSource{kind, 0, 10}, {}, 1};
-    const std::vector<double> values = fed(kPair, kSplit, kMesh, data, 1, true);
-    CHECK(values == fed(kPair, replicated(2), Mesh({{"r", 1}}), data, 1, true));
-    CHECK(values != fed(kPair, kSplit, kMesh, data, 2, true));
-    CHECK(values != fed(kPair, kSplit, kMesh, data, 1, false));
+    const std::vector<double> values = fed({kPair, kSplit, kMesh}, data, 1, true);
+    CHECK(values == fed({kPair, replicated(2), Mesh({{"r", 1}})}, data, 1, true));
+    CHECK(values != fed({kPair, kSplit, kMesh}, data, 2, true));
+    CHECK(values != fed({kPair, kSplit, kMesh}, data, 1, false));
     if (kind == RandomKind::kNormal) continue;
     for (const double value : values) CHECK((value >= 0 && value < 10));
   }
@@ -275,14 +280,14 @@ TEST_CASE("values are converted from the stored type and byte order") {
   StoredArray array = array_of({4, 5}, StoredType::kI32);
   array.big_endian = true;  // the lowest byte is now the highest
   const TensorType wide{DType::kI64, kPair.dims};
-  CHECK(fed(wide, kSplit, kMesh, {"x", "", array, {}, 1}, 0, true)[3] == 3.0 * (1 << 24));
+  CHECK(fed({wide, kSplit, kMesh}, {"x", "", array, {}, 1}, 0, true)[3] == 3.0 * (1 << 24));
   array.big_endian = false;
-  CHECK(fed({DType::kF64, kPair.dims}, kSplit, kMesh, {"x", "", array, {}, 1}, 0, true)[3] == 3);
+  CHECK(fed({{DType::kF64, kPair.dims}, kSplit, kMesh}, {"x", "", array, {}, 1}, 0, true)[3] == 3);
 }
 
 TEST_CASE("data that does not fit is refused with both shapes") {
   const auto feed = [](const TensorType& type, const InputData& data) {
-    fed(type, kSplit, kMesh, data, 0, true);
+    fed({type, kSplit, kMesh}, data, 0, true);
   };
   CHECK_THROWS_WITH_AS(feed(kPair, {"x", "", array_of({4, 6}), {}, 1}),
                        "x.npy: an array of shape [4, 6] can't feed the input 'x' of shape [batch=4, io=5]",

@@ -82,8 +82,16 @@ struct Executor::Loaded {
 
 namespace {
 
-PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
-                          const Arena& arena, int64_t fused_tile) {
+// A device of the mesh, and the memory that its part of a program works in.
+struct DeviceArena {
+  const Mesh& mesh;
+  const Coordinates& at;
+  const Arena& arena;
+};
+
+PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const DeviceArena& device,
+                          int64_t fused_tile) {
+  const auto& [mesh, at, arena] = device;
   PreparedStep prepared;
   std::vector<LocalTensor> operands, results;
   std::vector<Place> places;
@@ -141,8 +149,8 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
     const Step& step = entry.steps[i];
     if (step.kind == StepKind::kStart || step.kind == StepKind::kWait || is_control(step.kind)) continue;
     for (size_t device = 0; device < devices(); ++device)
-      slot->steps[i].push_back(prepare_step(entry, step, comm_.mesh(), comm_.devices()[device],
-                                            arenas_[device], options_.fused_tile));
+      slot->steps[i].push_back(prepare_step(
+          entry, step, {comm_.mesh(), comm_.devices()[device], arenas_[device]}, options_.fused_tile));
   }
   slot->collectives = comm_.prepare(entry, arenas_);
   return *slot;

@@ -38,7 +38,7 @@ void add_used_dims(Dims& dims, const Item& item, const std::map<std::string, int
   }
 }
 
-void add_leaf_to(Model& model, const Item& item, const Tensor& tensor, bool trainable, const RandomCase& from,
+void add_leaf_to(Model& model, const Item& item, const Tensor& tensor, const RandomCase& from,
                  WholeTensors& leaves) {
   const int64_t limit = item.indexed.empty() ? 1 : from.sizes.at(item.indexed);
   leaves[tensor.name] = drawn({tensor.type, item.fill, limit}, from.seed + leaves.size());
@@ -46,8 +46,9 @@ void add_leaf_to(Model& model, const Item& item, const Tensor& tensor, bool trai
     model.inputs.push_back({tensor.name, tensor.type, "", {}});
     return;
   }
-  VariableDecl variable{tensor.name, tensor.type, Init{}, trainable, false, {}};
-  if (is_float(tensor.type.dtype)) variable.init = Init{InitKind::kUniform, -1, 1};
+  const bool is_real = is_float(tensor.type.dtype);
+  VariableDecl variable{tensor.name, tensor.type, Init{}, from.loss && is_real, false, {}};
+  if (is_real) variable.init = Init{InitKind::kUniform, -1, 1};
   model.variables.push_back(std::move(variable));
 }
 
@@ -92,11 +93,7 @@ Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
       b.mark_from_model(id, item.from_model);
       model.dims = unite(model.dims, b.dims(id));
     }
-    if (is_leaf(item)) {
-      const Tensor& tensor = b.graph().tensor(tensors.back()[0]);
-      const bool trainable = random_case.loss && is_float(tensor.type.dtype);
-      add_leaf_to(model, item, tensor, trainable, random_case, leaves);
-    }
+    if (is_leaf(item)) add_leaf_to(model, item, b.graph().tensor(tensors.back()[0]), random_case, leaves);
   }
   const auto id_of = [&](const TensorRef& ref) { return tensors.at(ref.item).at(ref.result); };
   for (const TensorRef& ref : random_case.outputs)

@@ -39,15 +39,21 @@ struct Tally {
   std::vector<std::string> wrong;
 };
 
-void try_layout(const Model& model, const WholeTensors& inputs, const WholeTensors& expected,
-                const Layout& layout, const std::string& label, Tally& tally) {
+// A model of one example of an operation, with the values that every layout has to give.
+struct ExampleRun {
+  std::string label;
+  Model model;
+  WholeTensors inputs, expected;
+};
+
+void try_layout(const ExampleRun& example, const Layout& layout, Tally& tally) {
   if (!is_tried(tally.seen++)) return;
-  const bool legal = is_legal(model, layout);
+  const bool legal = is_legal(example.model, layout);
   std::string problem;
   try {
-    const Program program = compile(model, layout, {});
+    const Program program = compile(example.model, layout, {});
     if (!legal) problem = "an illegal layout was accepted";
-    if (legal) problem = difference(expected, run_in_lockstep(program, inputs));
+    if (legal) problem = difference(example.expected, run_in_lockstep(program, example.inputs));
   } catch (const UserError& error) {
     if (legal) problem = fmt::format("a legal layout was refused: {}", error.what());
   } catch (const std::exception& error) {
@@ -55,20 +61,21 @@ void try_layout(const Model& model, const WholeTensors& inputs, const WholeTenso
   }
   ++(legal ? tally.ran : tally.refused);
   if (!problem.empty())
-    tally.wrong.push_back(
-        fmt::format("{} mesh {} layout {}: {}", label, to_string(layout.mesh), to_string(layout), problem));
+    tally.wrong.push_back(fmt::format("{} mesh {} layout {}: {}", example.label, to_string(layout.mesh),
+                                      to_string(layout), problem));
 }
 
 void try_everywhere(const Signature& signature, Tally& tally) {
   const std::string kind(signature.name);
   for (size_t e = 0; e < signature.examples.size(); ++e) {
-    WholeTensors inputs;
-    const Model model = model_of(kind, signature.examples[e], true, inputs);
-    const WholeTensors expected = reference_outputs(model, inputs);
+    ExampleRun example;
+    example.label = fmt::format("{} example {}", kind, e);
+    example.model = model_of(kind, signature.examples[e], true, example.inputs);
+    example.expected = reference_outputs(example.model, example.inputs);
+    const Dims& dims = example.model.dims;
     for (const Mesh& mesh : meshes())
-      for (const Layout& layout :
-           all_rule_sets(mesh, model.dims, mesh.axes().size() == 2 && model.dims.size() <= 4))
-        try_layout(model, inputs, expected, layout, fmt::format("{} example {}", kind, e), tally);
+      for (const Layout& layout : all_rule_sets(mesh, dims, mesh.axes().size() == 2 && dims.size() <= 4))
+        try_layout(example, layout, tally);
   }
 }
 
