@@ -40,7 +40,7 @@ extern const CompositeDef k_unstack_composite = {
                    "for each.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to take apart"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to cut into slices"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3")}, {{"dim", dim_of("a=3")}}},
                          {{normal("a=3 batch=5 c=2", DType::kF32)}, {{"dim", dim_of("batch=5")}}},

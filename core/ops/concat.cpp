@@ -72,14 +72,15 @@ extern const OpDef k_concat_op = {
     .signature =
         {
             .name = "concat",
-            .doc = "Operands one after the other along a dimension; their other dimensions are the same.",
+            .doc = "The operands joined one after the other along a dimension; their other dimensions must "
+                   "be the same.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =
                 {{"dim", AttributeType::kParts, true,
-                  "the dimension of the operands: one name for all, or a list of one for each"},
+                  "the dimension to join along: one name for all operands, or a list with a name for each"},
                  {"to", AttributeType::kDim, false,
-                  "the result's dimension, as long as those of the operands together; needed where there "
+                  "the result's dimension, as long as those of the operands together; required if there "
                   "are several"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},

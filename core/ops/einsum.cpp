@@ -120,9 +120,10 @@ extern const OpDef k_einsum_op = {
             .doc = "The sum over contracted dimensions of the product of the operands, aligned by name.",
             .min_operands = 1,
             .max_operands = -1,
-            .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
-                           {"over", AttributeType::kOver, false,
-                            "the dimensions contracted; the result keeps the others in order of appearance"}},
+            .attributes =
+                {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                 {"over", AttributeType::kOver, false,
+                  "the dimensions to contract; the result keeps the others in order of appearance"}},
             .infer = infer,
             .examples = examples(),
         },
