@@ -20,9 +20,9 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_known({dim}, x.dims, to_string(x), "dim");
   const Dims parts = parts_of(call.attributes);
   if (parts.size() == 1 && dim.size / parts[0].size > kMostResults)
-    throw OpError{
-        fmt::format("split would give {} results; {} are possible", dim.size / parts[0].size, kMostResults),
-        "", -1, "to"};
+    throw OpError{fmt::format("split would return {} results; at most {} are possible",
+                              dim.size / parts[0].size, kMostResults),
+                  "", -1, "to"};
   int64_t total = 0;
   for (const Dim& part : parts) total += part.size;
   if (total != dim.size)

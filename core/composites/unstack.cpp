@@ -11,9 +11,10 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Dim& dim = call.attributes.get<Dim>("dim");
   require_known({dim}, x.dims, to_string(x), "dim");
   if (dim.size > kMostResults)
-    throw OpError{fmt::format("unstack would give {} results, one for each element of '{}'; {} are possible",
-                              dim.size, dim.name, kMostResults),
-                  "", -1, "dim"};
+    throw OpError{
+        fmt::format("unstack would return {} results, one for each element of '{}'; at most {} are possible",
+                    dim.size, dim.name, kMostResults),
+        "", -1, "dim"};
   return std::vector<TensorType>(static_cast<size_t>(dim.size), {x.dtype, without(x.dims, {dim})});
 }
 

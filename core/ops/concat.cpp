@@ -28,7 +28,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (!contains(x.dims, dim.name))
       throw OpError{fmt::format("{} has no dimension '{}'", to_string(x), dim.name), "", static_cast<int>(i)};
     if (!same_set(without(x.dims, {dim}), others))
-      throw OpError{fmt::format("beside '{}', {} must have the dimensions [{}], as the first operand has",
+      throw OpError{fmt::format("apart from '{}', {} must have the dimensions [{}], like the first operand",
                                 dim.name, to_string(x), to_string(others)),
                     "use broadcast, rename or reshape", static_cast<int>(i)};
     size += dim.size;

@@ -48,7 +48,7 @@ extern const OpDef k_shift_op = {
     .signature =
         {
             .name = "shift",
-            .doc = "The elements moved `by` places along a dimension; the places left free are filled with "
+            .doc = "The elements moved `by` places along a dimension; the vacated places are filled with "
                    "zeros or with the elements that were moved out.",
             .min_operands = 1,
             .max_operands = 1,

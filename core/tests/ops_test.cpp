@@ -350,7 +350,7 @@ TEST_CASE("cumsum and top_k check dimensions and sizes") {
 
 TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 0.5}, {"dtype", DType::kI32}}) ==
-        "0.5 is no whole number, as i32 needs | 'value'");
+        "0.5 is not a whole number, as i32 needs | 'value'");
   CHECK(error_of("constant", {}, {{"value", 3e9}, {"dtype", DType::kI32}}) ==
         "3000000000 is out of the range of i32 | 'value'");
   CHECK(error_of("random_normal", {}, {{"dims", dims_of("a=2")}, {"dtype", DType::kI32}}) ==

@@ -36,7 +36,7 @@ Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
   const auto devices = mesh.devices();
   if (static_cast<int64_t>(items.size()) != devices) {
     at.error(fmt::format("the device order names {} ranks, and the mesh {} has {} devices", items.size(),
-                         mesh.axes().empty() ? "of one device" : to_string(mesh), devices));
+                         mesh.axes().empty() ? "the memory of one device" : to_string(mesh), devices));
     return mesh;
   }
   std::vector<int64_t> order;
