@@ -61,7 +61,7 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.refused, "refused by the compiler");
   say(counts.compiled, "compiled");
   say(counts.left, "not evaluated");
-  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, and not proved the best";
+  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, but not proved to be the best";
   return wrapped("", text, " ", options.width);
 }
 

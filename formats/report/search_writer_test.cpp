@@ -66,7 +66,7 @@ TEST_CASE("what was searched, and whether it is proved") {
                      "others, 4 over the memory limit, 16 that can't be better, 10 compiled\n"));
   CHECK(search_table({stopped, {best, other}, 0, 0.5}, {400, 0})
             .ends_with(", 10 that can't be better, 10 compiled, 6 not evaluated; stopped, so [1] is the best "
-                       "so far, and not proved the best\n"));
+                       "so far, but not proved to be the best\n"));
   const auto json = nlohmann::json::parse(search_json({stopped, {best, other}, 0, 0.5}));
   CHECK(json["proved"] == false);
   CHECK(json["memory_limit"].is_null());
