@@ -20,8 +20,8 @@ constexpr int64_t kMostBeams = 1024;
 void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& what) {
   for (const int64_t token : tokens)
     if (token >= vocabulary)
-      throw UserError(fmt::format("{} has the token {}, and the model's vocabulary has {}: 0 to {}", what,
-                                  token, vocabulary, vocabulary - 1));
+      throw UserError(fmt::format("{} has the token {}, but the model's vocabulary has only {}: 0 to {}",
+                                  what, token, vocabulary, vocabulary - 1));
 }
 
 void add_prompt_options(CommandLine& line, GenerateOptions& options) {
@@ -106,7 +106,7 @@ void check(const GenerateOptions& options) {
     throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
   if (text && !options.prompt_tokens.empty())
     throw UserError("--prompt-tokens can't be mixed with prompts of text", "give one kind");
-  if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens say the same thing");
+  if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens exclude each other");
   if (options.stop && options.stop->empty()) throw UserError("--stop: the text is empty");
   if (static_cast<int64_t>(options.prompt_count()) > kMostSequences / options.samples)
     throw UserError(fmt::format("{} prompts with {} samples each are more than {} sequences",
@@ -122,7 +122,7 @@ void check(const GenerateOptions& options) {
   if (options.length_penalty && !options.beams)
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)
-    throw UserError(fmt::format("--samples {} are more than the {} beams", options.samples, *options.beams));
+    throw UserError(fmt::format("--samples {} is more than the {} beams", options.samples, *options.beams));
   const char* training = options.model.optimizer      ? "--optimizer"
                          : options.model.microbatches ? "--microbatches"
                                                       : nullptr;
@@ -168,11 +168,11 @@ GenerationOptions generation_options(const GenerateOptions& options, int64_t lon
   if (positions == std::numeric_limits<int64_t>::max() && !options.length)
     throw UserError("nothing ends the sequence: the model's caches have no length", "give --length N");
   if (longest >= positions)
-    throw UserError(fmt::format("the prompt has {} tokens, and the model's length is {}", longest, positions),
+    throw UserError(fmt::format("the prompt has {} tokens, but the model's length is {}", longest, positions),
                     "shorten the prompt: at least one token must fit after it");
   found.length = options.length.value_or(positions - longest);
   if (found.length > positions - longest)
-    throw UserError(fmt::format("a prompt of {} tokens and --length {} make {}, and the model's length is {}",
+    throw UserError(fmt::format("a prompt of {} tokens and --length {} make {}, but the model's length is {}",
                                 longest, found.length, longest + found.length, positions),
                     fmt::format("--length can be {} at most", positions - longest));
   return found;

@@ -33,8 +33,7 @@ TEST_CASE("a mesh with open sizes is tried in every way") {
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --devices 6 --layout batch:a") ==
         "exit 2: mtfc: error: --devices needs a mesh (as in --mesh rows:*,cols:*)\n");
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --mesh 'a:*'") ==
-        "exit 2: mtfc: error: the mesh a:* leaves sizes open (say how many devices there are with --devices "
-        "N)\n");
+        "exit 2: mtfc: error: the mesh a:* leaves sizes open (set the number of devices with --devices N)\n");
 }
 
 TEST_CASE("a layout that is not legal has its reason in a comparison, and is an error alone") {

@@ -390,19 +390,19 @@ TEST_CASE("what can't be generated is refused with a reason") {
                                               "bytes of a text (give ids: --prompt-tokens 1,2,3, "
                                               "and --stop-tokens)"));
   CHECK(refused(kWords, "--prompt-tokens 1,53 --mesh a:2 --layout batch:a") ==
-        line("--prompt-tokens has the token 53, and the model's vocabulary has 53: 0 to 52"));
+        line("--prompt-tokens has the token 53, but the model's vocabulary has only 53: 0 to 52"));
   CHECK(
       refused(kWords, "--prompt-tokens 1,x") ==
       line(
           "--prompt-tokens: expected a token id, found 'x' (ids are whole numbers with commas between, as in "
           "12,7,300)"));
   CHECK(refused(kChars, "--prompt 'This is a text of more than that'") ==
-        line("the prompt has 32 tokens, and the model's length is 18 (shorten the prompt: at least one token "
+        line("the prompt has 32 tokens, but the model's length is 18 (shorten the prompt: at least one token "
              "must fit after it)"));
   CHECK(
       refused(kChars, "--prompt abc --length 16") ==
       line(
-          "a prompt of 3 tokens and --length 16 make 19, and the model's length is 18 (--length can be 15 at "
+          "a prompt of 3 tokens and --length 16 make 19, but the model's length is 18 (--length can be 15 at "
           "most)"));
   CHECK(refused(kChars, "--prompt a --temperature 0") ==
         line("--temperature: expected a number above 0, found 0 (see mtfc generate --help)"));

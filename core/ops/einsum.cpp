@@ -14,7 +14,7 @@ Dims all_dims(std::span<const TensorType> operands) {
 Dims result_dims(const OpCall& call) {
   const AttributeValue* dims = call.attributes.find("dims");
   const AttributeValue* over = call.attributes.find("over");
-  if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "state one of them", -1, "over"};
+  if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "use one of them", -1, "over"};
   if (!dims && !over)
     throw OpError{"needs 'dims', the dimensions of the result, or 'over', those to contract", "", -1, ""};
   const Dims all = all_dims(call.operands);

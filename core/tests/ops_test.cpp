@@ -247,7 +247,7 @@ TEST_CASE("normalization says what it can't do") {
   CHECK(error_of("rms_norm", {x}, {{"over", dims_of("model=7 model=7")}}) ==
         "'over' names the dimension 'model' twice | 'over'");
   CHECK(error_of("layer_norm", {x}, {{"over", dims_of("model=7")}, {"eps", -0.5}}) ==
-        "'eps' is -0.5, but it is added below a square root | state a small positive number | 'eps'");
+        "'eps' is -0.5, but it is added under a square root | use a small positive number | 'eps'");
   CHECK(error_of("rms_norm", {type("a=2", DType::kI32)}, {{"over", dims_of("a=2")}}) ==
         "needs f32 or f64, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
 }

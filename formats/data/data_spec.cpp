@@ -205,7 +205,7 @@ void SpecReader::check_dtype() const {
     fail(fmt::format("fractions can't feed the input '{}', which is {}", input_.name, dtype),
          "random:int,hi=N gives whole numbers");
   if (scale_ != 1)
-    fail(fmt::format("a scale needs floating point, and the input '{}' is {}", input_.name, dtype));
+    fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));
 }
 
 void SpecReader::parse_tokens(bool text) {

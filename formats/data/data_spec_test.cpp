@@ -182,7 +182,7 @@ TEST_CASE("a spec is checked against the dtype of its input, and without its fil
         "whole numbers)");
   CHECK(
       said({"x", DType::kI64}, "random:int,hi=3,scale=0.5") ==
-      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, and the input 'x' is i64");
+      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, but the input 'x' is i64");
   CHECK(said({"x", DType::kI64}, "random:int,hi=3") == "");
   CHECK(said({"x", DType::kF64}, "random:normal") == "");
   CHECK(said({"x"}, "text:/nonexistent,rows=3:9,split=train") == "");

@@ -44,7 +44,7 @@ NameMap::NameMap(const std::vector<std::string>& rules) {
       const auto file = MappedFile::open(rule);
       text.assign(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
     } catch (const UnreadableFile& error) {
-      throw UserError(fmt::format("--map takes FROM=TO or a file of such lines, and '{}' can't be read: {}",
+      throw UserError(fmt::format("--map takes FROM=TO or a file of such lines, but '{}' can't be read: {}",
                                   rule, error.reason));
     }
     std::istringstream lines(text);

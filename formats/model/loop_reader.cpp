@@ -46,7 +46,7 @@ LoopReader::Results LoopReader::read(const Cursor& at, const LoopBlocks& blocks,
   if (!blocks_.check_operands(at, body, operands.size())) return std::nullopt;
   bool good = blocks_.check_repeatable(at, body);
   if (condition && condition->in.size() > operands.size()) {
-    at.find("cond")->error(fmt::format("the condition '{}' takes {} inputs, and the loop has {}",
+    at.find("cond")->error(fmt::format("the condition '{}' takes {} inputs, but the loop has {}",
                                        condition->name, condition->in.size(), operands.size()),
                            "its inputs are the first of the loop's");
     good = false;

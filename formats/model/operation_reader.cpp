@@ -386,7 +386,7 @@ OperationReader::Results OperationReader::read_gradients(const Cursor& at, const
   const TensorId of = tensor_named(*of_cursor);
   bool complete = of != kNoTensor;
   if (complete && !is_float_scalar(draft_.builder.type(of)))
-    of_cursor->error(fmt::format("only a float scalar has gradients, and '{}' is {}", of_cursor->value().text,
+    of_cursor->error(fmt::format("only a float scalar has gradients, but '{}' is {}", of_cursor->value().text,
                                  to_string(draft_.builder.type(of))),
                      "reduce_mean makes one");
   const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)

@@ -112,7 +112,7 @@ std::string figures(const CostReport& report) {
   add("sent per device", bytes_text(report.communication.bytes_sent));
   add("collectives", grouped(report.communication.count));
   add("memory at the peak, per device", bytes_text(report.memory.peak));
-  add("of it variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
+  add("of which variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
   return html + "</div>";
 }
 
