@@ -85,16 +85,17 @@ int run(const RunOptions& options) {
 void add_run_options(CommandLine& line, RunOptions& options) {
   line.add_option("--steps", options.steps,
                   "training steps, or forward evaluations where the model does not train; with --resume, "
-                  "steps done before count")
+                  "including those of earlier runs")
       .check(whole_number(0))
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
                 "run forward only, over all of a finite source, and print the means of the outputs");
-  line.add_option("--input", options.inputs,
-                  "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-                  "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
-                  "text and tokens, ,shift=N and ,split=train|valid; or present: true for the real rows of a "
-                  "batch, false for those that fill up the last batch of an evaluation")
+  line.add_option(
+          "--input", options.inputs,
+          "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+          "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
+          "text and tokens, ,shift=N and ,split=train|valid; or present: 1 or true for the rows of a batch "
+          "that come from the data, 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
   line.add_option("--valid", options.valid, "also evaluate on this source").type_name("NAME=SPEC");
   line.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
@@ -138,7 +139,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
                   "timeline of all ranks, for Perfetto or Chrome; - is standard output")
       .type_name("FILE.json");
   line.add_option("--trace-steps", options.trace_steps,
-                  "the number of last training steps, and of last evaluations, that --trace keeps")
+                  "keep the last N training steps and the last N evaluations in --trace")
       .check(whole_number(1, kMostTraced))
       .type_name("N")
       .show_default();
