@@ -216,11 +216,11 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
   CHECK(error_of("einsum", {x, w}) ==
         "needs 'dims', the dimensions of the result, or 'over', those to contract");
   CHECK(error_of("einsum", {x, w}, {{"over", dims_of("io=3")}, {"dims", dims_of("batch=5")}}) ==
-        "'dims' and 'over' exclude each other | state one of them | 'over'");
+        "'dims' and 'over' exclude each other | use one of them | 'over'");
   CHECK(error_of("reduce_sum", {x}, {{"over", dims_of("io=3")}}) ==
         "'over' names the dimension 'io', which is not in f32[batch=5, hidden=7] | 'over'");
   CHECK(error_of("reduce_max", {x}, {{"over", dims_of("batch=5")}, {"dims", dims_of("batch=5")}}) ==
-        "'over' and 'dims' exclude each other | state one of them | 'dims'");
+        "'over' and 'dims' exclude each other | use one of them | 'dims'");
   CHECK(error_of("reduce_mean", {type("batch=5", DType::kI32)}) ==
         "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
   CHECK(to_string(result_of("reduce_sum", {x})) == "f32[]");
