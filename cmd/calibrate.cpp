@@ -34,15 +34,14 @@ Mesh mesh_of(const Options& options, int64_t ranks) {
   if (!options.mesh) return ranks > 1 ? Mesh({{"all", ranks}}) : Mesh();
   const Mesh mesh = parse_mesh(*options.mesh);
   if (ranks > 0 && mesh.devices() != ranks)
-    throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks", to_string(mesh),
+    throw UserError(fmt::format("the mesh {} has {} devices, but there are {} ranks", to_string(mesh),
                                 mesh.devices(), ranks),
                     fmt::format("start it with mpiexec -n {}", mesh.devices()));
   return mesh;
 }
 
 std::string quality_text(const Calibration& made) {
-  std::string text = fmt::format(
-      "measured in {:.0f} s; what was kept out of each fit is predicted so well:\n", made.seconds);
+  std::string text = fmt::format("measured in {:.0f} s; prediction error on held-out sizes:\n", made.seconds);
   text += fmt::format("  {:<32} {:>6} {:>12} {:>13}\n", "", "sizes", "mean error", "worst error");
   for (const FitQuality& fit : made.fits)
     text += fmt::format("  {:<32} {:>6} {:>10.1f} % {:>11.1f} %\n", fit.what, fit.measured,
@@ -97,19 +96,19 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option(
           "--mesh", options->mesh,
           "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
           "all ranks)")
       .type_name("AXIS:SIZE,...");
-  line.add_option("--name", options->name, "what the profile is called").show_default();
+  line.add_option("--name", options->name, "name of the profile").show_default();
   line.add_option("--threads", options->threads,
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       .check(whole_number(1, 1024))
       .type_name("T");
-  line.add_flag("--quick", options->quick, "in a few seconds, and less exact");
-  line.add_flag("--quiet,-q", options->quiet, "no word on the quality of the fits, and no progress");
+  line.add_flag("--quick", options->quick, "measure for only a few seconds, less accurately");
+  line.add_flag("--quiet,-q", options->quiet, "print neither the quality of the fits nor progress");
   return [options] { return run(*options); };
 }
 

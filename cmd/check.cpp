@@ -31,7 +31,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kCheckCommand = {
     .name = "check",
-    .summary = "errors and warnings of a model and a layout, nothing else",
+    .summary = "print the errors and warnings of a model and a layout",
     .examples =
         "  mtfc check model.json\n"
         "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",

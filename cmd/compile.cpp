@@ -63,7 +63,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
-  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option(
           "--emit", options->emit,
           "text (one step a line; default on standard output), json (default for a file) or dot (a graph "

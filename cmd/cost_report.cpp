@@ -41,7 +41,7 @@ std::vector<LayoutFlags> paired(const Options& options) {
   const size_t count = std::max<size_t>({meshes, layouts, 1});
   if (meshes > 1 && layouts > 1 && meshes != layouts)
     throw UserError(fmt::format("{} --mesh and {} --layout do not pair up", meshes, layouts),
-                    "give equally many, or one that is shared");
+                    "give equally many of both, or only one --mesh or --layout");
   std::vector<LayoutFlags> flags(count);
   for (size_t i = 0; i < count; ++i) {
     if (meshes > 0) flags[i].mesh = options.meshes[meshes == 1 ? 0 : i];
@@ -53,8 +53,7 @@ std::vector<LayoutFlags> paired(const Options& options) {
 // Replaces every mesh with open sizes by all meshes that it can mean.
 std::vector<LayoutFlags> swept(const Options& options) {
   const bool open = options.devices.has_value();
-  if (open && options.meshes.empty())
-    throw UserError("--devices needs a mesh to give them to", "as in --mesh rows:*,cols:*");
+  if (open && options.meshes.empty()) throw UserError("--devices needs a mesh", "as in --mesh rows:*,cols:*");
   std::vector<LayoutFlags> all;
   for (const LayoutFlags& flags : paired(options)) {
     if (!flags.mesh) {
@@ -149,7 +148,7 @@ int run(const Options& options) {
                              : options.file.ends_with(".csv")  ? "csv"
                                                                : "json";
   if (options.top && format == "json")
-    throw UserError("--top is for tables, and the JSON has every step", "leave out --top, or --format json");
+    throw UserError("--top is for tables; the JSON has every step", "leave out --top, or --format json");
   const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
   TableOptions table;
   if (options.top) table.top = static_cast<size_t>(*options.top);
@@ -173,13 +172,12 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--layout", options->layouts,
                   "rules, as in batch:rows, or a layout file (repeat to compare)")
       .type_name("DIM:AXIS,...|FILE");
-  line.add_option("--devices", options->devices, "how many devices a mesh with sizes left open has")
+  line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))
       .type_name("N");
-  line.add_option(
-          "--top", options->top,
-          "how many steps, and tensors alive at the peak, the table of one layout names (default 10); "
-          "for csv: a line per step, the N costliest of each layout")
+  line.add_option("--top", options->top,
+                  "steps, and tensors alive at the peak, in the table of one layout (default: 10); for csv: "
+                  "a line for each of the N costliest steps of each layout")
       .check(whole_number(0))
       .type_name("N");
   line.add_option("--entry", options->entry,
@@ -192,7 +190,7 @@ std::function<int()> setup(CommandLine& line) {
           "table (default on standard output), json (default for a file), csv (for FILE.csv): a line per "
           "layout, or html (for FILE.html): a page with pictures")
       .check(one_of({"table", "json", "csv", "html"}));
-  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
 }
 

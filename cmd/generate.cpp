@@ -38,7 +38,7 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
   const int64_t sequences =
       static_cast<int64_t>(options.prompt_count()) * (options.beams ? 1 : options.samples);
   if (dims.empty() && sequences > 1)
-    throw UserError(fmt::format("the model '{}' decodes one sequence at a time, and {} are asked for",
+    throw UserError(fmt::format("the model '{}' decodes one sequence at a time, but {} were requested",
                                 model.name, sequences),
                     "its decode needs a dimension for them");
   if (dims.size() < 2 && beams > 1)
@@ -53,8 +53,8 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
   if (dims.size() > 1 && !is_set(options.model.sets, dims[1].name))
     sets.push_back(fmt::format("{}={}", dims[1].name, beams));
   else if (dims.size() > 1 && dims[1].size != beams)
-    throw UserError(fmt::format("--set {}={} contradicts the {} beams that are asked for", dims[1].name,
-                                dims[1].size, beams));
+    throw UserError(
+        fmt::format("--set {}={} contradicts the {} beams requested", dims[1].name, dims[1].size, beams));
   return sets;
 }
 
@@ -206,7 +206,7 @@ int run(const GenerateOptions& options) {
     if (!options.file.empty()) require_writable(options.file);
     if (!options.checkpoint && options.loads.empty() && !options.model.quiet)
       std::cerr << fmt::format(
-          "mtfc: warning: there is no --checkpoint, so the weights are initial ones, of --seed {}\n",
+          "mtfc: warning: there is no --checkpoint, so the weights are the initial ones of --seed {}\n",
           options.seed);
   };
   execution.open = [&](const Program& program, const std::string&) {

@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   CommandParser parser(
       "mtfc",
       "mtfc compiles and runs distributed tensor programs: a model with named dimensions and a "
-      "layout give one SPMD program of BLAS kernels and MPI collectives.",
+      "layout become one SPMD program of BLAS kernels and MPI collectives.",
       version);
   bool no_color = false;
   std::map<std::string, std::function<int()>> actions;

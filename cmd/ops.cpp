@@ -31,7 +31,7 @@ int run(const std::string& name) {
 
 std::function<int()> setup(CommandLine& line) {
   auto name = std::make_shared<std::string>();
-  line.add_option("NAME", *name, "the operation to show in full; all of them in a line or two unless stated");
+  line.add_option("NAME", *name, "the operation to show in full; without it, all are listed");
   return [name] { return run(*name); };
 }
 

@@ -44,7 +44,7 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
     std::cerr << (start.empty()
                       ? fmt::format("no checkpoint in '{}' yet: the run starts from the beginning\n",
                                     options.checkpoint)
-                      : fmt::format("going on from '{}'\n", start));
+                      : fmt::format("continuing from '{}'\n", start));
   return start;
 }
 
@@ -83,49 +83,47 @@ int run(const RunOptions& options) {
 }
 
 void add_run_options(CommandLine& line, RunOptions& options) {
-  line.add_option(
-          "--steps", options.steps,
-          "training steps, or forward evaluations where the model does not train; with --resume those "
-          "done before count")
+  line.add_option("--steps", options.steps,
+                  "training steps, or forward evaluations where the model does not train; with --resume, "
+                  "including those of earlier runs")
       .check(whole_number(0))
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
-                "forward only, over the whole of a finite source; means of the outputs");
+                "run forward only, over all of a finite source, and print the means of the outputs");
   line.add_option(
           "--input", options.inputs,
           "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
           "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
-          "text and tokens, ,shift=N and ,split=train|valid; or present: which rows of a batch there are, "
-          "with which an evaluation fills up the last")
+          "text and tokens, ,shift=N and ,split=train|valid; or present: 1 or true for the rows of a batch "
+          "that come from the data, 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
-  line.add_option("--valid", options.valid, "evaluate over this source too").type_name("NAME=SPEC");
+  line.add_option("--valid", options.valid, "also evaluate on this source").type_name("NAME=SPEC");
   line.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--seed", options.seed, "of initial values, the order of data and random operations")
+  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
       .check(whole_number(0))
       .show_default();
   line.add_option("--load", options.loads,
-                  "values instead of initial ones: for all variables from a .safetensors file or a folder of "
-                  "checkpoints (the last), or for one as NAME=FILE.npy")
+                  "values that replace the initial ones: of all variables from a .safetensors file or a "
+                  "folder of checkpoints (the last one), or of one variable as NAME=FILE.npy")
       .type_name("FILE");
   line.add_option("--map", options.maps,
-                  "names of a loaded file's tensors in the model, each * any characters but . and /; an "
-                  "empty TO leaves a tensor out; FILE: lines of the same")
+                  "rename the tensors of a loaded file to the model's names; * matches any characters but . "
+                  "and /, an empty TO leaves a tensor out, and a FILE holds such lines")
       .type_name("FROM=TO");
   line.add_option("--checkpoint", options.checkpoint,
                   "save all variables in this folder after the last step and when the run is interrupted")
       .type_name("DIR");
-  line.add_option("--every", options.every, "save after every N steps too")
+  line.add_option("--every", options.every, "also save after every N steps")
       .check(whole_number(1))
       .type_name("N");
   line.add_option("--keep", options.keep, "keep only the last K checkpoints")
       .check(whole_number(1))
       .type_name("K");
-  line.add_flag(
-      "--resume", options.resume,
-      "go on from the last checkpoint in the folder, on any mesh and layout; from the beginning where "
-      "there is none");
+  line.add_flag("--resume", options.resume,
+                "continue from the last checkpoint in the folder, on any mesh and layout; without one, start "
+                "from the beginning");
   line.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output")
       .type_name("NAME=FILE.npy");
   line.add_option("--metrics", options.metrics,
@@ -133,7 +131,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .type_name("FILE.jsonl");
   line.add_option(
           "--report", options.report,
-          "counted flops, collectives and memory beside the predicted ones, and the time per step; - is "
+          "counted flops, collectives and memory with the predicted ones, and the time per step; - is "
           "standard output")
       .type_name("FILE.json");
   add_hardware_option(line, options.hardware);
@@ -141,7 +139,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
                   "timeline of all ranks, for Perfetto or Chrome; - is standard output")
       .type_name("FILE.json");
   line.add_option("--trace-steps", options.trace_steps,
-                  "how many of the last training steps, and of the last evaluations, --trace keeps")
+                  "keep the last N training steps and the last N evaluations in --trace")
       .check(whole_number(1, kMostTraced))
       .type_name("N")
       .show_default();

@@ -29,7 +29,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("WHAT", options->what, "model, layout or hardware")
       .check(one_of({"model", "layout", "hardware"}))
       .show_default();
-  line.add_option("-o", options->file, "where to; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
 }
 

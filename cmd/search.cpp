@@ -62,7 +62,7 @@ std::vector<LayoutFlags> meshes_to_search(const Options& options) {
   if (options.layout.mesh)
     meshes = mesh_choices(*options.layout.mesh, options.devices);
   else if (options.devices && options.layout.layout)
-    throw UserError("--layout keeps rules for axes that --devices alone does not name",
+    throw UserError("--layout needs named axes for its rules, and --devices alone names none",
                     "name them, as in --mesh rows:*,cols:*");
   else if (options.devices)
     meshes = meshes_of(*options.devices);
@@ -82,7 +82,7 @@ void check_options(const Options& options) {
     throw UserError("the layout and the hardware profile can't both be read from standard input");
   if (!options.file.empty() && !is_layout_file(options.file))
     throw UserError(fmt::format("the layout file '{}' must be called NAME.json", options.file),
-                    "other names are rules to --layout");
+                    "--layout takes other names for rules");
 }
 
 // The search may be restricted to dimensions that exist and are not fixed.
@@ -97,7 +97,7 @@ void check_dims(const Options& options, const Model& model, const Layout& fixed)
                         did_you_mean(dim, names)});
     else if (find_rule(fixed, dim))
       errors.push_back({{"--dims", 0, 0, ""},
-                        fmt::format("the dimension '{}' is to be searched, but --layout fixes it", dim),
+                        fmt::format("the dimension '{}' can't be searched: --layout fixes it", dim),
                         "name it in one of them"});
   if (!errors.empty()) throw UserError(std::move(errors));
 }
@@ -135,10 +135,11 @@ SearchResult searched(const SearchOptions& search, const Model& model, const std
   if (!result.is_proved) throw RunError("stopped before a layout that fits was found");
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
-  throw UserError(fmt::format("no layout fits into {} a device: the smallest, {}, needs {}, which is {} more",
-                              bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
-                              bytes_text(smallest.memory - limit)),
-                  "more devices, --microbatches, or another --memory-limit");
+  throw UserError(
+      fmt::format("no layout fits into {} per device: the smallest, {}, needs {}, which is {} more",
+                  bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
+                  bytes_text(smallest.memory - limit)),
+      "more devices, --microbatches, or another --memory-limit");
 }
 
 ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
@@ -154,9 +155,9 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
 
 std::string doc_of(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
-  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} a device",
-                     report.result.is_proved ? "Found" : "Not proved the best, found", best.model, best.entry,
-                     seconds_text(best.time->step_s), best.time->hardware,
+  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} per device",
+                     report.result.is_proved ? "Found" : "Not proved to be the best, found", best.model,
+                     best.entry, seconds_text(best.time->step_s), best.time->hardware,
                      bytes_text(report.result.best.front().memory));
 }
 
@@ -216,7 +217,7 @@ int run(const Options& options) {
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
   write(options, report);
-  if (!result.is_proved) std::cerr << "mtfc: stopped: the best layout so far is not proved the best of all\n";
+  if (!result.is_proved) std::cerr << "mtfc: stopped: the best layout so far is not proved to be the best\n";
   return kExitSuccess;
 }
 
@@ -227,29 +228,29 @@ std::function<int()> setup(CommandLine& line) {
                   "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
       .type_name("AXIS:SIZE,...");
   line.add_option("--devices", options->devices,
-                  "how many devices there are; without --mesh, meshes of one axis and of two are searched")
+                  "the number of devices; without --mesh, meshes of one axis and of two axes are searched")
       .check(whole_number(1, 2147483647))
       .type_name("N");
   line.add_option("--layout", options->layout.layout, "rules to keep, as in batch:rows, or a layout file")
       .type_name("DIM:AXIS,...|FILE");
   add_memory_limit(
       line, options->memory_limit,
-      "leave out layouts that need more bytes on a device, as in 10GB (default: the hardware's)");
+      "leave out layouts that need more bytes per device, as in 10GB (default: the hardware's memory)");
   add_hardware_option(line, options->hardware);
-  line.add_option("--dims", options->dims, "split these dimensions at most, as in batch,d_ff")
+  line.add_option("--dims", options->dims, "split only these dimensions, as in batch,d_ff")
       .split_at(',')
       .type_name("DIM,...");
   line.add_option("--max-axes-per-dim", options->max_axes_per_dim,
-                  "over how many axes a dimension may be split")
+                  "the most axes over which a dimension may be split")
       .check(whole_number(1, 64))
       .type_name("N")
       .show_default();
   line.add_option(
           "--entry", options->entry,
-          "whose step is to be short: train, evaluate or decode (default: train where the model trains)")
+          "entry point to optimize: train, evaluate or decode (default: train where the model trains)")
       .check(one_of({"train", "evaluate", "decode"}))
       .type_name("NAME");
-  line.add_option("--top", options->top, "how many layouts to show")
+  line.add_option("--top", options->top, "number of layouts to show")
       .check(whole_number(1, 1000))
       .type_name("N")
       .show_default();
@@ -259,7 +260,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("-o", options->file,
                   "write the best layout to this file, for --layout; - is standard output")
       .type_name("FILE.json");
-  line.add_option("--threads", options->threads, "threads that compile layouts (default: one a core)")
+  line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
       .check(whole_number(1, 1024))
       .type_name("T");
   return [options] { return run(*options); };

@@ -97,7 +97,7 @@ int report(const Comparison& comparison, const Program& program, double toleranc
                              first.allowed);
   if (!is_float(tensor.type.dtype))
     std::cout
-        << "  (where rounding decides, as between two nearly equal numbers, that need not be a mistake)\n";
+        << "  (where rounding decides, as between two nearly equal numbers, that need not be an error)\n";
   return kExitRunFailed;
 }
 
@@ -126,19 +126,19 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
-  line.add_option("--input", options->inputs, "data for an input, as for run; the model's own unless stated")
+  line.add_option("--input", options->inputs, "data for an input, as for run; default: the model's own")
       .type_name("NAME=SPEC");
   line.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
       .check(whole_number(1))
       .type_name("N")
       .show_default();
-  line.add_option("--seed", options->seed, "of initial values, the order of data and random operations")
+  line.add_option("--seed", options->seed, "seed of initial values, the order of data and random operations")
       .check(whole_number(0))
       .type_name("S")
       .show_default();
-  line.add_option(
-          "--tolerance", options->tolerance,
-          "what floats may differ by, relative to the largest element (default: 1e-4 for f32, 1e-9 for f64)")
+  line.add_option("--tolerance", options->tolerance,
+                  "largest allowed difference of floats, relative to the largest element (default: 1e-4 for "
+                  "f32, 1e-9 for f64)")
       .check(positive_number())
       .type_name("R");
   return [options] { return run(*options); };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes testdata/gpt2: a small GPT-2 of random weights, in a .safetensors file with the published names and shapes,
 and what PyTorch makes of it in double precision: the logits of a batch, its loss, the losses of two more steps of SGD,
-and what follows a prompt where always the likeliest token is taken. Written from the published architecture, independent of mtfc. Needs python3-numpy and python3-torch; the results are
+and what follows a prompt where always choose the likeliest token is taken. Written from the published architecture, independent of mtfc. Needs python3-numpy and python3-torch; the results are
 kept in the repository."""
 import json
 import pathlib

@@ -20,39 +20,39 @@ constexpr int64_t kMostBeams = 1024;
 void require_range(const Tokens& tokens, int64_t vocabulary, const std::string& what) {
   for (const int64_t token : tokens)
     if (token >= vocabulary)
-      throw UserError(fmt::format("{} has the token {}, and the model's vocabulary has {}: 0 to {}", what,
-                                  token, vocabulary, vocabulary - 1));
+      throw UserError(fmt::format("{} has the token {}, but the model's vocabulary has only {}: 0 to {}",
+                                  what, token, vocabulary, vocabulary - 1));
 }
 
 void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("--prompt", options.prompts,
-                  "a text to go on with, of a model whose tokens are bytes (repeatable)")
+                  "a text to continue, for a model whose tokens are bytes (repeatable)")
       .type_name("TEXT");
   line.add_option("--prompt-file", options.prompt_files,
-                  "the same from a file, or - for standard input (repeatable)")
+                  "a file with such a text, or - for standard input (repeatable)")
       .type_name("FILE");
   line.add_option("--prompt-tokens", options.prompt_tokens,
-                  "token ids to go on with; ids are printed (repeatable)")
+                  "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
-  line.add_option("--length", options.length,
-                  "tokens to generate (default: to the end of the model's length)")
+  line.add_option("--length", options.length, "tokens to generate (default: up to the model's length)")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--stop", options.stop, "end a sequence where this text has come").type_name("TEXT");
-  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence where these tokens have come")
+  line.add_option("--stop", options.stop, "end a sequence after this text").type_name("TEXT");
+  line.add_option("--stop-tokens", options.stop_tokens, "end a sequence after these tokens")
       .type_name("ID,ID,...");
 }
 
 void add_choice_options(CommandLine& line, GenerateOptions& options) {
-  line.add_flag("--greedy", options.greedy, "always the likeliest token");
+  line.add_flag("--greedy", options.greedy, "always choose the likeliest token");
   line.add_option("--temperature", options.temperature,
-                  "divide logits by T before a token is drawn: below 1 bolder, above 1 wilder (default: 1)")
+                  "divide logits by T before a token is drawn: below 1 favours likely tokens, above 1 "
+                  "unlikely ones (default: 1)")
       .check(positive_number())
       .type_name("T");
   line.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
       .check(whole_number(1))
       .type_name("K");
-  line.add_option("--samples", options.samples, "results per prompt; with --beams its best ones")
+  line.add_option("--samples", options.samples, "results per prompt; with --beams, the best ones")
       .check(whole_number(1, kMostSequences))
       .type_name("N")
       .show_default();
@@ -60,10 +60,10 @@ void add_choice_options(CommandLine& line, GenerateOptions& options) {
       .check(whole_number(1, kMostBeams))
       .type_name("B");
   line.add_option("--length-penalty", options.length_penalty,
-                  "of beam search: results rank by log p / ((5 + tokens) / 6)^A (default: 0)")
+                  "for beam search: rank results by log p / ((5 + tokens) / 6)^A (default: 0)")
       .check(number_not_negative())
       .type_name("A");
-  line.add_option("--seed", options.seed, "of the tokens that are drawn, and of initial weights")
+  line.add_option("--seed", options.seed, "seed of the tokens that are drawn, and of initial weights")
       .check(whole_number(0))
       .show_default();
 }
@@ -85,18 +85,19 @@ void check_standard_input(const GenerateOptions& options) {
 void add_generate_options(CommandLine& line, GenerateOptions& options) {
   add_prompt_options(line, options);
   add_choice_options(line, options);
-  line.add_option("--checkpoint", options.checkpoint,
-                  "the weights: a folder of checkpoints (the last), one checkpoint, or a .safetensors file")
-      .type_name("DIR|FILE");
-  line.add_option("--load", options.loads,
-                  "the same, or the values of one variable as NAME=FILE.npy (repeatable)")
-      .type_name("FILE");
   line.add_option(
-          "--map", options.maps,
-          "names of a loaded file's tensors in the model, each * any characters but . and /; an empty TO "
-          "leaves a tensor out; FILE: lines of the same")
+          "--checkpoint", options.checkpoint,
+          "the weights: a folder of checkpoints (the last one), one checkpoint, or a .safetensors file")
+      .type_name("DIR|FILE");
+  line.add_option(
+          "--load", options.loads,
+          "weights like those of --checkpoint, or the values of one variable as NAME=FILE.npy (repeatable)")
+      .type_name("FILE");
+  line.add_option("--map", options.maps,
+                  "rename the tensors of a loaded file to the model's names; * matches any characters but . "
+                  "and /, an empty TO leaves a tensor out, and a FILE holds such lines")
       .type_name("FROM=TO");
-  line.add_option("-o", options.file, "write the results here, all at once").type_name("FILE");
+  line.add_option("-o", options.file, "write the results to this file, all at once").type_name("FILE");
 }
 
 void check(const GenerateOptions& options) {
@@ -105,37 +106,37 @@ void check(const GenerateOptions& options) {
     throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
   if (text && !options.prompt_tokens.empty())
     throw UserError("--prompt-tokens can't be mixed with prompts of text", "give one kind");
-  if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens say the same thing");
+  if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens exclude each other");
   if (options.stop && options.stop->empty()) throw UserError("--stop: the text is empty");
   if (static_cast<int64_t>(options.prompt_count()) > kMostSequences / options.samples)
     throw UserError(fmt::format("{} prompts with {} samples each are more than {} sequences",
                                 options.prompt_count(), options.samples, kMostSequences));
   const char* drawn = options.temperature ? "--temperature" : options.top_k ? "--top-k" : nullptr;
   if (options.greedy && drawn)
-    throw UserError(fmt::format("{} is for drawing tokens, and --greedy draws none", drawn), "leave out one");
+    throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn), "leave out one");
   if (options.beams && (drawn || options.greedy))
     throw UserError(fmt::format("--beams can't be combined with {}", drawn ? drawn : "--greedy"),
                     "beam search draws no tokens; --beams 1 is greedy");
   if (options.greedy && options.samples > 1)
-    throw UserError("--samples with --greedy would give one result several times", "leave out one");
+    throw UserError("--samples with --greedy would return one result several times", "leave out one");
   if (options.length_penalty && !options.beams)
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)
-    throw UserError(fmt::format("--samples {} are more than the {} beams", options.samples, *options.beams));
+    throw UserError(fmt::format("--samples {} is more than the {} beams", options.samples, *options.beams));
   const char* training = options.model.optimizer      ? "--optimizer"
                          : options.model.microbatches ? "--microbatches"
                                                       : nullptr;
   if (training)
-    throw UserError(fmt::format("{} is for training, and generate does not train", training), "leave it out");
+    throw UserError(fmt::format("{} is for training, but generate does not train", training), "leave it out");
   if (!options.maps.empty() && !options.checkpoint && options.loads.empty())
-    throw UserError("--map renames what --checkpoint and --load give, and there is neither");
+    throw UserError("--map renames the tensors of --checkpoint or --load, and neither is given");
   check_standard_input(options);
 }
 
 std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary) {
   if ((options.as_bytes() || options.stop) && vocabulary != 256)
     throw UserError(
-        fmt::format("the model's vocabulary has {} tokens, so they are no bytes of a text", vocabulary),
+        fmt::format("the model's vocabulary has {} tokens, so they can't be the bytes of a text", vocabulary),
         "give ids: --prompt-tokens 1,2,3, and --stop-tokens");
   std::vector<std::pair<std::string, Tokens>> named;
   for (const std::string& text : options.prompts) named.emplace_back("--prompt", tokens_of(text));
@@ -146,7 +147,7 @@ std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabul
   std::vector<Tokens> prompts;
   for (auto& [name, tokens] : named) {
     if (tokens.empty())
-      throw UserError(fmt::format("{} is empty", name), "the model goes on from at least one token");
+      throw UserError(fmt::format("{} is empty", name), "the model continues from at least one token");
     require_range(tokens, vocabulary, name);
     prompts.push_back(std::move(tokens));
   }
@@ -167,11 +168,11 @@ GenerationOptions generation_options(const GenerateOptions& options, int64_t lon
   if (positions == std::numeric_limits<int64_t>::max() && !options.length)
     throw UserError("nothing ends the sequence: the model's caches have no length", "give --length N");
   if (longest >= positions)
-    throw UserError(fmt::format("the prompt has {} tokens, and the model's length is {}", longest, positions),
-                    "shorten the prompt: at least one token must fit behind it");
+    throw UserError(fmt::format("the prompt has {} tokens, but the model's length is {}", longest, positions),
+                    "shorten the prompt: at least one token must fit after it");
   found.length = options.length.value_or(positions - longest);
   if (found.length > positions - longest)
-    throw UserError(fmt::format("a prompt of {} tokens and --length {} make {}, and the model's length is {}",
+    throw UserError(fmt::format("a prompt of {} tokens and --length {} make {}, but the model's length is {}",
                                 longest, found.length, longest + found.length, positions),
                     fmt::format("--length can be {} at most", positions - longest));
   return found;

@@ -77,7 +77,7 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
     throw UserError(fmt::format("there is no mesh, but {} ranks", ranks),
                     fmt::format("give --mesh, as in --mesh all:{}", ranks));
   if (program.mesh().devices() != ranks)
-    throw UserError(fmt::format("the mesh {} has {} devices, and there are {} ranks",
+    throw UserError(fmt::format("the mesh {} has {} devices, but there are {} ranks",
                                 to_string(program.mesh()), program.mesh().devices(), ranks),
                     fmt::format("start it with mpiexec -n {}", program.mesh().devices()));
   execution.require_ready(program);
@@ -165,7 +165,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   const Program program = execution.compile(sources, warnings);
   const int64_t devices = program.mesh().devices();
   if (options.simulate && devices > kMostSimulated)
-    throw UserError(fmt::format("--simulate holds every device in one process, and the mesh {} has {}",
+    throw UserError(fmt::format("--simulate holds every device in one process, but the mesh {} has {}",
                                 to_string(program.mesh()), devices),
                     fmt::format("it can be {} at most", kMostSimulated));
   if (options.simulate || devices == 1) {
@@ -179,22 +179,22 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
 }
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
-  line.add_flag("--simulate", options.simulate, "all devices of the mesh in this process, without MPI");
+  line.add_flag("--simulate", options.simulate, "run all devices of the mesh in this process, without MPI");
   line.add_option("--threads", options.threads,
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       .check(whole_number(1, kMostThreads))
       .type_name("T");
   line.add_option("--watchdog", options.watchdog,
-                  "end the run when a rank waits longer than S seconds for others, and name those")
+                  "end the run when a rank waits longer than S seconds for others, and name them")
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();
-  line.add_option("--ranks-per-node", options.ranks_per_node,
-                  "pretend that nodes have so many ranks each, to try what happens between nodes on one")
+  line.add_option("--ranks-per-node", options.ranks_per_node, "simulate nodes of N ranks each on one machine")
       .check(whole_number(1, kMostThreads))
       .type_name("N");
-  line.add_option("--shared-memory", options.shared_memory,
-                  "the most bytes of /dev/shm that the ranks of a node may share; 0: they send messages only")
+  line.add_option(
+          "--shared-memory", options.shared_memory,
+          "the most bytes of /dev/shm that the ranks of a node may share; with 0 they only send messages")
       .check(whole_number(0))
       .type_name("BYTES");
 }

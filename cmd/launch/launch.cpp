@@ -306,11 +306,10 @@ std::optional<LaunchedBy> launched_by() {
 void check_launcher(int64_t size_seen_by_mpi) {
   const std::optional<LaunchedBy> by = launched_by();
   if (!by || size_seen_by_mpi > 1 || by->ranks <= 1) return;
-  throw UserError(
-      fmt::format("this rank finds itself alone, but {}={} says that there are {}: {} starts ranks of "
-                  "another MPI than mtfc's, which is MPICH",
-                  by->variable, by->ranks, by->ranks, by->launcher),
-      by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
+  throw UserError(fmt::format("this rank is alone, but {}={} says that there are {}: {} starts ranks of an "
+                              "MPI other than mtfc's, which is MPICH",
+                              by->variable, by->ranks, by->ranks, by->launcher),
+                  by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
 }
 
 int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {

@@ -78,7 +78,7 @@ UserError unexpected_words(const CLI::ParseError& error, const CLI::App& app, co
     if (word.starts_with("-")) return unknown_option(word, used, help);
   if (words.empty()) return UserError(error.what(), help);
   if (&used == &app) return unknown_command(words.front(), app, help);
-  return UserError(fmt::format("the argument '{}' is one too many", words.front()), help);
+  return UserError(fmt::format("unexpected argument '{}'", words.front()), help);
 }
 
 UserError parse_error(const CLI::ParseError& error, const CLI::App& app) {

@@ -32,7 +32,7 @@ std::vector<std::string> bundled(const fs::path& folder) {
 void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.add_option(
           "--hardware", hardware,
-          "what predicted times are of: a bundled profile, or a file that `mtfc calibrate` has written")
+          "hardware that times are predicted for: a bundled profile, or a file written by `mtfc calibrate`")
       .type_name("NAME|FILE")
       .show_default();
 }
@@ -44,10 +44,10 @@ Hardware hardware_profile(const std::string& name) {
   const std::vector<std::string> names = bundled(folder);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string near = did_you_mean(name, names);
-    throw UserError(
-        fmt::format("there is no hardware profile '{}'", name),
-        near.empty() ? fmt::format("bundled are {}; the name of a file ends in .json", fmt::join(names, ", "))
-                     : near);
+    throw UserError(fmt::format("there is no hardware profile '{}'", name),
+                    near.empty() ? fmt::format("bundled profiles are {}; a file's name must end in .json",
+                                               fmt::join(names, ", "))
+                                 : near);
   }
   const std::string path = (folder / (name + ".json")).string();
   return read_hardware(read_text(path, "hardware profile"), path);

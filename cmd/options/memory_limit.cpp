@@ -26,7 +26,7 @@ std::string largest_tensors(const Program& program, const EntryPoint& entry) {
   const size_t peak = memory_use(entry).peak;
   const std::vector<AliveTensor> alive = alive_at(program, entry, peak);
   std::string text = peak < entry.steps.size() ? fmt::format("at '{}' ", entry.steps[peak].name) : "";
-  text += "most is taken by ";
+  text += "the largest tensors are ";
   for (size_t i = 0; i < std::min(kNamed, alive.size()); ++i)
     text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", alive[i].kind, alive[i].name,
                         bytes_text(alive[i].bytes));
@@ -44,7 +44,7 @@ void require_fits(const Program& program, int64_t limit) {
   for (const EntryPoint& entry : program.entry_points)
     if (!largest || entry.arena_bytes > largest->arena_bytes) largest = &entry;
   if (limit == 0 || !largest || largest->arena_bytes <= limit) return;
-  throw UserError(fmt::format("the plan needs {} a device for '{}', {} more than the limit of {}",
+  throw UserError(fmt::format("the plan needs {} per device for '{}', {} more than the limit of {}",
                               bytes_text(largest->arena_bytes), largest->name,
                               bytes_text(largest->arena_bytes - limit), bytes_text(limit)),
                   largest_tensors(program, *largest));

@@ -19,7 +19,7 @@ namespace mtfc {
 void add_model_options(CommandLine& line, ModelOptions& options, bool or_program) {
   if (or_program)
     line.add_option("MODEL|PROGRAM", options.model,
-                    "the model file, or a program that `mtfc compile -o` has saved, or - for standard input")
+                    "the model file, or a program saved by `mtfc compile -o`, or - for standard input")
         .required();
   else
     line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
@@ -28,17 +28,18 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
   line.add_option("--optimizer", options.optimizer,
-                  "train with another optimizer: the model's lr, and that kind's own settings")
+                  "train with another optimizer, with the model's lr and that kind's default settings")
       .check(one_of(kinds))
       .type_name("KIND");
-  line.add_option("--microbatches", options.microbatches,
-                  "train on the batch in so many parts, one after the other: the same result in less memory")
+  line.add_option(
+          "--microbatches", options.microbatches,
+          "split the training batch into N microbatches that run in sequence: the same result in less memory")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--dtype", options.dtype, "f64: compute in f64 what the model has in f32")
+  line.add_option("--dtype", options.dtype, "f64: compute in f64 instead of f32")
       .check(one_of({"f64"}))
       .type_name("f64");
-  line.add_flag("--quiet,-q", options.quiet, "no warnings and no progress");
+  line.add_flag("--quiet,-q", options.quiet, "print neither warnings nor progress");
   line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
 
@@ -149,7 +150,7 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
                                               : nullptr;
   if (given)
     throw UserError(fmt::format("{} can't change {}, which is a compiled program", given, file),
-                    "give the model, or compile it anew");
+                    "give the model, or compile it again");
   Program program = read_program(sources.model_text, file);
   for (const std::string& name : compile_options.keep)
     if (!keeps(program, name))

@@ -20,7 +20,7 @@ std::string check_whole_number(const std::string& text, int64_t least, int64_t m
     return fmt::format("the number {} is too large", text);
   if (stop != end || error != std::errc()) return fmt::format("expected a whole number, found '{}'", text);
   if (value < least) return fmt::format("expected {} or more, found {}", least, text);
-  return value > most ? fmt::format("expected {} at most, found {}", most, text) : "";
+  return value > most ? fmt::format("expected at most {}, found {}", most, text) : "";
 }
 
 // What is wrong with a number that is to be finite and `range`, or "".
@@ -61,7 +61,7 @@ ValueCheck one_of(std::vector<std::string> words) {
   return {[words = std::move(words), list](const std::string& text) -> std::string {
             if (std::find(words.begin(), words.end(), text) != words.end()) return "";
             const std::string near = did_you_mean(text, words);
-            return fmt::format("'{}' is none of {}{}", text, list, near.empty() ? "" : " - " + near);
+            return fmt::format("'{}' is not one of {}{}", text, list, near.empty() ? "" : " - " + near);
           },
           choices};
 }

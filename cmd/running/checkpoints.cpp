@@ -106,7 +106,7 @@ std::string CheckpointFolder::start(bool resume) const {
   if (!resume)
     throw UserError(fmt::format("--checkpoint: there are checkpoints in '{}' already, the last of step {}",
                                 path_, steps.back()),
-                    "--resume goes on from it; another run needs a folder of its own");
+                    "--resume continues from it; another run needs a folder of its own");
   return last;
 }
 
@@ -161,9 +161,10 @@ Continuation read_checkpoint(const Program& program, const std::string& path) {
     throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
   }
   if (step_of(fs::path(path).filename().string()) != found.notes.step)
-    throw RunError(fmt::format("the checkpoint '{}' says that it is of step {}", path, found.notes.step));
+    throw RunError(
+        fmt::format("the checkpoint '{}' says that it was saved at step {}", path, found.notes.step));
   const std::string whose = found.notes.model == program.model
-                                ? " (the run can go on only with the model that it began with)"
+                                ? " (the run can continue only with the model that it began with)"
                                 : fmt::format(" (the checkpoint is of the model '{}', not of '{}')",
                                               found.notes.model, program.model);
   for (size_t v = 0; v < program.variables.size(); ++v) {

@@ -78,7 +78,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
     if (options.seed_given && options.seed != last.notes.seed)
       throw UserError(fmt::format("--seed {} is not that of '{}', which is {}", options.seed, checkpoint,
                                   last.notes.seed),
-                      "leave out --seed: the run goes on with its own");
+                      "leave out --seed: the run continues with its own");
     data.seed = last.notes.seed;
     data.values = std::move(last.values);
     data.start = last.notes;

@@ -46,7 +46,7 @@ void check_files(const RunFileOptions& options) {
                       "give them files of their own");
     if (file == "-" && option.starts_with("--output") && is_terminal(1))
       throw UserError(fmt::format("{}=- would write the bytes of an array to the terminal", option),
-                      "name a file, or send standard output to one");
+                      "name a file, or redirect standard output");
   }
 }
 
@@ -59,7 +59,7 @@ void check_checkpoints(const RunOptions& options) {
     throw UserError(fmt::format("{} needs --checkpoint", of_checkpoints),
                     "give the folder with --checkpoint DIR");
   if (options.evaluate && !options.checkpoint.empty())
-    throw UserError("--checkpoint saves what a run trains, and --evaluate trains nothing",
+    throw UserError("--checkpoint saves trained variables, but --evaluate trains nothing",
                     fmt::format("--load {} reads the last checkpoint", options.checkpoint));
   if (!options.maps.empty() && options.loads.empty())
     throw UserError("--map needs --load", "it renames the tensors of a loaded file");
@@ -73,10 +73,10 @@ void check(const RunOptions& options) {
   const char* of_training = !options.valid.empty() ? "--valid" : options.steps_given ? "--steps" : nullptr;
   if (options.evaluate && of_training)
     throw UserError(
-        fmt::format("{} is for training, and --evaluate goes once over the data of --input", of_training),
+        fmt::format("{} is for training, but --evaluate reads the data of --input once", of_training),
         fmt::format("leave out --evaluate or {}", of_training));
   if (!options.hardware.empty() && options.report.empty())
-    throw UserError("--hardware predicts the times of a report, and there is no --report",
+    throw UserError("--hardware predicts the times of a report, but there is no --report",
                     "name its file with --report FILE.json");
   if (options.hardware == "-" && (options.model.model == "-" || options.layout.layout == "-"))
     throw UserError("the hardware profile and another file can't both be read from standard input");

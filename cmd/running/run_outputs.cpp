@@ -84,10 +84,9 @@ void require_variables(const Program& program, const std::vector<std::string>& o
     const std::string name = split_assignment(text, "--output").first;
     if (std::none_of(program.variables.begin(), program.variables.end(),
                      [&](const ProgramVariable& variable) { return variable.decl.name == name; }))
-      throw RunError(
-          fmt::format("there is no step to take that would make '{}' for --output (--evaluate makes it, "
-                      "and a larger --steps)",
-                      name));
+      throw RunError(fmt::format(
+          "no step is left that computes '{}' for --output (--evaluate or a larger --steps computes it)",
+          name));
   }
 }
 

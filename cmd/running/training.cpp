@@ -57,7 +57,7 @@ void add_times(const ProgramRun& run, const Evaluation& evaluation, MeanRunTime&
 void tell_rows_left_out(const ProgramRun& run, const Evaluation& evaluation) {
   const int64_t rows = evaluation.rows_left_out;
   if (rows > 0 && run.talks())
-    std::cerr << fmt::format("evaluation goes in whole batches of {}: {} left out\n", evaluation.batch,
+    std::cerr << fmt::format("evaluation takes whole batches of {}: {} left out\n", evaluation.batch,
                              rows == 1 ? "1 row is" : fmt::format("{} rows are", rows));
 }
 
@@ -170,7 +170,7 @@ void tell_steps(const ProgramRun& run, const StepsTaken& taken) {
   if (taken.valid) tell_means(run, taken.valid->means, "valid/");
   if (taken.step < steps)
     std::cerr << fmt::format("interrupted: stopped after step {} of {}{}\n", taken.step, steps,
-                             run.options.checkpoint.empty() ? "" : "; --resume goes on from there");
+                             run.options.checkpoint.empty() ? "" : "; --resume continues from there");
 }
 
 MeanRunTime run_steps(const ProgramRun& run) {

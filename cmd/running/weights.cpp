@@ -73,7 +73,7 @@ void refuse_others(const FoundTensors& others, const Program& program, const std
   for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
   const std::string near = did_you_mean(names.front(), known);
   throw RunError(
-      fmt::format("{} has {}, which the model has no variable for ({}--map '{}=' leaves a tensor out)", shown,
+      fmt::format("{} has {}, for which the model has no variable ({}--map '{}=' leaves a tensor out)", shown,
                   listed(names), near.empty() ? "" : near + "; ", names.front()));
 }
 

@@ -114,7 +114,7 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   CHECK(said(folder, "$MTFC calibrate -q -o nowhere/box.json")
             .starts_with("exit 1: mtfc: error: cannot write "));
   CHECK(said(folder, "mpiexec.mpich -n 2 $MTFC calibrate --mesh a:3 -o box.json") ==
-        "exit 2: mtfc: error: the mesh a:3 has 3 devices, and there are 2 ranks (start it with mpiexec -n "
+        "exit 2: mtfc: error: the mesh a:3 has 3 devices, but there are 2 ranks (start it with mpiexec -n "
         "3)\n");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);  // out, err
 }

@@ -223,10 +223,10 @@ TEST_CASE("--keep leaves the last, --steps 0 saves initial values, nothing is sa
         std::string::npos);
   CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --keep 1") == "exit 0: ");
   CHECK(folder.names("ck").size() == 2);
-  CHECK(folder.said("$RUN --steps 9 --checkpoint ck --resume --output loss=loss.npy") ==
-        refusal(
-            "there is no step to take that would make 'loss' for --output (--evaluate makes it, and a larger "
-            "--steps)"));
+  CHECK(
+      folder.said("$RUN --steps 9 --checkpoint ck --resume --output loss=loss.npy") ==
+      refusal(
+          "no step is left that computes 'loss' for --output (--evaluate or a larger --steps computes it)"));
 }
 
 TEST_CASE("what a killed run leaves unfinished is removed, and is no checkpoint") {
@@ -244,14 +244,12 @@ TEST_CASE("folders that have checkpoints, or have another run's, are left alone"
   REQUIRE(folder.said("$RUN --steps 2 --seed 3 --checkpoint ck") == "exit 0: ");
   const std::string before = weights(folder, "ck/step_00000002");
   CHECK(folder.said("$RUN --steps 2 --checkpoint ck") ==
-        mistake(
-            "--checkpoint: there are checkpoints in 'ck' already, the last of step 2 (--resume goes on from "
-            "it; another run needs a folder of its own)"));
+        mistake("--checkpoint: there are checkpoints in 'ck' already, the last of step 2 (--resume continues "
+                "from it; another run needs a folder of its own)"));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --seed 4") ==
-        mistake(
-            "--seed 4 is not that of 'ck/step_00000002', which is 3 (leave out --seed: the run goes on with "
-            "its own)"));
-  const std::string own = " (the run can go on only with the model that it began with)";
+        mistake("--seed 4 is not that of 'ck/step_00000002', which is 3 (leave out --seed: the run continues "
+                "with its own)"));
+  const std::string own = " (the run can continue only with the model that it began with)";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set hidden=8") ==
         refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f32[in=5, "
                 "hidden=8]" +
@@ -291,7 +289,7 @@ TEST_CASE("broken checkpoints are refused with one line, and stay as they are") 
   const std::string notes = "ck/step_00000002/checkpoint.json";
   std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": 3, "seed": 0, "rows": 12})";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
-        refusal("the checkpoint 'ck/step_00000002' says that it is of step 3"));
+        refusal("the checkpoint 'ck/step_00000002' says that it was saved at step 3"));
   std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": -2, "seed": 0, "rows": 12})";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
         refusal(notes + ": the notes of a checkpoint need a whole number 'step'"));
@@ -377,7 +375,7 @@ TEST_CASE("options that need each other") {
                               std::string(option).substr(0, std::string(option).find(' ')))));
   CHECK(
       folder.said("$RUN --evaluate --checkpoint ck") ==
-      mistake("--checkpoint saves what a run trains, and --evaluate trains nothing (--load ck reads the last "
+      mistake("--checkpoint saves trained variables, but --evaluate trains nothing (--load ck reads the last "
               "checkpoint)"));
   CHECK(folder.said("$RUN --map a=b") ==
         mistake("--map needs --load (it renames the tensors of a loaded file)"));

@@ -31,10 +31,9 @@ TEST_CASE("a mesh with open sizes is tried in every way") {
   REQUIRE(reports.size() == 4);
   CHECK(reports[2]["mesh"] == Json({{"rows", 3}, {"cols", 2}}));
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --devices 6 --layout batch:a") ==
-        "exit 2: mtfc: error: --devices needs a mesh to give them to (as in --mesh rows:*,cols:*)\n");
+        "exit 2: mtfc: error: --devices needs a mesh (as in --mesh rows:*,cols:*)\n");
   CHECK(outcome_in_models("$MTFC cost-report mnist.json --mesh 'a:*'") ==
-        "exit 2: mtfc: error: the mesh a:* leaves sizes open (say how many devices there are with --devices "
-        "N)\n");
+        "exit 2: mtfc: error: the mesh a:* leaves sizes open (set the number of devices with --devices N)\n");
 }
 
 TEST_CASE("a layout that is not legal has its reason in a comparison, and is an error alone") {
@@ -62,7 +61,7 @@ TEST_CASE("formats follow the name of the file") {
   CHECK(outcome_in_models(report + folder / "r") == "exit 0: ");
   CHECK(Json::parse(contents(folder / "r"))["devices"] == 2);
   CHECK(outcome_in_models(report + "- --format json --top 3") ==
-        "exit 2: mtfc: error: --top is for tables, and the JSON has every step (leave out --top, or --format "
+        "exit 2: mtfc: error: --top is for tables; the JSON has every step (leave out --top, or --format "
         "json)\n");
 }
 

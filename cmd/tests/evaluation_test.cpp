@@ -67,7 +67,7 @@ TEST_CASE("an evaluation fills up the last batch where an input says which rows 
 TEST_CASE("without such an input an evaluation goes in whole batches and says what it leaves out") {
   const Folder folder;
   CHECK(folder.printed("--input mask=random:int,lo=1,hi=2").starts_with("all 17.5\n"));
-  CHECK(folder.read("err").find("evaluation goes in whole batches of 4: 2 rows are left out\n") !=
+  CHECK(folder.read("err").find("evaluation takes whole batches of 4: 2 rows are left out\n") !=
         std::string::npos);
 }
 

@@ -385,32 +385,31 @@ TEST_CASE("what can't be generated is refused with a reason") {
   CHECK(refused({"mnist", {}}, "--prompt a") ==
         line("the model 'mnist' can't generate: it has no \"decode\" (models/char_lm.json shows one)"));
   CHECK(refused(kChars, "--prompt ''") ==
-        line("--prompt is empty (the model goes on from at least one token)"));
-  CHECK(refused(kWords, "--prompt a") == line("the model's vocabulary has 53 tokens, so they are no bytes of "
-                                              "a text (give ids: --prompt-tokens 1,2,3, "
+        line("--prompt is empty (the model continues from at least one token)"));
+  CHECK(refused(kWords, "--prompt a") == line("the model's vocabulary has 53 tokens, so they can't be the "
+                                              "bytes of a text (give ids: --prompt-tokens 1,2,3, "
                                               "and --stop-tokens)"));
   CHECK(refused(kWords, "--prompt-tokens 1,53 --mesh a:2 --layout batch:a") ==
-        line("--prompt-tokens has the token 53, and the model's vocabulary has 53: 0 to 52"));
+        line("--prompt-tokens has the token 53, but the model's vocabulary has only 53: 0 to 52"));
   CHECK(
       refused(kWords, "--prompt-tokens 1,x") ==
       line(
           "--prompt-tokens: expected a token id, found 'x' (ids are whole numbers with commas between, as in "
           "12,7,300)"));
   CHECK(refused(kChars, "--prompt 'This is a text of more than that'") ==
-        line("the prompt has 32 tokens, and the model's length is 18 (shorten the prompt: at least one token "
-             "must fit "
-             "behind it)"));
+        line("the prompt has 32 tokens, but the model's length is 18 (shorten the prompt: at least one token "
+             "must fit after it)"));
   CHECK(
       refused(kChars, "--prompt abc --length 16") ==
       line(
-          "a prompt of 3 tokens and --length 16 make 19, and the model's length is 18 (--length can be 15 at "
+          "a prompt of 3 tokens and --length 16 make 19, but the model's length is 18 (--length can be 15 at "
           "most)"));
   CHECK(refused(kChars, "--prompt a --temperature 0") ==
         line("--temperature: expected a number above 0, found 0 (see mtfc generate --help)"));
   CHECK(refused(kChars, "--prompt a --top-k 0") ==
         line("--top-k: expected 1 or more, found 0 (see mtfc generate --help)"));
   CHECK(refused(kChars, "--prompt a --greedy --top-k 5") ==
-        line("--top-k is for drawing tokens, and --greedy draws none (leave out one)"));
+        line("--top-k is for drawing tokens, but --greedy draws none (leave out one)"));
   CHECK(
       refused(kChars, "--prompt a --beams 2 --temperature 0.5") ==
       line(
@@ -422,9 +421,9 @@ TEST_CASE("what can't be generated is refused with a reason") {
   CHECK(refused(kChars, "--prompt-file - --prompt-file -") ==
         line("a prompt and another prompt can't both be read from standard input"));
   CHECK(refused(kChars, "--prompt a --microbatches 2") ==
-        line("--microbatches is for training, and generate does not train (leave it out)"));
+        line("--microbatches is for training, but generate does not train (leave it out)"));
   CHECK(refused(kChars, "--prompt a --map a=b") ==
-        line("--map renames what --checkpoint and --load give, and there is neither"));
+        line("--map renames the tensors of --checkpoint or --load, and neither is given"));
   CHECK(refused(kChars, "--prompt a --samples 4 --set batch=3") ==
         line("--set batch=3 has no room for 4 sequences"));
 }

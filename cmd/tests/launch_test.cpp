@@ -199,12 +199,11 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
     const Environment open_mpi(Variables{{"OMPI_COMM_WORLD_SIZE", "2"}});
     CHECK(launched_by()->ranks == 2);
     CHECK_NOTHROW(check_launcher(2));
-    CHECK_THROWS_WITH_AS(
-        check_launcher(1),
-        "error: this rank finds itself alone, but OMPI_COMM_WORLD_SIZE=2 says that there are 2: "
-        "mpiexec of Open MPI starts ranks of another MPI than mtfc's, which is MPICH (use "
-        "mpiexec.mpich)",
-        UserError);
+    CHECK_THROWS_WITH_AS(check_launcher(1),
+                         "error: this rank is alone, but OMPI_COMM_WORLD_SIZE=2 says that there are 2: "
+                         "mpiexec of Open MPI starts ranks of an MPI other than mtfc's, which is MPICH (use "
+                         "mpiexec.mpich)",
+                         UserError);
   }
   {
     const Environment step(Variables{{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}});

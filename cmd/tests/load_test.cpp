@@ -176,7 +176,7 @@ TEST_CASE("what is missing, left over or of another shape is named") {
                                  floats("out", {4, 4}), floats("layer_0/qvk", {2})};
   folder.write("w.safetensors", file_of(tensors));
   CHECK(folder.loaded("--load w.safetensors") ==
-        refusal("'w.safetensors' has 'layer_0/qvk', which the model has no variable for (did you mean "
+        refusal("'w.safetensors' has 'layer_0/qvk', for which the model has no variable (did you mean "
                 "'layer_0/qkv'?; --map 'layer_0/qvk=' leaves a tensor out)"));
   tensors[3] = floats("out/adam_m", {4, 4});
   folder.write("w.safetensors", file_of(tensors));

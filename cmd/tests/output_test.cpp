@@ -152,10 +152,10 @@ TEST_CASE("two outputs to one place, and sources for one name, are refused") {
   CHECK(refused("--load w=a.npy --load w=a.npy") ==
         refusal("--load loads 'w' twice: from 'a.npy' and from 'a.npy' (give it once)"));
   CHECK(refused("--evaluate --steps 1") ==
-        refusal("--steps is for training, and --evaluate goes once over the data of --input (leave out "
+        refusal("--steps is for training, but --evaluate reads the data of --input once (leave out "
                 "--evaluate or --steps)"));
   CHECK(refused("--evaluate --valid x=a.npy --valid-every 2") ==
-        refusal("--valid is for training, and --evaluate goes once over the data of --input (leave out "
+        refusal("--valid is for training, but --evaluate reads the data of --input once (leave out "
                 "--evaluate or --valid)"));
 }
 

@@ -243,8 +243,8 @@ TEST_CASE("one file of a run may be standard output, and what is for people then
   CHECK(terminal.code == 2);
   CHECK(terminal.out.empty());
   CHECK(has(terminal.err,
-            "--output h=- would write the bytes of an array to the terminal (name a file, or send standard "
-            "output to one)"));
+            "--output h=- would write the bytes of an array to the terminal (name a file, or redirect "
+            "standard output)"));
 }
 
 TEST_CASE("a saved program runs and is reported as the model it was compiled from") {
@@ -265,12 +265,12 @@ TEST_CASE("a saved program runs and is reported as the model it was compiled fro
   const Outcome other = mtfc("run " + program + " --mesh a:4");
   CHECK(other.code == 2);
   CHECK(other.err == "mtfc: error: --mesh can't change " + program +
-                         ", which is a compiled program (give the model, or compile it anew)\n");
+                         ", which is a compiled program (give the model, or compile it again)\n");
   for (const std::string& option : {std::string("--optimizer sgd"), std::string("--dtype f64")}) {
     const Outcome changed = mtfc("run " + program + " " + option);
     CHECK(changed.code == 2);
     CHECK(changed.err == "mtfc: error: " + option.substr(0, option.find(' ')) + " can't change " + program +
-                             ", which is a compiled program (give the model, or compile it anew)\n");
+                             ", which is a compiled program (give the model, or compile it again)\n");
   }
   const Outcome dead = mtfc("run " + program + " --output h=" + (folder / "h.npy"));
   CHECK(dead.code == 2);
@@ -347,7 +347,7 @@ TEST_CASE("a failed run exits with 1 and says why, on one rank and on several") 
 TEST_CASE("what is wrong with the command exits with 2 under a launcher too") {
   const Outcome ranks = shell("mpiexec.mpich -n 3 $MTFC run " + kMnist + " --mesh a:2 --layout batch:a");
   CHECK(ranks.code == 2);
-  CHECK(has(ranks.err, "the mesh a:2 has 2 devices, and there are 3 ranks (start it with mpiexec -n 2)"));
+  CHECK(has(ranks.err, "the mesh a:2 has 2 devices, but there are 3 ranks (start it with mpiexec -n 2)"));
   const Outcome model = shell("mpiexec.mpich -n 2 $MTFC run nowhere.json --mesh a:2");
   CHECK(model.code == 2);
   CHECK(model.err.find("nowhere.json") == model.err.rfind("nowhere.json"));

@@ -187,7 +187,7 @@ TEST_CASE("broken .npy files") {
   CHECK(said(folder, "--input x=x.npy --input i=x.npy") ==
         refusal("x.npy: f32 values can't fill the input 'i', which is i32"));
   CHECK(said(folder, "--input x=x.npy --input i=i.npy,scale=2") ==
-        "exit 2: --input: error: i=i.npy,scale=2: a scale needs floating point, and the input 'i' is i32\n");
+        "exit 2: --input: error: i=i.npy,scale=2: a scale needs floating point, but the input 'i' is i32\n");
   CHECK(said(folder, "--input x=x.npy --input i=random:normal") ==
         "exit 2: --input: error: i=random:normal: fractions can't feed the input 'i', which is i32 "
         "(random:int,hi=N gives whole numbers)\n");

@@ -124,7 +124,7 @@ TEST_CASE("a profile that can't predict a run is refused before it starts") {
   const ScratchFolder folder;
   const std::string model = kModels + "mnist.json ";
   CHECK(said(folder, model + "--hardware local") ==
-        "exit 2: mtfc: error: --hardware predicts the times of a report, and there is no --report (name its "
+        "exit 2: mtfc: error: --hardware predicts the times of a report, but there is no --report (name its "
         "file with --report FILE.json)\n");
   CHECK(said(folder, model + "--report r --hardware locale") ==
         "exit 2: mtfc: error: there is no hardware profile 'locale' (did you mean 'local'?)\n");

@@ -94,7 +94,7 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(tight["faster_but_too_large"]["layout"] == free["layouts"][0]["layout"]);
   CHECK(free["memory_limit"] == 4000000000);
   const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
-  CHECK(none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB a device: the smallest, a:4 "));
+  CHECK(none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB per device: the smallest, a:4 "));
   CHECK(has(none, " more (more devices, --microbatches, or another --memory-limit)\n"));
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("rules that are given stay") {
 TEST_CASE("what the search prints") {
   const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
   CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, the shortest step on local first\n"));
-  CHECK(has(text, "\nwhat the others take longer than [1]\n  [2] +"));
+  CHECK(has(text, "\nwhy the others are slower than [1]\n  [2] +"));
   CHECK(has(text, " more products ("));
   CHECK(has(text, "\nsearched 3,125 rule sets on 1 mesh in "));
   CHECK(has(text, ": 85 legal, 42 mirror images of\nothers, ") !=
@@ -139,7 +139,7 @@ TEST_CASE("Ctrl-C ends a search with the best so far") {
   CHECK(search.exit_code() == 0);
   const std::string said = folder.read("err");
   CAPTURE(said);
-  CHECK(has(said, "mtfc: stopped: the best layout so far is not proved the best of all\n"));
+  CHECK(has(said, "mtfc: stopped: the best layout so far is not proved to be the best\n"));
   const Json found = Json::parse(folder.read("out"));
   CHECK(found["proved"] == false);
   CHECK(!found["layouts"].empty());
@@ -151,21 +151,22 @@ TEST_CASE("options that don't go together") {
   CHECK(
       outcome_in_models(kSearch) ==
       refusal("mtfc: error: there is no mesh to search (give --devices N, or --mesh, as in rows:2,cols:4)"));
-  CHECK(outcome_in_models(kSearch + "--devices 4 --layout batch:a") ==
-        refusal("mtfc: error: --layout keeps rules for axes that --devices alone does not name (name them, "
-                "as in --mesh rows:*,cols:*)"));
+  CHECK(
+      outcome_in_models(kSearch + "--devices 4 --layout batch:a") ==
+      refusal(
+          "mtfc: error: --layout needs named axes for its rules, and --devices alone names none (name them, "
+          "as in --mesh rows:*,cols:*)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --devices 4") ==
         refusal("mtfc: error: the mesh a:2 has 2 devices, not 4 (leave a size open with *, or leave out "
                 "--devices)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --dims bathc,hidden") ==
         refusal("--dims: error: the model has no dimension 'bathc' (did you mean 'batch'?)"));
-  CHECK(
-      outcome_in_models(kSearch + "--mesh a:2 --layout batch:a --dims batch") ==
-      refusal("--dims: error: the dimension 'batch' is to be searched, but --layout fixes it (name it in one "
-              "of them)"));
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --layout batch:a --dims batch") ==
+        refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in one "
+                "of them)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o best.txt") ==
-        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (other names are rules to "
-                "--layout)"));
+        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout takes other "
+                "names for rules)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --entry decode") ==
         refusal("mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o /nowhere/best.json")

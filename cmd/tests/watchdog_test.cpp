@@ -64,7 +64,7 @@ TEST_CASE("a rank that stops is named by those that wait for it, and the run end
   const std::string err = contents(folder / "err");
   INFO(err);
   CHECK(has(err, "waited 1 s for rank 1, which is "));
-  CHECK(has(err, "(--watchdog says how long to wait)"));
+  CHECK(has(err, "(--watchdog sets how long to wait)"));
   CHECK(has(err, "step"));
   CHECK(seconds < 60);  // all steps would take an hour
 }

@@ -34,13 +34,13 @@ extern const CompositeDef k_dropout_composite = {
     .signature =
         {
             .name = "dropout",
-            .doc =
-                "In training each element is 0 with probability `rate` and otherwise x / (1 - rate), drawn "
-                "anew in each step and the same for every layout; in evaluation it is x.",
+            .doc = "In training, each element becomes 0 with probability `rate` and otherwise x / (1 - "
+                   "rate), drawn anew in each step and the same under every layout; in evaluation, the "
+                   "operand is unchanged.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"rate", AttributeType::kNumber, true,
-                            "the share of elements that become 0: at least 0, less than 1"}},
+                            "the probability that an element becomes 0: at least 0 and less than 1"}},
             .infer = infer,
             .examples = {{.operands = {normal("batch=5 hidden=7")}, .attributes = {{"rate", 0.3}}},
                          {.operands = {normal("a=3 b=5 c=2")}, .attributes = {{"rate", 0.5}}},

@@ -17,13 +17,13 @@ extern const CompositeDef k_layer_norm_composite = {
     .signature =
         {
             .name = "layer_norm",
-            .doc = "The elements less their mean over dimensions, divided by the square root of their "
-                   "variance there.",
+            .doc = "The elements minus their mean, divided by the square root of their variance, over the "
+                   "given dimensions.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kNormalizedOver,
                            {"eps", AttributeType::kNumber, false,
-                            "added below the square root; 1e-5 unless stated"}},
+                            "added under the square root; default: 1e-5"}},
             .infer = infer_normalization,
             .examples = normalization_examples(),
         },

@@ -27,7 +27,8 @@ extern const CompositeDef k_logsumexp_composite = {
     .signature =
         {
             .name = "logsumexp",
-            .doc = "log(sum(exp(x))) over dimensions, computed so that large elements do not overflow.",
+            .doc = "log(sum(exp(x))) over the given dimensions, computed so that large elements do not "
+                   "overflow.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kReductionOver, kReductionDims},

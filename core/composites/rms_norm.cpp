@@ -15,12 +15,13 @@ extern const CompositeDef k_rms_norm_composite = {
     .signature =
         {
             .name = "rms_norm",
-            .doc = "The elements divided by the square root of the mean of their squares over dimensions.",
+            .doc = "The elements divided by the square root of the mean of their squares over the given "
+                   "dimensions.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kNormalizedOver,
                            {"eps", AttributeType::kNumber, false,
-                            "added below the square root; 1e-6 unless stated"}},
+                            "added under the square root; default: 1e-6"}},
             .infer = infer_normalization,
             .examples = normalization_examples(),
         },

@@ -23,7 +23,7 @@ extern const CompositeDef k_softmax_composite = {
     .signature =
         {
             .name = "softmax",
-            .doc = "exp(x), divided by its sum over dimensions.",
+            .doc = "exp(x) divided by its sum over the given dimensions.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kSoftmaxOver},

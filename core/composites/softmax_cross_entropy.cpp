@@ -88,9 +88,8 @@ extern const CompositeDef k_softmax_cross_entropy_composite = {
     .signature =
         {
             .name = "softmax_cross_entropy",
-            .doc = "The cross-entropy of softmax(logits) and labels: integer labels without the class "
-                   "dimension, or "
-                   "a distribution with it.",
+            .doc = "The cross-entropy of softmax(logits) and labels: the labels are class indices without "
+                   "the class dimension, or a distribution with it.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kSoftmaxOver},

@@ -20,9 +20,9 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_known({dim}, x.dims, to_string(x), "dim");
   const Dims parts = parts_of(call.attributes);
   if (parts.size() == 1 && dim.size / parts[0].size > kMostResults)
-    throw OpError{
-        fmt::format("split would give {} results; {} are possible", dim.size / parts[0].size, kMostResults),
-        "", -1, "to"};
+    throw OpError{fmt::format("split would return {} results; at most {} are possible",
+                              dim.size / parts[0].size, kMostResults),
+                  "", -1, "to"};
   int64_t total = 0;
   for (const Dim& part : parts) total += part.size;
   if (total != dim.size)
@@ -62,14 +62,13 @@ extern const CompositeDef k_split_composite = {
     .signature =
         {
             .name = "split",
-            .doc = "The parts of a tensor along a dimension, one after the other; one result for each.",
+            .doc = "A tensor cut into parts along a dimension; one result for each part.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes =
-                {{"dim", AttributeType::kDim, true, "the dimension to cut"},
-                 {"to", AttributeType::kParts, true,
-                  "the parts' dimension in the place of `dim`: one name for equal parts, or a list of one "
-                  "for each part"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to cut"},
+                           {"to", AttributeType::kParts, true,
+                            "the dimension that replaces `dim`: one name for equal parts, or a list of one "
+                            "for each part"}},
             .infer = infer,
             .examples = {{{normal("batch=5 length=9")},
                           {{"dim", dim_of("length=9")}, {"to", dims_of("part=3")}}},

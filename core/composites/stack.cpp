@@ -45,11 +45,11 @@ extern const CompositeDef k_stack_composite = {
     .signature =
         {
             .name = "stack",
-            .doc = "Tensors of the same dimensions side by side along a new one, which comes first.",
+            .doc = "Tensors of the same dimensions joined along a new dimension, which comes first.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes = {{"dim", AttributeType::kDim, true,
-                            "the new dimension, as long as there are operands"}},
+                            "the new dimension, whose size is the number of operands"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3"), normal("batch=5 a=3")}, {{"dim", dim_of("pair=2")}}},
                          {{normal("a=3 b=5", DType::kF32), normal("b=5 a=3", DType::kF32),

@@ -11,9 +11,10 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Dim& dim = call.attributes.get<Dim>("dim");
   require_known({dim}, x.dims, to_string(x), "dim");
   if (dim.size > kMostResults)
-    throw OpError{fmt::format("unstack would give {} results, one for each element of '{}'; {} are possible",
-                              dim.size, dim.name, kMostResults),
-                  "", -1, "dim"};
+    throw OpError{
+        fmt::format("unstack would return {} results, one for each element of '{}'; at most {} are possible",
+                    dim.size, dim.name, kMostResults),
+        "", -1, "dim"};
   return std::vector<TensorType>(static_cast<size_t>(dim.size), {x.dtype, without(x.dims, {dim})});
 }
 
@@ -40,7 +41,7 @@ extern const CompositeDef k_unstack_composite = {
                    "for each.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to take apart"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to cut into slices"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3")}, {{"dim", dim_of("a=3")}}},
                          {{normal("a=3 batch=5 c=2", DType::kF32)}, {{"dim", dim_of("batch=5")}}},

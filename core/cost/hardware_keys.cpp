@@ -10,15 +10,15 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
     {"doc", false, &Hardware::doc, ""},
     {"flops", true, HardwarePart::kFlops, "operations per second of one device, by dtype"},
     {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
-     "of one device"},
+     "the memory of one device"},
     {"memory_bandwidth", true, CurveField<Hardware>{&Hardware::memory_bandwidth, kBytesPerSecond},
      "bytes per second that one device reads, by the bytes that were touched since the same ones were"},
     {"write_bandwidth", false, OptionalCurveField<Hardware>{&Hardware::write_bandwidth, kBytesPerSecond},
-     "of what is only written; absent: as for reading"},
+     "bytes per second of data that is only written; default: as for reading"},
     {"overlap", false, NumberField<Hardware>{&Hardware::overlap, NumberRange::kZeroToOne},
      "share of the shorter of arithmetic and memory traffic that the longer hides"},
     {"step_overhead_s", false, NumberField<Hardware>{&Hardware::step_overhead_s, NumberRange::kNotNegative},
-     "of every kernel"},
+     "seconds that every kernel takes in addition"},
     {"efficiency", false, HardwarePart::kEfficiency,
      "share of the peak that an operation, or a class of kernels, reaches"},
     {"axes", true, HardwarePart::kAxes, "by axis of the mesh, or \"*\" for all others"},
@@ -28,11 +28,11 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
 const HardwareKey<Rate> kRateKeys[] = {
     {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative}, "alpha"},
     {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
-     "bandwidth of a device along the axis, by bytes sent"},
+     "bandwidth of one device along the axis, by bytes sent"},
 };
 
 const HardwareKey<Link> kLinkKeys[] = {
-    {"overlaps", false, &Link::overlaps, "whether kernels run while it moves data: true unless stated"},
+    {"overlaps", false, &Link::overlaps, "true (the default) if kernels run while it moves data"},
     {"collectives", false, HardwarePart::kCollectives, "those that differ, by kind"},
     {"doc", false, HardwarePart::kNote, ""},
 };

@@ -20,9 +20,10 @@ TensorId bias_correction(GraphBuilder& b, double beta, TensorId step) {
 
 std::vector<NumberSetting> adam_settings() {
   return {{"lr", std::nullopt, "learning rate"},
-          {"beta1", 0.9, "how much of the mean gradient stays from one step to the next",
+          {"beta1", 0.9, "the share of the mean gradient kept from one step to the next",
            SettingRange::kBelowOne},
-          {"beta2", 0.999, "how much of the mean square stays", SettingRange::kBelowOne},
+          {"beta2", 0.999, "the share of the mean square kept from one step to the next",
+           SettingRange::kBelowOne},
           {"eps", 1e-8, "added to the root of the mean square", SettingRange::kPositive}};
 }
 

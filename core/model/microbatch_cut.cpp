@@ -44,7 +44,7 @@ Dim batch_of(const Model& model) {
   if (batch.size % train.microbatches != 0)
     throw UserError(fmt::format("{} microbatches don't divide '{}' of size {}", train.microbatches,
                                 batch.name, batch.size),
-                    fmt::format("a divisor of {} does", batch.size), train.microbatches_location);
+                    fmt::format("use a divisor of {}", batch.size), train.microbatches_location);
   return batch;
 }
 

@@ -16,11 +16,11 @@ std::vector<TensorType> infer_normalization(const OpCall& call) {
   if (over.empty()) throw OpError{"'over' names no dimension", "", -1, "over"};
   const double eps = call.attributes.get_or<double>("eps", 0);
   if (!(eps >= 0))
-    throw OpError{fmt::format("'eps' is {}, but it is added below a square root", eps),
-                  "state a small positive number", -1, "eps"};
+    throw OpError{fmt::format("'eps' is {}, but it is added under a square root", eps),
+                  "use a small positive number", -1, "eps"};
   if (x.dtype == DType::kF32 && !fits_f32(eps))
     throw OpError{fmt::format("'eps' is {}, which is out of the range of f32", eps),
-                  "state a small positive number", -1, "eps"};
+                  "use a small positive number", -1, "eps"};
   return {x};
 }
 

@@ -74,7 +74,7 @@ void require_permutation(const Dims& dims, const Dims& expected, std::string_vie
 void require_value(double value, DType dtype, std::string_view attribute) {
   if (is_integer(dtype)) {
     if (value != std::trunc(value))
-      throw OpError{fmt::format("{} is no whole number, as {} needs", value, to_string(dtype)), "", -1,
+      throw OpError{fmt::format("{} is not a whole number, as {} needs", value, to_string(dtype)), "", -1,
                     std::string(attribute)};
     const double limit = dtype == DType::kI32 ? 0x1p31 : 0x1p63;
     if (value < -limit || value >= limit)
@@ -86,7 +86,8 @@ void require_value(double value, DType dtype, std::string_view attribute) {
     throw OpError{fmt::format("{} is out of the range of f32, whose largest number is 3.4028235e+38", value),
                   "f64 holds larger numbers", -1, std::string(attribute)};
   if (dtype == DType::kBool && value != 0 && value != 1)
-    throw OpError{fmt::format("{} is no bool", value), "0 is false, 1 is true", -1, std::string(attribute)};
+    throw OpError{fmt::format("{} is not a bool", value), "0 is false, 1 is true", -1,
+                  std::string(attribute)};
 }
 
 Factor factor(std::string_view name, Factor::Kind kind, const OpCall& call,

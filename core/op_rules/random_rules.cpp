@@ -27,7 +27,7 @@ std::vector<TensorType> infer_random(const OpCall& call) {
     throw OpError{"'dtype' must be f32 or f64, not " + to_string(dtype), "cast makes other ones", -1,
                   "dtype"};
   if (call.operands.empty() != !call.attributes.has("interleaved"))
-    throw OpError{"random numbers are drawn from nothing: there is no operand", "", 0};
+    throw OpError{"random numbers are generated without operands", "", 0};
   if (!call.operands.empty()) require_part(call, dims);
   return {{dtype, dims}};
 }

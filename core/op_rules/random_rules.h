@@ -14,7 +14,7 @@ namespace mtfc {
 inline constexpr AttributeSpec kRandomDims = {"dims", AttributeType::kDims, true,
                                               "the dimensions of the result"};
 inline constexpr AttributeSpec kRandomDType = {"dtype", AttributeType::kDType, false,
-                                               "f32 unless stated, or f64"};
+                                               "f32 (the default) or f64"};
 
 inline constexpr AttributeSpec kRandomInterleaved = {"interleaved", AttributeType::kDim, false,
                                                      "the dimension as it is in the tensor this is a part of",

@@ -7,7 +7,7 @@ Dims kept_dims(const OpCall& call) {
   const Dims& all = call.operands[0].dims;
   const AttributeValue* over = call.attributes.find("over");
   const AttributeValue* dims = call.attributes.find("dims");
-  if (over && dims) throw OpError{"'over' and 'dims' exclude each other", "state one of them", -1, "dims"};
+  if (over && dims) throw OpError{"'over' and 'dims' exclude each other", "use one of them", -1, "dims"};
   if (!over && !dims) return {};
   const std::string_view name = over ? "over" : "dims";
   const Dims& given = std::get<Dims>(over ? *over : *dims);

@@ -12,9 +12,9 @@
 namespace mtfc {
 
 inline constexpr AttributeSpec kReductionOver = {"over", AttributeType::kOver, false,
-                                                 "the dimensions removed; all of them unless stated"};
+                                                 "the dimensions to remove; default: all of them"};
 inline constexpr AttributeSpec kReductionDims = {"dims", AttributeType::kOver, false,
-                                                 "the dimensions kept, instead of `over`"};
+                                                 "the dimensions to keep, instead of `over`"};
 
 /// The result has the operand's dtype. They throw OpError for wrong dimensions and for an operand that is no
 /// number, no float, or no bool, respectively.

@@ -16,7 +16,7 @@ extern const OpDef k_and_op = {
     .signature =
         {
             .name = "and",
-            .doc = "Whether both operands are true, element by element.",
+            .doc = "True where both operands are true, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

@@ -43,10 +43,11 @@ extern const OpDef k_argmax_op = {
     .signature =
         {
             .name = "argmax",
-            .doc = "The index of the largest element over one dimension, the lowest where several are; i32.",
+            .doc = "The i32 index of the largest element along one dimension; of equal elements, the lowest "
+                   "index.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"over", AttributeType::kOver, true, "the dimension whose index is wanted"}},
+            .attributes = {{"over", AttributeType::kOver, true, "the dimension to search"}},
             .infer = infer,
             .examples = {{.operands = {normal("batch=5 classes=7")},
                           .attributes = {{"over", dims_of("classes=7")}}},

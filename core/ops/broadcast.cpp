@@ -25,11 +25,12 @@ extern const OpDef k_broadcast_op = {
     .signature =
         {
             .name = "broadcast",
-            .doc = "The operand repeated along dimensions that it lacks, in any order of dimensions.",
+            .doc = "The operand repeated along dimensions that it lacks; the result's dimensions may be in "
+                   "any order.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dims", AttributeType::kDims, true,
-                            "the dimensions of the result, all those of the operand among them"}},
+                            "the dimensions of the result, including all those of the operand"}},
             .infer = infer,
             .examples =
                 {{.operands = {normal("hidden=7")}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},

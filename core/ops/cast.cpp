@@ -21,8 +21,8 @@ extern const OpDef k_cast_op = {
     .signature =
         {
             .name = "cast",
-            .doc = "Each element converted to another dtype; floats are cut towards zero and stay within the "
-                   "integers' range.",
+            .doc = "Each element converted to another dtype; floats become integers by truncation towards "
+                   "zero, limited to the integers' range.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"}},

@@ -18,9 +18,8 @@ extern const OpDef k_checked_index_op = {
     .signature =
         {
             .name = "checked_index",
-            .doc =
-                "The operand, which counts along a dimension; an element that is not below its size, or is "
-                "negative, is an error.",
+            .doc = "The operand, whose elements must be indices along a dimension: a negative element, or "
+                   "one that is not below the dimension's size, is an error.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension that the indices count along"}},

@@ -28,7 +28,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (!contains(x.dims, dim.name))
       throw OpError{fmt::format("{} has no dimension '{}'", to_string(x), dim.name), "", static_cast<int>(i)};
     if (!same_set(without(x.dims, {dim}), others))
-      throw OpError{fmt::format("beside '{}', {} must have the dimensions [{}], as the first operand has",
+      throw OpError{fmt::format("apart from '{}', {} must have the dimensions [{}], like the first operand",
                                 dim.name, to_string(x), to_string(others)),
                     "use broadcast, rename or reshape", static_cast<int>(i)};
     size += dim.size;
@@ -72,14 +72,15 @@ extern const OpDef k_concat_op = {
     .signature =
         {
             .name = "concat",
-            .doc = "Operands one after the other along a dimension; their other dimensions are the same.",
+            .doc = "The operands joined one after the other along a dimension; their other dimensions must "
+                   "be the same.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =
                 {{"dim", AttributeType::kParts, true,
-                  "the dimension of the operands: one name for all, or a list of one for each"},
+                  "the dimension to join along: one name for all operands, or a list with a name for each"},
                  {"to", AttributeType::kDim, false,
-                  "the result's dimension, as long as those of the operands together; needed where there "
+                  "the result's dimension, as long as those of the operands together; required if there "
                   "are several"}},
             .infer = infer,
             .examples = {{{normal("batch=5 a=3"), normal("batch=5 b=7")},

@@ -21,7 +21,7 @@ extern const OpDef k_constant_op = {
             .min_operands = 0,
             .max_operands = 0,
             .attributes = {{"value", AttributeType::kNumber, true, "the number"},
-                           {"dtype", AttributeType::kDType, false, "f32 unless stated"}},
+                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"}},
             .infer = infer,
             .examples = {{.operands = {}, .attributes = {{"value", 0.5}, {"dtype", DType::kF32}}},
                          {.operands = {}, .attributes = {{"value", -1e9}, {"dtype", DType::kF64}}},

@@ -14,7 +14,7 @@ Dims all_dims(std::span<const TensorType> operands) {
 Dims result_dims(const OpCall& call) {
   const AttributeValue* dims = call.attributes.find("dims");
   const AttributeValue* over = call.attributes.find("over");
-  if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "state one of them", -1, "over"};
+  if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "use one of them", -1, "over"};
   if (!dims && !over)
     throw OpError{"needs 'dims', the dimensions of the result, or 'over', those to contract", "", -1, ""};
   const Dims all = all_dims(call.operands);
@@ -120,9 +120,10 @@ extern const OpDef k_einsum_op = {
             .doc = "The sum over contracted dimensions of the product of the operands, aligned by name.",
             .min_operands = 1,
             .max_operands = -1,
-            .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
-                           {"over", AttributeType::kOver, false,
-                            "the dimensions contracted; the result keeps the others in order of appearance"}},
+            .attributes =
+                {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                 {"over", AttributeType::kOver, false,
+                  "the dimensions to contract; the result keeps the others in order of appearance"}},
             .infer = infer,
             .examples = examples(),
         },

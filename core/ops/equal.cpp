@@ -23,7 +23,7 @@ extern const OpDef k_equal_op = {
     .signature =
         {
             .name = "equal",
-            .doc = "Whether two operands are equal, element by element.",
+            .doc = "True where two operands are equal, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

@@ -7,7 +7,7 @@ extern const OpDef k_greater_op = {
     .signature =
         {
             .name = "greater",
-            .doc = "Whether the first operand is greater than the second, element by element.",
+            .doc = "True where the first operand is greater than the second, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

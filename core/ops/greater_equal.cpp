@@ -8,7 +8,7 @@ extern const OpDef k_greater_equal_op = {
     .signature =
         {
             .name = "greater_equal",
-            .doc = "Whether the first operand is greater than or equal to the second, element by element.",
+            .doc = "True where the first operand is greater than or equal to the second, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

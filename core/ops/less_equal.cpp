@@ -7,7 +7,7 @@ extern const OpDef k_less_equal_op = {
     .signature =
         {
             .name = "less_equal",
-            .doc = "Whether the first operand is less than or equal to the second, element by element.",
+            .doc = "True where the first operand is less than or equal to the second, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

@@ -24,7 +24,7 @@ extern const OpDef k_minimum_op = {
     .signature =
         {
             .name = "minimum",
-            .doc = "The smaller of two operands, element by element; not a number where either is.",
+            .doc = "The smaller of two operands, element by element; NaN if either is NaN.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

@@ -19,7 +19,7 @@ extern const OpDef k_mod_op = {
     .signature =
         {
             .name = "mod",
-            .doc = "What floordiv leaves over, with the sign of the second operand; dividing integers by 0 "
+            .doc = "The remainder of floordiv, with the sign of the second operand; dividing integers by 0 "
                    "is an error.",
             .min_operands = 2,
             .max_operands = 2,

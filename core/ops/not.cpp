@@ -7,7 +7,7 @@ extern const OpDef k_not_op = {
     .signature =
         {
             .name = "not",
-            .doc = "Whether each element is false.",
+            .doc = "True where an element is false.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {},

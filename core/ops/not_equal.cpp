@@ -23,7 +23,7 @@ extern const OpDef k_not_equal_op = {
     .signature =
         {
             .name = "not_equal",
-            .doc = "Whether two operands differ, element by element.",
+            .doc = "True where two operands differ, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

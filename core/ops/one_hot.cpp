@@ -40,12 +40,11 @@ extern const OpDef k_one_hot_op = {
     .signature =
         {
             .name = "one_hot",
-            .doc = "1 at each index along a new last dimension, 0 elsewhere.",
+            .doc = "1 at each index along a new last dimension, and 0 elsewhere.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true,
-                            "the dimension that the indices count along, appended last"},
-                           {"dtype", AttributeType::kDType, false, "f32 unless stated"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the indices, appended last"},
+                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"}},
             .own_dtypes = {{0, DType::kI32}},
             .infer = infer,
             .examples = examples(),

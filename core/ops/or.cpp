@@ -16,7 +16,7 @@ extern const OpDef k_or_op = {
     .signature =
         {
             .name = "or",
-            .doc = "Whether at least one of two operands is true, element by element.",
+            .doc = "True where at least one of two operands is true, element by element.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kResultOrder},

@@ -67,20 +67,19 @@ extern const OpDef k_pad_op = {
     .signature =
         {
             .name = "pad",
-            .doc =
-                "A dimension made longer: `low` elements before, `high` after, `interior` between any two.",
+            .doc = "The operand with elements added along a dimension: `low` before, `high` after and "
+                   "`interior` between any two.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to make longer"},
-                           {"low", AttributeType::kInteger, false,
-                            "elements added before the first; 0 unless stated"},
-                           {"high", AttributeType::kInteger, false,
-                            "elements added after the last; 0 unless stated"},
-                           {"interior", AttributeType::kInteger, false,
-                            "elements added between two neighbours; 0 unless stated"},
-                           {"value", AttributeType::kNumber, false, "of the added elements; 0 unless stated"},
-                           {"to", AttributeType::kDim, false,
-                            "the result's dimension in the place of `dim`; needed where the size changes"}},
+            .attributes =
+                {{"dim", AttributeType::kDim, true, "the dimension to pad"},
+                 {"low", AttributeType::kInteger, false, "elements added before the first; default: 0"},
+                 {"high", AttributeType::kInteger, false, "elements added after the last; default: 0"},
+                 {"interior", AttributeType::kInteger, false,
+                  "elements added between two neighbours; default: 0"},
+                 {"value", AttributeType::kNumber, false, "the value of the added elements; default: 0"},
+                 {"to", AttributeType::kDim, false,
+                  "the dimension that replaces `dim`; required if the size changes"}},
             .infer = infer,
             .examples = {use(normal("batch=5 length=7"), {dim_of("length=7"), 1, 3, 0}, "longer=11"),
                          use(normal("length=3 batch=5"), {dim_of("length=3"), 2, 0, 2}, "longer=9", 1.5),

@@ -7,7 +7,7 @@ extern const OpDef k_reduce_all_op = {
     .signature =
         {
             .name = "reduce_all",
-            .doc = "Whether all elements over dimensions are true.",
+            .doc = "True where all elements over the given dimensions are true.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kReductionOver, kReductionDims},

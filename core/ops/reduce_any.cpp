@@ -7,7 +7,7 @@ extern const OpDef k_reduce_any_op = {
     .signature =
         {
             .name = "reduce_any",
-            .doc = "Whether any element over dimensions is true.",
+            .doc = "True where any element over the given dimensions is true.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kReductionOver, kReductionDims},

@@ -8,7 +8,7 @@ extern const OpDef k_reduce_max_op =
         .signature =
             {
                 .name = "reduce_max",
-                .doc = "The largest element over dimensions; not a number where one of them is.",
+                .doc = "The largest element over the given dimensions; NaN if one of them is NaN.",
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {kReductionOver, kReductionDims},

@@ -18,7 +18,7 @@ extern const OpDef k_reduce_mean_op = {
     .signature =
         {
             .name = "reduce_mean",
-            .doc = "The mean over dimensions.",
+            .doc = "The mean over the given dimensions.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {kReductionOver, kReductionDims},

@@ -30,7 +30,7 @@ extern const OpDef k_reduce_prod_op =
         .signature =
             {
                 .name = "reduce_prod",
-                .doc = "The product over dimensions; of integers, too.",
+                .doc = "The product over the given dimensions, also of integers.",
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {kReductionOver, kReductionDims},

@@ -18,7 +18,7 @@ extern const OpDef k_reduce_sum_op =
         .signature =
             {
                 .name = "reduce_sum",
-                .doc = "The sum over dimensions; of integers, too.",
+                .doc = "The sum over the given dimensions, also of integers.",
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {kReductionOver, kReductionDims},

@@ -44,11 +44,11 @@ extern const OpDef k_rename_op =
         .signature =
             {
                 .name = "rename",
-                .doc = "The same tensor under other names of its dimensions.",
+                .doc = "The same tensor with its dimensions renamed.",
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {{"map", AttributeType::kRenaming, true,
-                                "old names and the new ones, of the same sizes"}},
+                                "old names and new names, whose sizes are the same"}},
                 .infer = infer,
                 .examples = {{.operands = {normal("batch=5 length=7")},
                               .attributes = {{"map", std::vector<Renaming>{{"length", dim_of("memory=7")}}}}},

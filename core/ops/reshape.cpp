@@ -27,7 +27,7 @@ extern const OpDef k_reshape_op = {
     .signature =
         {
             .name = "reshape",
-            .doc = "The same elements in the same row-major order under other dimensions.",
+            .doc = "The same elements in the same row-major order, with other dimensions.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dims", AttributeType::kDims, true, "the dimensions of the result"}},

@@ -29,7 +29,7 @@ extern const OpDef k_reverse_op = {
             .doc = "The elements along a dimension from the last to the first.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to turn round"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to reverse"}},
             .infer = infer,
             .examples = {{{normal("batch=5 length=7")}, {{"dim", dim_of("length=7")}}},
                          {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},

@@ -7,7 +7,7 @@ extern const OpDef k_round_op = {
     .signature =
         {
             .name = "round",
-            .doc = "The nearest whole number; of two that are equally near, the even one.",
+            .doc = "The whole number nearest to each element; of two equally near, the even one.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {},

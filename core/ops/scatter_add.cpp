@@ -89,7 +89,7 @@ extern const OpDef k_scatter_add_op = {
             .attributes = {kIndexedDim,
                            {"dims", AttributeType::kDims, false,
                             "the dimensions of the result; dimensions of the indices among them are batch "
-                            "dimensions; unless stated `dim`, then those that the indices lack"}},
+                            "dimensions; default: `dim`, then those that the indices lack"}},
             .own_dtypes = {{1, DType::kI32}},
             .infer = infer,
             .examples = examples(),

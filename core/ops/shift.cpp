@@ -48,15 +48,14 @@ extern const OpDef k_shift_op = {
     .signature =
         {
             .name = "shift",
-            .doc = "Elements moved `by` places along a dimension; the places left free are filled with "
-                   "zeros, or with "
-                   "what was moved out.",
+            .doc = "The elements moved `by` places along a dimension; the vacated places are filled with "
+                   "zeros or with the elements that were moved out.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to move along"},
                            {"by", AttributeType::kInteger, true, "how far; negative: towards the start"},
                            {"wrap", AttributeType::kFlag, false,
-                            "what is moved out at one end comes in at the other; false unless stated"}},
+                            "elements moved out at one end come in at the other; default: false"}},
             .infer = infer,
             .examples = {use(normal("batch=5 length=7"), "length=7", 1, false),
                          use(normal("length=7 batch=5"), "length=7", 3, true),

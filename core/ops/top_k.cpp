@@ -114,10 +114,10 @@ extern const OpDef k_top_k_op = {
         {
             .name = "top_k",
             .doc = "The largest elements along a dimension in descending order, and their i32 indices; equal "
-                   "ones by index, the lowest first, and not-a-number before all others.",
+                   "elements are ordered by index, the lowest first, and NaN comes before all others.",
             .min_operands = 1,
             .max_operands = 1,
-            .attributes = {{"dim", AttributeType::kDim, true, "the dimension searched"},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension to search"},
                            {"to", AttributeType::kDim, true,
                             "the dimension that takes the elements, last in both results; its size says how "
                             "many"},

@@ -24,7 +24,7 @@ extern const OpDef k_transpose_op = {
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dims", AttributeType::kDims, true,
-                            "the dimensions of the operand in the order wanted"}},
+                            "the operand's dimensions in their new order"}},
             .infer = infer,
             .examples = {{.operands = {normal("batch=5 hidden=7")},
                           .attributes = {{"dims", dims_of("hidden=7 batch=5")}}},

@@ -112,16 +112,14 @@ extern const OpDef k_update_slice_op = {
     .signature =
         {
             .name = "update_slice",
-            .doc =
-                "A tensor in which the piece replaces the rows along `dim` from a position on that is known "
-                "at run time: operands tensor, piece, position.",
+            .doc = "The tensor with a piece of it replaced along `dim`, from a position known at run time; "
+                   "the operands are tensor, piece and position.",
             .min_operands = 3,
             .max_operands = 3,
-            .attributes =
-                {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},
-                 {"from", AttributeType::kDim, false,
-                  "the dimension of the piece that lies along `dim`; unless stated the piece is one "
-                  "row"}},
+            .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},
+                           {"from", AttributeType::kDim, false,
+                            "the dimension of the piece that lies along `dim`; if absent, the piece is one "
+                            "row"}},
             .own_dtypes = {{kAt, DType::kI32}},
             .infer = infer,
             .examples = examples(),

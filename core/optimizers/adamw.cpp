@@ -5,7 +5,7 @@ namespace {
 
 std::vector<NumberSetting> settings() {
   std::vector<NumberSetting> settings = adam_settings();
-  settings.push_back({"weight_decay", 0.01, "the part of a weight, times lr, that a step takes away",
+  settings.push_back({"weight_decay", 0.01, "the share of a weight, times lr, that a step subtracts",
                       SettingRange::kNotNegative});
   return settings;
 }

@@ -23,7 +23,7 @@ extern const OptimizerDef k_momentum_optimizer = {
     .name = "momentum",
     .doc = "Gradient descent with momentum: v = momentum * v + gradient, then w - lr * v.",
     .settings = {{"lr", std::nullopt, "learning rate"},
-                 {"momentum", 0.9, "how much of v stays from one step to the next"}},
+                 {"momentum", 0.9, "the share of v kept from one step to the next"}},
     .slots = slots,
     .shared = shared,
     .update = update,

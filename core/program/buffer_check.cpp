@@ -164,7 +164,7 @@ class BufferCheck {
     const auto at = std::find_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& begun) {
       return begun.step == static_cast<size_t>(step.started);
     });
-    if (at == under_way_.end()) return fail("it waits for what was not started");
+    if (at == under_way_.end()) return fail("it waits for a collective that was not started");
     under_way_.erase(at);
     for (const ValueId id : step.inputs) need(id);
     put(step.outputs[0], "'" + name(step.outputs[0]) + "'");

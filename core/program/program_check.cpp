@@ -33,7 +33,7 @@ class ProgramCheck {
       if (entry.name != "init" && entry.name != "train" && entry.name != "evaluate" && entry.name != "decode")
         fail(at_, fmt::format("an entry point is init, train, evaluate or decode, not '{}'", entry.name));
       if (!names.insert(entry.name).second)
-        fail(at_, fmt::format("the entry point '{}' stands twice", entry.name));
+        fail(at_, fmt::format("the entry point '{}' appears twice", entry.name));
       check_entry(entry);
     }
     if (!program_.find("evaluate")) fail("/entry_points", "there is no entry point 'evaluate'");
@@ -51,7 +51,8 @@ class ProgramCheck {
       fail(pointer, fmt::format("'bytes' is {}, but the largest shard takes {}", variable.bytes,
                                 bytes_of(variable.decl.type, variable.sharding)));
     if (variable.offset < 0 || variable.offset % kAlignment != 0)
-      fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", variable.offset, kAlignment));
+      fail(pointer,
+           fmt::format("'offset' is {}, which is not a multiple of {}", variable.offset, kAlignment));
   }
 
   // Checks each variable, and that they lie apart from each other, from `begin` on. Returns the end of the
@@ -105,7 +106,7 @@ class ProgramCheck {
     if (buffer.bytes < 0 || buffer.offset < 0 || buffer.bytes > end || buffer.offset > end - buffer.bytes)
       fail(pointer, "the buffer does not lie within the arena");
     if (buffer.offset % kAlignment != 0)
-      fail(pointer, fmt::format("'offset' is {}, which is no multiple of {}", buffer.offset, kAlignment));
+      fail(pointer, fmt::format("'offset' is {}, which is not a multiple of {}", buffer.offset, kAlignment));
     if (buffer.kind == BufferKind::kVariable) {
       const auto lies_there = [&](const ProgramVariable& variable) {
         return variable.offset == buffer.offset && variable.bytes == buffer.bytes;
@@ -152,7 +153,7 @@ class ProgramCheck {
       if (binding.value < 0 || binding.value >= static_cast<int>(entry.values.size()))
         fail(pointer, fmt::format("there is no value {}", binding.value));
       const Value& value = entry.values[static_cast<size_t>(binding.value)];
-      if (!names.insert(binding.name).second) fail(pointer, fmt::format("'{}' stands twice", binding.name));
+      if (!names.insert(binding.name).second) fail(pointer, fmt::format("'{}' appears twice", binding.name));
       if (value.buffer == kNoBuffer) fail(pointer, fmt::format("'{}' has no buffer", value.name));
       if (!value.sharding.partial.empty()) fail(pointer, fmt::format("'{}' is partial", value.name));
       if (&bindings != &entry.inputs) continue;

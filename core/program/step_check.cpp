@@ -48,7 +48,7 @@ std::string type_problem(const EntryPoint& entry, const Step& step) {
   try {
     const std::vector<TensorType> operands = global_types(entry, step.inputs);
     if (signature.infer({step.attributes, operands}) != global_types(entry, step.outputs))
-      return fmt::format("the results are not of the types that '{}' gives", signature.name);
+      return fmt::format("the results don't have the types that '{}' returns", signature.name);
   } catch (const OpError& error) {
     return error.what();
   }
@@ -134,7 +134,8 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
     // A relabelling moves no elements, so there is no such step, except for the copy that an assignment
     // needs.
     if (operands != results)
-      return fmt::format("'{}' is no step: its result is a value with 'alias_of'", step.op->signature.name);
+      return fmt::format("'{}' does not make a step: its result is a value with 'alias_of'",
+                         step.op->signature.name);
     return sharding_of(entry, step.inputs[0]) == sharding_of(entry, step.outputs[0])
                ? ""
                : "a copy is split in another way";
@@ -161,19 +162,20 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
 std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
   for (const Step& part : step.parts) {
-    if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a part must be a kernel";
+    if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a member must be a kernel";
     if (std::string problem = kernel_problem(entry, part, mesh, has_buffers); !problem.empty())
       return problem;
     for (const ValueId id : part.inputs)
-      if (known.count(id) == 0) return "a part reads what is neither an input nor made before";
+      if (known.count(id) == 0) return "a member reads a value that is neither an input nor made before it";
     for (const ValueId id : part.outputs)
-      if (!known.insert(id).second || !made.insert(id).second) return "a part makes what there is already";
+      if (!known.insert(id).second || !made.insert(id).second)
+        return "a member makes a value that exists already";
   }
   for (const ValueId id : step.outputs)
-    if (made.count(id) == 0) return "no part makes an output";
+    if (made.count(id) == 0) return "no member makes an output";
   const std::optional<FusedGrid> grid = find_grid(entry, step, mesh);
-  if (!grid) return "the parts can't be one step";
-  return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the parts stand in another order";
+  if (!grid) return "the members can't run as one step";
+  return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the members are in the wrong order";
 }
 
 // Checks that both values have the same elements in row-major order, and that the step's axes are those along
@@ -251,14 +253,15 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
 
 std::string control_problem(const EntryPoint& entry, const Step& step) {
   if (!step.outputs.empty()) return fmt::format("a {} has no results", to_string(step.kind));
-  if (step.times < 0 || (step.times > 0 && step.kind != StepKind::kLoop)) return "'times' is not to be here";
+  if (step.times < 0 || (step.times > 0 && step.kind != StepKind::kLoop))
+    return "'times' is not allowed here";
   if (step.kind != StepKind::kLeave)
     return step.inputs.empty() ? "" : fmt::format("a {} has no operands", to_string(step.kind));
   if (step.inputs.size() != 1) return "a leave has one operand, its condition";
   const Value& condition = entry.values[static_cast<size_t>(step.inputs[0])];
   return condition.type == TensorType{DType::kBool, {}} && condition.sharding.partial.empty()
              ? ""
-             : "the condition is no bool scalar";
+             : "the condition is not a bool scalar";
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void check_dims(const Dims& dims, const std::string& pointer) {
   std::set<std::string> seen;
   for (const Dim& dim : dims) {
     if (!seen.insert(dim.name).second)
-      fail(pointer, fmt::format("the dimension '{}' stands twice", dim.name));
+      fail(pointer, fmt::format("the dimension '{}' appears twice", dim.name));
     check_size(dim, pointer);
   }
 }
@@ -38,7 +38,7 @@ void StructureCheck::check_tensor(const TensorType& type, const Sharding& shardi
   for (const Dim& dim : type.dims) size *= static_cast<double>(dim.size);
   if (size > 0x1p60) fail(pointer, "the tensor is too large");
   if (sharding.dims.size() != type.dims.size())
-    fail(pointer, fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
+    fail(pointer, fmt::format("the sharding has {} dimensions, but the tensor has {}", sharding.dims.size(),
                               type.dims.size()));
   if (uses_axis_twice(sharding)) fail(pointer, "the sharding uses an axis twice");
   for (const Partial& partial : sharding.partial)
@@ -73,7 +73,7 @@ void StructureCheck::check_references(size_t s) const {
   const Step& step = entry_.steps[s];
   const std::string pointer = pointer_of(s);
   check_named(step, pointer);
-  if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has parts");
+  if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has members");
   for (size_t p = 0; p < step.parts.size(); ++p)
     check_named(step.parts[p], fmt::format("{}/parts/{}", pointer, p));
 }
@@ -139,7 +139,8 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
   const LoopSteps& loop = loops[static_cast<size_t>(step.partner)];
   const std::vector<Binding>& results = loop.body.entry.outputs;
   if (step.outputs.size() != results.size() || loop.sums > results.size())
-    fail(pointer, fmt::format("the loop gives {} results, its body {}", step.outputs.size(), results.size()));
+    fail(pointer,
+         fmt::format("the loop returns {} results, its body {}", step.outputs.size(), results.size()));
   if (loop.condition.entry.outputs.empty() != (loop.times > 0))
     fail(pointer, "a loop has either 'times' or a condition");
   for (size_t i = 0; i < results.size(); ++i) {
@@ -147,7 +148,7 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
     const Value& given = entry_.values[static_cast<size_t>(step.outputs[i])];
     if (made.type != given.type || made.sharding != given.sharding)
       fail(pointer,
-           fmt::format("'{}' comes out of the loop in another form than its body gives it", given.name));
+           fmt::format("'{}' leaves the loop with another type or sharding than in its body", given.name));
   }
 }
 
@@ -237,8 +238,8 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
   const StructureCheck check(entry, mesh, "");
   try {
     if (partitioned.variable_of.size() != entry.values.size())
-      fail("", fmt::format("variables are known of {} values, there are {}", partitioned.variable_of.size(),
-                           entry.values.size()));
+      fail("", fmt::format("variables are known for {} values, but there are {}",
+                           partitioned.variable_of.size(), entry.values.size()));
     for (size_t v = 0; v < entry.values.size(); ++v) check.check_value(v);
     for (size_t s = 0; s < entry.steps.size(); ++s) check.check_references(s);
     check.check_pairs();
@@ -258,7 +259,7 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
                   &from = entry.values.at(static_cast<size_t>(fresh));
       if (to.type != from.type || to.sharding != from.sharding)
         fail(fmt::format("/values/{}", fresh),
-             fmt::format("'{}' is assigned to '{}', which is of another form", from.name, to.name));
+             fmt::format("'{}' is assigned to '{}', which has another type or sharding", from.name, to.name));
     }
   } catch (const ProgramFault& fault) {
     return fault;

@@ -216,11 +216,11 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
   CHECK(error_of("einsum", {x, w}) ==
         "needs 'dims', the dimensions of the result, or 'over', those to contract");
   CHECK(error_of("einsum", {x, w}, {{"over", dims_of("io=3")}, {"dims", dims_of("batch=5")}}) ==
-        "'dims' and 'over' exclude each other | state one of them | 'over'");
+        "'dims' and 'over' exclude each other | use one of them | 'over'");
   CHECK(error_of("reduce_sum", {x}, {{"over", dims_of("io=3")}}) ==
         "'over' names the dimension 'io', which is not in f32[batch=5, hidden=7] | 'over'");
   CHECK(error_of("reduce_max", {x}, {{"over", dims_of("batch=5")}, {"dims", dims_of("batch=5")}}) ==
-        "'over' and 'dims' exclude each other | state one of them | 'dims'");
+        "'over' and 'dims' exclude each other | use one of them | 'dims'");
   CHECK(error_of("reduce_mean", {type("batch=5", DType::kI32)}) ==
         "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
   CHECK(to_string(result_of("reduce_sum", {x})) == "f32[]");
@@ -247,7 +247,7 @@ TEST_CASE("normalization says what it can't do") {
   CHECK(error_of("rms_norm", {x}, {{"over", dims_of("model=7 model=7")}}) ==
         "'over' names the dimension 'model' twice | 'over'");
   CHECK(error_of("layer_norm", {x}, {{"over", dims_of("model=7")}, {"eps", -0.5}}) ==
-        "'eps' is -0.5, but it is added below a square root | state a small positive number | 'eps'");
+        "'eps' is -0.5, but it is added under a square root | use a small positive number | 'eps'");
   CHECK(error_of("rms_norm", {type("a=2", DType::kI32)}, {{"over", dims_of("a=2")}}) ==
         "needs f32 or f64, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
 }
@@ -350,7 +350,7 @@ TEST_CASE("cumsum and top_k check dimensions and sizes") {
 
 TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 0.5}, {"dtype", DType::kI32}}) ==
-        "0.5 is no whole number, as i32 needs | 'value'");
+        "0.5 is not a whole number, as i32 needs | 'value'");
   CHECK(error_of("constant", {}, {{"value", 3e9}, {"dtype", DType::kI32}}) ==
         "3000000000 is out of the range of i32 | 'value'");
   CHECK(error_of("random_normal", {}, {{"dims", dims_of("a=2")}, {"dtype", DType::kI32}}) ==

@@ -115,7 +115,7 @@ void SpecReader::check_options(const std::vector<std::string>& known) const {
     const std::string& key = options_[i].key;
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       const std::string near = did_you_mean(key, known);
-      fail(fmt::format("'{}' is no option of this source", key),
+      fail(fmt::format("'{}' is not an option of this source", key),
            near.empty() && !known.empty() ? fmt::format("options are {}", fmt::join(known, ", ")) : near);
     }
     for (size_t j = 0; j < i; ++j)
@@ -146,7 +146,7 @@ double SpecReader::real(const std::string& key, double fallback) const {
 int64_t SpecReader::count(const std::string& key, const std::string& text) const {
   const auto value = to_integer(number(key, text));
   if (!value || *value < 0)
-    fail(fmt::format("{}: '{}' is no {}", key, text, key == "rows" ? "row number" : "number of tokens"));
+    fail(fmt::format("{}: '{}' is not a {}", key, text, key == "rows" ? "row number" : "number of tokens"));
   return *value;
 }
 
@@ -181,8 +181,8 @@ void SpecReader::unknown_source(const std::string& prefix) const {
       did_you_mean(prefix.empty() ? source_ : prefix, {"random", "idx", "text", "tokens", kPresentRows});
   std::error_code error;
   if (std::filesystem::is_regular_file(source_, error))
-    hint = fmt::format("say what the file holds: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy",
-                       source_);
+    hint =
+        fmt::format("name the kind of file: text:{0}, tokens:{0} or idx:{0}; an array ends in .npy", source_);
   fail(fmt::format("unknown source '{}'", source_), hint.empty() ? fmt::format("expected {}", kForms) : hint);
 }
 
@@ -194,7 +194,7 @@ void SpecReader::parse_rows() {
   rows_.emplace();
   if (colon > 0) rows_->first = count("rows", text->substr(0, colon));
   if (colon + 1 < text->size()) rows_->last = count("rows", text->substr(colon + 1));
-  if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} are no rows", *text));
+  if (rows_->last && rows_->first >= *rows_->last) fail(fmt::format("rows={} names no rows", *text));
 }
 
 // Refuses combinations that no file could make valid.
@@ -205,7 +205,7 @@ void SpecReader::check_dtype() const {
     fail(fmt::format("fractions can't feed the input '{}', which is {}", input_.name, dtype),
          "random:int,hi=N gives whole numbers");
   if (scale_ != 1)
-    fail(fmt::format("a scale needs floating point, and the input '{}' is {}", input_.name, dtype));
+    fail(fmt::format("a scale needs floating point, but the input '{}' is {}", input_.name, dtype));
 }
 
 void SpecReader::parse_tokens(bool text) {
@@ -221,7 +221,7 @@ void SpecReader::parse_tokens(bool text) {
   token_ = text ? StoredType::kU8 : StoredType::kU16;
   const std::string* width = find("width");
   if (width && *width != "2" && *width != "4")
-    fail(fmt::format("'{}' is no width of a token", *width), "2 or 4 bytes");
+    fail(fmt::format("'{}' is not a token width", *width), "2 or 4 bytes");
   if (width && *width == "4") token_ = StoredType::kU32;
 }
 
@@ -232,12 +232,12 @@ void SpecReader::parse_random() {
     fail(fmt::format("unknown distribution '{}'", kind),
          near.empty() ? "known are normal, uniform and int" : near);
   }
-  if (find("rows")) fail("random numbers have no end, so 'rows' can't name a part of them");
+  if (find("rows")) fail("random numbers never end, so 'rows' can't choose a range of them");
   if (kind == "normal") return check_options({"scale"});
   check_options({"lo", "hi", "scale"});
   random_.kind = kind == "int" ? RandomKind::kInteger : RandomKind::kUniform;
   random_.low = real("lo", 0);
-  if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers come out below it");
+  if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers are drawn below it");
   random_.high = real("hi", 1);
   if (kind == "int" && (!to_integer(random_.low) || !to_integer(random_.high)))
     fail("'lo' and 'hi' of random:int must be whole numbers");
@@ -250,7 +250,7 @@ std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::st
   const int64_t last = rows_->last.value_or(available);
   if (last > available) fail(fmt::format("rows={}, but {} has {} {}", *find("rows"), file_, available, unit));
   if (rows_->first >= last)
-    fail(fmt::format("rows={} are no rows: {} has {}", *find("rows"), file_, available));
+    fail(fmt::format("rows={} names no rows: {} has {}", *find("rows"), file_, available));
   return {rows_->first, last};
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("broken files of tokens are refused with a reason") {
   const ScratchFolder folder;
   const std::string odd = folder.write("odd", "abcdef");
   CHECK(complaint("tokens:" + odd + ",width=4") ==
-        "run: " + odd + ": 6 bytes are no whole number of tokens of 4 bytes");
+        "run: " + odd + ": 6 bytes are not a whole number of tokens of 4 bytes");
   CHECK(complaint("tokens:" + odd) == "");
   const std::string empty = folder.write("empty", "");
   CHECK(complaint("text:" + empty) == "run: " + empty + ": the file is empty");
@@ -162,7 +162,7 @@ TEST_CASE("compressed tokens are refused") {
   for (const char* kind : {"text:", "tokens:"}) {
     const std::string path = write_gzip(folder, "t.gz", "some text");
     CHECK(complaint(kind + path) ==
-          "run: " + path + ": the file is compressed, and tokens are read as they stand: gunzip it first");
+          "run: " + path + ": the file is compressed, but tokens are read uncompressed: gunzip it first");
   }
   CHECK(complaint("text:" + folder.write("short", "\x1F\x8B\x08")) == "");
 }
@@ -182,12 +182,12 @@ TEST_CASE("a spec is checked against the dtype of its input, and without its fil
         "whole numbers)");
   CHECK(
       said({"x", DType::kI64}, "random:int,hi=3,scale=0.5") ==
-      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, and the input 'x' is i64");
+      "--input: error: x=random:int,hi=3,scale=0.5: a scale needs floating point, but the input 'x' is i64");
   CHECK(said({"x", DType::kI64}, "random:int,hi=3") == "");
   CHECK(said({"x", DType::kF64}, "random:normal") == "");
   CHECK(said({"x"}, "text:/nonexistent,rows=3:9,split=train") == "");
   CHECK(said({"x", {}, {"--valid", 0, 0, ""}}, "text:/nonexistent,rows=9:3") ==
-        "--valid: error: x=text:/nonexistent,rows=9:3: rows=9:3 are no rows");
+        "--valid: error: x=text:/nonexistent,rows=9:3: rows=9:3 names no rows");
   CHECK(said({"x", {}, {"m.json", 3, 7, "/data/x"}}, "random:int,hi=0") ==
         "m.json:3:7: error: /data/x: no numbers lie in [0, 0)");
 }
@@ -197,11 +197,11 @@ TEST_CASE("malformed specs are the user's") {
   const std::string plain = scratch.write("t.sh", "text");
   CHECK(complaint(plain) ==
         fmt::format(
-            "--input: error: x={0}: unknown source '{0}' (say what the file holds: text:{0}, tokens:{0} or "
+            "--input: error: x={0}: unknown source '{0}' (name the kind of file: text:{0}, tokens:{0} or "
             "idx:{0}; an array ends in .npy)",
             plain));
   CHECK(complaint("random:normal,rows=1:2") ==
-        "--input: error: x=random:normal,rows=1:2: random numbers have no end, so 'rows' can't name a part "
+        "--input: error: x=random:normal,rows=1:2: random numbers never end, so 'rows' can't choose a range "
         "of them");
   CHECK(complaint("randm:normal") ==
         "--input: error: x=randm:normal: unknown source 'randm:normal' (did you mean 'random'?)");
@@ -211,23 +211,24 @@ TEST_CASE("malformed specs are the user's") {
         "random:int,hi=N or present)");
   CHECK(complaint("presnt") == "--input: error: x=presnt: unknown source 'presnt' (did you mean 'present'?)");
   CHECK(complaint("present,scale=2") ==
-        "--input: error: x=present,scale=2: 'scale' is no option of this source");
+        "--input: error: x=present,scale=2: 'scale' is not an option of this source");
   CHECK(std::holds_alternative<PresentRows>(read("present").source));
   CHECK(complaint("text:a,shift=-1") ==
-        "--input: error: x=text:a,shift=-1: shift: '-1' is no number of tokens");
+        "--input: error: x=text:a,shift=-1: shift: '-1' is not a number of tokens");
   CHECK(complaint("text:a,split=test") ==
         "--input: error: x=text:a,split=test: unknown split 'test' (splits are train and valid)");
   CHECK(complaint("text:a,split=vald") ==
         "--input: error: x=text:a,split=vald: unknown split 'vald' (did you mean 'valid'?)");
-  CHECK(complaint("text:a,width=2") ==
-        "--input: error: x=text:a,width=2: 'width' is no option of this source (options are shift, split, "
-        "rows, "
-        "scale)");
+  CHECK(
+      complaint("text:a,width=2") ==
+      "--input: error: x=text:a,width=2: 'width' is not an option of this source (options are shift, split, "
+      "rows, "
+      "scale)");
   CHECK(complaint("tokens:a,width=8") ==
-        "--input: error: x=tokens:a,width=8: '8' is no width of a token (2 or 4 bytes)");
+        "--input: error: x=tokens:a,width=8: '8' is not a token width (2 or 4 bytes)");
   CHECK(complaint("text:") == "--input: error: x=text:: the name of the file is missing");
   CHECK(complaint("random:int") ==
-        "--input: error: x=random:int: random:int needs 'hi' (numbers come out below it)");
+        "--input: error: x=random:int: random:int needs 'hi' (numbers are drawn below it)");
   CHECK(complaint("random:int,hi=vocb") ==
         "--input: error: x=random:int,hi=vocb: hi=vocb: unknown param or dimension 'vocb' (did you mean "
         "'vocab'?)");
@@ -236,16 +237,16 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint("random:uniform,lo=2") ==
         "--input: error: x=random:uniform,lo=2: no numbers lie in [2, 1)");
   CHECK(complaint("random:normal,hi=2") ==
-        "--input: error: x=random:normal,hi=2: 'hi' is no option of this source (options are scale)");
+        "--input: error: x=random:normal,hi=2: 'hi' is not an option of this source (options are scale)");
   CHECK(complaint("a.npy,row=1:2") ==
-        "--input: error: x=a.npy,row=1:2: 'row' is no option of this source (did you mean 'rows'?)");
+        "--input: error: x=a.npy,row=1:2: 'row' is not an option of this source (did you mean 'rows'?)");
   CHECK(complaint("a.npy,scale=1,scale=2") ==
         "--input: error: x=a.npy,scale=1,scale=2: 'scale' is given twice");
   CHECK(complaint("idx:") == "--input: error: x=idx:: the name of the file is missing");
   const ScratchFolder folder;
   const std::string spec = "idx:" + folder.write("d", kIdx);
   CHECK(complaint(spec + ",rows=2").ends_with(": expected rows=A:B, found rows=2"));
-  CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 are no rows"));
+  CHECK(complaint(spec + ",rows=2:2").ends_with(": rows=2:2 names no rows"));
   CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
-  CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is no row number"));
+  CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is not a row number"));
 }

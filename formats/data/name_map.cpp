@@ -44,7 +44,7 @@ NameMap::NameMap(const std::vector<std::string>& rules) {
       const auto file = MappedFile::open(rule);
       text.assign(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
     } catch (const UnreadableFile& error) {
-      throw UserError(fmt::format("--map takes FROM=TO or a file of such lines, and '{}' can't be read: {}",
+      throw UserError(fmt::format("--map takes FROM=TO or a file of such lines, but '{}' can't be read: {}",
                                   rule, error.reason));
     }
     std::istringstream lines(text);
@@ -61,13 +61,13 @@ void NameMap::add(const std::string& rule, const std::string& origin) {
   const size_t equals = rule.find('=');
   const std::string from = trimmed(rule.substr(0, equals));
   if (equals == std::string::npos || from.empty())
-    throw UserError(fmt::format("{}: '{}' is no FROM=TO", origin, rule),
+    throw UserError(fmt::format("{}: '{}' is not of the form FROM=TO", origin, rule),
                     "as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after = leaves tensors out");
   const std::string to = trimmed(rule.substr(equals + 1));
   const auto stars = [](const std::string& text) { return std::count(text.begin(), text.end(), '*'); };
   if (stars(to) > stars(from))
     throw UserError(fmt::format("{}: '{}' has more * after = than before it", origin, rule),
-                    "each stands for what the one of the same place before = has matched");
+                    "each one after = inserts the text that the * in the same place before = has matched");
   constexpr int kMostStars = 8;  // more would take long to try
   if (stars(from) > kMostStars)
     throw UserError(fmt::format("{}: '{}' has more than {} *", origin, rule, kMostStars));

@@ -39,7 +39,7 @@ TEST_CASE("rules come from files too") {
   CHECK_THROWS_WITH_AS(
       NameMap({path.string()}),
       ("error: " + path.string() +
-       ":2: 'nonsense' is no FROM=TO (as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after "
+       ":2: 'nonsense' is not of the form FROM=TO (as in 'h.*.ln_1.weight=layer_*/norm/scale'; nothing after "
        "= leaves tensors out)")
           .c_str(),
       UserError);

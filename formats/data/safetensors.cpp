@@ -153,14 +153,15 @@ std::string_view locate_header(std::span<const std::byte> bytes, const std::stri
   for (size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<uint64_t>(bytes[i]) << 8 * i;
   const std::string_view rest = text.substr(kLengthBytes);
   if (length > kLongestHeader)
-    fail(file, fmt::format("the .safetensors header has {} bytes, more than the {} that are allowed, or this "
-                           "is no such file",
+    fail(file, fmt::format("the .safetensors header has {} bytes, more than the {} allowed, or this is not a "
+                           ".safetensors file",
                            length, kLongestHeader));
   if (length > rest.size())
-    fail(file, fmt::format("the .safetensors header is cut off: it has {} bytes, and the file {} for it",
-                           length, rest.size()));
+    fail(file,
+         fmt::format("the .safetensors header is cut off: it has {} bytes, but the file has only {} for it",
+                     length, rest.size()));
   const std::string_view header = rest.substr(0, length);
-  if (!header.starts_with('{')) fail(file, "not a .safetensors file: its header is no JSON object");
+  if (!header.starts_with('{')) fail(file, "not a .safetensors file: its header is not a JSON object");
   // nlohmann would take a zero byte for the end of the text.
   if (const size_t zero = header.find('\0'); zero != std::string_view::npos)
     fail(file, fmt::format("the .safetensors header has a zero byte at {}", zero));

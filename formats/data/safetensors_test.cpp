@@ -102,12 +102,13 @@ TEST_CASE("broken files are refused with the reason") {
   const std::string head = "the .safetensors header ";
   CHECK(refusal("") == "the file is empty");
   CHECK(refusal("abc") == "not a .safetensors file");
-  CHECK(
-      refusal(with_length("{}", uint64_t{1} << 60)) ==
-      head +
-          "has 1152921504606846976 bytes, more than the 100000000 that are allowed, or this is no such file");
-  CHECK(refusal(with_length("{}", 10)) == head + "is cut off: it has 10 bytes, and the file 2 for it");
-  CHECK(refusal(file_of("[]", 0)) == "not a .safetensors file: its header is no JSON object");
+  CHECK(refusal(with_length("{}", uint64_t{1} << 60)) ==
+        head +
+            "has 1152921504606846976 bytes, more than the 100000000 allowed, or this is not a .safetensors "
+            "file");
+  CHECK(refusal(with_length("{}", 10)) ==
+        head + "is cut off: it has 10 bytes, but the file has only 2 for it");
+  CHECK(refusal(file_of("[]", 0)) == "not a .safetensors file: its header is not a JSON object");
   CHECK(refusal(file_of("{", 0)) == head + "is not valid JSON at its byte 2");
   CHECK(refusal(file_of(R"({"w":1})", 0)) == head + "has 1 under 'w', where a tensor belongs");
   CHECK(refusal(file_of(R"({"__metadata__":{"a":1}})", 0)) ==

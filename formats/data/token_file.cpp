@@ -21,11 +21,12 @@ StoredArray read_tokens(const std::string& path, StoredType type) {
   const auto bytes = static_cast<int64_t>(file->bytes().size());
   if (is_gzip(file->bytes()))
     throw RunError(
-        fmt::format("{}: the file is compressed, and tokens are read as they stand: gunzip it first", path));
+        fmt::format("{}: the file is compressed, but tokens are read uncompressed: gunzip it first", path));
   const int64_t width = size_of(type);
   if (bytes == 0) throw RunError(fmt::format("{}: the file is empty", path));
   if (bytes % width != 0)
-    throw RunError(fmt::format("{}: {} bytes are no whole number of tokens of {} bytes", path, bytes, width));
+    throw RunError(
+        fmt::format("{}: {} bytes are not a whole number of tokens of {} bytes", path, bytes, width));
   return {path, type, false, {bytes / width}, file, file->bytes().data()};
 }
 

@@ -55,8 +55,8 @@ std::optional<int64_t> read_integer(const Cursor& at, const NameLookup& lookup) 
   if (!whole && at.is(JsonKind::kNumber))
     at.error(fmt::format("expected a whole number, found {}", at.value().text));
   else if (!whole)
-    at.error(
-        fmt::format("expected a whole number, but '{}' comes out {}", at.value().text, to_string(*number)));
+    at.error(fmt::format("expected a whole number, but '{}' evaluates to {}", at.value().text,
+                         to_string(*number)));
   return whole;
 }
 

@@ -129,7 +129,7 @@ void read_flops(const Cursor& at, Hardware& hardware) {
   for (const NamedCursor& dtype : at.members())
     hardware.flops[dtype.key] = number_above_zero(dtype.value).value_or(1);
   if (hardware.flops.empty())
-    at.error("no dtype is listed", "f32 is the one that models compute in unless stated");
+    at.error("no dtype is listed", "f32 is the one that models compute in by default");
 }
 
 double share_of(const Cursor& at) {
@@ -248,7 +248,7 @@ Hardware read_hardware(std::string_view text, const std::string& file) {
   const Cursor root(json, file, sink);
   Hardware hardware;
   if (root.find("mtfc") || root.find("rules") || root.find("mtfc_program")) {
-    root.error("this is no hardware profile", "`mtfc schema hardware` describes one");
+    root.error("this is not a hardware profile", "`mtfc schema hardware` describes one");
   } else {
     std::vector<std::string> names;
     append_key_names(hardware_keys(), false, names);

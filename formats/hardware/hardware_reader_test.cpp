@@ -83,7 +83,7 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:1:1: error: 'memory_bandwidth' is missing\n"
         "h.json:1:1: error: 'axes' is missing");
   CHECK(complaint(R"({"mtfc": 1})") ==
-        "h.json:1:1: error: this is no hardware profile (`mtfc schema hardware` describes one)");
+        "h.json:1:1: error: this is not a hardware profile (`mtfc schema hardware` describes one)");
   CHECK(complaint(profile(R"("topology": "torsu")")) ==
         "h.json:3:13: error: /topology: unknown topology 'torsu' (did you mean 'torus'?)");
   CHECK(complaint(profile(R"("topology": {"kind": "ring", "devices_per_node": 0})")) ==

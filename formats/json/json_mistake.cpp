@@ -35,7 +35,7 @@ std::string foreign_syntax(std::string_view rest) {
   for (const auto& [word, advice] : {std::pair("//", "JSON has no comments; a key \"doc\" holds text"),
                                      {"/*", "JSON has no comments; a key \"doc\" holds text"},
                                      {"#", "JSON has no comments; a key \"doc\" holds text"},
-                                     {"'", "strings and keys stand in double quotes"},
+                                     {"'", "strings and keys must be in double quotes"},
                                      {"True", "JSON spells it true"},
                                      {"False", "JSON spells it false"},
                                      {"None", "JSON spells it null"},

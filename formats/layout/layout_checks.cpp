@@ -35,8 +35,8 @@ Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
   const std::vector<Cursor> items = at.items("a list of ranks");
   const auto devices = mesh.devices();
   if (static_cast<int64_t>(items.size()) != devices) {
-    at.error(fmt::format("the device order names {} ranks, and the mesh {} has {} devices", items.size(),
-                         mesh.axes().empty() ? "of one device" : to_string(mesh), devices));
+    at.error(fmt::format("the device order names {} ranks, but the mesh {} has {} devices", items.size(),
+                         mesh.axes().empty() ? "the memory of one device" : to_string(mesh), devices));
     return mesh;
   }
   std::vector<int64_t> order;
@@ -47,7 +47,7 @@ Mesh with_device_order(const Mesh& mesh, const Cursor& at) {
     if (*rank < 0 || *rank >= devices)
       item.error(fmt::format("there is no rank {}: ranks are 0 to {}", *rank, devices - 1));
     else if (named[static_cast<size_t>(*rank)])
-      item.error(fmt::format("rank {} has two places in the device order", *rank));
+      item.error(fmt::format("rank {} appears twice in the device order", *rank));
     else
       order.push_back(*rank);
     if (*rank >= 0 && *rank < devices) named[static_cast<size_t>(*rank)] = true;

@@ -90,7 +90,7 @@ std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, Diagnosti
     std::vector<LocatedName> axes;
     for (const Piece& axis : split(value, "+")) {
       if (axis.text.empty())
-        sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis beside '+'", value.text));
+        sink.error(form.at(axis), fmt::format("'{}' lacks the name of an axis next to '+'", value.text));
       else
         axes.push_back({std::string(axis.text), form.at(axis)});
     }

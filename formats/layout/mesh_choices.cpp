@@ -49,7 +49,7 @@ class Choices {
  private:
   void add(int64_t last) {
     if (made.size() == kMostChoices)
-      throw UserError(fmt::format("the mesh {} can be filled in more than {} ways", text_, kMostChoices),
+      throw UserError(fmt::format("the mesh {} leaves more than {} choices of sizes", text_, kMostChoices),
                       "give the sizes of some axes");
     std::string mesh;
     size_t from = 0;
@@ -76,7 +76,7 @@ std::vector<std::string> mesh_choices(std::string_view text, std::optional<int64
   const int64_t given = parse_mesh(closed).devices();
   if (!devices)
     throw UserError(fmt::format("the mesh {} leaves sizes open", text),
-                    "say how many devices there are with --devices N");
+                    "set the number of devices with --devices N");
   if (places.empty() && given != *devices)
     throw UserError(fmt::format("the mesh {} has {} devices, not {}", text, given, *devices),
                     "leave a size open with *, or leave out --devices");

@@ -33,7 +33,7 @@ TEST_CASE("open sizes are filled in every way") {
 
 TEST_CASE("meshes that can't have so many devices") {
   CHECK(complaint("a:*,b:2", std::nullopt) ==
-        "error: the mesh a:*,b:2 leaves sizes open (say how many devices there are with --devices N)");
+        "error: the mesh a:*,b:2 leaves sizes open (set the number of devices with --devices N)");
   CHECK(complaint("a:*,b:3", 64) ==
         "error: the mesh a:*,b:3 can't have 64 devices: the axes with a size take 3 of them (a multiple of 3 "
         "works)");
@@ -42,8 +42,8 @@ TEST_CASE("meshes that can't have so many devices") {
   CHECK(complaint("a:*,b:x", 4) ==
         "--mesh:1:7: error: the size of axis 'b' must be a whole number, found 'x'");
   CHECK(complaint("a:**", 4) == "--mesh:1:3: error: the size of axis 'a' must be a whole number, found '**'");
-  CHECK(
-      complaint("a:*,b:*,c:*,d:*,e:*,f:*", 1 << 20) ==
-      "error: the mesh a:*,b:*,c:*,d:*,e:*,f:* can be filled in more than 1000 ways (give the sizes of some "
-      "axes)");
+  CHECK(complaint("a:*,b:*,c:*,d:*,e:*,f:*", 1 << 20) ==
+        "error: the mesh a:*,b:*,c:*,d:*,e:*,f:* leaves more than 1000 choices of sizes (give the sizes of "
+        "some "
+        "axes)");
 }

@@ -101,7 +101,7 @@ bool BlockReader::bind_defaults(const Cursor& at, const Block& block, BlockNames
     if (draft_.scope.is_broken(name))
       at.sink().consequence();
     else
-      at.error(fmt::format("the block '{}' needs a dimension for '{}', and the model has no '{}'", block.name,
+      at.error(fmt::format("the block '{}' needs a dimension for '{}', but the model has no '{}'", block.name,
                            formal.key, name),
                fmt::format("\"bind\": {{\"{}\": …}} gives it one", formal.key));
   }

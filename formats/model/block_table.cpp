@@ -41,7 +41,7 @@ std::vector<NamedCursor> read_formals(const Cursor& at, const char* what, const 
   for (const NamedCursor& member : list)
     if (!is_expression_name(member.key))
       at.sink().error(member.key_location, fmt::format("'{}' can't name a {}", member.key, what),
-                      "names are letters, digits and '_', and no word of the expressions");
+                      "names are letters, digits and '_', but not words of the expression language");
   return list;
 }
 

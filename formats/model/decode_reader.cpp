@@ -87,7 +87,7 @@ void check_seen(const Cursor& inputs, const ModelDraft& draft) {
             to_string(token->dims), to_string(*seen)));
   if (token && !seen && token->dims.size() == 2)
     inputs.find(kTokenInput)
-        ->error(fmt::format("the token {} has beams, along '{}', and there is no input 'seen'",
+        ->error(fmt::format("the token {} has beams, along '{}', but there is no input 'seen'",
                             to_string(*token), token->dims[1].name),
                 "beams must know which places of the caches are theirs");
 }

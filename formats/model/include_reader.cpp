@@ -47,7 +47,7 @@ void IncludeReader::read_file(const Cursor& at, bool from_standard) {
   if (std::any_of(files_.begin(), files_.end(), is_same)) return;
   if (open_.size() > kDeepestInclude)
     return at.error(fmt::format("files include each other more than {} deep", kDeepestInclude));
-  const IncludeText found = source_ ? source_(name) : IncludeText{{}, "there are no files to include here"};
+  const IncludeText found = source_ ? source_(name) : IncludeText{{}, "no files can be included here"};
   if (!found.text) return at.error(found.problem, found.hint);
   try {
     files_.push_back({name, parse_json(*found.text, name.file), at.location()});

@@ -106,7 +106,7 @@ std::optional<Init> read_variance_scaling(const Cursor& at, const TensorType& ty
   if (!fan || at.sink().error_count() > before) return std::nullopt;
   const double deviation = std::sqrt(scale / *fan) / kTruncatedDeviation;
   if (literal_problem(deviation, type.dtype)) {
-    at.error(fmt::format("the standard deviation comes out {}, which is out of the range of {}", deviation,
+    at.error(fmt::format("the standard deviation evaluates to {}, which is out of the range of {}", deviation,
                          to_string(type.dtype)));
     return std::nullopt;
   }

@@ -23,11 +23,13 @@ LoopBlocks LoopReader::named(const Cursor& at) {
   blocks.body = blocks_.named(at, "body");
   if (cond) blocks.condition = blocks_.named(at, "cond");
   if (cond && times)
-    times->error("'while' takes 'cond' or 'times', not both",
-                 "with 'times' it repeats so often, with 'cond' for as long as that block gives true");
+    times->error(
+        "'while' takes 'cond' or 'times', not both",
+        "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond && !times)
-    at.error("'while' needs 'times', or 'cond'",
-             "with 'times' it repeats so often, with 'cond' for as long as that block gives true");
+    at.error(
+        "'while' needs 'times', or 'cond'",
+        "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond == !times || (cond && !blocks.condition)) blocks.body = nullptr;
   return blocks;
 }
@@ -44,7 +46,7 @@ LoopReader::Results LoopReader::read(const Cursor& at, const LoopBlocks& blocks,
   if (!blocks_.check_operands(at, body, operands.size())) return std::nullopt;
   bool good = blocks_.check_repeatable(at, body);
   if (condition && condition->in.size() > operands.size()) {
-    at.find("cond")->error(fmt::format("the condition '{}' takes {} inputs, and the loop has {}",
+    at.find("cond")->error(fmt::format("the condition '{}' takes {} inputs, but the loop has {}",
                                        condition->name, condition->in.size(), operands.size()),
                            "its inputs are the first of the loop's");
     good = false;
@@ -128,11 +130,10 @@ bool LoopReader::check_carried(const Statement& loop, const std::vector<TensorTy
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i] == carried[i]) continue;
     loop.at.find("body")->error(
-        fmt::format("the block '{}' gives '{}' as {}, but takes '{}', which that becomes in the next round, "
-                    "as {}",
+        fmt::format("the block '{}' returns '{}' as {}, but takes it in the next round as '{}', which is {}",
                     body.name, body.out[i].value().text, to_string(given[i]), body.in[i].value().text,
                     to_string(carried[i])),
-        "what a loop carries has the same type in every round");
+        "a value that a loop carries must have the same type in every round");
     return false;
   }
   return true;
@@ -146,8 +147,9 @@ bool LoopReader::check_condition(const Statement& loop, const LoopPart& conditio
                                 ? fmt::format("'{}' as {}", block.out[0].value().text, to_string(type))
                                 : fmt::format("{} outputs", condition.results.size());
   loop.at.find("cond")->error(
-      fmt::format("a condition gives one bool scalar, but the block '{}' gives {}", block.name, found),
-      "comparisons give bool, reduce_any and reduce_all make one of many");
+      fmt::format("a condition must return one bool scalar, but the block '{}' returns {}", block.name,
+                  found),
+      "comparisons return bool; reduce_any and reduce_all reduce it to a scalar");
   return false;
 }
 

@@ -106,7 +106,7 @@ void check_assignments(ModelDraft& draft) {
       if (decl.name == assignment.variable && decl.trainable)
         draft.sink.error(assignment.location,
                          fmt::format("'{}' is assigned here and by the optimizer", decl.name),
-                         "state \"trainable\": false for it");
+                         "set \"trainable\": false for it");
 }
 
 // Training makes tensors under names of its own, which layouts and `outputs` refer to.
@@ -171,8 +171,8 @@ void warn_untrained(ModelDraft& draft) {
     if (symbol.used && !needed[static_cast<size_t>(symbol.tensor)])
       draft.sink.warning(
           decl.location,
-          fmt::format("the loss does not depend on the variable '{}', which is to be trained", decl.name),
-          "state \"trainable\": false for it");
+          fmt::format("the loss does not depend on the variable '{}', which is trained", decl.name),
+          "set \"trainable\": false for it");
   }
   if (!trains)
     draft.sink.warning(model.train->location, "the model has no variable to train",

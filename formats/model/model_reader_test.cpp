@@ -195,7 +195,7 @@ TEST_CASE("f64 in place of f32") {
     {"out": "s", "op": "dropout", "in": {"op": "add", "in": ["x", "u"]}, "rate": 0.5}],
     "outputs": ["h", "c", "r", "big", "s"])");
   CHECK_THROWS(read_model(text, "dir/two.json", {}, warnings));  // f32 can't hold 1e300
-  const Model model = read_model(text, "dir/two.json", {}, warnings, {}, {{}, true});
+  const Model model = read_model(text, "dir/two.json", {}, warnings, {.overrides = {{}, true}});
   for (const char* name : {"x", "w", "u", "h", "c", "big", "s"}) {
     CAPTURE(name);
     CHECK(type_of(model, name).dtype == DType::kF64);
@@ -215,7 +215,8 @@ TEST_CASE("another optimizer in place of the model's keeps its rate alone") {
       "train": {"loss": "loss", "clip_norm": 2, "no_decay": ["w"],
                 "optimizer": {"kind": "adamw", "beta1": 0.5, "weight_decay": 0.25, "lr": )" +
                                   lr + "}}");
-    const TrainSpec spec = *read_model(text, "dir/two.json", {}, warnings, {}, {kind, false}).train;
+    const TrainSpec spec =
+        *read_model(text, "dir/two.json", {}, warnings, {.overrides = {kind, false}}).train;
     CHECK(warnings.size() == 1);  // about the unused input i
     CHECK(spec.optimizer == kind);
     CHECK(spec.clip_norm == 2);
@@ -262,6 +263,6 @@ TEST_CASE("a model that does not train has no optimizer to replace") {
   std::vector<Diagnostic> warnings;
   CHECK_THROWS_WITH(
       read_model(with(R"("ops": [{"out": "y", "op": "exp", "in": "x"}], "outputs": ["y"])"), "dir/two.json",
-                 {}, warnings, {}, {"sgd", false}),
+                 {}, warnings, {.overrides = {"sgd", false}}),
       "error: --optimizer: the model does not train (it needs \"train\" with a loss and an optimizer)");
 }

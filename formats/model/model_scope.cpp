@@ -100,7 +100,7 @@ bool ModelScope::is_settled(const NamedCursor& member, bool is_dim, size_t part)
     sink_.error(member.key_location,
                 fmt::format("'{}' is defined differently in {}:{}", member.key, other.location.file,
                             other.location.line),
-                "define it in the model, which counts before what it includes");
+                "define it in the model, which takes precedence over the files that it includes");
   }
   return true;
 }
@@ -111,7 +111,7 @@ void ModelScope::declare(const Cursor& list, bool is_dim, size_t part) {
     if (!is_expression_name(member.key)) {
       sink_.error(member.key_location,
                   fmt::format("'{}' can't name a {}", member.key, is_dim ? "dimension" : "param"),
-                  "names are letters, digits and '_', and no word of the expressions");
+                  "names are letters, digits and '_', but not words of the expression language");
       define(member, is_dim, part).state = State::kFailed;
       continue;
     }

@@ -386,7 +386,7 @@ OperationReader::Results OperationReader::read_gradients(const Cursor& at, const
   const TensorId of = tensor_named(*of_cursor);
   bool complete = of != kNoTensor;
   if (complete && !is_float_scalar(draft_.builder.type(of)))
-    of_cursor->error(fmt::format("only a float scalar has gradients, and '{}' is {}", of_cursor->value().text,
+    of_cursor->error(fmt::format("only a float scalar has gradients, but '{}' is {}", of_cursor->value().text,
                                  to_string(draft_.builder.type(of))),
                      "reduce_mean makes one");
   const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)
@@ -412,7 +412,7 @@ const Symbol* OperationReader::assigned_variable(const Cursor& target, const std
   if (!symbol || symbol->kind != SymbolKind::kVariable) {
     std::vector<std::string> variables;
     for (const VariableDecl& decl : draft_.model.variables) variables.push_back(decl.name);
-    target.error(fmt::format("'{}' is no variable", name), did_you_mean(name, variables));
+    target.error(fmt::format("'{}' is not a variable", name), did_you_mean(name, variables));
     return nullptr;
   }
   const std::string full = draft_.symbols.full(name);
@@ -430,7 +430,7 @@ void OperationReader::read_assign(const Cursor& at) {
   if (!is_chosen(at, draft_).value_or(false)) return;
   if (draft_.rounds > 0)
     return at.error("a block that 'while' repeats can't assign variables",
-                    "carry the value from round to round, and assign what the loop gives");
+                    "carry the value from round to round, and assign the loop's result");
   const std::optional<Cursor> target = at.require("variable");
   const std::optional<Cursor> in = at.require("in");
   const std::optional<std::string> name = target ? target->string("the name of a variable") : std::nullopt;

@@ -100,7 +100,7 @@ bool SymbolTable::refuse(const Symbol& symbol, std::string_view name, const Loca
   else if (symbol.sealed)
     sink_.error(location,
                 fmt::format("'{}' is made anew in every round of a loop, and has no value outside it", name),
-                "what a loop carries has: make it an output of the loop's body");
+                "a carried value has one: make it an output of the loop's body");
   return symbol.open || symbol.sealed;
 }
 
@@ -118,7 +118,7 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     return nullptr;
   }
   if (is_removed) {
-    sink_.error(location, fmt::format("'{}' is removed: its 'when' comes out 0", name));
+    sink_.error(location, fmt::format("'{}' is removed: its 'when' evaluates to 0", name));
     return nullptr;
   }
   if (frame.has_gaps) {

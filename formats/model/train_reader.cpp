@@ -154,7 +154,7 @@ void read_axes(const Cursor& at, TrainSpec& spec) {
 std::optional<Cursor> find_once(const Cursor& train, const Cursor& optimizer, std::string_view key) {
   const std::optional<Cursor> outside = train.find(key), inside = optimizer.find(key);
   if (outside && inside)
-    inside->error(fmt::format("'{}' is stated in \"train\" too", key), "leave one of them out");
+    inside->error(fmt::format("'{}' is also in \"train\"", key), "leave one of them out");
   return inside ? inside : outside;
 }
 

@@ -43,8 +43,9 @@ class EntryDrawing {
       : program_(program), entry_(entry), counts_(predicted_counts(program, entry)) {}
 
   std::string text() {
-    text_ = fmt::format("  subgraph {} {{\n    label={};\n", quoted("cluster_" + entry_.name),
-                        quoted(fmt::format("{}, {} a device", entry_.name, bytes_text(entry_.arena_bytes))));
+    text_ =
+        fmt::format("  subgraph {} {{\n    label={};\n", quoted("cluster_" + entry_.name),
+                    quoted(fmt::format("{}, {} per device", entry_.name, bytes_text(entry_.arena_bytes))));
     for (const Binding& input : entry_.inputs) source(input.value, "input " + input.name);
     for (size_t s = 0; s < entry_.steps.size(); ++s) step(s);
     for (const Binding& output : entry_.outputs) {

@@ -59,7 +59,7 @@ class ProgramReader {
   static int index(const Cursor& at) {
     const int64_t value = at.integer().value_or(0);
     if (value >= -1 && value < std::numeric_limits<int>::max()) return static_cast<int>(value);
-    at.error(fmt::format("{} is no index", value));
+    at.error(fmt::format("{} is not an index", value));
     return 0;
   }
   static int index(const Cursor& at, const char* key) {
@@ -295,7 +295,7 @@ class ProgramReader {
       if (text(item, "kind") == to_string(StepKind::kKernel))
         found.parts.push_back(step(item));
       else
-        item.error("a part must be a kernel");
+        item.error("a member must be a kernel");
   }
 
   void read_collective(const Cursor& at, Step& found) const {

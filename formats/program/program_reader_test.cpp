@@ -97,7 +97,7 @@ TEST_CASE("a program that was changed is refused where it does not fit") {
   CHECK(changed("\"op\":\"relu\"", "\"op\":\"reduce_sum\"") != "no error");
   CHECK(changed("\"dtype\":\"f32\"", "\"dtype\":\"f64\"") != "no error");
   CHECK(changed("random:uniform,scale=0.3", "random:uniform,scael=0.3")
-            .find("/inputs/0/data: 'scael' is no option of this source (did you mean 'scale'?)") !=
+            .find("/inputs/0/data: 'scael' is not an option of this source (did you mean 'scale'?)") !=
         std::string::npos);
   CHECK(changed("\"arena_bytes\":", "\"arena_bytes\": 64, \"was\":").find("unknown key 'was'") !=
         std::string::npos);

@@ -167,7 +167,7 @@ std::string program_text(const Program& program) {
   std::string text = fmt::format("program {}\n", program.model);
   text += fmt::format("mesh    {}\n", mesh.axes().empty() ? "one device" : to_string(mesh));
   text += fmt::format("layout  {}\n", program.layout.rules.empty() ? "no rules" : to_string(program.layout));
-  text += fmt::format("arena   {} bytes a device\n", grouped(program.arena_bytes()));
+  text += fmt::format("arena   {} bytes per device\n", grouped(program.arena_bytes()));
   if (!program.variables.empty()) text += "\nvariables\n";
   for (const ProgramVariable& variable : program.variables) text += variable_line(variable, program.layout);
   for (const EntryPoint& entry : program.entry_points) text += entry_text(program, entry);

@@ -60,7 +60,7 @@ TEST_CASE("the listing") {
         "program sum\n"
         "mesh    rows:2\n"
         "layout  batch:rows\n"
-        "arena   192 bytes a device\n"
+        "arena   192 bytes per device\n"
         "\n"
         "variables\n"
         "  w: f32[] at 0, 4 bytes\n"

@@ -41,7 +41,7 @@ std::string family_name(Family family) {
                                        {Family::kElementwiseChecked, "element by element"},
                                        {Family::kReduction, "along dimensions"},
                                        {Family::kContraction, "products"},
-                                       {Family::kRelabel, "other dimensions for the same elements"},
+                                       {Family::kRelabel, "changing dimensions, not elements"},
                                        {Family::kIndexing, "by index"},
                                        {Family::kMovement, "moving elements"},
                                        {Family::kGenerator, "without operands"}});
@@ -58,7 +58,7 @@ std::string type_text(AttributeType type) {
        {AttributeType::kDim, "a dimension"},
        {AttributeType::kDims, "a list of dimensions"},
        {AttributeType::kOver, "a dimension or a list of them"},
-       {AttributeType::kParts, "a dimension, or a list in which one may stand several times"},
+       {AttributeType::kParts, "a dimension, or a list in which a dimension may appear several times"},
        {AttributeType::kRenaming, "an object {old: new}"}});
   return std::string(name_in(kNames, type));
 }
@@ -167,12 +167,12 @@ const std::vector<StatementKind>& statement_kinds() {
        "  variable  the name of the variable, required\n"
        "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
        R"({"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}})"},
-      {"call", "The operations and variables of a block, made anew under a scope of their own.",
+      {"call", "The operations and variables of a block, created anew in a scope of their own.",
        "  block  the name of the block, required\n"
        "  in     its inputs: an operand or a list of operands\n"
        "  out    a name for each of its outputs, required\n"
        "  bind   an object: dimensions for the block's own, numbers for its params\n"
-       "  scope  what its names stand behind, the block's name unless stated\n",
+       "  scope  the prefix of its names; default: the block's name\n",
        R"({"out": "y", "op": "call", "block": "ffn", "in": "x", "bind": {"hidden": "d_ff", "rate": 0.1}})"},
       {"gradients", "The gradients of a scalar with respect to tensors, one each.",
        "  of   a float scalar, required\n"
@@ -180,15 +180,15 @@ const std::vector<StatementKind>& statement_kinds() {
        "  out  a name for each gradient, required\n",
        R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
       {"repeat", "Calls a block several times; its outputs feed its first inputs again.",
-       "  times  how often, required; with 0 the inputs pass through\n"
+       "  times  the number of calls, required; with 0 the inputs pass through\n"
        "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
        R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
       {"while", "Calls a block several times, or while a condition holds; its variables exist once.",
-       "  times  how often: the calls stand one after the other, and have a gradient\n"
-       "  cond   instead of times: a block that gives one bool, asked before each round with the loop's\n"
+       "  times  the number of rounds; a loop with 'times' has a gradient\n"
+       "  cond   instead of times: a block that returns one bool, evaluated before each round on the loop's\n"
        "         first inputs; the loop has no gradient\n"
-       "  body   the name of the block that is repeated, required; what it gives it takes as its first\n"
-       "         inputs in the next round, and has the same type\n"
+       "  body   the name of the block to repeat, required; its outputs become its first inputs in\n"
+       "         the next round, and must have the same types\n"
        "  in, out, bind, scope  as for a call; bind may also bind what cond has\n",
        R"({"out": ["s", "n"], "op": "while", "cond": "unfinished", "body": "improve", "in": ["x", 0, "x"]})"},
   };

@@ -38,7 +38,7 @@ Json variable_schema() {
        {"dtype", reference("dtype")},
        {"init", reference("init")},
        {"trainable",
-        {{"type", "boolean"}, {"description", "whether the optimizer changes it: true unless stated"}}},
+        {{"type", "boolean"}, {"description", "true (the default) if the optimizer changes it"}}},
        {"cache",
         {{"type", "boolean"},
          {"description", "of decode, zero before the first token: not the model's own"}}},
@@ -69,7 +69,7 @@ Json block_schema() {
   return object_schema(
       {{"doc", text_schema()},
        {"dims",
-        map_schema({{"type", "string"}}, "formal dimensions, and the dimension that each stands for")},
+        map_schema({{"type", "string"}}, "formal dimensions, each with the dimension that it stands for")},
        {"params", map_schema(reference("number"), "and their values unless a call binds others")},
        {"in", reference("one_or_more_names")},
        {"out", reference("one_or_more_names")},
@@ -91,7 +91,7 @@ Json decode_schema() {
 
 Json train_schema() {
   const Json patterns = {{"type", "array"}, {"items", {{"type", "string"}}}};
-  return object_schema({{"loss", {{"type", "string"}, {"description", "the scalar to make small"}}},
+  return object_schema({{"loss", {{"type", "string"}, {"description", "the scalar to minimize"}}},
                         {"optimizer", reference("optimizer")},
                         {"clip_norm", reference("number")},
                         {"microbatches", reference("size")},
@@ -115,7 +115,7 @@ Json model_definitions() {
         {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, {{"type", "string"}}}}}},
       {"condition",
        {{"type", {"number", "string"}},
-        {"description", "an expression: where it comes out 0, this does not exist"}}},
+        {"description", "an expression: if its value is 0, this does not exist"}}},
       {"dtype", {{"enum", enum_names<DType>()}}},
       {"input", input_schema()},
       {"variable", variable_schema()},
@@ -284,16 +284,16 @@ std::string model_schema() {
        {"include", {{"type", "array"}, {"items", {{"type", "string"}, {"minLength", 1}}}}},
        {"params", map_schema(reference("number"), "numbers, or expressions over other params and dims")},
        {"dims", map_schema(reference("size"), "every dimension and its size")},
-       {"inputs", map_schema(reference("input"), "what is fed at each step")},
-       {"variables", map_schema(reference("variable"), "what is kept between steps")},
-       {"blocks", map_schema(reference("block"), "sub-graphs to use several times")},
+       {"inputs", map_schema(reference("input"), "the tensors fed at each step")},
+       {"variables", map_schema(reference("variable"), "the tensors kept between steps")},
+       {"blocks", map_schema(reference("block"), "sub-graphs that can be used several times")},
        {"ops", reference("ops")},
        {"train", train_schema()},
        {"outputs", {{"type", "array"}, {"items", {{"type", "string"}}}, {"uniqueItems", true}}},
        {"data", map_schema({{"type", "string"}}, "where an input comes from, as after --input NAME=")},
        {"decode", decode_schema()}},
       {"mtfc"});
-  return text_of(schema("mtfc model", "What to compute, on whole tensors"), body, model_definitions());
+  return text_of(schema("mtfc model", "The computation, on whole tensors"), body, model_definitions());
 }
 
 std::string layout_schema() {
@@ -325,7 +325,7 @@ std::string hardware_schema() {
   add_properties(hardware_keys(), properties);
   std::vector<std::string> required;
   append_key_names(hardware_keys(), true, required);
-  return text_of(schema("mtfc hardware profile", "What a device and its links can do"),
+  return text_of(schema("mtfc hardware profile", "The capabilities of a device and its links"),
                  object_schema(properties, required), {});
 }
 

@@ -112,7 +112,7 @@ std::string figures(const CostReport& report) {
   add("sent per device", bytes_text(report.communication.total.bytes_sent));
   add("collectives", grouped(report.communication.total.count));
   add("memory at the peak, per device", bytes_text(report.memory.peak));
-  add("of it variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
+  add("of which variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
   return html + "</div>";
 }
 
@@ -120,8 +120,8 @@ std::string steps_table(const CostReport& report, size_t top) {
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(top, order.size());
   std::string html = fmt::format(
-      "<h3>Operations</h3><p class=dim>{}; a column sorts when its head is touched. Memory is all that a "
-      "device holds meanwhile.</p><div class=wide><table class=list><thead><tr><th>result<th "
+      "<h3>Operations</h3><p class=dim>{}; click a column's head to sort by it. Memory is everything that a "
+      "device holds during the step.</p><div class=wide><table class=list><thead><tr><th>result<th "
       "class=word>kind<th "
       "class=word>phase<th>time<th>FLOP<th>sent<th class=word>over<th>memory<th>step</tr></thead><tbody>",
       count < order.size() ? fmt::format("The {} costliest of {}", grouped(static_cast<int64_t>(count)),

@@ -148,7 +148,7 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
   }
   const size_t room = options.width > fixed + kLeastName ? options.width - fixed : kLeastName;
   for (auto& row : rows) row[0] = shortened(row[0], room);
-  return fmt::format("\nsteps that take most, {} of {}\n", count, report.steps.size()) +
+  return fmt::format("\ncostliest steps, {} of {}\n", count, report.steps.size()) +
          columns(rows, phase ? 3 : 2);
 }
 

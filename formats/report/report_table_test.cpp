@@ -67,7 +67,7 @@ TEST_CASE("one layout: totals, costliest steps, tensors alive at the peak") {
   CHECK(
       has(text, "\nalive at the peak, in block_1/h\n  w  variable    4.00 KiB\n  h  activation  1.00 KiB\n"));
   const std::string one = report_table({example(2, 8000)}, {80, 1});
-  CHECK(has(one, "steps that take most, 1 of 3\n"));
+  CHECK(has(one, "costliest steps, 1 of 3\n"));
   CHECK(has(one, "  1 more            1.00 KiB\n"));
   CHECK_FALSE(has(one, "scores"));
   for (const size_t width : {60, 80, 120})

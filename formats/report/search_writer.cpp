@@ -17,7 +17,7 @@ constexpr double kWorthSaying = 0.05;  // as a share of the largest of them
 
 std::string why_text(const SearchReport& report, const TableOptions& options) {
   if (report.layouts.size() < 2) return "";
-  std::string text = "\nwhat the others take longer than [1]\n";
+  std::string text = "\nwhy the others are slower than [1]\n";
   const size_t width = std::to_string(report.layouts.size()).size() + std::string_view("[]").size();
   for (size_t i = 1; i < report.layouts.size(); ++i)
     text += wrapped(fmt::format("  {:>{}} ", fmt::format("[{}]", i + 1), width),
@@ -39,7 +39,7 @@ std::string too_large_text(const SearchReport& report, const TableOptions& optio
   if (!found) return "";
   return wrapped(
       "",
-      fmt::format("{} would take {}, but needs {} a device, {} more than the limit of {}",
+      fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}",
                   layout_text(found->layout), seconds_text(found->step_s), bytes_text(found->memory),
                   bytes_text(found->memory - report.memory_limit), bytes_text(report.memory_limit)),
       " ", options.width);
@@ -60,8 +60,8 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.no_better, "that can't be better");
   say(counts.refused, "refused by the compiler");
   say(counts.compiled, "compiled");
-  say(counts.left, "not looked at");
-  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, and not proved the best";
+  say(counts.left, "not evaluated");
+  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, but not proved to be the best";
   return wrapped("", text, " ", options.width);
 }
 

@@ -116,7 +116,7 @@ void require_convertible(const StoredArray& array, DType dtype, double scale, co
                                what, to_string(dtype)));
   if (!is_float(dtype) && scale != 1)
     throw RunError(
-        fmt::format("{}: a scale needs floating point, and {} is {}", array.file, what, to_string(dtype)));
+        fmt::format("{}: a scale needs floating point, but {} is {}", array.file, what, to_string(dtype)));
 }
 
 void copy_stored(const StoredArray& array, const Interval& range, double scale, DType dtype, std::byte* to) {

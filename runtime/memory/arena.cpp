@@ -39,7 +39,7 @@ double gigabytes(int64_t bytes) {
 void require_memory(int64_t bytes) {
   const int64_t free = free_memory();
   if (free >= 0 && bytes > free)
-    throw RunError(fmt::format("the program needs {:.2f} GB of memory here, and {:.2f} GB are free",
+    throw RunError(fmt::format("the program needs {:.2f} GB of memory here, but only {:.2f} GB are free",
                                gigabytes(bytes), gigabytes(free)));
 }
 

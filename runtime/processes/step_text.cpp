@@ -29,7 +29,7 @@ std::string operation_text(const Step& step) {
 }
 
 std::string point_text(const Program& program, const MissingRank& rank) {
-  if (!rank.known) return "whose place can't be read from here";
+  if (!rank.known) return "whose position is unknown";
   const auto entry = static_cast<size_t>(rank.point.entry), step = static_cast<size_t>(rank.point.step);
   // Memory of another process is not trusted to name a valid step.
   if (rank.point.entry < 0 || entry >= program.entry_points.size() ||
@@ -62,7 +62,7 @@ std::string missing_text(const Program& program, const WaitError& error) {
     text += fmt::format("{}rank {}, {}", i == 0 ? "" : ", and ", missing[i].rank,
                         point_text(program, missing[i]));
   if (missing.size() > told) text += fmt::format(", and {} more", missing.size() - told);
-  return text + " (--watchdog says how long to wait)";
+  return text + " (--watchdog sets how long to wait)";
 }
 
 }  // namespace mtfc

@@ -130,12 +130,11 @@ TEST_CASE("missing ranks are told with the steps they are at") {
   wait.name = "w/grad";
   entry.steps = {kernel, wait};
   CHECK(missing_text(program, WaitError(7, {{3, true, {0, 0, 11}}})) ==
-        "waited 7 s for rank 3, which is at train, step 12: /ops/0 (add 'h') (--watchdog says how long to "
+        "waited 7 s for rank 3, which is at train, step 12: /ops/0 (add 'h') (--watchdog sets how long to "
         "wait)");
   CHECK(missing_text(program, WaitError(7, {{0, true, {0, 1, 0}}, {2, false, {}}, {4, true, {0, 9, 0}}})) ==
-        "waited 7 s for rank 0, which is at train, step 1: all_reduce 'w/grad', and rank 2, whose place "
-        "can't be "
-        "read from here, and rank 4, which is between steps (--watchdog says how long to wait)");
+        "waited 7 s for rank 0, which is at train, step 1: all_reduce 'w/grad', and rank 2, whose position "
+        "is unknown, and rank 4, which is between steps (--watchdog sets how long to wait)");
   CHECK(missing_text(program, WaitError(7, std::vector<MissingRank>(6))).find(", and 2 more (") !=
         std::string::npos);
   CHECK(rank_text({1}) == "rank 1");

@@ -226,12 +226,11 @@ TEST_CASE("a gradient that would go through a loop of unknown length is refused"
   const Draft made = draft([](GraphBuilder& b, const std::vector<TensorId>& in) {
     return b.add_gradients(sums(b, in)[0], {in[1]});
   });
-  CHECK_THROWS_WITH_AS(
-      compile(made.model, {}, {}),
-      "m.json:5:3: error: /ops/0: the loop that makes 'made/loop' has no gradient: how often "
-      "it repeats shows only when it runs (a loop with 'times' in place of 'cond' has one; "
-      "stop_gradient keeps a gradient from reaching it)",
-      UserError);
+  CHECK_THROWS_WITH_AS(compile(made.model, {}, {}),
+                       "m.json:5:3: error: /ops/0: the loop that makes 'made/loop' has no gradient: the "
+                       "number of its rounds is known only when it runs (a loop with 'times' in place of "
+                       "'cond' has one; stop_gradient keeps gradients from reaching this one)",
+                       UserError);
 }
 
 }  // namespace mtfc

@@ -61,9 +61,10 @@ class Differentiation {
     if (node.kind == NodeKind::kLoop)
       throw UserError(
           fmt::format(
-              "the loop that makes '{}' has no gradient: how often it repeats shows only when it runs",
+              "the loop that makes '{}' has no gradient: the number of its rounds is known only when it runs",
               builder_.graph().tensor(node.results[0]).name),
-          "a loop with 'times' in place of 'cond' has one; stop_gradient keeps a gradient from reaching it",
+          "a loop with 'times' in place of 'cond' has one; stop_gradient keeps gradients from reaching this "
+          "one",
           node.origin.location);
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
     const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);

@@ -51,7 +51,7 @@ std::string carries_text(const Graph& graph, const Node& node, const std::vector
 // What is wrong with a sharding of a tensor of these dimensions.
 std::string problem_of(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
   if (sharding.dims.size() != dims.size())
-    return fmt::format("the sharding is of {} dimensions, the tensor has {}", sharding.dims.size(),
+    return fmt::format("the sharding has {} dimensions, but the tensor has {}", sharding.dims.size(),
                        dims.size());
   if (uses_axis_twice(sharding)) return "the sharding uses an axis twice";
   for (const AxisList& axes : sharding.dims)
