@@ -50,8 +50,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 // What the pass makes of the model in `folder`.
 std::string dump_after(const std::string& pass, const fs::path& folder) {
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(contents(folder / "model.json").value(), (folder / "model.json").string(),
-                                 {}, warnings);
+  const Model model =
+      read_model(contents(folder / "model.json").value(), (folder / "model.json").string(), {}, warnings);
   LayoutSources sources;
   sources.mesh = line_of(folder / "mesh.txt");
   sources.rules = line_of(folder / "layout.txt");
