@@ -99,7 +99,7 @@ Layout read_layout(const Sources& sources) {
   return read_layout(layout);
 }
 
-// What `read` gives, or nothing, with its errors added to `errors`.
+// The result of `read`, or nothing, with its errors added to `errors`.
 template <typename Read>
 auto gather_errors(std::vector<Diagnostic>& errors, Read read) -> std::optional<decltype(read())> {
   try {

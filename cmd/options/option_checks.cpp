@@ -23,7 +23,7 @@ std::string check_whole_number(const std::string& text, int64_t least, int64_t m
   return value > most ? fmt::format("expected at most {}, found {}", most, text) : "";
 }
 
-// What is wrong with a number that is to be finite and `range`, or "".
+// Describes the fault in a number that must be finite and `range`; "" if there is none.
 std::string check_number(const std::string& text, bool (*is_right)(double), const char* range) {
   double value = 0;
   const char* end = text.data() + text.size();

@@ -22,7 +22,7 @@
 namespace mtfc {
 namespace {
 
-// What the run works with from its first step to its last.
+// The state of a run from its first step to its last.
 struct ProgramRun {
   const RunOptions& options;
   const RunData& data;
@@ -117,7 +117,7 @@ RunTime take_step(const ProgramRun& run, Feed& feed, int64_t step) {
   return {filled, clock.seconds()};
 }
 
-// Whether something that is done every so many steps (0: never) and at the end is due after `step` steps.
+// True if work that is due every `every` steps (0: never) and at the end is due after `step` steps.
 bool is_due(int64_t step, int64_t every, bool ends) {
   return ends || (every > 0 && step % every == 0);
 }

@@ -116,7 +116,7 @@ TEST_CASE("rank: one fails in what they agree on" * doctest::skip()) {
   });
 }
 
-// Whether a process that has started this one, at whatever distance, watches it through a descriptor.
+// True if an ancestor of this process watches it through a descriptor.
 bool is_watched() {
   const std::string line = fmt::format("Pid:\t{}\n", getpid());
   for (pid_t ancestor = getppid(); ancestor > 1;) {

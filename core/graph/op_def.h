@@ -133,7 +133,7 @@ struct NeutralElement {
   bool on_either_side = false;
 };
 
-/// Whether the elements of the result are those of the only operand, unchanged.
+/// Says if the elements of the result are those of the only operand, unchanged.
 enum class Copies {
   kNothing,    // they are others, or not all of them
   kOperand,    // they are, in the same dimensions

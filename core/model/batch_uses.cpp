@@ -143,7 +143,7 @@ class Classifier {
     return BatchUse::kMean;
   }
 
-  // What is linear in means is a mean, and a constant beside it does no harm; sums take nothing beside them.
+  // A term that is linear in means is a mean, and a constant added to it does no harm; nothing may be added to sums.
   BatchUse combined(const Node& node) const {
     std::vector<int> means, sums;
     for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -153,7 +153,7 @@ class Classifier {
       if (found == BatchUse::kRows || found == BatchUse::kWhole) return BatchUse::kWhole;
     }
     const bool is_sum = !sums.empty();
-    // What fills up around moved elements would be added as often as there are parts.
+    // The fill around moved elements would be added once for each microbatch.
     const bool fills = node.op->family == Family::kMovement;
     const bool is_whole_number = is_integer(graph_.type(node.results[0]).dtype);
     if (is_sum && (fills || !means.empty() || !is_whole_number)) return BatchUse::kWhole;

@@ -59,7 +59,7 @@ int64_t einsum_flops(const Graph& graph) {
   return flops;
 }
 
-// What passes need to know beside the entry point that they work on.
+// The context of a pass: everything that it reads apart from the entry point.
 struct PassContext {
   const Layout& layout;
   const StateSplit& split;
@@ -302,7 +302,7 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
-// What the counts of a report can't know.
+// Adds a warning for each loop whose number of rounds is known only at run time.
 void warn_of_open_loops(Program& program) {
   for (const EntryPoint& entry : program.entry_points)
     for (const Step& step : entry.steps) {

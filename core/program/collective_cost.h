@@ -43,7 +43,7 @@ struct CollectiveCost {
 /// `unit_bytes`: bytes of what `amounts` counts, normally of an element.
 CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes);
 
-/// Of the collective that `step` starts, on the device at `at`.
+/// The cost of the collective that `step` starts, on the device at `at`.
 CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at);
 

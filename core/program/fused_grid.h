@@ -49,7 +49,7 @@ struct FusedGrid {
   Extent extent(const Dims& value) const;
   /// The dimensions of a value of that extent, in the order of the grid.
   Dims dims_of(Extent extent) const;
-  /// Whether a value's elements lie in the order of the grid, so that a tile of them can be read in place.
+  /// True if a value's elements lie in the order of the grid, so that a tile of them can be read in place.
   bool lies_in_order(const Dims& value) const { return value == dims_of(extent(value)); }
 };
 

@@ -16,7 +16,7 @@
 
 namespace mtfc {
 
-/// What is wrong with a program, in what().
+/// A fault of a program; what() describes it.
 struct ProgramFault : Error {
   ProgramFault(std::string at, const std::string& message) : Error(message), pointer(std::move(at)) {}
   std::string pointer;  // of the part to blame, as in `/entry_points/0/steps/12`

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kBatch = 16;  // compiled between two looks at the bound, whatever the threads
 
-// What the search knows so far.
+// The findings of the search so far.
 struct Findings {
   LayoutRanking ranking;                 // of layouts that fit
   std::optional<FoundLayout> too_large;  // the fastest that does not fit

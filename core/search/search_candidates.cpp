@@ -10,7 +10,7 @@ constexpr size_t kMostCandidates = 4'000'000;  // each takes some 50 bytes
 constexpr int64_t kMostLegal = 100'000'000;    // some half a minute to go through
 constexpr int64_t kPatience = 1 << 16;         // rule sets between two looks at whether to stop
 
-// Whether the meshes are the same but for axes that may change places.
+// True if the meshes are the same except for the order of interchangeable axes.
 bool are_mirrored(const SearchTask& task, const Layout& a, const Layout& b) {
   std::vector<Axis> one = a.mesh.axes(), other = b.mesh.axes();
   if (one.size() != other.size() || !a.mesh.device_order().empty() || !b.mesh.device_order().empty())

@@ -26,7 +26,7 @@ class TestModel {
   Dims dims(const std::vector<std::string>& names) const;
 
   TensorId input(const std::string& name, const Dims& dims, DType dtype = DType::kF32);
-  /// Of f32.
+  /// The variable's dtype is f32.
   TensorId variable(const std::string& name, const Dims& dims, bool trainable = false);
   TensorId op(const std::string& name, std::string_view kind, const std::vector<TensorId>& operands,
               const Attributes& attributes = {});

@@ -1,5 +1,5 @@
 #pragma once
-// What tests ask of printed text.
+// Questions that tests ask about printed text.
 
 #include <string>
 

@@ -14,7 +14,7 @@
 namespace mtfc {
 namespace {
 
-// What every schema begins with.
+// The beginning of every schema.
 Json schema(const std::string& title, const std::string& description) {
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", title},

@@ -47,7 +47,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-// What the pass makes of the model in `folder`.
+// The dump after the pass, for the model in `folder`.
 std::string dump_after(const std::string& pass, const fs::path& folder) {
   std::vector<Diagnostic> warnings;
   const Model model =

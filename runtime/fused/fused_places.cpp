@@ -60,7 +60,7 @@ class Scratch {
   std::map<int64_t, std::vector<TilePlace>> free_;  // by bytes of an element
 };
 
-// What has been placed for the members before the one at hand.
+// The values placed so far, for all members before the current one.
 struct Placed {
   Scratch scratch;
   Stack shared = {}, sum_set = {};

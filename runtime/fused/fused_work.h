@@ -52,7 +52,7 @@ struct FusedWork {
   LocalTensor local(ValueId id) const { return local_tensor(value(id), mesh, at); }
   Extent extent(ValueId id) const { return grid.extent(value(id).type.dims); }
   int64_t element_bytes(ValueId id) const { return size_of(value(id).type.dtype); }
-  /// Whether the value leaves the step.
+  /// True if the value leaves the step.
   bool is_result(ValueId id) const;
   /// The value that is read in place of `id`: itself, unless it is a view.
   ValueId source(ValueId id) const;

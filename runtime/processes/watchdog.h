@@ -48,7 +48,7 @@ class WaitError : public RunError {
 /// `rank 1`, `ranks 1, 2, 5`
 std::string rank_text(const std::vector<int>& ranks);
 
-/// Where the pages of the ranks are, by rank; what Processes tells each other at the start.
+/// The locations of the ranks' pages, by rank; ranks exchange them at the start.
 struct ProgressPage {
   int64_t process = 0;  // its id, or 0 where this process can't look: on another node
   int file = -1;        // its descriptor there

@@ -88,7 +88,7 @@ std::optional<Facts> CaseDraft::add(Item item, double bound, double low, bool ex
     return std::nullopt;
   }
   if (!is_leaf(item)) ++operations_;
-  // What a random operation draws hangs on its name, which it must keep.
+  // The numbers that a random operation draws depend on its name, so it must keep the name.
   item.from_model = is_leaf(item) || item.kind.starts_with("random") || chance(0.8);
   case_.items.push_back(std::move(item));
   std::optional<Facts> first;

@@ -11,7 +11,7 @@
 
 namespace mtfc {
 
-/// What is known of a tensor's values.
+/// Known facts about a tensor's values.
 struct Facts {
   TensorRef ref;
   TensorType type;

@@ -20,7 +20,7 @@ namespace {
 constexpr int kSteps = 2;           // of training
 constexpr double kIllScaled = 1e5;  // larger values are not compared
 
-// What one run of an entry point must give, by the name of the output or variable.
+// The expected results of one run of an entry point, by the name of the output or variable.
 struct Expected {
   WholeTensors outputs;
   WholeTensors variables;  // afterwards
@@ -367,7 +367,7 @@ class Shrinker {
   bool pairs_ = false;
 };
 
-// What the check of saved programs would refuse, it must not find in compiled ones.
+// A compiled program must pass the check of saved programs.
 Program checked(Program program) {
   if (const std::optional<ProgramFault> fault = find_program_fault(program))
     throw InternalError(fault->pointer + ": " + fault->what());

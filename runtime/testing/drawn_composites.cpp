@@ -5,7 +5,7 @@
 namespace mtfc {
 namespace {
 
-// Where elements hardly differ, these multiply rounding by hundreds.
+// If elements hardly differ, these operations multiply rounding errors by hundreds.
 void draw_norm(CaseDraft& draft, const Facts& x, const Dims& over) {
   if (x.type.dtype != DType::kF64 || x.bound > 10) return;
   const double bound = std::sqrt(static_cast<double>(elements(x.type.dims)));

@@ -28,7 +28,7 @@ struct Slope {
   std::string scalar, leaf, gradient;
 };
 
-// Whether a tensor is a leaf that no comparison sees.
+// True if a tensor is a leaf that no comparison sees.
 bool can_move(const RandomCase& random_case, const Tensor& tensor) {
   const Item& item = random_case.items[static_cast<size_t>(tensor.node)];
   return is_leaf(item) && (item.fill == Fill::kNormal || item.fill == Fill::kPositive);
@@ -105,7 +105,7 @@ GradientOutcome compare_gradients(const RandomCase& random_case) {
       expected += direction[i] * element(gradient, static_cast<int64_t>(i));
     const double near = function.slope(slope, direction, 1e-6), far = function.slope(slope, direction, 4e-6);
     const double allowed = 1e-4 * (1 + std::abs(expected));
-    // Where steps of two lengths disagree, neither tells the slope.
+    // If steps of two lengths disagree, neither gives the slope.
     if (!(std::abs(near - far) <= 0.1 * allowed)) continue;
     ++outcome.compared;
     if (!(std::abs(near - expected) <= allowed))

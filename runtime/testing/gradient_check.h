@@ -7,7 +7,7 @@
 
 namespace mtfc {
 
-/// What a comparison found out.
+/// The result of a comparison.
 struct GradientOutcome {
   int compared = 0;        // directions in which the graph is smooth and both could be compared
   std::string fault = "";  // "" where each gradient is the slope

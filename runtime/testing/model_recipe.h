@@ -21,7 +21,7 @@ struct TensorRef {
   bool operator==(const TensorRef&) const = default;
 };
 
-/// What becomes one node of the graph.
+/// The recipe of one node of the graph.
 struct Item {
   std::string kind;  // `input`, `variable`, `gradients`, or the name of an operation or composite
   std::vector<TensorRef> operands = {};

@@ -155,7 +155,7 @@ void assign_variables(CaseDraft& draft) {
     if (draft.chance(0.7)) assign(draft, variable);
 }
 
-// What nothing uses, and some of the rest.
+// The tensors that nothing uses, and some of the others.
 void deliver(CaseDraft& draft) {
   std::vector<TensorRef> unused, others;
   for (const Facts& facts : draft.known()) {

@@ -23,7 +23,7 @@ std::string named(const Graph& graph, const std::vector<TensorId>& ids,
   return text;
 }
 
-// What the parts of a loop have become, once they are lowered.
+// One line on the lowered condition and body of a loop.
 std::string loop_text(const LoopSteps& loop, const Mesh& mesh) {
   const EntryPoint& body = loop.body.entry;
   std::string results;
@@ -48,7 +48,7 @@ std::string carries_text(const Graph& graph, const Node& node, const std::vector
   return text;
 }
 
-// What is wrong with a sharding of a tensor of these dimensions.
+// Describes the fault in a sharding of a tensor of these dimensions; "" if there is none.
 std::string problem_of(const Sharding& sharding, const Dims& dims, const Mesh& mesh) {
   if (sharding.dims.size() != dims.size())
     return fmt::format("the sharding has {} dimensions, but the tensor has {}", sharding.dims.size(),

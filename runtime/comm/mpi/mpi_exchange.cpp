@@ -160,7 +160,7 @@ class MpiExchange : public PreparedCollective {
     require_workspace(aligned(packed_bytes_) + arriving);
   }
 
-  // What one start hands to MPI, from the counts that it gives with it.
+  // The traffic that one start hands to MPI, from the counts that it passes.
   CollectiveCost handed_to_mpi() const {
     const auto all = [](const std::vector<MPI_Count>& counts) {
       return std::accumulate(counts.begin(), counts.end(), int64_t{0});
