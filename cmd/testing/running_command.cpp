@@ -15,7 +15,7 @@ namespace mtfc {
 RunningCommand::RunningCommand(const ScratchFolder& folder, const std::string& command) {
   const std::string line = fmt::format("cd '{}'; MTFC='{}'; exec {} >out 2>err </dev/null",
                                        folder.path.string(), MTFC_BINARY, command);
-  // What an earlier command has printed there is not to be taken for this one's.
+  // The output of an earlier command must not be taken for the output of this one.
   std::filesystem::remove(folder / "out");
   std::filesystem::remove(folder / "err");
   process_ = fork();

@@ -58,7 +58,7 @@ struct HardwareKey {
 };
 
 std::span<const HardwareKey<Hardware>> hardware_keys();
-/// Of a rate, and first of all of a link, which has link_keys() besides.
+/// The keys of a rate. A link has them too, followed by link_keys().
 std::span<const HardwareKey<Rate>> rate_keys();
 std::span<const HardwareKey<Link>> link_keys();
 

@@ -20,8 +20,8 @@ struct BatchUses {
   std::vector<BatchUse> use;
   /// For kMean and kSum: rows are reduced here, rather than something linear computed from what has been.
   std::vector<bool> reduced;
-  /// Where means are reduced: by adding rows up, so that only so many times as much as there are parts has
-  /// the mean of the whole. reduce_mean(x) is a mean of parts as it is, reduce_sum(x) must be scaled.
+  /// Set if rows are added up: the mean over microbatches must then be multiplied by their number to be the value
+  /// of the whole batch. reduce_mean(x) needs no factor, reduce_sum(x) does.
   std::vector<bool> adds;
   /// Depends on a variable that is trained or on random numbers, not on data alone.
   std::vector<bool> learned;

@@ -11,8 +11,8 @@
 
 namespace mtfc {
 
-/// Whether compile() looks at what each pass has made unless it is told: in debug builds, and where the
-/// environment has MTFC_VERIFY_PASSES, as in tests.
+/// Returns whether compile() verifies the result of each pass by default: in debug builds, and if the
+/// environment variable MTFC_VERIFY_PASSES is set, as it is in tests.
 bool verifies_by_default();
 
 struct CompileOptions {

@@ -1,6 +1,6 @@
 #pragma once
-// What a collective costs a device: elements, bytes sent and workspace. The one place that defines it, for
-// planning (core/program/reshard.h), reports (core/cost/cost.h) and what a run counts (runtime/comm/).
+// The cost of a collective for one device: elements, bytes sent and workspace. Planning (core/program/reshard.h),
+// reports (core/cost/cost.h) and the counts of a run (runtime/comm/) all take it from here.
 //
 //   elements    all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
 //               exchange: what is sent

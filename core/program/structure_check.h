@@ -1,6 +1,6 @@
 #pragma once
-// Whether the steps of an entry point are well-formed: what holds from `partition` on, and does not ask for
-// buffers.
+// Checks that the steps of an entry point are well-formed. The checks hold from `partition` on, since they do not
+// need buffers.
 //
 // Values are split in ways that their mesh allows, every step is a legal use of its operation or collective,
 // every start has its wait, loops nest, and a step reads only what an input, a variable or an earlier step has

@@ -1,6 +1,6 @@
 #pragma once
-// Whether the tests are built with sanitizers. There they are many times slower, and are to reach every line with
-// every kind of memory access; that the numbers are right is for the release build, which runs them in full.
+// Says if the tests are built with sanitizers, which make them many times slower. Tests then do less, as long as they
+// reach every line with every kind of memory access; the release build runs them in full and checks the numbers.
 
 namespace mtfc {
 

@@ -16,7 +16,7 @@ class PreparedCollective {
   /// Lets its messages move; cheap. Called between start and wait.
   virtual void progress() {}
 
-  /// What it has moved since clear_moved(): counted as it starts or completes, from the regions that it reads
+  /// The traffic since clear_moved(), counted as the collective starts or completes, from the regions that it reads
   /// and sends, by the definitions of core/program/collective_cost.h.
   const CollectiveCost& moved() const { return moved_; }
   void clear_moved() { moved_ = {}; }

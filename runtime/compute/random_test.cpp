@@ -67,7 +67,7 @@ TEST_CASE("seed, name, step and index each give other numbers") {
 }
 
 TEST_CASE("a kernel draws each element's number by its position in the whole tensor") {
-  // Of result[a=5, b=7], for the name that call_kernel gives it.
+  // The numbers of result[a=5, b=7], under the name that call_kernel gives it.
   const RandomNumbers numbers(stable_hash("result"), 3, 4);
   for (const auto& [name, number] : kOperations)
     for (const DType dtype : {DType::kF64, DType::kF32}) {
