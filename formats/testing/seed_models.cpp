@@ -120,4 +120,10 @@ std::vector<std::string> seed_layouts() {
   return files_with("\"mtfc\"", false);
 }
 
+CompileOptions with_decode() {
+  CompileOptions options;
+  options.decode = true;
+  return options;
+}
+
 }  // namespace mtfc

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/passes/pipeline.h"
 #include "formats/model/include_reader.h"
 
 namespace mtfc {
@@ -15,6 +16,9 @@ std::vector<std::string> bundled_models();
 IncludeText bundled_include(const IncludeName& name);
 /// Layout files of models/ and testdata/.
 std::vector<std::string> seed_layouts();
+
+/// Compiles every entry point that a model has, `decode` too.
+CompileOptions with_decode();
 
 /// One model per example in the registry: its inputs, one operation and, if possible, its gradient.
 std::vector<std::string> example_models();

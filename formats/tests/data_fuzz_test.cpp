@@ -14,6 +14,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/data.h"
+#include "core/testing/settings.h"
 #include "formats/data/data_spec.h"
 #include "formats/data/npy.h"
 #include "formats/data/safetensors.h"
@@ -178,11 +179,6 @@ class MemoryFile {
   fs::path folder_;
   int number_ = memfd_create("fuzz", 0);
 };
-
-int64_t setting(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : fallback;
-}
 
 // Reads every byte that the array claims to have.
 uint64_t sum_of(const StoredArray& array) {

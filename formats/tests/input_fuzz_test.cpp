@@ -16,6 +16,8 @@
 #include <iterator>
 
 #include "core/passes/pipeline.h"
+#include "core/testing/sanitized.h"
+#include "core/testing/settings.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/testing/fuzz_guard.h"
@@ -25,17 +27,7 @@
 namespace mtfc {
 namespace {
 
-CompileOptions with_decode() {
-  CompileOptions options;
-  options.decode = true;
-  return options;
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int64_t kCases = 500;
-#else
-constexpr int64_t kCases = 5000;
-#endif
+constexpr int64_t kCases = kSanitized ? 500 : 5000;
 constexpr double kSlow = 5;  // seconds
 
 struct FuzzCase {
@@ -125,11 +117,6 @@ Outcome outcome_of(const FuzzCase& fuzz_case, std::string& problem) {
 
 std::string as_text(const FuzzCase& fuzz_case) {
   return fuzz_case.model;
-}
-
-int64_t setting(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : fallback;
 }
 
 void dump(const FuzzCase& fuzz_case, const std::string& folder, uint64_t seed) {

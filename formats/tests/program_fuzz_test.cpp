@@ -11,6 +11,8 @@
 
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
+#include "core/testing/sanitized.h"
+#include "core/testing/settings.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 #include "formats/program/program_reader.h"
@@ -23,17 +25,7 @@
 namespace mtfc {
 namespace {
 
-CompileOptions with_decode() {
-  CompileOptions options;
-  options.decode = true;
-  return options;
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr int64_t kCases = 500;
-#else
-constexpr int64_t kCases = 3000;
-#endif
+constexpr int64_t kCases = kSanitized ? 500 : 3000;
 constexpr double kSlow = 5;  // seconds
 constexpr int64_t kMostCosted = 1000;
 
@@ -89,11 +81,6 @@ std::string problem_with(const std::string& text, bool& is_read) {
     return error.what();
   }
   return "";
-}
-
-int64_t setting(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : fallback;
 }
 
 }  // namespace

@@ -147,12 +147,7 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
   return model;
 }
 
-WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs) {
-  Processes processes = Processes::alone();
-  LockstepComm comm(program.mesh(), processes);
-  Executor executor(program, comm);
-  const EntryPoint& entry = *program.find("evaluate");
-  run_once(executor, entry, inputs);
+WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry) {
   WholeTensors outputs;
   for (const Binding& output : entry.outputs) {
     std::vector<LocalPart> parts;
@@ -162,6 +157,15 @@ WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs)
         assembled(output.name, entry.values[static_cast<size_t>(output.value)].type, parts);
   }
   return outputs;
+}
+
+WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs) {
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.mesh(), processes);
+  Executor executor(program, comm);
+  const EntryPoint& entry = *program.find("evaluate");
+  run_once(executor, entry, inputs);
+  return whole_outputs(executor, entry);
 }
 
 std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,

@@ -36,6 +36,9 @@ void fill_part(const WholeTensor& whole, const LocalPart& part);
 /// bit: RunError where it is not, and where none holds it.
 WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts);
 
+/// The outputs of the last run of `entry`, whose devices are all in this process, put together by assembled().
+WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry);
+
 /// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several
 /// devices must be the same to the bit: RunError where they are not.
 WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);

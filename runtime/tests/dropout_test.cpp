@@ -60,15 +60,7 @@ WholeTensors run(const Layout& layout, const char* entry_name, int64_t step) {
     for (size_t device = 0; device < executor.devices(); ++device)
       fill_part(kOnes, executor.part(entry, input.value, device));
   executor.run(entry, step);
-  WholeTensors outputs;
-  for (const Binding& output : entry.outputs) {
-    std::vector<LocalPart> parts;
-    for (size_t device = 0; device < executor.devices(); ++device)
-      parts.push_back(executor.part(entry, output.value, device));
-    outputs[output.name] =
-        assembled(output.name, entry.values[static_cast<size_t>(output.value)].type, parts);
-  }
-  return outputs;
+  return whole_outputs(executor, entry);
 }
 
 }  // namespace

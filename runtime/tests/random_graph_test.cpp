@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "core/testing/sanitized.h"
+#include "core/testing/settings.h"
 #include "runtime/testing/differential.h"
 #include "runtime/testing/gradient_check.h"
 #include "runtime/testing/model_json.h"
@@ -21,11 +22,6 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kCases = kSanitized ? 150 : 2000;
-
-int64_t setting(const char* name, int64_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : fallback;
-}
 
 TEST_CASE("random graphs give the same under random layouts") {
   const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
