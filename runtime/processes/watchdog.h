@@ -48,15 +48,15 @@ class WaitError : public RunError {
 /// `rank 1`, `ranks 1, 2, 5`
 std::string rank_text(const std::vector<int>& ranks);
 
-/// The locations of the ranks' pages, by rank; ranks exchange them at the start.
+/// The location of one rank's page. Ranks exchange these at the start.
 struct ProgressPage {
   int64_t process = 0;  // its id, or 0 where this process can't look: on another node
   int file = -1;        // its descriptor there
   uint64_t token = 0;   // stands in the page, lest another process have that id and descriptor
 };
 
-/// What a rank tells the others of where it is, and knows of them. Made before the rank's Processes, which fills
-/// in the pages of the others; it must outlive everything that waits.
+/// Tells the other ranks which point this rank has reached, and reads theirs. It is made before the rank's
+/// Processes, which fills in the pages of the others, and must outlive everything that waits.
 class Watchdog {
  public:
   static constexpr int64_t kUsualLimit = 600;
