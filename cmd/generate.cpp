@@ -113,7 +113,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   Program program = compile(model, layouts.front(), compile_options);
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
   const EntryPoint& decode = *program.find("decode");
-  facts.vocabulary = decode.values[static_cast<size_t>(decode.outputs[0].value)].type.dims.back().size;
+  facts.vocabulary = decode.values[decode.outputs[0].value].type.dims.back().size;
   add_shorter_decodes(sources, sized, compile_options, model, program);
   return program;
 }

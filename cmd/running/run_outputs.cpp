@@ -51,7 +51,7 @@ DistributedTensor tensor_named(const std::string& name, const Executor& executor
   }
   for (const Binding& output : entry.outputs) {
     if (output.name != name) continue;
-    const Value& value = entry.values[static_cast<size_t>(output.value)];
+    const Value& value = entry.values[output.value];
     DistributedTensor found{value.type, value.sharding, {}};
     for (size_t device = 0; device < executor.devices(); ++device)
       found.shards.push_back(executor.part(entry, output.value, device));

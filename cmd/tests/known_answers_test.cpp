@@ -61,7 +61,7 @@ Trial tried(const std::string& path, const std::string& mesh, const std::string&
     CHECK(counted[s].flops == predicted[s].flops);
     CHECK(counted[s].elements == predicted[s].elements);
     CHECK(counted[s].bytes_sent == predicted[s].bytes_sent);
-    if (entry.steps[s].kind == StepKind::kKernel && entry.steps[s].op->family == Family::kContraction)
+    if (entry.steps[s].kind() == StepKind::kKernel && entry.steps[s].op()->family == Family::kContraction)
       CHECK(counted[s].flops_total == predicted[s].flops_total);
   }
   return trial;
@@ -154,7 +154,7 @@ std::map<std::string, std::vector<double>> outputs_of(const std::string& path, c
   executor.run(entry, 0);
   std::map<std::string, std::vector<double>> outputs;
   for (const Binding& output : entry.outputs) {
-    const TensorType& type = entry.values[static_cast<size_t>(output.value)].type;
+    const TensorType& type = entry.values[output.value].type;
     std::vector<double>& whole = outputs[output.name];
     whole.resize(static_cast<size_t>(elements(type.dims)));
     for (size_t device = 0; device < executor.devices(); ++device) {

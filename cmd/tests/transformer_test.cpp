@@ -120,7 +120,7 @@ TEST_CASE("model parallelism reduces a block's output for each part, and little 
   const EntryPoint& train = *program.find("train");
   const std::vector<StepCount> counts = predicted_counts(program, train);
   for (size_t s = 0; s < counts.size(); ++s) {
-    if (train.steps[s].kind != StepKind::kStart) continue;
+    if (train.steps[s].kind() != StepKind::kStart) continue;
     const int64_t elements = counts[s].elements;
     if (train.steps[s].phase == Phase::kForward)
       forward.push_back(fmt::format("{} {}", train.steps[s].name, elements));

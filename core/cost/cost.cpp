@@ -8,12 +8,13 @@ namespace mtfc {
 namespace {
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[static_cast<size_t>(id)];
+  return entry.values[id];
 }
 
 // The axes along which devices hold different parts of the step's values.
 AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
-  AxisList axes = step.axes;
+  AxisList axes;
+  if (const auto* start = step.as<StartCollective>()) axes = start->collective.axes;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values)
       for (const int axis : split_axes(value_of(entry, id).sharding))
@@ -23,9 +24,9 @@ AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
 
 // A key of everything on which the count of an exchange depends.
 std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  std::string text = mesh.names(step.axes);
-  if (step.op) text += "|" + std::string(step.op->signature.name);
-  for (const auto& [name, attribute] : step.attributes.entries())
+  std::string text = mesh.names(step.collective().axes);
+  if (step.op()) text += "|" + std::string(step.op()->signature.name);
+  for (const auto& [name, attribute] : step.attributes().entries())
     text += "|" + name + "=" + to_string(attribute);
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values) {
@@ -66,13 +67,13 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
   StepCount count;
   const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
   count.flops =
-      step.op->flops({step.attributes, operands}, local_types(entry, step.outputs, mesh, mesh.last()));
-  if (step.op->family != Family::kContraction) return count;
+      step.op()->flops({step.attributes(), operands}, local_types(entry, step.outputs, mesh, mesh.last()));
+  if (step.op()->family != Family::kContraction) return count;
   // The shards of a dimension add up to it, so the sum over devices follows from the global sizes.
   std::vector<TensorType> global_operands, global_results;
   for (const ValueId id : step.inputs) global_operands.push_back(value_of(entry, id).type);
   for (const ValueId id : step.outputs) global_results.push_back(value_of(entry, id).type);
-  count.flops_total = step.op->flops({step.attributes, global_operands}, global_results) *
+  count.flops_total = step.op()->flops({step.attributes(), global_operands}, global_results) *
                       (mesh.devices() / mesh.size(distinguishing_axes(entry, step)));
   return count;
 }
@@ -87,12 +88,12 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
                CostReport& report) {
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind == StepKind::kWait || is_control(step.kind)) continue;
-    const bool is_product = step.kind == StepKind::kKernel && step.op->family == Family::kContraction;
-    if (step.kind == StepKind::kStart) {
+    if (step.kind() == StepKind::kWait || is_control(step.kind())) continue;
+    const bool is_product = step.kind() == StepKind::kKernel && step.op()->family == Family::kContraction;
+    if (step.kind() == StepKind::kStart) {
       add(report.communication.total, counts[s]);
-      add(report.communication.by_kind[to_string(step.collective)], counts[s]);
-      add(report.communication.by_axis[mesh.names(step.axes)], counts[s]);
+      add(report.communication.by_kind[to_string(step.collective().kind)], counts[s]);
+      add(report.communication.by_axis[mesh.names(step.collective().axes)], counts[s]);
     } else if (is_product) {
       report.arithmetic.einsum_per_device += counts[s].flops;
       report.arithmetic.einsum_total += counts[s].flops_total;
@@ -100,7 +101,7 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
       report.arithmetic.other_per_device += counts[s].flops;
     }
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
-                            step.kind == StepKind::kStart ? step.axes : AxisList{}, counts[s],
+                            step.kind() == StepKind::kStart ? step.collective().axes : AxisList{}, counts[s],
                             report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s),
                             is_product});
   }
@@ -147,9 +148,9 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
 }  // namespace
 
 std::string kind_of(const Step& step) {
-  if (step.kind == StepKind::kKernel) return std::string(step.op->signature.name);
-  const bool communicates = step.kind == StepKind::kStart || step.kind == StepKind::kWait;
-  return communicates ? to_string(step.collective) : to_string(step.kind);
+  if (step.kind() == StepKind::kKernel) return std::string(step.op()->signature.name);
+  const bool communicates = step.kind() == StepKind::kStart || step.kind() == StepKind::kWait;
+  return communicates ? to_string(step.collective().kind) : to_string(step.kind());
 }
 
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
@@ -162,16 +163,16 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     StepCount count;
-    if (step.kind == StepKind::kKernel)
+    if (step.kind() == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
-    else if (step.kind == StepKind::kFused)
-      for (const Step& part : step.parts) count.flops += kernel_count(entry, part, mesh).flops;
-    else if (step.kind == StepKind::kStart &&
-             (step.collective == CollectiveKind::kExchange || step.collective == CollectiveKind::kAllToAll)) {
+    else if (step.kind() == StepKind::kFused)
+      for (const Step& part : step.members()) count.flops += kernel_count(entry, part, mesh).flops;
+    else if (step.kind() == StepKind::kStart && (step.collective().kind == CollectiveKind::kExchange ||
+                                                 step.collective().kind == CollectiveKind::kAllToAll)) {
       const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
       if (is_new) known->second = busiest_exchange(entry, step, mesh);
       count = known->second;
-    } else if (step.kind == StepKind::kStart)
+    } else if (step.kind() == StepKind::kStart)
       count = collective_count(entry, step, mesh, mesh.last());
     counts.push_back(count * times[s]);
   }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/testing/steps_by_hand.h"
+
 using namespace mtfc;
 
 namespace {
@@ -16,15 +18,8 @@ Program sums_over_rows() {
   value.type.dims = {{"n", 1 << 20}};
   value.sharding = replicated(1);
   entry.values = {value, value};
-  Step start;
-  start.kind = StepKind::kStart;
-  start.inputs = {0};
-  start.outputs = {1};
-  start.axes = {0};
-  Step wait = start;
-  wait.kind = StepKind::kWait;
-  wait.started = 0;
-  entry.steps = {start, wait};
+  const Step start = start_step({CollectiveKind::kAllReduce, {0}}, 0, 1);
+  entry.steps = {start, wait_step(start, 0)};
   program.entry_points = {entry};
   return program;
 }
@@ -62,7 +57,8 @@ TEST_CASE("the axis that sends most goes inside the node") {
 TEST_CASE("no order is proposed where none is better, or asked for") {
   Program program = sums_over_rows();
   program.layout.mesh = Mesh({{"cols", 4}, {"rows", 2}});
-  for (Step& step : program.entry_points[0].steps) step.axes = {1};
+  const Step start = start_step({CollectiveKind::kAllReduce, {1}}, 0, 1);
+  program.entry_points[0].steps = {start, wait_step(start, 0)};
   const EntryPoint& entry = program.entry_points[0];
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   CHECK_FALSE(propose_device_order(program, entry, counts, nodes_of_two()).has_value());

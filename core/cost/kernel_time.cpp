@@ -102,12 +102,12 @@ void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                     KernelTime& time) {
   const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
                                 results = local_types(entry, step.outputs, mesh, mesh.last());
-  const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
+  const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
   if (flops <= 0) return;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
-  const std::string name(step.op->signature.name), kind = class_of(step.op->family);
+  const std::string name(step.op()->signature.name), kind = class_of(step.op()->family);
   time.peak_s += flops / peak;
-  if (is_product(*step.op, operands.size()))
+  if (is_product(*step.op(), operands.size()))
     add_products(operands, results[0], flops, hardware, time);
   else
     time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
@@ -121,9 +121,9 @@ double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
 
 // The time of an operation that computes nothing, but picks or moves elements at its own pace.
 double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, const Hardware& hardware) {
-  const Curve* pace = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  const Curve* pace = listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});
   if (!pace) return 0;
-  const DType dtype = entry.values[static_cast<size_t>(step.outputs[0])].type.dtype;
+  const DType dtype = entry.values[step.outputs[0]].type.dtype;
   const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
   return touched / (hardware.peak(dtype) * pace->at(touched));
 }
@@ -134,7 +134,7 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
                        const Mesh& mesh, const Hardware& hardware) {
   KernelTime time;
   // A relabelling, and a slice whose result lies in its operand, move nothing.
-  const bool moves_nothing = (step.kind == StepKind::kSlice || step.op) && traffic.empty();
+  const bool moves_nothing = (step.kind() == StepKind::kSlice || step.op()) && traffic.empty();
   if (moves_nothing) return time;
   time.overhead_s = hardware.step_overhead_s;
   time.overlap = hardware.overlap;
@@ -142,22 +142,23 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
     time.bytes += access.bytes;
     time.memory_s += memory_seconds(access, hardware);
   }
-  if (step.kind == StepKind::kKernel) {
+  if (step.kind() == StepKind::kKernel) {
     add_operations(entry, step, mesh, hardware, time);
     if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
   }
-  for (const Step& part : step.parts) add_operations(entry, part, mesh, hardware, time);
+  for (const Step& part : step.members()) add_operations(entry, part, mesh, hardware, time);
   return time;
 }
 
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
   const std::vector<TensorType> operands = local_types(entry, step.inputs, {}, {}),
                                 results = local_types(entry, step.outputs, {}, {});
-  const auto flops = static_cast<double>(step.op->flops({step.attributes, operands}, results));
+  const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
-  if (is_product(*step.op, operands.size())) return flops / (peak * best_share_of_products(hardware));
-  const Curve* curve = listed(hardware, {std::string(step.op->signature.name), class_of(step.op->family)});
+  if (is_product(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
+  const Curve* curve =
+      listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});
   return flops / (peak * (curve ? curve->most() : 1));
 }
 

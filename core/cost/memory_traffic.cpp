@@ -13,7 +13,7 @@ struct Access {
 };
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[static_cast<size_t>(id)];
+  return entry.values[id];
 }
 
 bool is_same_memory(const EntryPoint& entry, ValueId a, ValueId b) {
@@ -21,15 +21,15 @@ bool is_same_memory(const EntryPoint& entry, ValueId a, ValueId b) {
 }
 
 bool leaves_in_place(const EntryPoint& entry, const Step& step) {
-  return (step.kind == StepKind::kSlice || (step.op && step.op->family == Family::kRelabel)) &&
+  return (step.kind() == StepKind::kSlice || (step.op() && step.op()->family == Family::kRelabel)) &&
          is_same_memory(entry, step.inputs[0], step.outputs[0]);
 }
 
 // Operations that pick elements read no more of an operand than they take from it.
 bool picks(const Step& step) {
-  return step.kind == StepKind::kSlice ||
-         (step.kind == StepKind::kKernel &&
-          (step.op->family == Family::kIndexing || step.op->family == Family::kMovement));
+  return step.kind() == StepKind::kSlice ||
+         (step.kind() == StepKind::kKernel &&
+          (step.op()->family == Family::kIndexing || step.op()->family == Family::kMovement));
 }
 
 // If the result lies in the memory of an operand, only the changed elements are read and written.
@@ -55,7 +55,7 @@ std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std:
 }
 
 std::vector<Access> accesses(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  if (is_control(step.kind) || step.kind == StepKind::kWait || leaves_in_place(entry, step)) return {};
+  if (is_control(step.kind()) || step.kind() == StepKind::kWait || leaves_in_place(entry, step)) return {};
   const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
                                 results = local_types(entry, step.outputs, mesh, mesh.last());
   if (picks(step)) return picked(entry, step, operands, results);
@@ -137,8 +137,8 @@ class Walk {
  private:
   void steps(size_t from, size_t end) {
     for (size_t s = from; s < end; ++s) {
-      if (entry_.steps[s].kind == StepKind::kLoop) {
-        const auto last = static_cast<size_t>(entry_.steps[s].partner);
+      if (const auto* loop = entry_.steps[s].as<BeginLoop>()) {
+        const size_t last = loop->end.index();
         for (int round = 0; round < 2; ++round) steps(s + 1, last);
         s = last;
       } else {
@@ -148,7 +148,7 @@ class Walk {
   }
 
   int64_t offset(const Access& access) const {
-    return entry_.buffers[static_cast<size_t>(value_of(entry_, access.value).buffer)].offset;
+    return entry_.buffers[value_of(entry_, access.value).buffer].offset;
   }
 
   void visit(size_t s) {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "core/graph/op_registry.h"
+#include "core/testing/steps_by_hand.h"
 
 using namespace mtfc;
 
@@ -16,21 +16,13 @@ EntryPoint values() {
   int64_t offset = 0;
   for (const int64_t bytes : {kSmall, kSmall, kLarge, kLarge}) {
     entry.values.push_back(
-        {"v", {DType::kF32, {{"n", bytes / 4}}}, replicated(1), static_cast<int>(entry.buffers.size())});
+        {"v", {DType::kF32, {{"n", bytes / 4}}}, replicated(1), BufferId(entry.buffers.size())});
     entry.buffers.push_back({BufferKind::kActivation, bytes, offset, 0, 0});
     offset += bytes;
   }
-  entry.values.push_back({"w", {DType::kF32, {{"n", kSmall / 4}}}, replicated(1), 4});
+  entry.values.push_back({"w", {DType::kF32, {{"n", kSmall / 4}}}, replicated(1), BufferId(4)});
   entry.buffers.push_back({BufferKind::kActivation, kSmall, 0, 0, 0});
   return entry;
-}
-
-Step step(const char* op, const std::vector<ValueId>& inputs, ValueId output) {
-  Step made;
-  made.op = &op_named(op);
-  made.inputs = inputs;
-  made.outputs = {output};
-  return made;
 }
 
 std::vector<std::vector<MemoryAccess>> traffic(const EntryPoint& entry) {
@@ -41,7 +33,7 @@ std::vector<std::vector<MemoryAccess>> traffic(const EntryPoint& entry) {
 
 TEST_CASE("a kernel alone comes back to all that it touches") {
   EntryPoint entry = values();
-  entry.steps = {step("neg", {0}, 1)};
+  entry.steps = {kernel_step("neg", {0}, 1)};
   const auto found = traffic(entry);
   REQUIRE(found[0].size() == 2);
   CHECK(found[0][0].bytes == kSmall);
@@ -53,7 +45,7 @@ TEST_CASE("a kernel alone comes back to all that it touches") {
 
 TEST_CASE("what runs in between is the distance") {
   EntryPoint entry = values();
-  entry.steps = {step("neg", {0}, 1), step("neg", {2}, 3), step("neg", {1}, 4)};
+  entry.steps = {kernel_step("neg", {0}, 1), kernel_step("neg", {2}, 3), kernel_step("neg", {1}, 4)};
   const auto found = traffic(entry);
   CHECK(found[2][0].distance == 2 * kSmall + 2 * kLarge);
   // 4 lies in the memory of 0, so the first step of the next run finds it in the cache.
@@ -63,7 +55,7 @@ TEST_CASE("what runs in between is the distance") {
 
 TEST_CASE("what is written in place was read, and operands that are one are read once") {
   EntryPoint entry = values();
-  entry.steps = {step("add", {0, 0}, 0)};
+  entry.steps = {kernel_step("add", {0, 0}, 0)};
   const auto found = traffic(entry);
   REQUIRE(found[0].size() == 2);
   CHECK_FALSE(found[0][1].writes);
@@ -72,9 +64,9 @@ TEST_CASE("what is written in place was read, and operands that are one are read
 TEST_CASE("a part of a buffer that something else has touched") {
   EntryPoint entry = values();
   // Half of 0, in memory of its own.
-  entry.values.push_back({"h", {DType::kF32, {{"n", kSmall / 8}}}, replicated(1), 5});
+  entry.values.push_back({"h", {DType::kF32, {{"n", kSmall / 8}}}, replicated(1), BufferId(5)});
   entry.buffers.push_back({BufferKind::kActivation, kSmall / 2, kSmall / 2, 0, 0});
-  entry.steps = {step("neg", {0}, 1), step("neg", {2}, 3), step("neg", {5}, 5)};
+  entry.steps = {kernel_step("neg", {0}, 1), kernel_step("neg", {2}, 3), kernel_step("neg", {5}, 5)};
   const auto found = traffic(entry);
   REQUIRE(found[0].size() == 3);
   CHECK(found[0][0].bytes == kSmall / 2);
@@ -86,12 +78,9 @@ TEST_CASE("a part of a buffer that something else has touched") {
 TEST_CASE("in a loop the second round counts") {
   EntryPoint entry = values();
   Step loop, repeat;
-  loop.kind = StepKind::kLoop;
-  loop.times = 5;
-  loop.partner = 3;
-  repeat.kind = StepKind::kRepeat;
-  repeat.partner = 1;
-  entry.steps = {step("neg", {2}, 3), loop, step("neg", {0}, 1), repeat};
+  loop.action = BeginLoop{StepIndex(3), 5};
+  repeat.action = RepeatLoop{StepIndex(1)};
+  entry.steps = {kernel_step("neg", {2}, 3), loop, kernel_step("neg", {0}, 1), repeat};
   const auto found = traffic(entry);
   CHECK(found[1].empty());
   CHECK(found[3].empty());

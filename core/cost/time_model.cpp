@@ -69,7 +69,7 @@ class Clocks {
 
   void visit(size_t s) {
     const Step& step = entry_.steps[s];
-    switch (step.kind) {
+    switch (step.kind()) {
       case StepKind::kKernel:
       case StepKind::kFused:
       case StepKind::kSlice:
@@ -82,7 +82,7 @@ class Clocks {
         rounds_.push_back({now_, network_});
         return;
       case StepKind::kRepeat:
-        return repeat(step);
+        return repeat(*step.as<RepeatLoop>());
       case StepKind::kLeave:
         return;
     }
@@ -103,8 +103,9 @@ class Clocks {
     const Step& step = entry_.steps[s];
     const auto runs = static_cast<double>(times_[s]);
     const double bytes = runs > 0 ? static_cast<double>(counts_[s].bytes_sent) / runs : 0;
-    const CollectiveTime time = collective_time(step.collective, step.axes, mesh_, bytes, hardware_);
-    roofline_.network[mesh_.names(step.axes)] += runs * time.ideal_s;
+    const CollectiveTime time =
+        collective_time(step.collective().kind, step.collective().axes, mesh_, bytes, hardware_);
+    roofline_.network[mesh_.names(step.collective().axes)] += runs * time.ideal_s;
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].bound = bound_of(time);
     cost_.communication_s += runs * time.seconds();
@@ -117,7 +118,7 @@ class Clocks {
   }
 
   void wait(size_t s) {
-    const auto started = static_cast<size_t>(entry_.steps[s].started);
+    const size_t started = entry_.steps[s].as<AwaitCollective>()->start.index();
     const double before = now_;
     if (pending_[started] > 0) {
       // A link that does not overlap does its work here, on the device's time.
@@ -131,10 +132,10 @@ class Clocks {
   }
 
   // Adds the other rounds of a loop, each as long as the first.
-  void repeat(const Step& step) {
+  void repeat(const RepeatLoop& loop) {
     const Round round = rounds_.back();
     rounds_.pop_back();
-    const int64_t times = entry_.steps[static_cast<size_t>(step.partner)].times;
+    const int64_t times = entry_.steps[loop.begin].as<BeginLoop>()->times;
     const auto more = static_cast<double>(std::max<int64_t>(times, 1) - 1);
     const double length = std::max(now_, network_) - std::max(round.begin, round.network);
     now_ += more * std::max(length, now_ - round.begin);
@@ -146,7 +147,7 @@ class Clocks {
     for (size_t s = 0; s < entry_.steps.size(); ++s) {
       if (counts_[s].flops_total == 0) continue;
       const Step& step = entry_.steps[s];
-      const DType dtype = entry_.values[static_cast<size_t>(step.outputs[0])].type.dtype;
+      const DType dtype = entry_.values[step.outputs[0]].type.dtype;
       const auto flops = static_cast<double>(counts_[s].flops_total);
       all += flops;
       at_peak += flops / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);

@@ -6,6 +6,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
 #include "core/graph/op_registry.h"
+#include "core/testing/steps_by_hand.h"
 
 using namespace mtfc;
 
@@ -35,36 +36,27 @@ double seconds(CollectiveKind kind, const AxisList& axes, double bytes, const Ha
 struct ByHand {
   Program program;
   EntryPoint entry;
+  std::vector<StepCount> counts;
 
   explicit ByHand(int64_t rounds) {
     program.layout.mesh = Mesh({{"p", 2}});
     const TensorType matrix{DType::kF32, {{"n", 250'000}}};
     for (int i = 0; i < 3; ++i) {
-      entry.values.push_back({"v", matrix, replicated(1), i});
+      entry.values.push_back({"v", matrix, replicated(1), BufferId(i)});
       entry.buffers.push_back({BufferKind::kActivation, bytes(matrix), 0, 0, 0});
     }
-    Step loop, kernel, start, wait, repeat;
-    loop.kind = StepKind::kLoop;
-    loop.times = rounds;
-    loop.partner = 4;
-    start.kind = StepKind::kStart;
-    start.inputs = {0};
-    start.outputs = {1};
-    start.axes = {0};
-    kernel.kind = StepKind::kSlice;
-    kernel.inputs = {0};
-    kernel.outputs = {2};
-    wait.kind = StepKind::kWait;
-    wait.started = 1;
-    repeat.kind = StepKind::kRepeat;
-    repeat.partner = 0;
-    entry.steps = {loop, start, kernel, wait, repeat};
+    const Step start = start_step({CollectiveKind::kAllReduce, {0}}, 0, 1);
+    Step loop, slice, repeat;
+    loop.action = BeginLoop{StepIndex(4), rounds};
+    slice.action = KeepSlice{};
+    slice.inputs = value_ids({0});
+    slice.outputs = value_ids({2});
+    repeat.action = RepeatLoop{StepIndex(0)};
+    entry.steps = {loop, start, slice, wait_step(start, 1), repeat};
+    counts.resize(entry.steps.size());
+    counts[1].bytes_sent = 1'000'000 * rounds;
   }
-  TimeCost time(const Hardware& on) const {
-    std::vector<StepCount> counts(entry.steps.size());
-    counts[1].bytes_sent = 1'000'000 * entry.steps[0].times;
-    return predicted_time(program, entry, counts, on);
-  }
+  TimeCost time(const Hardware& on) const { return predicted_time(program, entry, counts, on); }
 };
 
 }  // namespace
@@ -144,13 +136,10 @@ TEST_CASE("bytes that are written, far away, or beside arithmetic") {
   const TensorType matrix{DType::kF32, {{"n", 250'000}}};
   EntryPoint entry;
   for (int i = 0; i < 2; ++i) {
-    entry.values.push_back({"v", matrix, replicated(1), i});
+    entry.values.push_back({"v", matrix, replicated(1), BufferId(i)});
     entry.buffers.push_back({BufferKind::kActivation, bytes(matrix), i * bytes(matrix), 0, 0});
   }
-  Step step;
-  step.op = &op_named("neg");
-  step.inputs = {0};
-  step.outputs = {1};
+  const Step step = kernel_step("neg", {0}, 1);
   entry.steps = {step};
   const auto seconds = [&](const Hardware& on) {
     return kernel_time(entry, step, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
@@ -171,24 +160,18 @@ TEST_CASE("bytes that are written, far away, or beside arithmetic") {
 TEST_CASE("products run at the rate of their shape, what only moves at its own pace") {
   EntryPoint entry;
   const auto add = [&](const TensorType& type) {
-    const auto at = static_cast<int>(entry.values.size());
-    entry.values.push_back({"v", type, replicated(type.dims.size()), at});
-    entry.buffers.push_back({BufferKind::kActivation, bytes(type), at * 1'000'000, 0, 0});
+    const auto offset = static_cast<int64_t>(entry.buffers.size() * 1'000'000);
+    const BufferId buffer = entry.buffers.add({BufferKind::kActivation, bytes(type), offset, 0, 0});
+    entry.values.push_back({"v", type, replicated(type.dims.size()), buffer});
   };
   const Dim b = {"b", 2}, m = {"m", 100}, n = {"n", 10}, k = {"k", 50};
   add({DType::kF32, {b, m, k}});
   add({DType::kF32, {b, k, n}});
   add({DType::kF32, {b, m, n}});
   add({DType::kF32, {k, b, m}});
-  Step product, transpose;
-  product.op = &op_named("einsum");
-  product.inputs = {0, 1};
-  product.outputs = {2};
-  product.attributes = {{"dims", Dims{b, m, n}}};
-  transpose.op = &op_named("transpose");
-  transpose.inputs = {0};
-  transpose.outputs = {3};
-  transpose.attributes = {{"dims", Dims{k, b, m}}};
+  Step product = kernel_step("einsum", {0, 1}, 2), transpose = kernel_step("transpose", {0}, 3);
+  product.as<RunKernel>()->attributes = {{"dims", Dims{b, m, n}}};
+  transpose.as<RunKernel>()->attributes = {{"dims", Dims{k, b, m}}};
   Hardware on = hardware();
   on.memory_bandwidth = 1e15;
   const auto seconds = [&](const Step& step) {

@@ -22,23 +22,22 @@ TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) 
 
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite) {
   GraphBuilder builder;
-  std::vector<TensorId> map(entry.graph.tensors().size(), kNoTensor);
+  PerTensor<TensorId> map(entry.graph.tensors().size(), kNoTensor);
   for (const Node& node : entry.graph.nodes()) {
     std::vector<TensorId> operands;
-    for (const TensorId id : node.operands) operands.push_back(map[static_cast<size_t>(id)]);
+    for (const TensorId id : node.operands) operands.push_back(map[id]);
     builder.set_origin(node.origin);
     const std::optional<std::vector<TensorId>> results = rewrite(builder, node, operands);
     std::vector<TensorId> stand_ins = results ? *results : builder.copy(entry.graph, node, operands);
     for (size_t i = 0; i < stand_ins.size(); ++i) {
       if (results && stand_ins[i] != kNoTensor)
         stand_ins[i] = named_like(builder, stand_ins[i], entry.graph.tensor(node.results[i]));
-      map[static_cast<size_t>(node.results[i])] = stand_ins[i];
+      map[node.results[i]] = stand_ins[i];
     }
   }
   EntryGraph result{entry.name, {}, entry.outputs, entry.assignments, entry.sums};
-  for (NamedTensor& output : result.outputs) output.tensor = map[static_cast<size_t>(output.tensor)];
-  for (Assignment& assignment : result.assignments)
-    assignment.value = map[static_cast<size_t>(assignment.value)];
+  for (NamedTensor& output : result.outputs) output.tensor = map[output.tensor];
+  for (Assignment& assignment : result.assignments) assignment.value = map[assignment.value];
   result.graph = std::move(builder).build();
   return result;
 }

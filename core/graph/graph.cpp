@@ -111,9 +111,8 @@ std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorTy
     const std::string stem =
         origin_.name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_.name, kind);
     Tensor tensor{unique(named ? names[i] : stem), types[i], id, static_cast<int>(i), false};
-    const auto tensor_id = static_cast<TensorId>(graph_.tensors_.size());
-    graph_.by_name_.emplace(tensor.name, tensor_id);
-    graph_.tensors_.push_back(std::move(tensor));
+    const TensorId tensor_id = graph_.tensors_.add(std::move(tensor));
+    graph_.by_name_.emplace(graph_.tensors_[tensor_id].name, tensor_id);
     node.results.push_back(tensor_id);
   }
   graph_.nodes_.push_back(std::move(node));
@@ -245,7 +244,7 @@ void GraphBuilder::alias(TensorId id, const std::string& name) {
 }
 
 void GraphBuilder::name(TensorId id, const std::string& name) {
-  Tensor& tensor = graph_.tensors_[static_cast<size_t>(id)];
+  Tensor& tensor = graph_.tensors_[id];
   tensor.from_model = true;
   if (tensor.name == name) return;
   check_invariant(is_free(name), "a tensor is given a name that another one has");

@@ -68,9 +68,9 @@ struct Node {
 class Graph {
  public:
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<Tensor>& tensors() const { return tensors_; }
+  const PerTensor<Tensor>& tensors() const { return tensors_; }
   const Node& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
-  const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors_[id]; }
   const TensorType& type(TensorId id) const { return tensor(id).type; }
   const Node& producer(TensorId id) const { return node(tensor(id).node); }
   /// The tensor of this name or alias, or kNoTensor.
@@ -86,7 +86,7 @@ class Graph {
  private:
   friend class GraphBuilder;
   std::vector<Node> nodes_;
-  std::vector<Tensor> tensors_;
+  PerTensor<Tensor> tensors_;
   std::map<std::string, TensorId, std::less<>> by_name_;
   std::vector<std::pair<std::string, TensorId>> aliases_;
 };
@@ -165,9 +165,7 @@ class GraphBuilder {
   /// Gives a tensor a further name, which must be free.
   void alias(TensorId id, const std::string& name);
   /// Sets whether the model file names the tensor.
-  void mark_from_model(TensorId id, bool is = true) {
-    graph_.tensors_[static_cast<size_t>(id)].from_model = is;
-  }
+  void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[id].from_model = is; }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() && { return std::move(graph_); }

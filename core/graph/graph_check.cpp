@@ -13,7 +13,7 @@ const std::string& name_of(const Graph& graph, const Node& node) {
 }
 
 bool exists(const Graph& graph, TensorId id) {
-  return id >= 0 && id < static_cast<TensorId>(graph.tensors().size());
+  return graph.tensors().has(id);
 }
 
 // "" if the node is a correct use of its operation, otherwise what is wrong.
@@ -34,7 +34,8 @@ std::string use_problem(const Graph& graph, const Node& node, const Signature& s
 std::string part_problem(const Graph& graph, const Node& node, const LoopPart& part) {
   if (std::string problem = graph_problem({"", part.graph, {}, {}}); !problem.empty()) return problem;
   for (const TensorId id : part.results)
-    if (!exists(part.graph, id)) return fmt::format("the loop gives tensor {}, which does not exist", id);
+    if (!exists(part.graph, id))
+      return fmt::format("the loop gives tensor {}, which does not exist", id.number());
   for (const Node& leaf : part.graph.nodes()) {
     if (leaf.kind == NodeKind::kVariable) return "a loop reads variables as operands only";
     if (leaf.kind != NodeKind::kInput) continue;
@@ -103,9 +104,9 @@ std::string graph_problem(const EntryGraph& entry) {
   for (size_t n = 0; n < graph.nodes().size(); ++n)
     if (const std::string problem = node_problem(graph, n); !problem.empty())
       return fmt::format("'{}': {}", name_of(graph, graph.nodes()[n]), problem);
-  for (size_t t = 0; t < graph.tensors().size(); ++t)
-    if (graph.find(graph.tensors()[t].name) != static_cast<TensorId>(t))
-      return fmt::format("two tensors are called '{}'", graph.tensors()[t].name);
+  for (const TensorId id : graph.tensors().ids())
+    if (graph.find(graph.tensor(id).name) != id)
+      return fmt::format("two tensors are called '{}'", graph.tensor(id).name);
   for (const NamedTensor& output : entry.outputs)
     if (!exists(graph, output.tensor)) return fmt::format("the output '{}' names no tensor", output.name);
   for (const Assignment& assignment : entry.assignments)

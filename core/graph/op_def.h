@@ -16,6 +16,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/graph/attributes.h"
+#include "core/tensors/ids.h"
 #include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
 
@@ -23,8 +24,12 @@ namespace mtfc {
 
 class GraphBuilder;
 struct Node;
-using TensorId = int;
-inline constexpr TensorId kNoTensor = -1;
+/// The position of a tensor in its graph.
+using TensorId = Id<struct TensorTag>;
+inline constexpr TensorId kNoTensor;
+/// One element for each tensor of a graph.
+template <typename T>
+using PerTensor = IndexedBy<TensorId, T>;
 
 /// One use of an operation: its attributes and the types of its operands. Types are global, or local to one
 /// device (same dimensions, smaller sizes) where a comment says so.

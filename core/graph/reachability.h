@@ -8,13 +8,13 @@
 
 namespace mtfc {
 
-/// By tensor, given the tensors that are wanted: marks besides them all that they are made from.
-inline std::vector<bool> with_ancestors(const Graph& graph, std::vector<bool> wanted) {
-  const auto is_wanted = [&](TensorId id) { return wanted[static_cast<size_t>(id)]; };
+/// Marks, besides the tensors that are wanted, all that they are made from.
+inline PerTensor<bool> with_ancestors(const Graph& graph, PerTensor<bool> wanted) {
+  const auto is_wanted = [&](TensorId id) { return wanted[id]; };
   for (size_t n = graph.nodes().size(); n-- > 0;) {
     const Node& node = graph.nodes()[n];
     if (std::none_of(node.results.begin(), node.results.end(), is_wanted)) continue;
-    for (const TensorId id : node.operands) wanted[static_cast<size_t>(id)] = true;
+    for (const TensorId id : node.operands) wanted[id] = true;
   }
   return wanted;
 }

@@ -18,13 +18,13 @@ class Classifier {
     uses_.learned.assign(tensors, false);
   }
 
-  void set_leaf(TensorId id, BatchUse use) { uses_.use[index(id)] = use; }
+  void set_leaf(TensorId id, BatchUse use) { uses_.use[id] = use; }
 
   BatchUses run(const std::vector<std::string>& trained) {
     for (const Node& node : graph_.nodes()) {
       bool learned = is_drawn(node) || is_trained(node, trained);
-      for (const TensorId id : node.operands) learned = learned || uses_.learned[index(id)];
-      for (const TensorId id : node.results) uses_.learned[index(id)] = learned;
+      for (const TensorId id : node.operands) learned = learned || uses_.learned[id];
+      for (const TensorId id : node.results) uses_.learned[id] = learned;
       node_learned_ = learned;
       if (!is_leaf(node)) classify(node);
     }
@@ -32,7 +32,6 @@ class Classifier {
   }
 
  private:
-  static size_t index(TensorId id) { return static_cast<size_t>(id); }
   static bool is_leaf(const Node& node) {
     return node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
   }
@@ -50,8 +49,8 @@ class Classifier {
 
   // As an operand: what is data can be there, computed from the whole batch, before its parts are looked at.
   BatchUse use(TensorId id) const {
-    const BatchUse own = uses_.use[index(id)];
-    const bool at_hand = node_learned_ && !uses_.learned[index(id)];
+    const BatchUse own = uses_.use[id];
+    const bool at_hand = node_learned_ && !uses_.learned[id];
     if (!at_hand || own == BatchUse::kRows) return own;
     return has_batch(id) ? BatchUse::kRows : BatchUse::kNone;
   }
@@ -88,7 +87,7 @@ class Classifier {
     for (size_t i = 0; i < leaves.size(); ++i) parts.set_leaf(leaves[i], use(node.operands[i]));
     const BatchUses found = parts.run({});
     for (size_t i = 0; i < results.size(); ++i) {
-      const BatchUse use = found.use[index(results[i])];
+      const BatchUse use = found.use[results[i]];
       set_leaf(node.results[i], use == BatchUse::kRows || use == BatchUse::kNone ? use : BatchUse::kWhole);
     }
   }
@@ -103,7 +102,7 @@ class Classifier {
       return elements(Dims(dims.begin(), dims.begin() + position(dims, batch_.name)));
     };
     const Dims& made = graph_.type(out).dims;
-    const bool same_size = made[index(position(made, batch_.name))].size == batch_.size;
+    const bool same_size = made[position(made, batch_.name)].size == batch_.size;
     return same_size && before(in) == before(out) ? BatchUse::kRows : BatchUse::kWhole;
   }
 
@@ -122,7 +121,7 @@ class Classifier {
                 const std::vector<TensorType>& results) const {
     const auto names_it = [&](const std::vector<int>& at, const std::vector<TensorType>& types) {
       for (size_t i = 0; i < at.size(); ++i)
-        if (at[i] != kAbsent && types[i].dims[index(at[i])].name == batch_.name) return true;
+        if (at[i] != kAbsent && types[i].dims[at[i]].name == batch_.name) return true;
       return false;
     };
     return names_it(factor.operands, operands) || names_it(factor.results, results);
@@ -137,9 +136,9 @@ class Classifier {
       return everywhere ? BatchUse::kRows : BatchUse::kWhole;
     }
     if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum) return BatchUse::kWhole;
-    for (const TensorId id : node.results) uses_.reduced[index(id)] = true;
+    for (const TensorId id : node.results) uses_.reduced[id] = true;
     if (!is_float(dtype)) return is_integer(dtype) ? BatchUse::kSum : BatchUse::kWhole;
-    for (const TensorId id : node.results) uses_.adds[index(id)] = !node.op->traits.averages;
+    for (const TensorId id : node.results) uses_.adds[id] = !node.op->traits.averages;
     return BatchUse::kMean;
   }
 

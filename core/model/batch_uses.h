@@ -15,16 +15,15 @@ enum class BatchUse {
   kWhole,  // it takes all rows at once
 };
 
-/// By tensor of the graph.
 struct BatchUses {
-  std::vector<BatchUse> use;
+  PerTensor<BatchUse> use;
   /// For kMean and kSum: rows are reduced here, rather than something linear computed from what has been.
-  std::vector<bool> reduced;
+  PerTensor<bool> reduced;
   /// Set if rows are added up: the mean over microbatches must then be multiplied by their number to be the value
   /// of the whole batch. reduce_mean(x) needs no factor, reduce_sum(x) does.
-  std::vector<bool> adds;
+  PerTensor<bool> adds;
   /// Depends on a variable that is trained or on random numbers, not on data alone.
-  std::vector<bool> learned;
+  PerTensor<bool> learned;
 };
 
 /// `batch`: the first dimension of the inputs. For what is learned, data are at hand as a whole: total /

@@ -62,7 +62,7 @@ TEST_CASE("logits come whole to every device, with the vocabulary last") {
     const EntryPoint& decode = *program.find("decode");
     REQUIRE(decode.outputs.size() == 1);
     CHECK(decode.outputs[0].name == "logits");
-    const Value& logits = decode.values[static_cast<size_t>(decode.outputs[0].value)];
+    const Value& logits = decode.values[decode.outputs[0].value];
     CHECK(logits.type.dims == Dims{{"batch.whole", 6}, {"vocab.whole", 8}});
     CHECK(logits.sharding == Sharding{{{}, {}}, {}});
   }

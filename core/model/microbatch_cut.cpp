@@ -7,13 +7,8 @@
 namespace mtfc {
 namespace {
 
-size_t index(TensorId id) {
-  return static_cast<size_t>(id);
-}
-
-bool makes_any_of(const Node& node, const std::vector<bool>& tensors) {
-  return std::any_of(node.results.begin(), node.results.end(),
-                     [&](TensorId id) { return tensors[index(id)]; });
+bool makes_any_of(const Node& node, const PerTensor<bool>& tensors) {
+  return std::any_of(node.results.begin(), node.results.end(), [&](TensorId id) { return tensors[id]; });
 }
 
 std::vector<std::string> trained_variables(const Model& model) {
@@ -59,9 +54,9 @@ MicrobatchDims dims_of(const Model& model) {
 // Tensors that depend on data alone are computed before the loop, from the whole batch. The loop computes
 // them once more from its own rows where it needs those.
 Stage stage_of(const BatchUses& uses, TensorId id) {
-  const BatchUse use = uses.use[index(id)];
-  if (!uses.learned[index(id)] || use == BatchUse::kNone) return Stage::kBefore;
-  const bool is_reduced = uses.reduced[index(id)] && use != BatchUse::kWhole;
+  const BatchUse use = uses.use[id];
+  if (!uses.learned[id] || use == BatchUse::kNone) return Stage::kBefore;
+  const bool is_reduced = uses.reduced[id] && use != BatchUse::kWhole;
   return use == BatchUse::kRows || is_reduced ? Stage::kLoop : Stage::kAfter;
 }
 
@@ -78,12 +73,12 @@ void require_uncut_variables(const LoopCut& cut) {
 // The first node on a way to the loss that takes all rows of the batch at once, or nullptr.
 const Node* first_on_whole_batch(const LoopCut& cut) {
   const Node* found = nullptr;
-  std::vector<bool> leads_to_loss(cut.graph.tensors().size(), false);
-  leads_to_loss[index(cut.loss)] = true;
+  PerTensor<bool> leads_to_loss(cut.graph.tensors().size(), false);
+  leads_to_loss[cut.loss] = true;
   for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
     const Node& node = cut.graph.nodes()[n];
     if (!makes_any_of(node, leads_to_loss)) continue;
-    for (const TensorId id : node.operands) leads_to_loss[index(id)] = true;
+    for (const TensorId id : node.operands) leads_to_loss[id] = true;
     if (cut.use(node.results[0]) == BatchUse::kWhole && cut.is_learned(node.results[0])) found = &node;
   }
   return found;
@@ -107,8 +102,8 @@ void require_mean_loss(const LoopCut& cut) {
 LossTail find_tail(const LoopCut& cut) {
   const Graph& graph = cut.graph;
   LossTail tail;
-  std::vector<bool> leads_to_loss(graph.tensors().size(), false);
-  leads_to_loss[index(cut.loss)] = true;
+  PerTensor<bool> leads_to_loss(graph.tensors().size(), false);
+  leads_to_loss[cut.loss] = true;
   for (size_t n = graph.nodes().size(); n-- > 0;) {
     const Node& node = graph.nodes()[n];
     if (!makes_any_of(node, leads_to_loss)) continue;
@@ -117,26 +112,25 @@ LossTail find_tail(const LoopCut& cut) {
       continue;
     }
     for (const TensorId id : node.operands)
-      if (cut.is_learned(id)) leads_to_loss[index(id)] = true;
+      if (cut.is_learned(id)) leads_to_loss[id] = true;
   }
   for (const Node& node : graph.nodes())
-    if (leads_to_loss[index(node.results[0])] && cut.stage(node.results[0]) == Stage::kAfter)
+    if (leads_to_loss[node.results[0]] && cut.stage(node.results[0]) == Stage::kAfter)
       tail.nodes.push_back(&node);
-  for (const std::string& name : cut.trained)
-    tail.uses_variables.push_back(leads_to_loss[index(graph.find(name))]);
+  for (const std::string& name : cut.trained) tail.uses_variables.push_back(leads_to_loss[graph.find(name)]);
   return tail;
 }
 
 // Per tensor: whether it is an output, is assigned to a variable, or is an operand of a node after the loop
 // that leads to one of these.
-std::vector<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut) {
-  std::vector<bool> needed(cut.graph.tensors().size(), false);
-  for (const NamedTensor& output : forward.outputs) needed[index(output.tensor)] = true;
-  for (const Assignment& assignment : forward.assignments) needed[index(assignment.value)] = true;
+PerTensor<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut) {
+  PerTensor<bool> needed(cut.graph.tensors().size(), false);
+  for (const NamedTensor& output : forward.outputs) needed[output.tensor] = true;
+  for (const Assignment& assignment : forward.assignments) needed[assignment.value] = true;
   for (size_t n = cut.graph.nodes().size(); n-- > 0;) {
     const Node& node = cut.graph.nodes()[n];
     if (cut.stage(node.results[0]) != Stage::kAfter || !makes_any_of(node, needed)) continue;
-    for (const TensorId id : node.operands) needed[index(id)] = true;
+    for (const TensorId id : node.operands) needed[id] = true;
   }
   return needed;
 }
@@ -148,15 +142,14 @@ LoopCut find_cut(const EntryGraph& forward, const Model& model) {
   const MicrobatchDims dims = dims_of(model);
   const std::vector<std::string> trained = trained_variables(model);
   LoopCut cut{graph, *model.train, dims, trained, batch_uses(graph, dims.batch, trained), {}};
-  const auto tensors = static_cast<TensorId>(graph.tensors().size());
-  for (TensorId id = 0; id < tensors; ++id) cut.stages.push_back(stage_of(cut.uses, id));
+  for (const TensorId id : graph.tensors().ids()) cut.stages.push_back(stage_of(cut.uses, id));
   cut.loss = forward.outputs.back().tensor;
   require_uncut_variables(cut);
   require_mean_loss(cut);
   cut.tail = find_tail(cut);
-  const std::vector<bool> needed = needed_after_loop(forward, cut);
-  for (TensorId id = 0; id < tensors; ++id)
-    if (needed[index(id)] && cut.stage(id) == Stage::kLoop)
+  const PerTensor<bool> needed = needed_after_loop(forward, cut);
+  for (const TensorId id : graph.tensors().ids())
+    if (needed[id] && cut.stage(id) == Stage::kLoop)
       (cut.use(id) == BatchUse::kRows ? cut.rows : cut.sums).push_back(id);
   for (const Node& node : graph.nodes()) {
     const Stage stage = cut.stage(node.results[0]);

@@ -41,7 +41,7 @@ struct LoopCut {
   MicrobatchDims dims;
   std::vector<std::string> trained;  // names of the trained variables
   BatchUses uses;
-  std::vector<Stage> stages;  // per tensor
+  PerTensor<Stage> stages;
   TensorId loss = kNoTensor;
   LossTail tail = {};
   std::vector<TensorId> rows = {};       // computed in the loop row by row, and needed after it
@@ -49,9 +49,9 @@ struct LoopCut {
   std::vector<const Node*> before = {};  // computed before the loop, in order
   std::vector<const Node*> after = {};   // computed after the loop, in order; only what is needed
 
-  Stage stage(TensorId id) const { return stages[static_cast<size_t>(id)]; }
-  BatchUse use(TensorId id) const { return uses.use[static_cast<size_t>(id)]; }
-  bool is_learned(TensorId id) const { return uses.learned[static_cast<size_t>(id)]; }
+  Stage stage(TensorId id) const { return stages[id]; }
+  BatchUse use(TensorId id) const { return uses.use[id]; }
+  bool is_learned(TensorId id) const { return uses.learned[id]; }
   bool has_batch(const Dims& of) const { return position(of, dims.batch.name) >= 0; }
 };
 

@@ -11,10 +11,6 @@ namespace {
 
 constexpr size_t kCounter = 0;  // the first operand of the loop: the number of the microbatch
 
-size_t index(TensorId id) {
-  return static_cast<size_t>(id);
-}
-
 // True if the loop gets the results of `node` from outside. These are leaves, data that take the whole batch,
 // and numbers that are drawn once for all microbatches.
 bool is_given(const LoopCut& cut, const Node& node) {
@@ -55,7 +51,7 @@ class RoundBuilder {
 
   GraphBuilder& graph() { return round_; }
   TensorId counter() const { return round_.graph().find(leaf_name(kCounter)); }
-  TensorId inside(TensorId id) const { return inside_[index(id)]; }
+  TensorId inside(TensorId id) const { return inside_[id]; }
 
   // Hands a tensor of the outer graph to the loop, and gives the leaf that stands for it.
   TensorId add_operand(TensorId operand) {
@@ -79,7 +75,7 @@ class RoundBuilder {
     for (const int n : nodes) {
       const Node& node = cut_.graph.node(n);
       if (is_given(cut_, node))
-        for (const TensorId id : node.results) inside_[index(id)] = given(id);
+        for (const TensorId id : node.results) inside_[id] = given(id);
       else
         copy(node);
     }
@@ -98,12 +94,11 @@ class RoundBuilder {
  private:
   TensorId given(TensorId id) {
     const Tensor& tensor = cut_.graph.tensor(id);
-    if (!cut_.has_batch(tensor.type.dims))
-      return add_operand(outside_[index(id)]);  // it keeps the name of a leaf
+    if (!cut_.has_batch(tensor.type.dims)) return add_operand(outside_[id]);  // it keeps the name of a leaf
     const Origin origin = {"train", cut_.train.location, Phase::kForward};
     outer_.set_origin(origin);
-    const TensorId all = add_operand(outer_.op("reshape", {outside_[index(id)]},
-                                               {{"dims", in_microbatches(tensor.type.dims, cut_.dims)}}));
+    const TensorId all = add_operand(
+        outer_.op("reshape", {outside_[id]}, {{"dims", in_microbatches(tensor.type.dims, cut_.dims)}}));
     round_.set_origin(origin);
     const TensorId picked = round_.op("gather", {all, counter()}, {{"dim", cut_.dims.number}});
     round_.name(picked, tensor.name);
@@ -117,7 +112,7 @@ class RoundBuilder {
     round_.set_origin(node.origin);
     const std::vector<TensorId> results = copied(node, names);
     for (size_t i = 0; i < results.size(); ++i) {
-      inside_[index(node.results[i])] = as_mean(node.results[i], results[i]);
+      inside_[node.results[i]] = as_mean(node.results[i], results[i]);
       round_.mark_from_model(results[i], cut_.graph.tensor(node.results[i]).from_model);
     }
   }
@@ -136,7 +131,7 @@ class RoundBuilder {
     return round_.add(*node.op, operands, std::move(attributes), names);
   }
 
-  bool adds_rows(TensorId id) const { return cut_.uses.adds[index(id)]; }
+  bool adds_rows(TensorId id) const { return cut_.uses.adds[id]; }
 
   // A sum over the rows of a microbatch is multiplied by the number of microbatches. The mean over all rounds
   // is then the sum over the batch.

@@ -18,7 +18,7 @@
 namespace mtfc {
 
 /// Per tensor of the forward graph the tensor of another graph that stands for it, or kNoTensor.
-using TensorMap = std::vector<TensorId>;
+using TensorMap = PerTensor<TensorId>;
 
 /// Gradients of the loss, outside the loop. Empty where the loop computes the loss itself.
 struct TailGradients {

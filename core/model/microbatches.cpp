@@ -10,18 +10,14 @@
 namespace mtfc {
 namespace {
 
-size_t index(TensorId id) {
-  return static_cast<size_t>(id);
-}
-
 // Adds copies of `nodes`, the operands of which are in `outside`, and notes their results there.
 TensorMap with_copies(GraphBuilder& builder, const LoopCut& cut, const std::vector<const Node*>& nodes,
                       TensorMap outside) {
   for (const Node* node : nodes) {
     std::vector<TensorId> operands;
-    for (const TensorId id : node->operands) operands.push_back(outside[index(id)]);
+    for (const TensorId id : node->operands) operands.push_back(outside[id]);
     const std::vector<TensorId> results = builder.copy(cut.graph, *node, operands);
-    for (size_t i = 0; i < results.size(); ++i) outside[index(node->results[i])] = results[i];
+    for (size_t i = 0; i < results.size(); ++i) outside[node->results[i]] = results[i];
   }
   return outside;
 }
@@ -36,7 +32,7 @@ TensorId loss_of_zeros(GraphBuilder& builder, const LoopCut& cut, const TensorMa
     std::vector<TensorId> operands;
     for (const TensorId id : node->operands) {
       const auto found = made.find(id);
-      operands.push_back(found == made.end() ? outside[index(id)] : found->second);
+      operands.push_back(found == made.end() ? outside[id] : found->second);
     }
     builder.set_origin(node->origin);
     const std::vector<TensorId> results = builder.add(*node->op, std::move(operands), node->attributes);
@@ -56,7 +52,7 @@ TailGradients differentiate_tail(GraphBuilder& builder, const LoopCut& cut, cons
   const TensorId loss = loss_of_zeros(builder, cut, outside, zeros);
   std::vector<TensorId> in = zeros;
   for (size_t i = 0; i < cut.trained.size(); ++i)
-    if (cut.tail.uses_variables[i]) in.push_back(outside[index(cut.graph.find(cut.trained[i]))]);
+    if (cut.tail.uses_variables[i]) in.push_back(outside[cut.graph.find(cut.trained[i])]);
   builder.set_origin({"", cut.train.location, Phase::kBackward});
   std::vector<TensorId> gradients = builder.add_gradients(loss, in);
 
@@ -89,7 +85,7 @@ TensorMap with_loop_results(GraphBuilder& builder, const LoopCut& cut, const std
     const Tensor& tensor = cut.graph.tensor(id);
     builder.name(made, tensor.name);
     builder.mark_from_model(made, tensor.from_model);
-    outside[index(id)] = made;
+    outside[id] = made;
   };
   size_t next = 1;  // after the number of the round
   for (const TensorId id : cut.rows) {
@@ -124,8 +120,8 @@ Microbatched results_of(const EntryGraph& forward, const TensorMap& outside,
                         std::vector<TensorId> gradients) {
   Microbatched made{forward.outputs, forward.assignments, std::move(gradients)};
   made.outputs.pop_back();
-  for (NamedTensor& output : made.outputs) output.tensor = outside[index(output.tensor)];
-  for (Assignment& assignment : made.assignments) assignment.value = outside[index(assignment.value)];
+  for (NamedTensor& output : made.outputs) output.tensor = outside[output.tensor];
+  for (Assignment& assignment : made.assignments) assignment.value = outside[assignment.value];
   return made;
 }
 
@@ -144,7 +140,7 @@ Microbatched add_microbatches(GraphBuilder& builder, const EntryGraph& forward, 
   std::vector<TensorId> gradients = whole_gradients(builder, cut, sums, tail);
   outside = with_copies(builder, cut, cut.after, std::move(outside));
   for (const auto& [name, id] : cut.graph.aliases())
-    if (outside[index(id)] != kNoTensor && builder.is_free(name)) builder.alias(outside[index(id)], name);
+    if (outside[id] != kNoTensor && builder.is_free(name)) builder.alias(outside[id], name);
   return results_of(forward, outside, std::move(gradients));
 }
 

@@ -92,7 +92,7 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
                                    sharded.entry.graph.tensor(nodes[n].results[0]).name, context);
     const EntryPoint& body = loop.body.entry;
     for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
-      sharded.strategies[n].results[i] = body.values[static_cast<size_t>(body.outputs[i].value)].sharding;
+      sharded.strategies[n].results[i] = body.values[body.outputs[i].value].sharding;
     sharded.loops.push_back(loop);
   }
   return sharded;
@@ -306,7 +306,8 @@ void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& en
 void warn_of_open_loops(Program& program) {
   for (const EntryPoint& entry : program.entry_points)
     for (const Step& step : entry.steps) {
-      if (step.kind != StepKind::kLoop || step.times > 0) continue;
+      const auto* loop = step.as<BeginLoop>();
+      if (!loop || loop->times > 0) continue;
       const std::string warning = "the loop that makes '" + step.name +
                                   "' runs for as long as its condition holds; one round of it is counted";
       std::vector<std::string>& known = program.warnings;

@@ -20,9 +20,9 @@ std::string collectives(const Program& program, const std::string& entry_name = 
   std::string text;
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind != StepKind::kStart) continue;
-    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", to_string(step.collective),
-                        program.mesh().names(step.axes), counts[s].elements);
+    if (step.kind() != StepKind::kStart) continue;
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", to_string(step.collective().kind),
+                        program.mesh().names(step.collective().axes), counts[s].elements);
   }
   return text;
 }
@@ -230,7 +230,8 @@ TEST_CASE("of a softmax only its result is kept for the backward pass") {
   const Program program = model.compiled(kLine, {});
   std::string kept;
   for (const Value& value : program.find("evaluate")->values)
-    if (value.buffer != kNoBuffer && value.alias_of < 0 && value.type.dims == both) kept += value.name + " ";
+    if (value.buffer != kNoBuffer && value.alias_of == kNoValue && value.type.dims == both)
+      kept += value.name + " ";
   CHECK(kept == "scores weights mixed/grad/einsum slope ");
 }
 
@@ -242,9 +243,7 @@ TEST_CASE("an update is computed into the variable where nothing reads the old v
   const Program program = model.compiled(kLine, {{"m", {0}}});
   const EntryPoint& train = *program.find("train");
   REQUIRE(train.steps.size() == 1);
-  CHECK(
-      train.buffers[static_cast<size_t>(train.values[static_cast<size_t>(train.steps[0].outputs[0])].buffer)]
-          .kind == BufferKind::kVariable);
+  CHECK(train.buffers[train.values[train.steps[0].outputs[0]].buffer].kind == BufferKind::kVariable);
 }
 
 TEST_CASE("a row that is written into a cache costs no copy of the cache") {
@@ -257,11 +256,11 @@ TEST_CASE("a row that is written into a cache costs no copy of the cache") {
   model.assign("cache", fresh);
   const Program program = model.compiled(kLine, {{"m", {0}}});
   const EntryPoint& train = *program.find("train");
-  const auto buffer_of = [&](ValueId id) { return train.values[static_cast<size_t>(id)].buffer; };
-  for (const Step& step : train.steps) CHECK((!step.op || step.op->signature.name != "identity"));
+  const auto buffer_of = [&](ValueId id) { return train.values[id].buffer; };
+  for (const Step& step : train.steps) CHECK((!step.op() || step.op()->signature.name != "identity"));
   for (const Step& step : train.steps)
-    if (step.op && step.op->signature.name == "update_slice")
-      CHECK(train.buffers[static_cast<size_t>(buffer_of(step.outputs[0]))].kind == BufferKind::kVariable);
+    if (step.op() && step.op()->signature.name == "update_slice")
+      CHECK(train.buffers[buffer_of(step.outputs[0])].kind == BufferKind::kVariable);
   CHECK(find_buffer_fault(program.mesh(), train) == std::nullopt);
 }
 

@@ -21,11 +21,10 @@ struct Bytes {
 class BufferCheck {
  public:
   BufferCheck(const Mesh& mesh, const EntryPoint& entry) : mesh_(mesh), entry_(entry) {
-    for (size_t i = 0; i < entry.values.size(); ++i) {
-      const auto id = static_cast<ValueId>(i);
-      if (entry.values[i].buffer == kNoBuffer) continue;
-      const BufferKind kind = buffer(entry.values[i].buffer).kind;
-      if (entry.values[i].alias_of < 0 && kind == BufferKind::kVariable) holds_.push_back({bytes_of(id), id});
+    for (const ValueId id : entry.values.ids()) {
+      const Value& value = entry.values[id];
+      if (value.buffer == kNoBuffer || value.alias_of != kNoValue) continue;
+      if (buffer(value.buffer).kind == BufferKind::kVariable) holds_.push_back({bytes_of(id), id});
     }
     for (const Binding& input : entry.inputs) put(input.value, "an input");
   }
@@ -35,14 +34,15 @@ class BufferCheck {
     for (size_t s = 0; s < entry_.steps.size() && !fault_; ++s) {
       const Step& step = entry_.steps[s];
       now_ = static_cast<int>(s);
-      if (step.kind == StepKind::kLeave) need(step.inputs[0]);
+      if (step.kind() == StepKind::kLeave) need(step.inputs[0]);
       // A second round checks that the loop finds what the first round has left.
-      if (step.kind == StepKind::kRepeat && repeated.insert(s).second) s = static_cast<size_t>(step.partner);
-      if (is_control(step.kind)) continue;
-      if (step.kind == StepKind::kStart)
+      if (const auto* repeat = step.as<RepeatLoop>(); repeat && repeated.insert(s).second)
+        s = repeat->begin.index();
+      if (is_control(step.kind())) continue;
+      if (step.kind() == StepKind::kStart)
         start(s);
-      else if (step.kind == StepKind::kWait)
-        wait(step);
+      else if (step.kind() == StepKind::kWait)
+        wait(step, step.as<AwaitCollective>()->start.index());
       else
         compute(step);
     }
@@ -66,10 +66,10 @@ class BufferCheck {
     }
   };
 
-  const Buffer& buffer(BufferId id) const { return entry_.buffers.at(static_cast<size_t>(id)); }
+  const Buffer& buffer(BufferId id) const { return entry_.buffers.at(id.index()); }
 
   Bytes bytes_of(ValueId id) const {
-    const Value& value = entry_.values[static_cast<size_t>(id)];
+    const Value& value = entry_.values[id];
     const int64_t begin = buffer(value.buffer).offset;
     const int64_t count = elements(largest_dims(value.type.dims, value.sharding, mesh_));
     return {begin, begin + count * size_of(value.type.dtype)};
@@ -84,7 +84,7 @@ class BufferCheck {
   void fail(const std::string& what) {
     if (!fault_) fault_ = BufferFault{now_, what};
   }
-  const std::string& name(ValueId id) const { return entry_.values[static_cast<size_t>(id)].name; }
+  const std::string& name(ValueId id) const { return entry_.values[id].name; }
 
   // Checks that the value is still where it was put and that no collective may write there.
   void need(ValueId id) {
@@ -134,12 +134,12 @@ class BufferCheck {
   // True if the step may write its result over the operand: it works element by element, or leaves
   // unchanged elements untouched.
   bool may_share(const Step& step, ValueId operand, ValueId result) const {
-    const Value &a = entry_.values[static_cast<size_t>(operand)],
-                &b = entry_.values[static_cast<size_t>(result)];
+    const Value &a = entry_.values[operand], &b = entry_.values[result];
     if (bytes_of(operand) != bytes_of(result) || a.type != b.type || a.sharding.dims != b.sharding.dims)
       return false;
-    return step.kind == StepKind::kFused ? may_overwrite(entry_, step, operand, result)
-                                         : step.kind == StepKind::kKernel && may_overwrite_operand(*step.op);
+    return step.kind() == StepKind::kFused
+               ? may_overwrite(entry_, step, operand, result)
+               : step.kind() == StepKind::kKernel && may_overwrite_operand(*step.op());
   }
 
   void start(size_t s) {
@@ -151,7 +151,7 @@ class BufferCheck {
     }
     if (begun.reads(begun.workspace) || begun.workspace.overlaps(begun.out))
       fail("its workspace lies in its operand or result");
-    const bool in_place = step.collective == CollectiveKind::kAllReduce && begun.in[0] == begun.out;
+    const bool in_place = step.collective().kind == CollectiveKind::kAllReduce && begun.in[0] == begun.out;
     if (begun.reads(begun.out) && !in_place) fail("its result lies in its operand");
     if (!in_place) claim(begun.out, "'" + name(step.outputs[0]) + "'");
     claim(begun.workspace, "its workspace");
@@ -160,10 +160,9 @@ class BufferCheck {
     under_way_.push_back(std::move(begun));
   }
 
-  void wait(const Step& step) {
-    const auto at = std::find_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& begun) {
-      return begun.step == static_cast<size_t>(step.started);
-    });
+  void wait(const Step& step, size_t start) {
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                                 [&](const UnderWay& begun) { return begun.step == start; });
     if (at == under_way_.end()) return fail("it waits for a collective that was not started");
     under_way_.erase(at);
     for (const ValueId id : step.inputs) need(id);

@@ -11,7 +11,7 @@ namespace mtfc {
 namespace {
 
 const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[static_cast<size_t>(id)];
+  return entry.values[id];
 }
 
 int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
@@ -29,16 +29,17 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
 // Elements that the device at `at` sends to the other members of its group.
 int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
   const std::optional<PieceMap> pieces =
-      step.op ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
+      step.op() ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
   const Value& to = value_of(entry, step.outputs[0]);
-  const int64_t own = mesh.index(at, step.axes);
+  const int64_t own = mesh.index(at, step.collective().axes);
   int64_t sent = 0;
   for (size_t k = 0; k < step.inputs.size(); ++k) {
     const Value& from = value_of(entry, step.inputs[k]);
     const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
-    for (int64_t member = 0; member < mesh.size(step.axes); ++member) {
+    for (int64_t member = 0; member < mesh.size(step.collective().axes); ++member) {
       if (member == own) continue;
-      const Box theirs = local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.axes, member));
+      const Box theirs =
+          local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.collective().axes, member));
       sent += pieces ? pieces->common_elements(k, mine, theirs)
                      : common_elements(from.type.dims, mine, to.type.dims, theirs);
     }
@@ -72,14 +73,15 @@ CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const 
   CollectiveAmounts amounts;
   amounts.in = local_elements(from, mesh, at);
   amounts.out = local_elements(to, mesh, at);
-  amounts.members = mesh.size(step.axes);
-  if (step.collective == CollectiveKind::kReduceScatter)
-    amounts.smallest_out_share = smallest_share(to, step.axes, mesh, at);
-  if (step.collective == CollectiveKind::kAllGather)
-    amounts.smallest_in_share = smallest_share(from, step.axes, mesh, at);
-  if (step.collective == CollectiveKind::kAllToAll || step.collective == CollectiveKind::kExchange)
+  amounts.members = mesh.size(step.collective().axes);
+  if (step.collective().kind == CollectiveKind::kReduceScatter)
+    amounts.smallest_out_share = smallest_share(to, step.collective().axes, mesh, at);
+  if (step.collective().kind == CollectiveKind::kAllGather)
+    amounts.smallest_in_share = smallest_share(from, step.collective().axes, mesh, at);
+  if (step.collective().kind == CollectiveKind::kAllToAll ||
+      step.collective().kind == CollectiveKind::kExchange)
     amounts.exchanged = exchanged(entry, step, mesh, at);
-  return collective_cost(step.collective, amounts, size_of(from.type.dtype));
+  return collective_cost(step.collective().kind, amounts, size_of(from.type.dtype));
 }
 
 int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members) {
@@ -94,15 +96,15 @@ int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64
 }
 
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  if (step.collective == CollectiveKind::kAllReduce) return 0;
+  if (step.collective().kind == CollectiveKind::kAllReduce) return 0;
   const auto largest = [&](ValueId id) {
     const Value& value = value_of(entry, id);
     return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
   };
   const AxisList kept = split_axes(value_of(entry, step.outputs[0]).sharding);
   int64_t copies = 1;  // receivers of one element
-  if (step.collective == CollectiveKind::kExchange)
-    for (const int axis : step.axes)
+  if (step.collective().kind == CollectiveKind::kExchange)
+    for (const int axis : step.collective().axes)
       if (std::find(kept.begin(), kept.end(), axis) == kept.end()) copies *= mesh.size(axis);
   int64_t sent = 0;
   for (const ValueId id : step.inputs) sent += largest(id) * copies;

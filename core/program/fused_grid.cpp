@@ -55,7 +55,7 @@ class GridFinder {
 
  private:
   static size_t index(int id) { return static_cast<size_t>(id); }
-  const Value& value(ValueId id) const { return entry_.values[index(id)]; }
+  const Value& value(ValueId id) const { return entry_.values[id]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
   const Dims& result(size_t p) const { return dims(parts_[p].outputs[0]); }
   Extent extent(const Dims& of) const { return grid_.extent(of); }
@@ -214,18 +214,19 @@ class GridFinder {
 }  // namespace
 
 std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
-  if (step.kind != StepKind::kKernel || step.outputs.size() != 1 || step.workspace != kNoBuffer)
+  if (step.kind() != StepKind::kKernel || step.outputs.size() != 1 || step.workspace != kNoBuffer)
     return std::nullopt;
-  if (step.op->family == Family::kElementwise) return PartKind::kElementwise;
-  if (step.op->family == Family::kGenerator)
-    return step.op->traits.is_constant ? std::optional(PartKind::kConstant) : std::nullopt;
-  const bool moves = step.op->family == Family::kMovement, reduces = step.op->family == Family::kReduction;
+  if (step.op()->family == Family::kElementwise) return PartKind::kElementwise;
+  if (step.op()->family == Family::kGenerator)
+    return step.op()->traits.is_constant ? std::optional(PartKind::kConstant) : std::nullopt;
+  const bool moves = step.op()->family == Family::kMovement,
+             reduces = step.op()->family == Family::kReduction;
   if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
   const std::vector<TensorType> operands = global_types(entry, step.inputs);
   const std::vector<TensorType> results = global_types(entry, step.outputs);
   // A transposition is better done by a kernel of its own.
   if (moves && !in_order(operands[0].dims, results[0].dims)) return std::nullopt;
-  for (const Factor& factor : step.op->roles({step.attributes, operands}, results))
+  for (const Factor& factor : step.op()->roles({step.attributes(), operands}, results))
     if (factor.kind != Factor::Kind::kPass && (moves || factor.kind != Factor::Kind::kReduce))
       return std::nullopt;
   return moves ? PartKind::kBroadcast : PartKind::kReduction;
@@ -259,7 +260,7 @@ std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step
 
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh) {
   return find_grid(
-      entry, fused.parts,
+      entry, fused.members(),
       [&](ValueId id) {
         return std::find(fused.outputs.begin(), fused.outputs.end(), id) != fused.outputs.end();
       },
@@ -267,12 +268,10 @@ std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, c
 }
 
 bool may_overwrite(const EntryPoint& entry, const Step& fused, ValueId operand, ValueId result) {
-  const auto type = [&](ValueId id) -> const TensorType& {
-    return entry.values[static_cast<size_t>(id)].type;
-  };
+  const auto type = [&](ValueId id) -> const TensorType& { return entry.values[id].type; };
   size_t writer = 0, reader = 0;
-  for (size_t p = 0; p < fused.parts.size(); ++p) {
-    const Step& part = fused.parts[p];
+  for (size_t p = 0; p < fused.members().size(); ++p) {
+    const Step& part = fused.members()[p];
     if (part.outputs[0] == result) {
       writer = p;
       // Sums over rows or columns are written when everything has been read.

@@ -11,14 +11,13 @@ bool counts(const Buffer& buffer) {
 }
 
 // The names of all buffers, by buffer.
-std::vector<std::string> buffer_names(const EntryPoint& entry) {
-  std::vector<std::string> names(entry.buffers.size());
+IndexedBy<BufferId, std::string> buffer_names(const EntryPoint& entry) {
+  IndexedBy<BufferId, std::string> names(entry.buffers.size());
   for (const Value& value : entry.values)
-    if (value.buffer != kNoBuffer && names[static_cast<size_t>(value.buffer)].empty())
-      names[static_cast<size_t>(value.buffer)] = value.name;
+    if (value.buffer != kNoBuffer && names[value.buffer].empty()) names[value.buffer] = value.name;
   for (const Step& step : entry.steps)
-    if (step.workspace != kNoBuffer && names[static_cast<size_t>(step.workspace)].empty())
-      names[static_cast<size_t>(step.workspace)] = "workspace of " + step.name;
+    if (step.workspace != kNoBuffer && names[step.workspace].empty())
+      names[step.workspace] = "workspace of " + step.name;
   return names;
 }
 
@@ -53,8 +52,8 @@ std::vector<AliveTensor> alive_at(const Program& program, const EntryPoint& entr
                      variable.bytes, 0, last});
   for (const ProgramVariable& cache : entry.caches)
     alive.push_back({cache.decl.name, "cache", cache.bytes, 0, last});
-  const std::vector<std::string> names = buffer_names(entry);
-  for (size_t b = 0; b < entry.buffers.size(); ++b) {
+  const IndexedBy<BufferId, std::string> names = buffer_names(entry);
+  for (const BufferId b : entry.buffers.ids()) {
     const Buffer& buffer = entry.buffers[b];
     const auto at = static_cast<int>(step);
     if (!counts(buffer) || buffer.bytes == 0 || buffer.first_step > at || std::max(buffer.last_step, 0) < at)

@@ -10,7 +10,7 @@ EntryPoint four_steps() {
   EntryPoint entry;
   entry.steps.resize(4);
   entry.steps[1].name = "b";
-  entry.steps[1].workspace = 3;
+  entry.steps[1].workspace = BufferId(3);
   entry.buffers = {{BufferKind::kActivation, 8, 0, 0, 2},
                    {BufferKind::kInput, 4, 0, 1, 3},
                    {BufferKind::kVariable, 1000, 0, 0, 3},
@@ -19,7 +19,7 @@ EntryPoint four_steps() {
   for (const char* name : {"a", "x", "w"}) {
     Value value;
     value.name = name;
-    value.buffer = static_cast<BufferId>(entry.values.size());
+    value.buffer = BufferId(entry.values.size());
     entry.values.push_back(value);
   }
   return entry;

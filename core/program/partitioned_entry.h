@@ -11,15 +11,14 @@
 namespace mtfc {
 
 struct LoopSteps;
+using Loops = IndexedBy<LoopIndex, LoopSteps>;
 
 struct PartitionedEntry {
   EntryPoint entry;
-  std::vector<int> variable_of = {};  // per value: the variable (index in Program::variables) it reads, or -1
+  PerValue<int> variable_of = {};  // the variable (index in Program::variables) that the value reads, or -1
   std::vector<std::pair<ValueId, ValueId>> assignments = {};  // (variable's value, its new value)
-  /// The loops that kLoop steps stand for: `partner` of such a step is an index here. Empty once they are
-  /// inlined.
-  std::vector<LoopSteps> loops = {};
-  size_t sums = 0;  // the last outputs, which may be partial: a loop around this entry adds them up
+  Loops loops = {};  // those of the RunLoop steps; empty once they are inlined
+  size_t sums = 0;   // the last outputs, which may be partial: a loop around this entry adds them up
 };
 
 /// The steps of one loop's condition and body. The inputs of both, by leaf_name, are the loop's operands.

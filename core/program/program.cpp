@@ -1,11 +1,58 @@
 #include "core/program/program.h"
 
 #include <algorithm>
+#include <array>
+
+#include "core/diagnostics/error.h"
 
 namespace mtfc {
 
 bool is_control(StepKind kind) {
   return kind == StepKind::kLoop || kind == StepKind::kLeave || kind == StepKind::kRepeat;
+}
+
+namespace {
+
+// Per alternative of Action, in its order.
+constexpr std::array kKindOf = {StepKind::kKernel, StepKind::kFused, StepKind::kSlice,
+                                StepKind::kStart,  StepKind::kWait,  StepKind::kLoop,
+                                StepKind::kLoop,   StepKind::kLeave, StepKind::kRepeat};
+static_assert(kKindOf.size() == std::variant_size_v<Action>);
+
+const RunKernel* operation_of(const Step& step) {
+  if (const auto* kernel = step.as<RunKernel>()) return kernel;
+  const auto* start = step.as<StartCollective>();
+  return start ? &start->moves : nullptr;
+}
+
+}  // namespace
+
+StepKind Step::kind() const {
+  return kKindOf[action.index()];
+}
+
+const OpDef* Step::op() const {
+  const RunKernel* operation = operation_of(*this);
+  return operation ? operation->op : nullptr;
+}
+
+const Attributes& Step::attributes() const {
+  static const Attributes kNone;
+  const RunKernel* operation = operation_of(*this);
+  return operation ? operation->attributes : kNone;
+}
+
+const Collective& Step::collective() const {
+  if (const auto* start = as<StartCollective>()) return start->collective;
+  const auto* wait = as<AwaitCollective>();
+  check_invariant(wait != nullptr, "a step that is no collective is asked for one");
+  return wait->collective;
+}
+
+const std::vector<Step>& Step::members() const {
+  static const std::vector<Step> kNone;
+  const auto* fused = as<RunFused>();
+  return fused ? fused->members : kNone;
 }
 
 const EntryPoint* Program::find(std::string_view name) const {
@@ -25,22 +72,22 @@ std::vector<int64_t> repetitions(const EntryPoint& entry) {
   std::vector<int64_t> counts;
   std::vector<int64_t> rounds = {1};
   for (const Step& step : entry.steps) {
-    if (step.kind == StepKind::kLoop) rounds.push_back(rounds.back() * std::max<int64_t>(step.times, 1));
+    if (const auto* loop = step.as<BeginLoop>())
+      rounds.push_back(rounds.back() * std::max<int64_t>(loop->times, 1));
     counts.push_back(rounds.back());
-    if (step.kind == StepKind::kRepeat) rounds.pop_back();
+    if (step.as<RepeatLoop>()) rounds.pop_back();
   }
   return counts;
 }
 
 ValueId root_of(const EntryPoint& entry, ValueId value) {
-  while (entry.values[static_cast<size_t>(value)].alias_of >= 0)
-    value = entry.values[static_cast<size_t>(value)].alias_of;
+  while (entry.values[value].alias_of != kNoValue) value = entry.values[value].alias_of;
   return value;
 }
 
 std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values) {
   std::vector<TensorType> types;
-  for (const ValueId id : values) types.push_back(entry.values[static_cast<size_t>(id)].type);
+  for (const ValueId id : values) types.push_back(entry.values[id].type);
   return types;
 }
 
@@ -48,7 +95,7 @@ std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<V
                                     const Mesh& mesh, const Coordinates& at) {
   std::vector<TensorType> types;
   for (const ValueId id : values) {
-    const Value& value = entry.values[static_cast<size_t>(id)];
+    const Value& value = entry.values[id];
     types.push_back({value.type.dtype, local_dims(value.type.dims, value.sharding, mesh, at)});
   }
   return types;

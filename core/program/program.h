@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/diagnostics/enum_names.h"
@@ -20,22 +21,33 @@
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
 #include "core/tensors/alignment.h"
+#include "core/tensors/ids.h"
 #include "core/tensors/layout.h"
 #include "core/tensors/sharding.h"
 
 namespace mtfc {
 
-using ValueId = int;
-using BufferId = int;
-inline constexpr BufferId kNoBuffer = -1;
+/// The position of a value, of a buffer and of a step in their entry point.
+using ValueId = Id<struct ValueTag>;
+using BufferId = Id<struct BufferTag>;
+using StepIndex = Id<struct StepTag>;
+/// The position of a loop in PartitionedEntry::loops.
+using LoopIndex = Id<struct LoopTag>;
+inline constexpr ValueId kNoValue;
+inline constexpr BufferId kNoBuffer;
+/// One element for each value, and for each step, of an entry point.
+template <typename T>
+using PerValue = IndexedBy<ValueId, T>;
+template <typename T>
+using PerStep = IndexedBy<StepIndex, T>;
 
 struct Value {
   std::string name;  // the tensor's, with a suffix for another form of it, as in `h@rows`
   TensorType type;   // global
   Sharding sharding;
   BufferId buffer = kNoBuffer;
-  bool from_model = false;  // a tensor of the model in its own sharding; reports list it
-  ValueId alias_of = -1;  // the value with the same elements under other dimensions (rename, reshape), or -1
+  bool from_model = false;      // a tensor of the model in its own sharding; reports list it
+  ValueId alias_of = kNoValue;  // the value with the same elements under other dimensions (rename, reshape)
 };
 
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
@@ -54,15 +66,16 @@ struct Buffer {
   int last_step = 0;   // ... to the end of this one
 };
 
+/// The kinds of actions, as files and messages name them.
 enum class StepKind {
-  kKernel,  // `op` on local values
-  kFused,   // `parts`: kernels that work tile by tile (core/program/fused_grid.h)
-  kSlice,   // a local move: each device keeps a part of its input
-  kStart,   // start of a collective
-  kWait,    // wait for the collective that step `started` started
-  kLoop,    // begins a loop that ends at its kRepeat, `partner`
-  kLeave,   // leaves the loop of the kRepeat `partner` if its input, a bool, is false
-  kRepeat,  // ends a round of the kLoop `partner`
+  kKernel,  // RunKernel
+  kFused,   // RunFused
+  kSlice,   // KeepSlice
+  kStart,   // StartCollective
+  kWait,    // AwaitCollective
+  kLoop,    // BeginLoop, or RunLoop for a whole loop
+  kLeave,   // LeaveLoop
+  kRepeat,  // RepeatLoop
 };
 
 template <>
@@ -88,35 +101,107 @@ inline constexpr auto kEnumNames<CollectiveKind> =
                                              {CollectiveKind::kAllToAll, "all_to_all"},
                                              {CollectiveKind::kExchange, "exchange"}});
 
+struct Step;
+
+/// A kernel: the operation on local values.
+struct RunKernel {
+  const OpDef* op = nullptr;
+  Attributes attributes = {};
+};
+
+/// Kernels that work tile by tile (core/program/fused_grid.h): steps with RunKernel, in the order of execution. They
+/// read the inputs of the fused step and each other's results. The outputs of the fused step are those of their
+/// results that other steps read; the other results have no buffer.
+struct RunFused {
+  std::vector<Step> members = {};
+};
+
+/// A local move, in which each device keeps a part of its input.
+struct KeepSlice {};
+
+/// True for a collective that adds up, or otherwise combines, what the devices of a group hold.
+constexpr bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisList axes = {};  // the axes of the group, ascending
+  ReduceKind reduce = ReduceKind::kSum;
+  bool operator==(const Collective&) const = default;
+};
+
+/// The start of a collective. An exchange may replace an operation that moves pieces (core/op_rules/pieces.h), which
+/// is `moves` then; only such an exchange may have several inputs.
+struct StartCollective {
+  Collective collective = {};
+  RunKernel moves = {};  // without `op` where it is a collective alone
+};
+
+/// Waits for the collective that the step `start` started.
+struct AwaitCollective {
+  Collective collective = {};
+  StepIndex start = {};
+};
+
+/// Runs a whole loop, whose steps stand beside the entry point (core/program/partitioned_entry.h) until inline_loops
+/// puts them in its place. No program has such a step.
+struct RunLoop {
+  LoopIndex loop = {};
+};
+
+/// Begins a loop that ends at its RepeatLoop, `end`.
+struct BeginLoop {
+  StepIndex end = {};
+  int64_t times = 0;  // the number of rounds, or 0 for a loop that a LeaveLoop ends
+};
+
+/// Leaves the loop of the RepeatLoop `end` if its input, a bool, is false.
+struct LeaveLoop {
+  StepIndex end = {};
+};
+
+/// Ends a round of the loop that the BeginLoop `begin` begins.
+struct RepeatLoop {
+  StepIndex begin = {};
+};
+
+/// What a step does. The order is that of kKindOf in program.cpp.
+using Action = std::variant<RunKernel, RunFused, KeepSlice, StartCollective, AwaitCollective, RunLoop,
+                            BeginLoop, LeaveLoop, RepeatLoop>;
+
 struct Step {
-  StepKind kind = StepKind::kKernel;
   std::string name;    // the name of its result
   std::string source;  // JSON pointer of the operation in the model, or ""
   Phase phase = Phase::kForward;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   BufferId workspace = kNoBuffer;
-  // kKernel, and a kStart of an exchange that replaces an operation that moves pieces
-  // (core/op_rules/pieces.h); only such an exchange may have several inputs
-  const OpDef* op = nullptr;
-  Attributes attributes;
-  // kStart
-  CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // the axes of the group, ascending
-  ReduceKind reduce = ReduceKind::kSum;
-  // kWait
-  int started = -1;
-  // kLoop, kLeave: the kRepeat at the end; kRepeat: its kLoop
-  int partner = -1;
-  int64_t times = 0;  // kLoop: the number of rounds, or 0 for a loop that a kLeave ends
-  // kFused: the members, kKernel steps in the order of execution. They read `inputs` and each other's
-  // results. `outputs` are those of their results that other steps read; the other results have no buffer.
-  std::vector<Step> parts = {};
+  Action action = RunKernel{};
+
+  StepKind kind() const;
+  /// The action if it is an `A`, or nullptr.
+  template <typename A>
+  const A* as() const {
+    return std::get_if<A>(&action);
+  }
+  template <typename A>
+  A* as() {
+    return std::get_if<A>(&action);
+  }
+  /// The operation of a kernel, or of an exchange that replaces it; nullptr for any other step.
+  const OpDef* op() const;
+  /// The attributes of op(), or none.
+  const Attributes& attributes() const;
+  /// The collective that the step starts or awaits. Throws InternalError for any other step.
+  const Collective& collective() const;
+  /// The members of a fused step; none for any other step.
+  const std::vector<Step>& members() const;
 };
 
 struct Binding {
   std::string name;
-  ValueId value = -1;
+  ValueId value = kNoValue;
 };
 
 struct ProgramVariable {
@@ -130,9 +215,9 @@ struct EntryPoint {
   std::string name;  // init, train, evaluate, decode
   // Variables of this entry point only, placed behind the others; zero before its first run
   std::vector<ProgramVariable> caches = {};
-  std::vector<Value> values;
-  std::vector<Buffer> buffers;
-  std::vector<Step> steps;
+  PerValue<Value> values;
+  IndexedBy<BufferId, Buffer> buffers;
+  PerStep<Step> steps;
   std::vector<Binding> inputs;
   std::vector<Binding> outputs;
   int64_t arena_bytes = 0;          // variables and caches included

@@ -127,12 +127,12 @@ class ProgramCheck {
     const Value& value = entry.values[v];
     const std::string pointer = fmt::format("{}/values/{}", at_, v);
     StructureCheck::check_tensor(value.type, value.sharding, pointer);
-    if (value.buffer < kNoBuffer || value.buffer >= static_cast<int>(entry.buffers.size()))
-      fail(pointer, fmt::format("there is no buffer {}", value.buffer));
+    if (value.buffer != kNoBuffer && !entry.buffers.has(value.buffer))
+      fail(pointer, fmt::format("there is no buffer {}", value.buffer.number()));
     const int64_t bytes = bytes_of(value.type, value.sharding);
-    if (value.buffer != kNoBuffer && entry.buffers[static_cast<size_t>(value.buffer)].bytes < bytes)
+    if (value.buffer != kNoBuffer && entry.buffers[value.buffer].bytes < bytes)
       fail(pointer, fmt::format("the value takes {} bytes, its buffer has {}", bytes,
-                                entry.buffers[static_cast<size_t>(value.buffer)].bytes));
+                                entry.buffers[value.buffer].bytes));
   }
 
   // Values that a step reads or makes have a buffer. Values that live only within a fused step need none.
@@ -140,9 +140,8 @@ class ProgramCheck {
     const Step& step = entry.steps[s];
     for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
       for (const ValueId id : *values)
-        if (entry.values[static_cast<size_t>(id)].buffer == kNoBuffer)
-          fail(fmt::format("{}/steps/{}", at_, s),
-               fmt::format("'{}' has no buffer", entry.values[static_cast<size_t>(id)].name));
+        if (entry.values[id].buffer == kNoBuffer)
+          fail(fmt::format("{}/steps/{}", at_, s), fmt::format("'{}' has no buffer", entry.values[id].name));
   }
 
   void check_bindings(const EntryPoint& entry, const std::vector<Binding>& bindings, const char* key) {
@@ -150,9 +149,9 @@ class ProgramCheck {
     for (size_t i = 0; i < bindings.size(); ++i) {
       const std::string pointer = fmt::format("{}/{}/{}", at_, key, i);
       const Binding& binding = bindings[i];
-      if (binding.value < 0 || binding.value >= static_cast<int>(entry.values.size()))
-        fail(pointer, fmt::format("there is no value {}", binding.value));
-      const Value& value = entry.values[static_cast<size_t>(binding.value)];
+      if (!entry.values.has(binding.value))
+        fail(pointer, fmt::format("there is no value {}", binding.value.number()));
+      const Value& value = entry.values[binding.value];
       if (!names.insert(binding.name).second) fail(pointer, fmt::format("'{}' appears twice", binding.name));
       if (value.buffer == kNoBuffer) fail(pointer, fmt::format("'{}' has no buffer", value.name));
       if (!value.sharding.partial.empty()) fail(pointer, fmt::format("'{}' is partial", value.name));

@@ -70,7 +70,7 @@ class Planner {
   void slice() {
     const AxisList used = split_axes(now_), partial = partial_axes(now_);
     if (!append_axes(now_, to_, [&](int axis) { return !has(used, axis) && !has(partial, axis); }).empty())
-      moves_.push_back({StepKind::kSlice, {}, {}, {}, now_});
+      moves_.push_back({std::nullopt, now_});
   }
 
   // Reduces the axes that are partial now but not in the end; those of one kind are reduced together.
@@ -88,7 +88,7 @@ class Planner {
 
   void reduced(CollectiveKind collective, const AxisList& axes, ReduceKind kind) {
     std::erase_if(now_.partial, [&](const Partial& p) { return has(axes, p.axis); });
-    moves_.push_back({StepKind::kStart, collective, axes, kind, now_});
+    moves_.push_back({Collective{collective, axes, kind}, now_});
   }
 
   void gather_or_exchange() {
@@ -109,9 +109,9 @@ class Planner {
     now_.dims = to_.dims;
     // If nothing moves between devices, each keeps a part of what it holds.
     if (axes.empty())
-      moves_.push_back({StepKind::kSlice, {}, {}, {}, now_});
+      moves_.push_back({std::nullopt, now_});
     else
-      moves_.push_back({StepKind::kStart, collective, axes, {}, now_});
+      moves_.push_back({Collective{collective, axes}, now_});
   }
 
   const Dims& dims_;
@@ -131,11 +131,11 @@ std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sha
 MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh) {
   MoveCost cost;
   for (const Move& move : moves) {
-    if (move.kind == StepKind::kStart) {
-      const int64_t group = mesh.size(move.axes);
+    if (move.collective) {
+      const int64_t group = mesh.size(move.collective->axes);
       const int64_t in = elements(largest_dims(type.dims, from, mesh)) * size_of(type.dtype);
       const int64_t out = elements(largest_dims(type.dims, move.to, mesh)) * size_of(type.dtype);
-      cost += {estimated_bytes_sent(move.collective, in, out, group), 1};
+      cost += {estimated_bytes_sent(move.collective->kind, in, out, group), 1};
     }
     from = move.to;
   }

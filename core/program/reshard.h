@@ -8,6 +8,7 @@
 // {b/rows} -> {b, c/cols} is a slice to {b/rows, c/cols}, then an all_gather over rows.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/program/program.h"
@@ -17,11 +18,8 @@
 namespace mtfc {
 
 struct Move {
-  StepKind kind = StepKind::kStart;  // kSlice, or kStart of `collective`
-  CollectiveKind collective = CollectiveKind::kAllReduce;
-  AxisList axes;  // the axes of the group, ascending
-  ReduceKind reduce = ReduceKind::kSum;
-  Sharding to;  // the sharding after the move
+  std::optional<Collective> collective;  // nothing where each device keeps a part of what it holds: a slice
+  Sharding to;                           // the sharding after the move
 };
 
 /// The moves from one sharding to the other. The partial axes of `to` must be partial in `from`, too.

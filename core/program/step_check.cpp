@@ -15,19 +15,19 @@ namespace mtfc {
 namespace {
 
 const Sharding& sharding_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[static_cast<size_t>(id)].sharding;
+  return entry.values[id].sharding;
 }
 
 int64_t workspace_bytes(const EntryPoint& entry, const Step& step) {
-  return step.workspace == kNoBuffer ? 0 : entry.buffers[static_cast<size_t>(step.workspace)].bytes;
+  return step.workspace == kNoBuffer ? 0 : entry.buffers[step.workspace].bytes;
 }
 
 std::string attribute_problem(const Step& step) {
-  const Signature& signature = step.op->signature;
+  const Signature& signature = step.op()->signature;
   for (const AttributeSpec& spec : signature.attributes)
-    if (spec.required && !step.attributes.has(spec.name))
+    if (spec.required && !step.attributes().has(spec.name))
       return fmt::format("'{}' needs the attribute '{}'", signature.name, spec.name);
-  for (const auto& [name, value] : step.attributes.entries()) {
+  for (const auto& [name, value] : step.attributes().entries()) {
     const auto spec =
         std::find_if(signature.attributes.begin(), signature.attributes.end(),
                      [&, &key = name](const AttributeSpec& known) { return known.name == key; });
@@ -40,14 +40,14 @@ std::string attribute_problem(const Step& step) {
 
 // "" if the types of the step's values fit its operation, otherwise what is wrong.
 std::string type_problem(const EntryPoint& entry, const Step& step) {
-  const Signature& signature = step.op->signature;
+  const Signature& signature = step.op()->signature;
   const auto count = static_cast<int>(step.inputs.size());
   if (count < signature.min_operands || (signature.max_operands >= 0 && count > signature.max_operands))
     return fmt::format("'{}' does not take {} operands", signature.name, count);
   if (std::string problem = attribute_problem(step); !problem.empty()) return problem;
   try {
     const std::vector<TensorType> operands = global_types(entry, step.inputs);
-    if (signature.infer({step.attributes, operands}) != global_types(entry, step.outputs))
+    if (signature.infer({step.attributes(), operands}) != global_types(entry, step.outputs))
       return fmt::format("the results don't have the types that '{}' returns", signature.name);
   } catch (const OpError& error) {
     return error.what();
@@ -118,8 +118,8 @@ std::string partial_problem(const EntryPoint& entry, const Step& step) {
     std::vector<size_t> carriers;
     for (size_t i = 0; i < step.inputs.size(); ++i)
       if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis)) carriers.push_back(i);
-    if (!is_linear_in(*step.op, carriers, step.inputs.size()))
-      return fmt::format("'{}' needs whole operands", step.op->signature.name);
+    if (!is_linear_in(*step.op(), carriers, step.inputs.size()))
+      return fmt::format("'{}' needs whole operands", step.op()->signature.name);
     for (const ValueId id : step.outputs)
       if (!sharding_of(entry, id).is_partial(partial.axis)) return "a result does not say that it is partial";
   }
@@ -130,29 +130,29 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
   if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
   const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                 results = global_types(entry, step.outputs);
-  if (step.op->family == Family::kRelabel) {
+  if (step.op()->family == Family::kRelabel) {
     // A relabelling moves no elements, so there is no such step, except for the copy that an assignment
     // needs.
     if (operands != results)
       return fmt::format("'{}' does not make a step: its result is a value with 'alias_of'",
-                         step.op->signature.name);
+                         step.op()->signature.name);
     return sharding_of(entry, step.inputs[0]) == sharding_of(entry, step.outputs[0])
                ? ""
                : "a copy is split in another way";
   }
-  const std::string problem =
-      factors_problem(step.op->roles({step.attributes, operands}, results), shardings_of(entry, step.inputs),
-                      shardings_of(entry, step.outputs), step.kind == StepKind::kStart);
+  const std::string problem = factors_problem(
+      step.op()->roles({step.attributes(), operands}, results), shardings_of(entry, step.inputs),
+      shardings_of(entry, step.outputs), step.kind() == StepKind::kStart);
   return problem.empty() ? partial_problem(entry, step) : problem;
 }
 
 std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
-  if (!step.op) return "a kernel needs an operation";
+  if (!step.op()) return "a kernel needs an operation";
   if (std::string problem = operation_problem(entry, step); !problem.empty()) return problem;
-  if (step.op->workspace == kNoWorkspace || !has_buffers) return "";
+  if (step.op()->workspace == kNoWorkspace || !has_buffers) return "";
   const int64_t needed =
-      step.op->workspace({step.attributes, local_types(entry, step.inputs, mesh, mesh.last())},
-                         local_types(entry, step.outputs, mesh, mesh.last()));
+      step.op()->workspace({step.attributes(), local_types(entry, step.inputs, mesh, mesh.last())},
+                           local_types(entry, step.outputs, mesh, mesh.last()));
   return workspace_bytes(entry, step) < needed ? fmt::format("the kernel needs {} bytes of workspace", needed)
                                                : "";
 }
@@ -161,8 +161,8 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
 // results, and make its outputs.
 std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
-  for (const Step& part : step.parts) {
-    if (part.kind != StepKind::kKernel || part.workspace != kNoBuffer) return "a member must be a kernel";
+  for (const Step& part : step.members()) {
+    if (part.kind() != StepKind::kKernel || part.workspace != kNoBuffer) return "a member must be a kernel";
     if (std::string problem = kernel_problem(entry, part, mesh, has_buffers); !problem.empty())
       return problem;
     for (const ValueId id : part.inputs)
@@ -186,62 +186,62 @@ std::string move_problem(const Value& from, const Value& to, const Step& step, c
   if (from.sharding.partial != to.sharding.partial) return "only a reduction makes a partial value whole";
   const AxisList moving =
       moving_axes({from.type.dims, from.sharding.whole(), to.type.dims, to.sharding.whole()}, mesh);
-  if (step.kind == StepKind::kSlice) return moving.empty() ? "" : "a slice needs what other devices hold";
-  if (!std::includes(step.axes.begin(), step.axes.end(), moving.begin(), moving.end()))
+  if (step.kind() == StepKind::kSlice) return moving.empty() ? "" : "a slice needs what other devices hold";
+  if (!std::includes(step.collective().axes.begin(), step.collective().axes.end(), moving.begin(),
+                     moving.end()))
     return "elements move along an axis that the collective is not over";
-  if (step.collective == CollectiveKind::kExchange) return "";
-  const Move wanted{StepKind::kStart, step.collective, step.axes, {}, to.sharding};
+  if (step.collective().kind == CollectiveKind::kExchange) return "";
   const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
-  const bool fits = from.type == to.type && moves.size() == 1 && moves[0].collective == step.collective &&
-                    moves[0].axes == step.axes;
+  const bool fits = from.type == to.type && moves.size() == 1 && moves[0].collective == step.collective();
   return fits ? ""
-              : fmt::format("an {} does not lead from the operand to the result", to_string(step.collective));
+              : fmt::format("an {} does not lead from the operand to the result",
+                            to_string(step.collective().kind));
 }
 
 std::string reduction_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
   if (from.type != to.type) return "the result is of another type than the operand";
   std::vector<Partial> left = from.sharding.partial;
-  for (const int axis : step.axes) {
-    const auto at = std::find(left.begin(), left.end(), Partial{axis, step.reduce});
+  for (const int axis : step.collective().axes) {
+    const auto at = std::find(left.begin(), left.end(), Partial{axis, step.collective().reduce});
     if (at == left.end()) return "the operand is not partial in the way that is reduced";
     left.erase(at);
   }
   if (left != to.sharding.partial) return "the result is partial in another way";
-  if (step.collective == CollectiveKind::kAllReduce)
+  if (step.collective().kind == CollectiveKind::kAllReduce)
     return from.sharding.dims == to.sharding.dims ? "" : "the result is split in another way";
   const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
-  const bool fits = moves.size() == 1 && moves[0].collective == CollectiveKind::kReduceScatter &&
-                    moves[0].axes == step.axes;
+  const bool fits = moves.size() == 1 && moves[0].collective == step.collective();
   return fits ? "" : "a reduce_scatter does not lead from the operand to the result";
 }
 
 std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                bool has_buffers) {
-  if (step.axes.empty() || !std::is_sorted(step.axes.begin(), step.axes.end()) ||
-      std::adjacent_find(step.axes.begin(), step.axes.end()) != step.axes.end())
+  if (step.collective().axes.empty() ||
+      !std::is_sorted(step.collective().axes.begin(), step.collective().axes.end()) ||
+      std::adjacent_find(step.collective().axes.begin(), step.collective().axes.end()) !=
+          step.collective().axes.end())
     return "the axes of a collective are distinct and in the order of the mesh";
   if (step.outputs.size() != 1 || step.inputs.empty()) return "a collective has an operand and one result";
-  const bool reduces =
-      step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter;
   std::string problem;
-  const Value &from = entry.values[static_cast<size_t>(step.inputs[0])],
-              &to = entry.values[static_cast<size_t>(step.outputs[0])];
-  if (step.op) {
-    if (step.collective != CollectiveKind::kExchange) return "only an exchange does the work of an operation";
+  const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
+  if (step.op()) {
+    if (step.collective().kind != CollectiveKind::kExchange)
+      return "only an exchange does the work of an operation";
     problem = operation_problem(entry, step);
     if (!problem.empty()) return problem;
     const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                   results = global_types(entry, step.outputs);
-    const std::vector<Factor> factors = step.op->roles({step.attributes, operands}, results);
+    const std::vector<Factor> factors = step.op()->roles({step.attributes(), operands}, results);
     const Factor* moved = moved_factor(factors);
-    if (!moved) return fmt::format("'{}' moves no pieces", step.op->signature.name);
+    if (!moved) return fmt::format("'{}' moves no pieces", step.op()->signature.name);
     AxisList axes = from.sharding.dims[static_cast<size_t>(moved->operands[0])];
     std::sort(axes.begin(), axes.end());
-    if (axes != step.axes) return "elements move along other axes than the exchange is over";
+    if (axes != step.collective().axes) return "elements move along other axes than the exchange is over";
   } else if (step.inputs.size() != 1) {
     return "a collective has one operand";
   } else {
-    problem = reduces ? reduction_problem(from, to, step, mesh) : move_problem(from, to, step, mesh);
+    problem = reduces(step.collective().kind) ? reduction_problem(from, to, step, mesh)
+                                              : move_problem(from, to, step, mesh);
     if (!problem.empty()) return problem;
   }
   if (!has_buffers) return "";
@@ -252,13 +252,13 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
 }
 
 std::string control_problem(const EntryPoint& entry, const Step& step) {
-  if (!step.outputs.empty()) return fmt::format("a {} has no results", to_string(step.kind));
-  if (step.times < 0 || (step.times > 0 && step.kind != StepKind::kLoop))
-    return "'times' is not allowed here";
-  if (step.kind != StepKind::kLeave)
-    return step.inputs.empty() ? "" : fmt::format("a {} has no operands", to_string(step.kind));
+  if (!step.outputs.empty()) return fmt::format("a {} has no results", to_string(step.kind()));
+  if (step.as<RunLoop>()) return "the steps of the loop are missing";
+  if (const auto* loop = step.as<BeginLoop>(); loop && loop->times < 0) return "'times' is not allowed here";
+  if (step.kind() != StepKind::kLeave)
+    return step.inputs.empty() ? "" : fmt::format("a {} has no operands", to_string(step.kind()));
   if (step.inputs.size() != 1) return "a leave has one operand, its condition";
-  const Value& condition = entry.values[static_cast<size_t>(step.inputs[0])];
+  const Value& condition = entry.values[step.inputs[0]];
   return condition.type == TensorType{DType::kBool, {}} && condition.sharding.partial.empty()
              ? ""
              : "the condition is not a bool scalar";
@@ -284,7 +284,7 @@ bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands, size_t c
 }
 
 std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
-  switch (step.kind) {
+  switch (step.kind()) {
     case StepKind::kFused:
       return fused_problem(entry, step, mesh, has_buffers);
     case StepKind::kKernel:
@@ -292,8 +292,7 @@ std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& 
     case StepKind::kSlice:
       if (step.inputs.size() != 1 || step.outputs.size() != 1)
         return "a slice has one operand and one result";
-      return move_problem(entry.values[static_cast<size_t>(step.inputs[0])],
-                          entry.values[static_cast<size_t>(step.outputs[0])], step, mesh);
+      return move_problem(entry.values[step.inputs[0]], entry.values[step.outputs[0]], step, mesh);
     case StepKind::kStart:
       return collective_problem(entry, step, mesh, has_buffers);
     case StepKind::kWait:

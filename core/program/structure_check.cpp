@@ -59,9 +59,9 @@ void StructureCheck::check_value(size_t v) const {
     for (const int axis : axes)
       if (axis < 0 || axis >= static_cast<int>(mesh_.axes().size()))
         fail(pointer, "the sharding uses an axis that the mesh lacks");
-  if (value.alias_of < 0) return;
-  if (value.alias_of >= static_cast<int>(v)) fail(pointer, "'alias_of' must name an earlier value");
-  const Value& other = entry_.values[static_cast<size_t>(value.alias_of)];
+  if (value.alias_of == kNoValue) return;
+  if (value.alias_of.index() >= v) fail(pointer, "'alias_of' must name an earlier value");
+  const Value& other = entry_.values[value.alias_of];
   Sharding carried;
   if (value.buffer != other.buffer || value.type.dtype != other.type.dtype ||
       elements(value.type.dims) != elements(other.type.dims) ||
@@ -73,23 +73,21 @@ void StructureCheck::check_references(size_t s) const {
   const Step& step = entry_.steps[s];
   const std::string pointer = pointer_of(s);
   check_named(step, pointer);
-  if (step.kind != StepKind::kFused && !step.parts.empty()) fail(pointer, "only a fused step has members");
-  for (size_t p = 0; p < step.parts.size(); ++p)
-    check_named(step.parts[p], fmt::format("{}/parts/{}", pointer, p));
+  for (size_t p = 0; p < step.members().size(); ++p)
+    check_named(step.members()[p], fmt::format("{}/parts/{}", pointer, p));
 }
 
 // Every value that is named exists, and so does the workspace.
 void StructureCheck::check_named(const Step& step, const std::string& pointer) const {
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values)
-      if (id < 0 || id >= static_cast<int>(entry_.values.size()))
-        fail(pointer, fmt::format("there is no value {}", id));
+      if (!entry_.values.has(id)) fail(pointer, fmt::format("there is no value {}", id.number()));
   for (const ValueId id : step.outputs)
-    if (entry_.values[static_cast<size_t>(id)].alias_of >= 0)
+    if (entry_.values[id].alias_of != kNoValue)
       fail(pointer, fmt::format("'{}' is another value under other dimensions, which no step makes",
-                                entry_.values[static_cast<size_t>(id)].name));
-  if (step.workspace < kNoBuffer || step.workspace >= static_cast<int>(entry_.buffers.size()))
-    fail(pointer, fmt::format("there is no buffer {}", step.workspace));
+                                entry_.values[id].name));
+  if (step.workspace != kNoBuffer && !entry_.buffers.has(step.workspace))
+    fail(pointer, fmt::format("there is no buffer {}", step.workspace.number()));
 }
 
 // A dimension has one size wherever it stands in an operation: kernels and exchanges count on it.
@@ -101,12 +99,12 @@ void StructureCheck::check_sizes(const Step& step, const std::string& pointer,
     if (known != dim.size)
       fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
   };
-  for (const Step& part : step.parts) check_sizes(part, pointer, sizes);
-  if (!step.op) return;
+  for (const Step& part : step.members()) check_sizes(part, pointer, sizes);
+  if (!step.op()) return;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values)
-      for (const Dim& dim : entry_.values[static_cast<size_t>(id)].type.dims) check(dim);
-  for (const auto& [name, value] : step.attributes.entries()) {
+      for (const Dim& dim : entry_.values[id].type.dims) check(dim);
+  for (const auto& [name, value] : step.attributes().entries()) {
     if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
     if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
     if (const Dims* dims = std::get_if<Dims>(&value))
@@ -116,13 +114,13 @@ void StructureCheck::check_sizes(const Step& step, const std::string& pointer,
   }
 }
 
-void StructureCheck::check_steps(bool has_buffers, const std::vector<LoopSteps>* beside) const {
+void StructureCheck::check_steps(bool has_buffers, const Loops* beside) const {
   for (size_t s = 0; s < entry_.steps.size(); ++s) {
     const Step& step = entry_.steps[s];
     const std::string pointer = pointer_of(s);
     std::map<std::string, int64_t> sizes;
     check_sizes(step, pointer, sizes);
-    if (beside && step.kind == StepKind::kLoop) {
+    if (beside && step.as<RunLoop>()) {
       check_loop_beside(step, pointer, *beside);
       continue;
     }
@@ -133,10 +131,10 @@ void StructureCheck::check_steps(bool has_buffers, const std::vector<LoopSteps>*
 
 // A loop whose steps stand beside the entry takes and gives what its body takes and gives.
 void StructureCheck::check_loop_beside(const Step& step, const std::string& pointer,
-                                       const std::vector<LoopSteps>& loops) const {
-  if (step.partner < 0 || step.partner >= static_cast<int>(loops.size()))
-    fail(pointer, fmt::format("there is no loop {}", step.partner));
-  const LoopSteps& loop = loops[static_cast<size_t>(step.partner)];
+                                       const Loops& loops) const {
+  const LoopIndex number = step.as<RunLoop>()->loop;
+  if (!loops.has(number)) fail(pointer, fmt::format("there is no loop {}", number.number()));
+  const LoopSteps& loop = loops[number];
   const std::vector<Binding>& results = loop.body.entry.outputs;
   if (step.outputs.size() != results.size() || loop.sums > results.size())
     fail(pointer,
@@ -144,27 +142,26 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
   if (loop.condition.entry.outputs.empty() != (loop.times > 0))
     fail(pointer, "a loop has either 'times' or a condition");
   for (size_t i = 0; i < results.size(); ++i) {
-    const Value& made = loop.body.entry.values[static_cast<size_t>(results[i].value)];
-    const Value& given = entry_.values[static_cast<size_t>(step.outputs[i])];
+    const Value& made = loop.body.entry.values[results[i].value];
+    const Value& given = entry_.values[step.outputs[i]];
     if (made.type != given.type || made.sharding != given.sharding)
       fail(pointer,
            fmt::format("'{}' leaves the loop with another type or sharding than in its body", given.name));
   }
 }
 
-void StructureCheck::check_order(const std::vector<bool>& given) const {
-  std::vector<bool> there = given;
+void StructureCheck::check_order(const PerValue<bool>& given) const {
+  PerValue<bool> there = given;
   const auto need = [&](const std::vector<ValueId>& values, const std::string& pointer) {
     for (const ValueId id : values)
-      if (!there[static_cast<size_t>(root_of(entry_, id))])
-        fail(pointer, fmt::format("'{}' is read before any step has made it",
-                                  entry_.values[static_cast<size_t>(id)].name));
+      if (!there[root_of(entry_, id)])
+        fail(pointer, fmt::format("'{}' is read before any step has made it", entry_.values[id].name));
   };
   for (size_t s = 0; s < entry_.steps.size(); ++s) {
     const Step& step = entry_.steps[s];
-    if (step.kind != StepKind::kWait) need(step.inputs, pointer_of(s));
-    if (step.kind == StepKind::kStart) continue;
-    for (const ValueId id : step.outputs) there[static_cast<size_t>(root_of(entry_, id))] = true;
+    if (step.kind() != StepKind::kWait) need(step.inputs, pointer_of(s));
+    if (step.kind() == StepKind::kStart) continue;
+    for (const ValueId id : step.outputs) there[root_of(entry_, id)] = true;
   }
   for (size_t i = 0; i < entry_.outputs.size(); ++i)
     need({entry_.outputs[i].value}, fmt::format("{}/outputs/{}", at_, i));
@@ -172,64 +169,64 @@ void StructureCheck::check_order(const std::vector<bool>& given) const {
 
 // Every start has its wait further down, with the same values.
 void StructureCheck::check_pairs() const {
-  std::set<int> waited;
-  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+  std::set<StepIndex> waited;
+  for (const StepIndex s : entry_.steps.ids()) {
     const Step& step = entry_.steps[s];
-    if (step.kind != StepKind::kWait) continue;
-    const std::string pointer = pointer_of(s);
-    if (step.started < 0 || step.started >= static_cast<int>(s) ||
-        entry_.steps[static_cast<size_t>(step.started)].kind != StepKind::kStart)
-      fail(pointer, fmt::format("step {} starts no collective before this one", step.started));
-    if (!waited.insert(step.started).second)
-      fail(pointer, fmt::format("the collective of step {} is awaited twice", step.started));
-    const Step& start = entry_.steps[static_cast<size_t>(step.started)];
+    const auto* wait = step.as<AwaitCollective>();
+    if (!wait) continue;
+    const std::string pointer = pointer_of(s.index());
+    const int number = wait->start.number();
+    if (wait->start == StepIndex() || wait->start >= s || !entry_.steps[wait->start].as<StartCollective>())
+      fail(pointer, fmt::format("step {} starts no collective before this one", number));
+    if (!waited.insert(wait->start).second)
+      fail(pointer, fmt::format("the collective of step {} is awaited twice", number));
+    const Step& start = entry_.steps[wait->start];
     if (step.inputs != start.inputs || step.outputs != start.outputs || step.workspace != start.workspace)
-      fail(pointer,
-           fmt::format("the values are not those of step {}, which starts the collective", step.started));
+      fail(pointer, fmt::format("the values are not those of step {}, which starts the collective", number));
   }
-  for (size_t s = 0; s < entry_.steps.size(); ++s)
-    if (entry_.steps[s].kind == StepKind::kStart && waited.count(static_cast<int>(s)) == 0)
-      fail(pointer_of(s), "the collective is never awaited");
+  for (const StepIndex s : entry_.steps.ids())
+    if (entry_.steps[s].as<StartCollective>() && waited.count(s) == 0)
+      fail(pointer_of(s.index()), "the collective is never awaited");
 }
 
 // Loops lie within each other or apart, and a collective starts and ends in the same round.
 void StructureCheck::check_loops() const {
-  std::vector<int> open;
-  std::vector<int> around;  // per step: the innermost loop
-  for (size_t s = 0; s < entry_.steps.size(); ++s) {
+  std::vector<StepIndex> open;
+  PerStep<StepIndex> around;  // the innermost loop, or nothing
+  for (const StepIndex s : entry_.steps.ids()) {
     const Step& step = entry_.steps[s];
-    const std::string pointer = pointer_of(s);
-    around.push_back(open.empty() ? -1 : open.back());
-    if (step.kind == StepKind::kWait && around[static_cast<size_t>(step.started)] != around[s])
+    const std::string pointer = pointer_of(s.index());
+    around.push_back(open.empty() ? StepIndex() : open.back());
+    if (const auto* wait = step.as<AwaitCollective>(); wait && around[wait->start] != around[s])
       fail(pointer, "the collective was started outside of the loop in which it is awaited");
-    if (!is_control(step.kind)) continue;
-    if (step.kind == StepKind::kLoop) {
-      open.push_back(static_cast<int>(s));
-      const bool ends =
-          step.partner > static_cast<int>(s) && step.partner < static_cast<int>(entry_.steps.size());
-      if (!ends || entry_.steps[static_cast<size_t>(step.partner)].kind != StepKind::kRepeat)
-        fail(pointer, fmt::format("step {} does not end the loop", step.partner));
+    if (const auto* loop = step.as<BeginLoop>()) {
+      open.push_back(s);
+      if (loop->end <= s || !entry_.steps.has(loop->end) || !entry_.steps[loop->end].as<RepeatLoop>())
+        fail(pointer, fmt::format("step {} does not end the loop", loop->end.number()));
       continue;
     }
+    const auto* leave = step.as<LeaveLoop>();
+    const auto* repeat = step.as<RepeatLoop>();
+    if (!leave && !repeat) continue;
     if (open.empty()) fail(pointer, "there is no loop around this step");
-    const int end = entry_.steps[static_cast<size_t>(open.back())].partner;
-    const bool is_end = step.kind == StepKind::kRepeat;
-    if (step.partner != (is_end ? open.back() : end) || is_end != (end == static_cast<int>(s)))
-      fail(pointer, fmt::format("step {} is not the other end of the loop", step.partner));
-    if (is_end) open.pop_back();
+    const StepIndex end = entry_.steps[open.back()].as<BeginLoop>()->end;
+    const StepIndex other = repeat ? repeat->begin : leave->end;
+    if (other != (repeat ? open.back() : end) || (repeat != nullptr) != (end == s))
+      fail(pointer, fmt::format("step {} is not the other end of the loop", other.number()));
+    if (repeat) open.pop_back();
   }
-  if (!open.empty()) fail(pointer_of(static_cast<size_t>(open.back())), "the loop does not end");
+  if (!open.empty()) fail(pointer_of(open.back().index()), "the loop does not end");
   check_ends();
 }
 
 // A loop without a condition would never end.
 void StructureCheck::check_ends() const {
-  std::set<int> left;
+  std::set<StepIndex> left;
   for (const Step& step : entry_.steps)
-    if (step.kind == StepKind::kLeave) left.insert(step.partner);
+    if (const auto* leave = step.as<LeaveLoop>()) left.insert(leave->end);
   for (size_t s = 0; s < entry_.steps.size(); ++s)
-    if (entry_.steps[s].kind == StepKind::kLoop &&
-        (entry_.steps[s].times > 0) == (left.count(entry_.steps[s].partner) > 0))
+    if (const auto* loop = entry_.steps[s].as<BeginLoop>();
+        loop && (loop->times > 0) == (left.count(loop->end) > 0))
       fail(pointer_of(s), "a loop has either 'times' or a condition");
 }
 
@@ -245,20 +242,19 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
     check.check_pairs();
     if (partitioned.loops.empty()) check.check_loops();
     check.check_steps(false, partitioned.loops.empty() ? nullptr : &partitioned.loops);
-    std::vector<bool> given(entry.values.size());
+    PerValue<bool> given(entry.values.size());
     for (size_t v = 0; v < given.size(); ++v) given[v] = partitioned.variable_of[v] >= 0;
-    for (const Binding& input : entry.inputs) given.at(static_cast<size_t>(input.value)) = true;
+    for (const Binding& input : entry.inputs) given.at(input.value.index()) = true;
     check.check_order(given);
     for (size_t i = 0; i + partitioned.sums < entry.outputs.size(); ++i) {
-      const Value& output = entry.values[static_cast<size_t>(entry.outputs[i].value)];
+      const Value& output = entry.values[entry.outputs[i].value];
       if (!output.sharding.partial.empty())
         fail(fmt::format("/outputs/{}", i), fmt::format("'{}' is partial", output.name));
     }
     for (const auto& [variable, fresh] : partitioned.assignments) {
-      const Value &to = entry.values.at(static_cast<size_t>(variable)),
-                  &from = entry.values.at(static_cast<size_t>(fresh));
+      const Value &to = entry.values.at(variable.index()), &from = entry.values.at(fresh.index());
       if (to.type != from.type || to.sharding != from.sharding)
-        fail(fmt::format("/values/{}", fresh),
+        fail(fmt::format("/values/{}", fresh.number()),
              fmt::format("'{}' is assigned to '{}', which has another type or sharding", from.name, to.name));
     }
   } catch (const ProgramFault& fault) {

@@ -40,16 +40,15 @@ class StructureCheck {
   void check_loops() const;
   /// Every step is a legal use of its operation or collective. Loops that stand beside the entry (`beside`, of
   /// PartitionedEntry) are compared with what their steps take and give.
-  void check_steps(bool has_buffers, const std::vector<LoopSteps>* beside = nullptr) const;
+  void check_steps(bool has_buffers, const Loops* beside = nullptr) const;
   /// Steps read only what there is. `given`: values that hold something from the start.
-  void check_order(const std::vector<bool>& given) const;
+  void check_order(const PerValue<bool>& given) const;
 
  private:
   std::string pointer_of(size_t step) const;
   void check_named(const Step& step, const std::string& pointer) const;
   void check_sizes(const Step& step, const std::string& pointer, std::map<std::string, int64_t>& sizes) const;
-  void check_loop_beside(const Step& step, const std::string& pointer,
-                         const std::vector<LoopSteps>& loops) const;
+  void check_loop_beside(const Step& step, const std::string& pointer, const Loops& loops) const;
   void check_ends() const;
 
   const EntryPoint& entry_;

@@ -18,7 +18,7 @@ double largest_part(int64_t size, int64_t parts) {
 Dims dims_of(const EntryPoint& entry, const Step& step) {
   Dims dims;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-    for (const ValueId id : *values) dims = unite(dims, entry.values[static_cast<size_t>(id)].type.dims);
+    for (const ValueId id : *values) dims = unite(dims, entry.values[id].type.dims);
   return dims;
 }
 
@@ -36,14 +36,14 @@ void LayoutBound::add_operations(const Model& model, const EntryPoint& entry, co
   const double update_parts = static_cast<double>(state_parts(model));
   const std::vector<int64_t> runs = repetitions(entry);
   const auto add = [&](const Step& step, int64_t times) {
-    const bool is_product = step.op->family == Family::kContraction;
+    const bool is_product = step.op()->family == Family::kContraction;
     seconds_[{view_of(dims_of(entry, step))}] +=
         static_cast<double>(times) * least_seconds(entry, step, hardware) / (is_product ? 1 : update_parts);
   };
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind == StepKind::kKernel) add(step, runs[s]);
-    for (const Step& part : step.parts) add(part, runs[s]);
+    if (step.kind() == StepKind::kKernel) add(step, runs[s]);
+    for (const Step& part : step.members()) add(part, runs[s]);
   }
 }
 
@@ -63,9 +63,9 @@ void LayoutBound::add_variables(const Model& model, const Program& program) {
 
 void LayoutBound::add_kept_values(const EntryPoint& entry) {
   for (const ValueViews& views : kept_values(entry)) {
-    const TensorType& type = entry.values[static_cast<size_t>(views.front())].type;
+    const TensorType& type = entry.values[views.front()].type;
     std::vector<View> forms;
-    for (const ValueId id : views) forms.push_back(view_of(entry.values[static_cast<size_t>(id)].type.dims));
+    for (const ValueId id : views) forms.push_back(view_of(entry.values[id].type.dims));
     std::sort(forms.begin(), forms.end());
     forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
     bytes_[forms] += static_cast<double>(mtfc::bytes(type));

@@ -160,15 +160,15 @@ void warn_untrained(ModelDraft& draft) {
   const Model& model = draft.model;
   if (!model.train) return;
   const Graph& graph = draft.builder.graph();
-  std::vector<bool> needed(graph.tensors().size(), false);
-  needed[static_cast<size_t>(model.train->loss)] = true;
+  PerTensor<bool> needed(graph.tensors().size(), false);
+  needed[model.train->loss] = true;
   needed = with_ancestors(graph, std::move(needed));
   bool trains = false;
   for (const VariableDecl& decl : model.variables) {
     if (!decl.trainable) continue;
     trains = true;
     const Symbol& symbol = *draft.symbols.find(decl.name);
-    if (symbol.used && !needed[static_cast<size_t>(symbol.tensor)])
+    if (symbol.used && !needed[symbol.tensor])
       draft.sink.warning(
           decl.location,
           fmt::format("the loss does not depend on the variable '{}', which is trained", decl.name),

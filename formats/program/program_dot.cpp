@@ -59,10 +59,10 @@ class EntryDrawing {
 
  private:
   std::string id(const std::string& name) const { return quoted(entry_.name + "/" + name); }
-  const Value& value(ValueId id) const { return entry_.values[static_cast<size_t>(id)]; }
+  const Value& value(ValueId id) const { return entry_.values[id]; }
   const Buffer* buffer(ValueId id) const {
     const BufferId buffer = value(root_of(entry_, id)).buffer;
-    return buffer == kNoBuffer ? nullptr : &entry_.buffers[static_cast<size_t>(buffer)];
+    return buffer == kNoBuffer ? nullptr : &entry_.buffers[buffer];
   }
 
   // Returns the node of a value that no step has made: an input, a variable, or the initial value of a loop.
@@ -70,7 +70,7 @@ class EntryDrawing {
     const ValueId root = root_of(entry_, id_of);
     const auto known = makers_.find(root);
     if (known != makers_.end()) return known->second;
-    const std::string node = id(fmt::format("value_{}", root));
+    const std::string node = id(fmt::format("value_{}", root.number()));
     text_ += fmt::format("    {} [shape=cylinder, style=filled, fillcolor=\"#f1f5f9\", label={}];\n", node,
                          label(name, local_shape(value(root), program_.mesh())));
     makers_[root] = node;
@@ -85,19 +85,19 @@ class EntryDrawing {
 
   void step(size_t s) {
     const Step& step = entry_.steps[s];
-    if (step.kind == StepKind::kLoop) {
-      const std::string rounds = step.times > 0 ? fmt::format("{} times", step.times) : "while it holds";
+    if (const auto* loop = step.as<BeginLoop>()) {
+      const std::string rounds = loop->times > 0 ? fmt::format("{} times", loop->times) : "while it holds";
       text_ += fmt::format("    subgraph {} {{\n    label={}; style=dashed;\n",
                            quoted(fmt::format("cluster_{}_{}", entry_.name, s)), quoted(rounds));
       return;
     }
-    if (step.kind == StepKind::kRepeat) {
+    if (step.kind() == StepKind::kRepeat) {
       text_ += "    }\n";
       return;
     }
-    const bool waits = step.kind == StepKind::kWait;
-    const std::string node = id(fmt::format("step_{}", waits ? static_cast<size_t>(step.started) : s));
-    if (!waits) {
+    const auto* wait = step.as<AwaitCollective>();
+    const std::string node = id(fmt::format("step_{}", wait ? wait->start.index() : s));
+    if (!wait) {
       text_ += fmt::format("    {} [{}];\n", node, look(step, counts_[s]));
       for (const ValueId input : step.inputs) edge(input, node);
     }
@@ -121,12 +121,13 @@ class EntryDrawing {
   }
 
   std::string look(const Step& step, const StepCount& count) const {
-    if (step.kind == StepKind::kStart)
+    if (step.kind() == StepKind::kStart)
       return fmt::format("shape=box, style=\"filled,bold\", fillcolor=\"#fed7aa\", label={}",
-                         label(kind_of(step) + " over " + program_.mesh().names(step.axes),
+                         label(kind_of(step) + " over " + program_.mesh().names(step.collective().axes),
                                fmt::format("{}, {} sent", step.name, bytes_text(count.bytes_sent))));
     std::string kind = kind_of(step);
-    for (size_t i = 0; i < step.parts.size(); ++i) kind += (i == 0 ? ": " : ", ") + kind_of(step.parts[i]);
+    for (size_t i = 0; i < step.members().size(); ++i)
+      kind += (i == 0 ? ": " : ", ") + kind_of(step.members()[i]);
     const std::string work = count.flops > 0 ? ", " + count_text(count.flops, "FLOP") : "";
     return fmt::format("shape=box, style=filled, fillcolor=\"{}\", label={}", colour(step.phase),
                        label(kind, step.name + work));

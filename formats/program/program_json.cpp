@@ -60,29 +60,44 @@ Json variable_json(const ProgramVariable& variable, const Mesh& mesh) {
   return json;
 }
 
+std::vector<int> numbers_of(const std::vector<ValueId>& values) {
+  std::vector<int> numbers;
+  for (const ValueId id : values) numbers.push_back(id.number());
+  return numbers;
+}
+
 Json step_json(const Step& step, const Mesh& mesh) {
-  Json json = {{"kind", to_string(step.kind)},   {"name", step.name},     {"source", step.source},
-               {"phase", to_string(step.phase)}, {"inputs", step.inputs}, {"outputs", step.outputs}};
-  if (step.workspace != kNoBuffer) json["workspace"] = step.workspace;
-  if (step.op) {
-    json["op"] = step.op->signature.name;
-    json["attributes"] = attributes_json(step.attributes);
+  Json json = {{"kind", to_string(step.kind())},
+               {"name", step.name},
+               {"source", step.source},
+               {"phase", to_string(step.phase)},
+               {"inputs", numbers_of(step.inputs)},
+               {"outputs", numbers_of(step.outputs)}};
+  if (step.workspace != kNoBuffer) json["workspace"] = step.workspace.number();
+  if (step.op()) {
+    json["op"] = step.op()->signature.name;
+    json["attributes"] = attributes_json(step.attributes());
   }
-  if (step.kind == StepKind::kStart) {
-    json["collective"] = to_string(step.collective);
-    json["axes"] = json_of(step.axes, mesh);
-    json["reduce"] = to_string(step.reduce);
+  if (const auto* start = step.as<StartCollective>()) {
+    json["collective"] = to_string(start->collective.kind);
+    json["axes"] = json_of(start->collective.axes, mesh);
+    json["reduce"] = to_string(start->collective.reduce);
   }
-  if (step.kind == StepKind::kWait) json["started"] = step.started;
-  if (is_control(step.kind)) json["partner"] = step.partner;
-  if (step.times > 0) json["times"] = step.times;
-  for (const Step& part : step.parts) json["parts"].push_back(step_json(part, mesh));
+  if (const auto* wait = step.as<AwaitCollective>()) json["started"] = wait->start.number();
+  if (const auto* loop = step.as<BeginLoop>()) {
+    json["partner"] = loop->end.number();
+    if (loop->times > 0) json["times"] = loop->times;
+  }
+  if (const auto* leave = step.as<LeaveLoop>()) json["partner"] = leave->end.number();
+  if (const auto* repeat = step.as<RepeatLoop>()) json["partner"] = repeat->begin.number();
+  for (const Step& part : step.members()) json["parts"].push_back(step_json(part, mesh));
   return json;
 }
 
 Json bindings_json(const std::vector<Binding>& bindings) {
   Json json = Json::array();
-  for (const Binding& binding : bindings) json.push_back({{"name", binding.name}, {"value", binding.value}});
+  for (const Binding& binding : bindings)
+    json.push_back({{"name", binding.name}, {"value", binding.value.number()}});
   return json;
 }
 
@@ -92,9 +107,9 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
     Json json = {{"name", value.name}};
     json.update(type_json(value.type));
     json["sharding"] = sharding_json(value.sharding, mesh);
-    json["buffer"] = value.buffer;
+    json["buffer"] = value.buffer.number();
     if (value.from_model) json["from_model"] = true;
-    if (value.alias_of >= 0) json["alias_of"] = value.alias_of;
+    if (value.alias_of != kNoValue) json["alias_of"] = value.alias_of.number();
     values.push_back(std::move(json));
   }
   for (const Buffer& buffer : entry.buffers)

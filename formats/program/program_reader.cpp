@@ -66,9 +66,9 @@ class ProgramReader {
     const auto found = at.require(key);
     return found ? index(*found) : 0;
   }
-  static std::vector<int> indices(const Cursor& at, const char* key) {
-    std::vector<int> found;
-    for (const Cursor& item : list(at, key)) found.push_back(index(item));
+  static std::vector<ValueId> values(const Cursor& at, const char* key) {
+    std::vector<ValueId> found;
+    for (const Cursor& item : list(at, key)) found.push_back(ValueId(index(item)));
     return found;
   }
   // Reads a number, or the word for a value that JSON numbers lack.
@@ -244,7 +244,7 @@ class ProgramReader {
     std::vector<Binding> found;
     for (const Cursor& item : list(at, key)) {
       item.check_keys({"name", "value"});
-      found.push_back({text(item, "name"), index(item, "value")});
+      found.push_back({text(item, "name"), ValueId(index(item, "value"))});
     }
     return found;
   }
@@ -255,9 +255,9 @@ class ProgramReader {
     found.name = text(at, "name");
     found.type = type(at);
     found.sharding = sharding(at);
-    found.buffer = index(at, "buffer");
+    found.buffer = BufferId(index(at, "buffer"));
     found.from_model = at.find("from_model") && flag(at, "from_model");
-    if (const auto alias = at.find("alias_of")) found.alias_of = index(*alias);
+    if (const auto alias = at.find("alias_of")) found.alias_of = ValueId(index(*alias));
     return found;
   }
 
@@ -271,40 +271,62 @@ class ProgramReader {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
                    "collective", "axes", "reduce", "started", "parts", "partner", "times"});
     Step found;
-    found.kind = word<StepKind>(at, "kind", "kind of step");
     found.name = text(at, "name");
     found.source = text(at, "source");
     found.phase = word<Phase>(at, "phase", "phase");
-    found.inputs = indices(at, "inputs");
-    found.outputs = indices(at, "outputs");
-    if (const auto workspace = at.find("workspace")) found.workspace = index(*workspace);
-    if (found.kind == StepKind::kKernel || (found.kind == StepKind::kStart && at.find("op")))
-      read_operation(at, found);
-    if (found.kind == StepKind::kStart) read_collective(at, found);
-    if (found.kind == StepKind::kFused) read_parts(at, found);
-    if (found.kind == StepKind::kWait) found.started = index(at, "started");
-    if (is_control(found.kind)) found.partner = index(at, "partner");
-    if (at.find("times")) found.times = integer(at, "times");
-    // A wait is described by its start.
-    if (found.kind == StepKind::kWait) found.collective = CollectiveKind::kAllReduce;
+    found.inputs = values(at, "inputs");
+    found.outputs = values(at, "outputs");
+    if (const auto workspace = at.find("workspace")) found.workspace = BufferId(index(*workspace));
+    found.action = action(at);
+    if (const auto times = at.find("times"); times && !found.as<BeginLoop>())
+      times->error("'times' is not allowed here");
     return found;
   }
 
-  void read_parts(const Cursor& at, Step& found) const {
+  Action action(const Cursor& at) const {
+    switch (word<StepKind>(at, "kind", "kind of step")) {
+      case StepKind::kKernel:
+        return operation(at);
+      case StepKind::kFused:
+        return RunFused{members(at)};
+      case StepKind::kSlice:
+        return KeepSlice{};
+      case StepKind::kStart:
+        return StartCollective{collective(at), at.find("op") ? operation(at) : RunKernel{}};
+      case StepKind::kWait:  // complete_waits() adds the collective of its start
+        return AwaitCollective{{}, StepIndex(index(at, "started"))};
+      case StepKind::kLoop:
+        return BeginLoop{partner(at), at.find("times") ? integer(at, "times") : 0};
+      case StepKind::kLeave:
+        return LeaveLoop{partner(at)};
+      case StepKind::kRepeat:
+        return RepeatLoop{partner(at)};
+    }
+    return {};
+  }
+
+  static StepIndex partner(const Cursor& at) { return StepIndex(index(at, "partner")); }
+
+  std::vector<Step> members(const Cursor& at) const {
+    std::vector<Step> found;
     for (const Cursor& item : list(at, "parts"))
       if (text(item, "kind") == to_string(StepKind::kKernel))
-        found.parts.push_back(step(item));
+        found.push_back(step(item));
       else
         item.error("a member must be a kernel");
+    return found;
   }
 
-  void read_collective(const Cursor& at, Step& found) const {
-    found.collective = word<CollectiveKind>(at, "collective", "collective");
+  Collective collective(const Cursor& at) const {
+    Collective found;
+    found.kind = word<CollectiveKind>(at, "collective", "collective");
     if (const auto list = at.require("axes")) found.axes = axes(*list);
     found.reduce = word<ReduceKind>(at, "reduce", "reduction");
+    return found;
   }
 
-  static void read_operation(const Cursor& at, Step& found) {
+  static RunKernel operation(const Cursor& at) {
+    RunKernel found;
     const std::string name = text(at, "op");
     found.op = find_op(name);
     if (const auto op_at = at.find("op"); !found.op && op_at && op_at->is(JsonKind::kString)) {
@@ -315,6 +337,7 @@ class ProgramReader {
     if (const auto attributes = at.require("attributes"))
       for (const NamedCursor& member : attributes->members())
         if (const auto value = attribute(member.value)) found.attributes.set(member.key, *value);
+    return found;
   }
 
   // {"type": "dims", "value": …}
@@ -355,13 +378,10 @@ class ProgramReader {
 void complete_waits(Program& program) {
   for (EntryPoint& entry : program.entry_points)
     for (Step& step : entry.steps) {
-      if (step.kind != StepKind::kWait || step.started < 0 ||
-          step.started >= static_cast<int>(entry.steps.size()))
-        continue;
-      const Step& start = entry.steps[static_cast<size_t>(step.started)];
-      step.collective = start.collective;
-      step.axes = start.axes;
-      step.reduce = start.reduce;
+      auto* wait = step.as<AwaitCollective>();
+      if (!wait || !entry.steps.has(wait->start)) continue;
+      if (const auto* start = entry.steps[wait->start].as<StartCollective>())
+        wait->collective = start->collective;
     }
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 // `h`, or for an alias the value that a step made: `h as [tokens, model]`.
 std::string value_text(const EntryPoint& entry, ValueId id) {
-  const Value& value = entry.values[static_cast<size_t>(id)];
-  const Value& made = entry.values[static_cast<size_t>(root_of(entry, id))];
+  const Value& value = entry.values[id];
+  const Value& made = entry.values[root_of(entry, id)];
   std::string dims;
   for (const Dim& dim : value.type.dims) dims += (dims.empty() ? "" : ", ") + dim.name;
   return value.type.dims == made.type.dims ? made.name : fmt::format("{} as [{}]", made.name, dims);
@@ -24,17 +24,22 @@ std::string names(const EntryPoint& entry, const std::vector<ValueId>& values) {
   return text;
 }
 
-std::string kind_text(const EntryPoint& entry, const Step& step) {
-  switch (step.kind) {
+std::string loop_text(const Step& step) {
+  const auto* loop = step.as<BeginLoop>();
+  return loop && loop->times > 0 ? fmt::format("loop {} times", loop->times) : "loop";
+}
+
+std::string kind_text(const Step& step) {
+  switch (step.kind()) {
     case StepKind::kKernel:
-      return std::string(step.op->signature.name);
+      return std::string(step.op()->signature.name);
     case StepKind::kStart:
-      return "start " + to_string(step.collective) +
-             (step.op ? " for " + std::string(step.op->signature.name) : "");
+      return "start " + to_string(step.collective().kind) +
+             (step.op() ? " for " + std::string(step.op()->signature.name) : "");
     case StepKind::kWait:
-      return "wait " + to_string(entry.steps[static_cast<size_t>(step.started)].collective);
+      return "wait " + to_string(step.collective().kind);
     case StepKind::kLoop:
-      return step.times > 0 ? fmt::format("loop {} times", step.times) : "loop";
+      return loop_text(step);
     case StepKind::kLeave:
       return "leave unless";
     case StepKind::kFused:
@@ -42,13 +47,13 @@ std::string kind_text(const EntryPoint& entry, const Step& step) {
     case StepKind::kRepeat:
       break;
   }
-  return to_string(step.kind);
+  return to_string(step.kind());
 }
 
 std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   std::string text;
   for (const ValueId id : step.outputs) {
-    const Value& value = entry.values[static_cast<size_t>(id)];
+    const Value& value = entry.values[id];
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", value.name, local_shape(value, mesh));
   }
   return text;
@@ -57,16 +62,14 @@ std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& m
 std::string step_line(const EntryPoint& entry, const Step& step, const StepCount& count, const Mesh& mesh) {
   const std::string result = result_text(entry, step, mesh);
   std::string line = result.empty() ? "" : result + " = ";
-  line += kind_text(entry, step);
-  if (step.kind != StepKind::kWait && step.kind != StepKind::kLoop && step.kind != StepKind::kRepeat)
+  line += kind_text(step);
+  if (step.kind() != StepKind::kWait && step.kind() != StepKind::kLoop && step.kind() != StepKind::kRepeat)
     line += fmt::format("({})", names(entry, step.inputs));
-  for (const auto& [name, value] : step.attributes.entries())
+  for (const auto& [name, value] : step.attributes().entries())
     line += fmt::format(" {}={}", name, to_string(value));
-  if (step.kind == StepKind::kStart) {
-    const bool reduces =
-        step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter;
-    if (reduces) line += fmt::format(" {}", to_string(step.reduce));
-    line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.axes),
+  if (step.kind() == StepKind::kStart) {
+    if (reduces(step.collective().kind)) line += fmt::format(" {}", to_string(step.collective().reduce));
+    line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.collective().axes),
                         grouped(count.elements), grouped(count.bytes_sent));
   }
   return line;
@@ -75,7 +78,7 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
 // Returns the parts of a fused step, one line each.
 std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
   std::string text;
-  for (const Step& part : step.parts)
+  for (const Step& part : step.members())
     text += fmt::format("        {:{}}{}\n", "", indent, step_line(entry, part, {}, mesh));
   return text;
 }
@@ -138,11 +141,11 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   size_t indent = 0;  // two columns per loop
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    if (step.kind == StepKind::kRepeat) indent -= 2;
+    if (step.kind() == StepKind::kRepeat) indent -= 2;
     text += fmt::format("  {:>{}} {:{}}{}\n", i, std::to_string(entry.steps.size()).size(), "", indent,
                         step_line(entry, step, counts[i], program.mesh())) +
             part_lines(entry, step, program.mesh(), indent);
-    if (step.kind == StepKind::kLoop) indent += 2;
+    if (step.kind() == StepKind::kLoop) indent += 2;
   }
   text += bindings_line("outputs", entry, entry.outputs);
   return text;
@@ -154,7 +157,7 @@ std::string buffers_text(const EntryPoint& entry) {
     const Buffer& buffer = entry.buffers[b];
     std::string values;
     for (const Value& value : entry.values)
-      if (value.buffer == static_cast<BufferId>(b)) values += (values.empty() ? "" : ", ") + value.name;
+      if (value.buffer == BufferId(b)) values += (values.empty() ? "" : ", ") + value.name;
     text += fmt::format("  buffer {}: {} bytes at {}, {}, steps {} to {}{}{}\n", b, grouped(buffer.bytes),
                         grouped(buffer.offset), to_string(buffer.kind), buffer.first_step, buffer.last_step,
                         values.empty() ? "" : ": ", values);

@@ -7,18 +7,15 @@
 #include <string>
 
 #include "core/graph/op_registry.h"
+#include "core/testing/steps_by_hand.h"
 
 using namespace mtfc;
 
 namespace {
 
-Step step(StepKind kind, const std::string& name, std::vector<ValueId> inputs, std::vector<ValueId> outputs) {
-  Step step;
-  step.kind = kind;
+Step named(Step step, const std::string& name) {
   step.name = name;
   step.source = "/ops/0";
-  step.inputs = std::move(inputs);
-  step.outputs = std::move(outputs);
   return step;
 }
 
@@ -34,20 +31,19 @@ Program example() {
       {{"w", {DType::kF32, {}}, Init{InitKind::kConstant, 0.5, 0}, true, false, {}}, {}, 0, 4}};
   EntryPoint entry;
   entry.name = "evaluate";
-  entry.values = {{"x", type, {{{0}, {}}, {}}, 0},
-                  {"y@partial", {DType::kF32, {{"io", 3}}}, {{{}}, {{0, ReduceKind::kSum}}}, 1},
-                  {"y", {DType::kF32, {{"io", 3}}}, {{{}}, {}}, 1}};
+  entry.values = {{"x", type, {{{0}, {}}, {}}, BufferId(0)},
+                  {"y@partial", {DType::kF32, {{"io", 3}}}, {{{}}, {{0, ReduceKind::kSum}}}, BufferId(1)},
+                  {"y", {DType::kF32, {{"io", 3}}}, {{{}}, {}}, BufferId(1)}};
   entry.buffers = {{BufferKind::kInput, 36, 64, 0, 0}, {BufferKind::kActivation, 12, 128, 0, 2}};
-  Step kernel = step(StepKind::kKernel, "y@partial", {0}, {1});
-  kernel.op = &op_named("reduce_sum");
-  kernel.attributes = {{"over", Dims{{"batch", 5}}}, {"limit", -std::numeric_limits<double>::infinity()}};
-  Step start = step(StepKind::kStart, "y", {1}, {2});
-  start.axes = {0};
-  Step wait = step(StepKind::kWait, "y", {}, {});
-  wait.started = 1;
+  Step kernel = named(kernel_step("reduce_sum", {0}, 1), "y@partial");
+  kernel.as<RunKernel>()->attributes = {{"over", Dims{{"batch", 5}}},
+                                        {"limit", -std::numeric_limits<double>::infinity()}};
+  const Step start = named(start_step({CollectiveKind::kAllReduce, {0}}, 1, 2), "y");
+  Step wait = wait_step(start, 1);
+  wait.inputs = wait.outputs = {};
   entry.steps = {kernel, start, wait};
-  entry.inputs = {{"x", 0}};
-  entry.outputs = {{"y", 2}};
+  entry.inputs = {{"x", ValueId(0)}};
+  entry.outputs = {{"y", ValueId(2)}};
   entry.arena_bytes = 192;
   program.entry_points = {entry};
   return program;

@@ -130,9 +130,10 @@ std::vector<KindTime> step_times(const EntryPoint& entry, const RunFacts& facts,
   std::vector<KindTime> times(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    const bool waits = step.kind == StepKind::kWait, starts = step.kind == StepKind::kStart;
+    const auto* wait = step.as<AwaitCollective>();
+    const bool waits = wait != nullptr, starts = step.kind() == StepKind::kStart;
     const double mean = facts.mean_seconds[i], most = facts.max_seconds[i];
-    KindTime& time = times[waits ? static_cast<size_t>(step.started) : i];
+    KindTime& time = times[wait ? wait->start.index() : i];
     time.collective = waits || starts;
     time.add({waits ? 0 : 1, false, mean, most, waits ? 0 : mean, waits ? mean : 0,
               predicted && !starts ? predicted->steps[i].seconds : 0});
@@ -153,7 +154,7 @@ void put_time(Json& json, const KindTime& time, bool predicted) {
 Json kinds_json(const EntryPoint& entry, const std::vector<KindTime>& times, bool predicted) {
   std::map<std::string, KindTime> kinds;
   for (size_t i = 0; i < times.size(); ++i) {
-    if (entry.steps[i].kind == StepKind::kWait) continue;
+    if (entry.steps[i].kind() == StepKind::kWait) continue;
     KindTime& kind = kinds[kind_of(entry.steps[i])];
     kind.collective = times[i].collective;
     kind.add(times[i]);
@@ -180,7 +181,7 @@ Json time_json(const EntryPoint& entry, const RunFacts& facts, const std::option
   json["steps"] = Json::array();
   for (size_t i = 0; i < times.size(); ++i) {
     const Step& step = entry.steps[i];
-    if (step.kind == StepKind::kWait) continue;
+    if (step.kind() == StepKind::kWait) continue;
     Json line = {{"name", step.name},
                  {"kind", kind_of(step)},
                  {"source", step.source},

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "core/testing/steps_by_hand.h"
 #include "formats/text/quantity.h"
 
 using namespace mtfc;
@@ -84,16 +85,12 @@ TEST_CASE("bytes as people write them") {
 
 TEST_CASE("a run's report has the time of each kind of step, collectives with their start and wait apart") {
   EntryPoint entry;
-  Step slice, start;
-  slice.kind = StepKind::kSlice;
+  Step slice, start = start_step({}, 0, 0);
+  slice.action = KeepSlice{};
   slice.name = "part";
-  start.kind = StepKind::kStart;
   start.name = "sum";
   start.source = "/ops/0";
-  Step wait = start;
-  wait.kind = StepKind::kWait;
-  wait.started = 1;
-  entry.steps = {slice, start, slice, wait};
+  entry.steps = {slice, start, slice, wait_step(start, 1)};
   RunFacts facts;
   facts.threads_per_rank = 3;
   facts.runs = 7;

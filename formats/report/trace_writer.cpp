@@ -21,7 +21,7 @@ std::string quoted(const std::string& text) {
 std::string parts_text(const Step& step) {
   std::vector<std::string> seen;
   std::string text;
-  for (const Step& part : step.parts) {
+  for (const Step& part : step.members()) {
     const std::string kind = kind_of(part);
     if (std::find(seen.begin(), seen.end(), kind) != seen.end()) continue;
     seen.push_back(kind);
@@ -31,7 +31,9 @@ std::string parts_text(const Step& step) {
 }
 
 std::string label(const Step& step) {
-  const char* moment = step.kind == StepKind::kStart ? "start " : step.kind == StepKind::kWait ? "wait " : "";
+  const char* moment = step.kind() == StepKind::kStart  ? "start "
+                       : step.kind() == StepKind::kWait ? "wait "
+                                                        : "";
   return fmt::format("{}{} {}", moment, kind_of(step), step.name);
 }
 
@@ -46,11 +48,11 @@ struct StepText {
 StepText text_of(const Step& step) {
   StepText text;
   text.name = quoted(label(step));
-  const bool communicates = step.kind == StepKind::kStart || step.kind == StepKind::kWait;
-  text.category = communicates ? "collective" : is_control(step.kind) ? "loop" : "kernel";
+  const bool communicates = step.kind() == StepKind::kStart || step.kind() == StepKind::kWait;
+  text.category = communicates ? "collective" : is_control(step.kind()) ? "loop" : "kernel";
   if (communicates) text.collective = quoted(kind_of(step) + " " + step.name);
   text.source = fmt::format("\"source\":{},\"phase\":\"{}\"", quoted(step.source), to_string(step.phase));
-  if (step.kind == StepKind::kFused)
+  if (step.kind() == StepKind::kFused)
     text.source += fmt::format(",\"operations\":{}", quoted(parts_text(step)));
   return text;
 }
@@ -124,8 +126,9 @@ class TraceWriter {
           R"("args":{{{},"flops":{},"bytes":{}}}}})",
           rank, microseconds(span.begin), length(span), text.category, text.name, text.source, work[s].flops,
           work[s].bytes);
-      if (entry.steps[s].kind != StepKind::kWait) continue;
-      const auto started = static_cast<size_t>(entry.steps[s].started);
+      const auto* wait = entry.steps[s].as<AwaitCollective>();
+      if (!wait) continue;
+      const size_t started = wait->start.index();
       add_collective(rank, texts_[run.entry][started], work[started], {run.steps[started].begin, span.end});
     }
   }

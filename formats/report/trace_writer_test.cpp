@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/testing/steps_by_hand.h"
+
 namespace mtfc {
 namespace {
 
@@ -16,18 +18,14 @@ Program example() {
   program.layout.mesh = Mesh({{"rows", 2}});
   EntryPoint entry;
   entry.name = "train";
-  Step start;
-  start.kind = StepKind::kStart;
+  Step start = start_step({}, 0, 0);
   start.name = "h\"1";
   start.source = "/ops/0";
   Step slice;
-  slice.kind = StepKind::kSlice;
+  slice.action = KeepSlice{};
   slice.name = "part";
   slice.phase = Phase::kUpdate;
-  Step wait = start;
-  wait.kind = StepKind::kWait;
-  wait.started = 0;
-  entry.steps = {start, slice, wait};
+  entry.steps = {start, slice, wait_step(start, 0)};
   program.entry_points = {entry};
   return program;
 }

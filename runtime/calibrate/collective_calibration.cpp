@@ -33,34 +33,30 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
   const int64_t room = aligned(mtfc::bytes(type));
   EntryPoint entry;
   entry.name = "train";
-  entry.values = {{"x", type, from, 0}, {"y", type, to, 1}};
   // Like the planner: an all_reduce is done in place, and the workspace holds a copy from each member.
   const bool in_place = kind == CollectiveKind::kAllReduce;
-  if (in_place) entry.values[1].buffer = 0;
+  entry.values = {{"x", type, from, BufferId(0)}, {"y", type, to, BufferId(in_place ? 0 : 1)}};
   const int64_t workspace = room * (devices + 1);
   entry.buffers = {{BufferKind::kActivation, room, 0, 0, 1},
                    {BufferKind::kActivation, room, room, 0, 1},
                    {BufferKind::kWorkspace, workspace, 2 * room, 0, 1}};
   entry.arena_bytes = 2 * room + workspace;
+  const Collective collective{kind, axes};
   Step start, wait;
-  start.kind = StepKind::kStart;
-  start.name = "y";
-  start.inputs = {0};
-  start.outputs = {1};
-  start.workspace = 2;
-  start.collective = kind;
-  start.axes = axes;
-  wait.kind = StepKind::kWait;
-  wait.name = "y";
-  wait.started = 0;
+  start.name = wait.name = "y";
+  start.inputs = {ValueId(0)};
+  start.outputs = {ValueId(1)};
+  start.workspace = BufferId(2);
+  start.action = StartCollective{collective};
+  wait.action = AwaitCollective{collective, StepIndex(0)};
   entry.steps = {start, wait};
   return entry;
 }
 
 // The elements of a value that this rank holds.
 std::span<uint32_t> local_bits(const EntryPoint& entry, const Mesh& mesh, ValueId id, const Arena& arena) {
-  const Value& value = entry.values[static_cast<size_t>(id)];
-  const int64_t offset = entry.buffers[static_cast<size_t>(value.buffer)].offset;
+  const Value& value = entry.values[id];
+  const int64_t offset = entry.buffers[value.buffer].offset;
   const Dims dims = local_types(entry, {id}, mesh, mesh.last())[0].dims;
   return {reinterpret_cast<uint32_t*>(arena.at(offset)), static_cast<size_t>(elements(dims))};
 }
@@ -98,8 +94,8 @@ class CollectiveCalibration {
     const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
     std::memset(arenas[0].at(0), 0, static_cast<size_t>(entry.arena_bytes));
     const auto collectives = comm.prepare(entry, arenas);
-    const std::span<uint32_t> operand = local_bits(entry, mesh_, 0, arenas[0]),
-                              result = local_bits(entry, mesh_, 1, arenas[0]);
+    const std::span<uint32_t> operand = local_bits(entry, mesh_, ValueId(0), arenas[0]),
+                              result = local_bits(entry, mesh_, ValueId(1), arenas[0]);
     uint32_t bits = 0;  // stays zero, but the compiler can't know that and has to read
     const auto write = [&] { std::fill(operand.begin(), operand.end(), bits); };
     const auto read = [&] { bits = std::reduce(result.begin(), result.end(), bits, std::bit_or()) & 1; };

@@ -20,7 +20,7 @@ class LockstepCollectives : public Collectives {
                       std::span<const Arena> arenas)
       : arenas_(arenas) {
     for (size_t i = 0; i < entry.steps.size(); ++i) {
-      if (entry.steps[i].kind != StepKind::kStart) continue;
+      if (entry.steps[i].kind() != StepKind::kStart) continue;
       std::vector<CollectivePlan>& plans = plans_[i];
       for (const Coordinates& at : devices) plans.push_back(plan_collective(entry, entry.steps[i], mesh, at));
       moved_[i].resize(plans.size());

@@ -61,21 +61,20 @@ EntryPoint together(const CollectiveCase& c, int64_t count) {
   entry.buffers.clear();
   entry.steps.clear();
   for (int64_t k = 0; k < count; ++k) {
-    const int value = static_cast<int>(2 * k);
-    entry.values.push_back({"x", c.from, c.from_sharding, value});
-    entry.values.push_back({"y", c.to, c.to_sharding, value + 1});
+    const ValueId x = entry.values.add({"x", c.from, c.from_sharding, BufferId(2 * k)});
+    const ValueId y = entry.values.add({"y", c.to, c.to_sharding, BufferId(2 * k + 1)});
     for (size_t b = 0; b < 2; ++b) {
       entry.buffers.push_back(one.buffers[b]);
       entry.buffers.back().offset += k * one.arena_bytes;
     }
     entry.steps.push_back(one.steps[0]);
-    entry.steps.back().inputs = {value};
-    entry.steps.back().outputs = {value + 1};
+    entry.steps.back().inputs = {x};
+    entry.steps.back().outputs = {y};
     entry.steps.back().workspace = kNoBuffer;
   }
   for (int64_t k = count; k-- > 0;) {
     entry.steps.push_back(one.steps[1]);
-    entry.steps.back().started = static_cast<int>(k);
+    entry.steps.back().as<AwaitCollective>()->start = StepIndex(k);
   }
   entry.arena_bytes *= count;
   return entry;
@@ -95,7 +94,7 @@ TEST_CASE("small all_reduces that are under way together travel together, and ar
     std::vector<Arena> arenas;
     arenas.emplace_back(entry.arena_bytes);
     const auto at = [&](int64_t k, bool output, int64_t i) -> float& {
-      const Buffer& buffer = entry.buffers[static_cast<size_t>(2 * k + output)];
+      const Buffer& buffer = entry.buffers[2 * k + output];
       return reinterpret_cast<float*>(arenas[0].at(buffer.offset))[i];
     };
     for (int64_t k = 0; k < count; ++k)

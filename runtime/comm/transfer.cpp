@@ -90,38 +90,37 @@ void check_complete(const CollectivePlan& plan) {
 }  // namespace
 
 Place place_of(const EntryPoint& entry, ValueId value, const Mesh& mesh, const Coordinates& at) {
-  const Value& v = entry.values[static_cast<size_t>(value)];
+  const Value& v = entry.values[value];
   Place place{v.type, local_box(v.type.dims, v.sharding, mesh, at), 0};
-  if (v.buffer != kNoBuffer) place.offset = entry.buffers[static_cast<size_t>(v.buffer)].offset;
+  if (v.buffer != kNoBuffer) place.offset = entry.buffers[v.buffer].offset;
   return place;
 }
 
 CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at) {
-  check_invariant((step.inputs.size() == 1 || step.op) && step.outputs.size() == 1,
+  check_invariant((step.inputs.size() == 1 || step.op()) && step.outputs.size() == 1,
                   "a collective has one input and one output");
-  const Sides sides{entry.values[static_cast<size_t>(step.inputs[0])],
-                    entry.values[static_cast<size_t>(step.outputs[0])]};
+  const Sides sides{entry.values[step.inputs[0]], entry.values[step.outputs[0]]};
   CollectivePlan plan;
-  plan.kind = step.collective;
-  plan.reduce = step.reduce;
+  plan.kind = step.collective().kind;
+  plan.reduce = step.collective().reduce;
   plan.dtype = sides.input.type.dtype;
   plan.input = place_of(entry, step.inputs[0], mesh, at);
   plan.output = place_of(entry, step.outputs[0], mesh, at);
   if (step.workspace != kNoBuffer) {
-    const Buffer& workspace = entry.buffers[static_cast<size_t>(step.workspace)];
+    const Buffer& workspace = entry.buffers[step.workspace];
     plan.workspace_offset = workspace.offset;
     plan.workspace_bytes = workspace.bytes;
   }
   const bool reduces = plan.kind == CollectiveKind::kAllReduce || plan.kind == CollectiveKind::kReduceScatter;
-  plan.axes = reduces ? step.axes : splitting(step.axes, sides.input.sharding);
+  plan.axes = reduces ? step.collective().axes : splitting(step.collective().axes, sides.input.sharding);
   const std::vector<Coordinates> members = members_of(mesh, at, plan.axes);
   for (const Coordinates& member : members) plan.ranks.push_back(mesh.rank(member));
   plan.self = static_cast<size_t>(mesh.index(at, plan.axes));
   if (plan.kind == CollectiveKind::kAllReduce) {
     check_invariant(plan.input.elements() == plan.output.elements(),
                     "an all_reduce changes the size of its value");
-  } else if (step.op) {
+  } else if (step.op()) {
     plan_pieces(plan, entry, step, mesh, members);
   } else {
     plan_runs(plan, sides, mesh, members);

@@ -159,7 +159,7 @@ void Feed::require_equal_lengths() const {
 }
 
 void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {
-  Source source{std::move(data), entry.values[static_cast<size_t>(binding.value)].type, {}, 0, {}, {}};
+  Source source{std::move(data), entry.values[binding.value].type, {}, 0, {}, {}};
   for (size_t device = 0; device < executor.devices(); ++device)
     source.slices.push_back({executor.part(entry, binding.value, device), {}});
   if (std::holds_alternative<StoredArray>(source.data.source)) {

@@ -25,10 +25,10 @@ Program program_of(const ShardedInput& input) {
   program.layout.mesh = input.mesh;
   EntryPoint entry;
   entry.name = "train";
-  entry.values = {{"x", input.type, input.sharding, 0}};
+  entry.values = {{"x", input.type, input.sharding, BufferId(0)}};
   entry.buffers = {{BufferKind::kInput, 4096, 0, 0, 0}};
   entry.arena_bytes = 4096;
-  entry.inputs = {{"x", 0}};
+  entry.inputs = {{"x", ValueId(0)}};
   program.entry_points.push_back(std::move(entry));
   return program;
 }
@@ -55,7 +55,7 @@ std::vector<double> fed(const ShardedInput& input, const InputData& data, int64_
   training ? feed.fill_training(step) : feed.fill_evaluation(step);
   std::vector<double> all(static_cast<size_t>(elements(input.type.dims)), -1);
   for (size_t device = 0; device < executor.devices(); ++device) {
-    const LocalPart part = executor.part(entry, 0, device);
+    const LocalPart part = executor.part(entry, ValueId(0), device);
     const std::vector<int64_t> indices = global_indices(input.type.dims, part.box);
     for (size_t i = 0; i < indices.size(); ++i) {
       double& slot = all[static_cast<size_t>(indices[i])];
@@ -76,10 +76,11 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
   EntryPoint entry;
   entry.arena_bytes = static_cast<int64_t>(1024 * types.size());
   for (size_t i = 0; i < types.size(); ++i) {
-    const auto id = static_cast<int>(i);
-    entry.values.push_back({data[i].input, types[i], replicated(types[i].dims.size()), id});
-    entry.buffers.push_back({BufferKind::kInput, 1024, 1024 * id, 0, 0});
-    entry.inputs.push_back({data[i].input, id});
+    const BufferId buffer =
+        entry.buffers.add({BufferKind::kInput, 1024, static_cast<int64_t>(1024 * i), 0, 0});
+    const ValueId value =
+        entry.values.add({data[i].input, types[i], replicated(types[i].dims.size()), buffer});
+    entry.inputs.push_back({data[i].input, value});
   }
   program.entry_points.push_back(entry);
   Processes processes = Processes::alone();
@@ -89,7 +90,7 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
   training ? feed.fill_training(step) : feed.fill_evaluation(step);
   std::vector<std::vector<double>> all;
   for (size_t i = 0; i < types.size(); ++i) {
-    const LocalPart part = executor.part(program.entry_points[0], static_cast<int>(i), 0);
+    const LocalPart part = executor.part(program.entry_points[0], ValueId(i), 0);
     all.emplace_back();
     for (int64_t k = 0; k < part.elements(); ++k)
       all.back().push_back(load_element(part.data, types[i].dtype, k));

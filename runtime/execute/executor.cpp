@@ -105,11 +105,11 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Devic
     results.push_back({places.back().type, places.back().box});
     prepared.results.push_back(arena.at(places.back().offset));
   }
-  if (step.kind == StepKind::kFused) {
+  if (step.kind() == StepKind::kFused) {
     prepared.kernel = prepare_fused(entry, step, mesh, at, fused_tile);
     return prepared;
   }
-  if (step.kind == StepKind::kSlice) {
+  if (step.kind() == StepKind::kSlice) {
     check_invariant(places.size() == 2, "a slice has one input and one output");
     prepared.runs = plan_slice(places[0], places[1]);
     // Nothing moves where the kept part begins the buffer that both share.
@@ -120,12 +120,13 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Devic
   }
   int64_t workspace_bytes = 0;
   if (step.workspace != kNoBuffer) {
-    const Buffer& workspace = entry.buffers[static_cast<size_t>(step.workspace)];
+    const Buffer& workspace = entry.buffers[step.workspace];
     workspace_bytes = workspace.bytes;
     prepared.workspace = arena.at(workspace.offset);
   }
-  prepared.kernel = prepare_kernel(step.op->signature.name, {step.attributes, std::move(operands),
-                                                             std::move(results), step.name, workspace_bytes});
+  prepared.kernel = prepare_kernel(
+      step.op()->signature.name,
+      {step.attributes(), std::move(operands), std::move(results), step.name, workspace_bytes});
   return prepared;
 }
 
@@ -147,7 +148,8 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
   slot->steps.resize(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
-    if (step.kind == StepKind::kStart || step.kind == StepKind::kWait || is_control(step.kind)) continue;
+    if (step.kind() == StepKind::kStart || step.kind() == StepKind::kWait || is_control(step.kind()))
+      continue;
     for (size_t device = 0; device < devices(); ++device)
       slot->steps[i].push_back(prepare_step(
           entry, step, {comm_.mesh(), comm_.devices()[device], arenas_[device]}, options_.fused_tile));
@@ -195,19 +197,17 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
 
 size_t Executor::next_step(Loaded& prepared, size_t index) {
   const Step& step = prepared.entry.steps[index];
-  if (!is_control(step.kind)) return index + 1;
-  const auto partner = static_cast<size_t>(step.partner);
-  if (step.kind == StepKind::kLoop) {
+  if (step.as<BeginLoop>()) {
     prepared.rounds.push_back(0);
     ++prepared.round;
-  } else if (step.kind == StepKind::kLeave) {
+  } else if (const auto* leave = step.as<LeaveLoop>()) {
     if (holds(prepared.entry, step.inputs[0])) return index + 1;
     prepared.rounds.pop_back();
-    return partner + 1;
-  } else {
+    return leave->end.index() + 1;
+  } else if (const auto* repeat = step.as<RepeatLoop>()) {
     ++prepared.round;
-    const int64_t times = prepared.entry.steps[partner].times;
-    if (++prepared.rounds.back() != times) return partner + 1;
+    const int64_t times = prepared.entry.steps[repeat->begin].as<BeginLoop>()->times;
+    if (++prepared.rounds.back() != times) return repeat->begin.index() + 1;
     prepared.rounds.pop_back();
   }
   return index + 1;
@@ -223,7 +223,7 @@ bool Executor::holds(const EntryPoint& entry, ValueId condition) {
 
 // Several devices of one process take turns at a kernel, and do the rest together.
 void Executor::run_timed(Loaded& prepared, size_t index, int64_t train_step) {
-  const StepKind kind = prepared.entry.steps[index].kind;
+  const StepKind kind = prepared.entry.steps[index].kind();
   const bool in_turn = kind == StepKind::kKernel || kind == StepKind::kFused;
   if (!timeline_ || (in_turn && devices() > 1)) {
     run_step(prepared, index, train_step);
@@ -239,7 +239,7 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
   const Step& step = prepared.entry.steps[index];
   size_t device = kNoDevice;  // whose turn it is, where the devices take turns
   try {
-    switch (step.kind) {
+    switch (step.kind()) {
       case StepKind::kKernel:
       case StepKind::kFused:
         run_kernels(prepared, index, train_step, device);
@@ -247,15 +247,14 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
         break;
       case StepKind::kSlice:
         for (const PreparedStep& slice : prepared.steps[index])
-          copy_runs(slice.runs,
-                    size_of(prepared.entry.values[static_cast<size_t>(step.inputs[0])].type.dtype),
-                    slice.operands[0], slice.results[0]);
+          copy_runs(slice.runs, size_of(prepared.entry.values[step.inputs[0]].type.dtype), slice.operands[0],
+                    slice.results[0]);
         break;
       case StepKind::kStart:
         prepared.collectives->start(index);
         break;
       case StepKind::kWait:
-        prepared.collectives->wait(static_cast<size_t>(step.started));
+        prepared.collectives->wait(step.as<AwaitCollective>()->start.index());
         break;
       case StepKind::kLoop:
       case StepKind::kLeave:
@@ -298,7 +297,7 @@ void Executor::run_kernel(Loaded& prepared, size_t index, size_t device, int64_t
 void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < devices(); ++device) {
-      const Value& value = entry.values[static_cast<size_t>(input.value)];
+      const Value& value = entry.values[input.value];
       const std::string problem = not_finite_problem(value, part(entry, input.value, device));
       if (!problem.empty())
         throw RunError(fmt::format("{}, step {}: {}", entry.name, train_step + 1,
@@ -308,10 +307,9 @@ void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
 
 void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {
   for (const ValueId id : step.outputs) {
-    const std::string problem =
-        not_finite_problem(entry.values[static_cast<size_t>(id)], part(entry, id, device));
+    const std::string problem = not_finite_problem(entry.values[id], part(entry, id, device));
     if (problem.empty()) continue;
-    for (const Step& made : step.parts)
+    for (const Step& made : step.members())
       if (made.outputs[0] == id) throw PartError(made, problem);
     throw RunError(problem);
   }
@@ -348,7 +346,7 @@ std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
     StepWork work;
-    if (step.kind == StepKind::kStart)
+    if (step.kind() == StepKind::kStart)
       work.bytes = prepared.collectives->count(i).bytes_sent /
                    std::max<int64_t>(1, i < prepared.runs.size() ? prepared.runs[i] : 0);
     if (!prepared.steps[i].empty()) {
@@ -372,7 +370,7 @@ std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
       total[i] += step.flops;
     }
     most[3 * count + i] = i < prepared.runs.size() ? prepared.runs[i] : 0;
-    if (entry.steps[i].kind != StepKind::kStart) continue;
+    if (entry.steps[i].kind() != StepKind::kStart) continue;
     const CollectiveCost moved = prepared.collectives->count(i);
     most[count + i] = moved.elements;
     most[2 * count + i] = moved.bytes_sent;

@@ -4,19 +4,17 @@
 
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
+#include "core/testing/steps_by_hand.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/elements.h"
 
 namespace mtfc {
 namespace {
 
-Step kernel_step(const char* op, const std::string& name, std::vector<ValueId> inputs, ValueId output) {
-  Step step;
-  step.op = &op_named(op);
+Step step_of(const char* op, const std::string& name, std::initializer_list<int> inputs, int output) {
+  Step step = kernel_step(op, inputs, output);
   step.name = name;
   step.source = "/ops/0";
-  step.inputs = std::move(inputs);
-  step.outputs = {output};
   return step;
 }
 
@@ -28,39 +26,31 @@ Program program_of(const char* op) {
   const Sharding split{{{0}}, {}};
   EntryPoint entry;
   entry.name = "evaluate";
-  entry.values = {{"x", type, split, 0},
-                  {"y", type, split, 1},
-                  {"y@whole", type, replicated(1), 2},
-                  {"y@p", type, split, 3}};
+  entry.values = {{"x", type, split, BufferId(0)},
+                  {"y", type, split, BufferId(1)},
+                  {"y@whole", type, replicated(1), BufferId(2)},
+                  {"y@p", type, split, BufferId(3)}};
   for (int64_t i = 0; i < 5; ++i) entry.buffers.push_back({BufferKind::kActivation, 64, 64 * i, 0, 3});
   entry.buffers.push_back({BufferKind::kWorkspace, 128, 320, 1, 2});
   entry.arena_bytes = 448;
-  Step gather;
-  gather.kind = StepKind::kStart;
+  Step gather = start_step({CollectiveKind::kAllGather, {0}}, 1, 2);
   gather.name = "y@whole";
-  gather.collective = CollectiveKind::kAllGather;
-  gather.axes = {0};
-  gather.inputs = {1};
-  gather.outputs = {2};
-  gather.workspace = 5;
-  Step wait = gather;
-  wait.kind = StepKind::kWait;
-  wait.started = 1;
+  gather.workspace = BufferId(5);
   Step slice;
-  slice.kind = StepKind::kSlice;
+  slice.action = KeepSlice{};
   slice.name = "y@p";
-  slice.inputs = {2};
-  slice.outputs = {3};
-  entry.steps = {kernel_step(op, "y", {0}, 1), gather, wait, slice};
-  entry.inputs = {{"x", 0}};
-  entry.outputs = {{"y", 2}};
+  slice.inputs = value_ids({2});
+  slice.outputs = value_ids({3});
+  entry.steps = {step_of(op, "y", {0}, 1), gather, wait_step(gather, 1), slice};
+  entry.inputs = {{"x", ValueId(0)}};
+  entry.outputs = {{"y", ValueId(2)}};
   program.entry_points.push_back(std::move(entry));
   return program;
 }
 
 void fill(Executor& executor, const EntryPoint& entry, double sign) {
   for (size_t device = 0; device < executor.devices(); ++device) {
-    const LocalPart part = executor.part(entry, 0, device);
+    const LocalPart part = executor.part(entry, ValueId(0), device);
     for (int64_t i = 0; i < part.elements(); ++i)
       store_element(part.data, DType::kF32, i, sign * static_cast<double>(part.box[0].begin + i + 1));
   }
@@ -84,7 +74,8 @@ TEST_CASE("kernels, collectives and slices run in order on every device, and are
   }
   CHECK(seen == 4);
   for (size_t device = 0; device < 2; ++device) {
-    const LocalPart whole = executor.part(entry, 2, device), kept = executor.part(entry, 3, device);
+    const LocalPart whole = executor.part(entry, ValueId(2), device),
+                    kept = executor.part(entry, ValueId(3), device);
     REQUIRE(whole.elements() == 5);
     for (int64_t i = 0; i < 5; ++i)
       CHECK(load_element(whole.data, DType::kF32, i) == static_cast<double>((i + 1) * (i + 1)));

@@ -6,6 +6,7 @@
 #include <limits>
 #include <tuple>
 
+#include "core/cost/cost.h"
 #include "core/tensors/relayout.h"
 #include "runtime/memory/dtypes.h"
 
@@ -33,7 +34,7 @@ double magnitude(const std::vector<double>& values) {
 
 // Terms of a product multiply, so its operand magnitude is the product of its operands'.
 double largest_operand(const Step& step, const std::map<ValueId, double>& largest) {
-  const bool product = step.op && step.op->traits.multiplies;
+  const bool product = step.op() && step.op()->traits.multiplies;
   double found = product ? 1 : 0;
   for (const ValueId id : step.inputs) {
     const auto at = largest.find(id);
@@ -73,13 +74,13 @@ RecordedTensor Recorder::assembled(const std::string& name, const TensorType& ty
 }
 
 void Recorder::record(const EntryPoint& entry, const Step& step) {
-  if (step.kind == StepKind::kStart) return;
-  if (step.kind == StepKind::kFused) {
-    for (const Step& part : step.parts) record(entry, part);
+  if (step.kind() == StepKind::kStart) return;
+  if (step.kind() == StepKind::kFused) {
+    for (const Step& part : step.members()) record(entry, part);
     return;
   }
   for (const ValueId id : step.outputs) {
-    const Value& value = entry.values[static_cast<size_t>(id)];
+    const Value& value = entry.values[id];
     if (value.buffer == kNoBuffer) continue;
     std::vector<LocalPart> parts;
     for (size_t device = 0; device < executor_.devices(); ++device)
@@ -87,7 +88,7 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
     // The devices of a partial value hold different terms: only their size counts.
     RecordedTensor tensor = assembled(value.name, value.type, parts);
     // A copy is as exact as its operand.
-    const bool copies = step.op && step.op->traits.copies == Copies::kOperand;
+    const bool copies = step.op() && step.op()->traits.copies == Copies::kOperand;
     const auto exact = copies ? operands_.find(step.inputs[0]) : operands_.end();
     tensor.largest_operand = exact != operands_.end() ? exact->second : largest_operand(step, largest_);
     largest_[id] = magnitude(tensor.values);
@@ -95,7 +96,7 @@ void Recorder::record(const EntryPoint& entry, const Step& step) {
     if (!value.from_model || !value.sharding.partial.empty()) continue;
     tensor.entry = entry.name;
     tensor.step = step_;
-    tensor.operation = step.op ? std::string(step.op->signature.name) : to_string(step.collective);
+    tensor.operation = step.op() ? std::string(step.op()->signature.name) : kind_of(step);
     tensor.source = step.source;
     tensors_.push_back(std::move(tensor));
   }

@@ -61,9 +61,10 @@ TEST_CASE("a right program agrees with that of one device") {
 TEST_CASE("a wrong number is found where it comes up first") {
   Program program = split();
   for (Step& step : steps(program))
-    for (Step& part : step.parts)
-      if (part.attributes.has("value") && part.attributes.get<double>("value") == 2)
-        part.attributes.set("value", 2.01);
+    if (auto* fused = step.as<RunFused>())
+      for (Step& member : fused->members)
+        if (member.attributes().has("value") && member.attributes().get<double>("value") == 2)
+          member.as<RunKernel>()->attributes.set("value", 2.01);
   const std::vector<RecordedTensor> found = recorded(program);
   const Comparison comparison = compare(expected(), found, 0);
   REQUIRE(comparison.first);
@@ -79,8 +80,8 @@ TEST_CASE("a wrong reduction is found in the tensor that it makes") {
   Program program = split();
   bool changed = false;
   for (Step& step : steps(program))
-    if (step.kind == StepKind::kStart && step.name == "s") {
-      step.reduce = ReduceKind::kMax;
+    if (auto* start = step.as<StartCollective>(); start && step.name == "s") {
+      start->collective.reduce = ReduceKind::kMax;
       changed = true;
     }
   REQUIRE(changed);

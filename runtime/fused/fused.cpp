@@ -306,8 +306,8 @@ void work_through(const PreparedFused& fused, Worker& worker, int64_t thread, in
 }
 
 [[noreturn]] void report(const PreparedFused& fused, const Fault& fault) {
-  const Step& member = fused.step.parts[static_cast<size_t>(fault.member)];
-  const Value& value = fused.entry.values[static_cast<size_t>(member.outputs[0])];
+  const Step& member = fused.step.members()[static_cast<size_t>(fault.member)];
+  const Value& value = fused.entry.values[member.outputs[0]];
   throw PartError(member, not_finite_text(value.name, fault.value, local_tensor(value, fused.mesh, fused.at),
                                           fault.index));
 }
@@ -317,7 +317,8 @@ int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
   Worker first(fused, run, 0);
   first.compute_singles();
   const int64_t blocks = plan.blocks.blocks();
-  const int64_t work = plan.blocks.rows * plan.blocks.columns * static_cast<int64_t>(fused.step.parts.size());
+  const int64_t work =
+      plan.blocks.rows * plan.blocks.columns * static_cast<int64_t>(fused.step.members().size());
   const bool alone = work < kParallelWork || omp_in_parallel() != 0 || blocks < 2;
   const int threads =
       alone ? 1 : static_cast<int>(std::min<int64_t>({omp_get_max_threads(), fused.threads, blocks}));

@@ -18,7 +18,7 @@ struct OperandPlace {
     kGathered,  // brought into the order of the grid
     kRepeated,  // along the rows or columns that it doesn't have
   };
-  ValueId source = -1;  // whose elements are read
+  ValueId source = kNoValue;  // whose elements are read
   Access access = Access::kInPlace;
   TilePlace stored = {};     // the source's own, but for kGathered
   TilePlace place = {};      // where the member reads

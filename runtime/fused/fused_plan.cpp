@@ -81,7 +81,7 @@ void add_operand(const FusedWork& work, const FusedMember& member, const Operand
 
 void add_constant(const FusedWork& work, const FusedMember& member, const MemberPlaces& places,
                   FusedPlan& plan) {
-  const auto number = member.step.attributes.get<double>("value");
+  const auto number = member.step.attributes().get<double>("value");
   FusedConstant constant{places.result.offset, {}};
   dispatch(AllTypes{}, work.value(member.result()).type.dtype, [&]<typename T>() {
     const T element = static_cast<T>(number);
@@ -107,7 +107,7 @@ TileFunction tile_function(const FusedWork& work, const FusedMember& member) {
   for (const ValueId id : member.step.inputs) types.operands.push_back(work.value(id).type.dtype);
   if (member.kind == PartKind::kBroadcast)
     return dispatch(AllTypes{}, types.result, []<typename T>() -> TileFunction { return copy_tile<T>; });
-  return kernel_named(member.step.op->signature.name).tile(types);
+  return kernel_named(member.step.op()->signature.name).tile(types);
 }
 
 void add_computation(const FusedWork& work, size_t m, const MemberPlaces& places, FusedPlan& plan) {
@@ -130,7 +130,7 @@ void add_computation(const FusedWork& work, size_t m, const MemberPlaces& places
 
 // A mean divides by the elements of all devices.
 double divisor(const FusedWork& work, const FusedMember& member) {
-  if (kernel_named(member.step.op->signature.name).reduction != Reduction::kMean) return 1;
+  if (kernel_named(member.step.op()->signature.name).reduction != Reduction::kMean) return 1;
   return static_cast<double>(elements(work.value(member.step.inputs[0]).type.dims)) /
          static_cast<double>(elements(work.value(member.result()).type.dims));
 }

@@ -74,7 +74,7 @@ std::vector<double> outputs_of(int64_t rows, int64_t columns, int64_t tile) {
   const Program program = compile(softmax_model(rows, columns), {}, {});
   const EntryPoint& entry = *program.find("evaluate");
   REQUIRE(std::any_of(entry.steps.begin(), entry.steps.end(), [](const Step& step) {
-    return step.kind == StepKind::kFused && step.parts.size() > 4;
+    return step.kind() == StepKind::kFused && step.members().size() > 4;
   }));
   Processes processes = Processes::alone();
   LockstepComm comm(program.mesh(), processes);

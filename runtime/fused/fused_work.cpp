@@ -12,19 +12,17 @@ namespace {
 constexpr int64_t kVector = 16;  // elements
 
 std::vector<FusedMember> find_members(const EntryPoint& entry, const Step& step, const FusedGrid& grid) {
-  const auto type = [&](ValueId id) -> const TensorType& {
-    return entry.values[static_cast<size_t>(id)].type;
-  };
+  const auto type = [&](ValueId id) -> const TensorType& { return entry.values[id].type; };
   const auto extent = [&](ValueId id) { return grid.extent(type(id).dims); };
   std::vector<FusedMember> members;
-  for (size_t m = 0; m < step.parts.size(); ++m) {
-    const Step& member = step.parts[m];
+  for (size_t m = 0; m < step.members().size(); ++m) {
+    const Step& member = step.members()[m];
     const PartKind kind = *part_kind(entry, member);
     const Extent made = extent(member.outputs[0]);
     const Extent worked = kind == PartKind::kReduction ? extent(member.inputs[0]) : made;
     members.push_back({member, kind, worked, made, grid.stage[m]});
     if (kind == PartKind::kReduction)
-      members.back().reduction = tile_reduction(kernel_named(member.op->signature.name).reduction.value(),
+      members.back().reduction = tile_reduction(kernel_named(member.op()->signature.name).reduction.value(),
                                                 type(member.outputs[0]).dtype);
   }
   return members;

@@ -48,7 +48,7 @@ struct FusedWork {
       {};  // broadcasts that stay within the step, and what each of them repeats
   std::map<ValueId, LastUse> last_uses = {};
 
-  const Value& value(ValueId id) const { return entry.values[static_cast<size_t>(id)]; }
+  const Value& value(ValueId id) const { return entry.values[id]; }
   LocalTensor local(ValueId id) const { return local_tensor(value(id), mesh, at); }
   Extent extent(ValueId id) const { return grid.extent(value(id).type.dims); }
   int64_t element_bytes(ValueId id) const { return size_of(value(id).type.dtype); }

@@ -19,7 +19,7 @@ const Binding* find(const std::vector<Binding>& bindings, std::string_view name)
 }
 
 const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
-  return entry.values[static_cast<size_t>(binding.value)].type.dims;
+  return entry.values[binding.value].type.dims;
 }
 
 // Visits the contiguous runs of `part`: (offset in the whole tensor, offset in the part, length).

@@ -10,13 +10,13 @@ namespace {
 constexpr size_t kToldInFull = 4;
 
 std::string operation_text(const Step& step) {
-  switch (step.kind) {
+  switch (step.kind()) {
     case StepKind::kKernel:
-      return std::string(step.op->signature.name) + " ";
+      return std::string(step.op()->signature.name) + " ";
     case StepKind::kStart:
-      return "start of " + to_string(step.collective) + " ";
+      return "start of " + to_string(step.collective().kind) + " ";
     case StepKind::kWait:
-      return to_string(step.collective) + " ";
+      return to_string(step.collective().kind) + " ";
     case StepKind::kFused:
     case StepKind::kSlice:
       return "";
@@ -25,7 +25,7 @@ std::string operation_text(const Step& step) {
     case StepKind::kRepeat:
       break;
   }
-  return to_string(step.kind) + " ";
+  return to_string(step.kind()) + " ";
 }
 
 std::string point_text(const Program& program, const MissingRank& rank) {
@@ -44,8 +44,8 @@ std::string point_text(const Program& program, const MissingRank& rank) {
 std::string step_text(const EntryPoint& entry, const Step& step, int64_t train_step) {
   const size_t slash = step.name.rfind('/');
   const std::string kind = operation_text(step);
-  const bool expanded = step.kind == StepKind::kKernel && slash != std::string::npos &&
-                        !entry.values[static_cast<size_t>(step.outputs[0])].from_model &&
+  const bool expanded = step.kind() == StepKind::kKernel && slash != std::string::npos &&
+                        !entry.values[step.outputs[0]].from_model &&
                         step.name.compare(slash + 1, kind.size() - 1, kind, 0, kind.size() - 1) == 0;
   // The name of an operation that the user's was expanded into means nothing to them: `gather in 'loss'`.
   const std::string operation = expanded ? fmt::format("{}in '{}'", kind, step.name.substr(0, slash))

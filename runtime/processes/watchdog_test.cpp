@@ -123,10 +123,10 @@ TEST_CASE("missing ranks are told with the steps they are at") {
   EntryPoint& entry = program.entry_points[0];
   entry.name = "train";
   Step kernel, wait;
-  kernel.op = &op_named("add");
+  kernel.action = RunKernel{&op_named("add")};
   kernel.name = "h";
   kernel.source = "/ops/0";
-  wait.kind = StepKind::kWait;
+  wait.action = AwaitCollective{};
   wait.name = "w/grad";
   entry.steps = {kernel, wait};
   CHECK(missing_text(program, WaitError(7, {{3, true, {0, 0, 11}}})) ==

@@ -12,8 +12,7 @@ namespace mtfc {
 namespace {
 
 BufferId add_buffer(EntryPoint& entry, BufferKind kind, int64_t bytes) {
-  entry.buffers.push_back({kind, bytes, 0, 0, 1});
-  return static_cast<BufferId>(entry.buffers.size()) - 1;
+  return entry.buffers.add({kind, bytes, 0, 0, 1});
 }
 
 int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
@@ -154,19 +153,15 @@ std::vector<CollectiveCase> collective_cases(int64_t devices) {
 EntryPoint collective_entry(const CollectiveCase& c) {
   EntryPoint entry;
   entry.name = "train";
-  entry.values = {{"x", c.from, c.from_sharding, 0}, {"y", c.to, c.to_sharding, c.in_place ? 0 : 1}};
-  Step start;
-  start.kind = StepKind::kStart;
-  start.name = "y";
-  start.inputs = {0};
-  start.outputs = {1};
-  start.collective = c.kind;
-  start.axes = c.axes;
-  start.reduce = c.reduce;
-  Step wait;
-  wait.kind = StepKind::kWait;
-  wait.name = "y";
-  wait.started = 0;
+  entry.values = {{"x", c.from, c.from_sharding, BufferId(0)},
+                  {"y", c.to, c.to_sharding, BufferId(c.in_place ? 0 : 1)}};
+  const Collective collective{c.kind, c.axes, c.reduce};
+  Step start, wait;
+  start.name = wait.name = "y";
+  start.inputs = {ValueId(0)};
+  start.outputs = {ValueId(1)};
+  start.action = StartCollective{collective};
+  wait.action = AwaitCollective{collective, StepIndex(0)};
   const int64_t in = largest_bytes(c.from, c.from_sharding, c.mesh);
   const int64_t out = largest_bytes(c.to, c.to_sharding, c.mesh);
   add_buffer(entry, BufferKind::kActivation, c.in_place ? std::max(in, out) : in);
@@ -179,7 +174,7 @@ EntryPoint collective_entry(const CollectiveCase& c) {
 }
 
 void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at, const Arena& arena) {
-  const Place place = place_of(entry, 0, c.mesh, at);
+  const Place place = place_of(entry, ValueId(0), c.mesh, at);
   const std::vector<int64_t> indices = global_indices(c.from.dims, place.box);
   const int64_t rank = c.mesh.rank(at);
   for (size_t i = 0; i < indices.size(); ++i)
@@ -189,7 +184,7 @@ void fill_case(const CollectiveCase& c, const EntryPoint& entry, const Coordinat
 
 int64_t wrong_elements(const CollectiveCase& c, const EntryPoint& entry, const Coordinates& at,
                        const Arena& arena) {
-  const Place place = place_of(entry, 1, c.mesh, at);
+  const Place place = place_of(entry, ValueId(1), c.mesh, at);
   const std::vector<int64_t> indices = global_indices(c.to.dims, place.box);
   std::vector<int64_t> members;
   for (int64_t member = 0; member < c.mesh.size(c.axes); ++member)

@@ -60,7 +60,7 @@ std::string wrong_counts(const EntryPoint& entry, const std::vector<StepCount>& 
   for (size_t s = 0; s < predicted.size(); ++s) {
     const StepCount &a = predicted[s], &b = counted[s];
     const bool contracts =
-        entry.steps[s].kind == StepKind::kKernel && entry.steps[s].op->family == Family::kContraction;
+        entry.steps[s].kind() == StepKind::kKernel && entry.steps[s].op()->family == Family::kContraction;
     if (a.flops != b.flops || a.elements != b.elements || a.bytes_sent != b.bytes_sent ||
         (contracts && a.flops_total != b.flops_total))
       return fmt::format(
@@ -126,7 +126,7 @@ class TrialRun {
     WholeTensors found;
     for (const Binding& output : entry.outputs)
       found[output.name] =
-          assembled(output.name, entry.values[static_cast<size_t>(output.value)].type,
+          assembled(output.name, entry.values[output.value].type,
                     parts([&](size_t device) { return executor_.part(entry, output.value, device); }));
     return found;
   }

@@ -69,10 +69,9 @@ class Function {
                     whole.values[i] + (name == leaf ? distance * direction[i] : 0));
       given.emplace(node.results[0], std::move(host));
     }
-    const std::vector<HostTensor> values = interpret(entry_.graph, given);
+    const PerTensor<HostTensor> values = interpret(entry_.graph, given);
     std::map<std::string, HostTensor> delivered;
-    for (const NamedTensor& output : entry_.outputs)
-      delivered.emplace(output.name, values[static_cast<size_t>(output.tensor)]);
+    for (const NamedTensor& output : entry_.outputs) delivered.emplace(output.name, values[output.tensor]);
     return delivered;
   }
 

@@ -24,16 +24,16 @@ KernelSite site_of(const Graph& graph, const Node& node) {
   return site;
 }
 
-void run(const Graph& graph, const Node& node, std::vector<HostTensor>& values,
+void run(const Graph& graph, const Node& node, PerTensor<HostTensor>& values,
          const InterpreterOptions& options) {
   const KernelSite site = site_of(graph, node);
   std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
   std::vector<const std::byte*> operands;
   std::vector<std::byte*> results;
-  for (const TensorId id : node.operands) operands.push_back(values[static_cast<size_t>(id)].data.data());
+  for (const TensorId id : node.operands) operands.push_back(values[id].data.data());
   for (const TensorId id : node.results) {
-    values[static_cast<size_t>(id)] = HostTensor(graph.type(id));
-    results.push_back(values[static_cast<size_t>(id)].data.data());
+    values[id] = HostTensor(graph.type(id));
+    results.push_back(values[id].data.data());
   }
   const Kernel kernel = prepare_kernel(node.op->signature.name, site);
   kernel({operands, results, workspace.data(), options.seed, options.step});
@@ -45,9 +45,9 @@ std::vector<HostTensor> results_of(const LoopPart& part, const std::vector<HostT
   for (size_t i = 0; i < operands.size(); ++i)
     if (const TensorId leaf = part.graph.find(leaf_name(i)); leaf != kNoTensor)
       leaves.emplace(leaf, operands[i]);
-  const std::vector<HostTensor> values = interpret(part.graph, leaves, options);
+  const PerTensor<HostTensor> values = interpret(part.graph, leaves, options);
   std::vector<HostTensor> results;
-  for (const TensorId id : part.results) results.push_back(values[static_cast<size_t>(id)]);
+  for (const TensorId id : part.results) results.push_back(values[id]);
   return results;
 }
 
@@ -60,11 +60,11 @@ void add_to(HostTensor& sum, const HostTensor& value) {
   prepare_kernel("add", site)({operands, results});
 }
 
-void repeat(const Node& node, std::vector<HostTensor>& values, const InterpreterOptions& options) {
+void repeat(const Node& node, PerTensor<HostTensor>& values, const InterpreterOptions& options) {
   const GraphLoop& loop = *node.loop;
   const auto carried = static_cast<std::ptrdiff_t>(loop.carried());
   std::vector<HostTensor> operands, sums;
-  for (const TensorId id : node.operands) operands.push_back(values[static_cast<size_t>(id)]);
+  for (const TensorId id : node.operands) operands.push_back(values[id]);
   for (size_t i = loop.carried(); i < loop.body.results.size(); ++i)
     sums.emplace_back(loop.body.graph.type(loop.body.results[i]));
   for (int64_t round = 0;
@@ -75,20 +75,19 @@ void repeat(const Node& node, std::vector<HostTensor>& values, const Interpreter
     std::move(next.begin(), next.begin() + carried, operands.begin());
   }
   for (size_t i = 0; i < node.results.size(); ++i)
-    values[static_cast<size_t>(node.results[i])] =
-        std::move(i < loop.carried() ? operands[i] : sums[i - loop.carried()]);
+    values[node.results[i]] = std::move(i < loop.carried() ? operands[i] : sums[i - loop.carried()]);
 }
 
 }  // namespace
 
-std::vector<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
-                                  const InterpreterOptions& options) {
-  std::vector<HostTensor> values(graph.tensors().size());
+PerTensor<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
+                                const InterpreterOptions& options) {
+  PerTensor<HostTensor> values(graph.tensors().size());
   for (const Node& node : graph.nodes()) {
     switch (node.kind) {
       case NodeKind::kInput:
       case NodeKind::kVariable:
-        values[static_cast<size_t>(node.results[0])] = leaves.at(node.results[0]);
+        values[node.results[0]] = leaves.at(node.results[0]);
         break;
       case NodeKind::kOp:
         run(graph, node, values, options);

@@ -37,7 +37,7 @@ struct InterpreterOptions {
 
 /// The value of every tensor of `graph`, by its id. `leaves` holds the inputs and variables. The graph must
 /// not hold composites or gradients any more. Throws RunError for data that an operation can't work with.
-std::vector<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
-                                  const InterpreterOptions& options = {});
+PerTensor<HostTensor> interpret(const Graph& graph, const std::map<TensorId, HostTensor>& leaves,
+                                const InterpreterOptions& options = {});
 
 }  // namespace mtfc

@@ -13,20 +13,20 @@ namespace mtfc {
 namespace {
 
 /// Gradients of the sum of `of` * `weights` with respect to every tensor; kNoTensor where there is none.
-std::vector<TensorId> differentiate(GraphBuilder& b, TensorId of, TensorId weights) {
+PerTensor<TensorId> differentiate(GraphBuilder& b, TensorId of, TensorId weights) {
   const std::vector<Node> nodes = b.graph().nodes();
-  std::vector<TensorId> gradients(b.graph().tensors().size(), kNoTensor);
-  gradients[static_cast<size_t>(of)] = weights;
+  PerTensor<TensorId> gradients(b.graph().tensors().size());
+  gradients[of] = weights;
   for (size_t i = nodes.size(); i-- > 0;) {
     const Node& node = nodes[i];
     if (node.kind != NodeKind::kOp || !node.op->gradient) continue;
     std::vector<TensorId> own;
-    for (const TensorId result : node.results) own.push_back(gradients[static_cast<size_t>(result)]);
+    for (const TensorId result : node.results) own.push_back(gradients[result]);
     if (std::all_of(own.begin(), own.end(), [](TensorId id) { return id == kNoTensor; })) continue;
     const std::vector<TensorId> parts = node.op->gradient(b, node, own);
     REQUIRE(parts.size() == node.operands.size());
     for (size_t o = 0; o < parts.size(); ++o) {
-      TensorId& sum = gradients[static_cast<size_t>(node.operands[o])];
+      TensorId& sum = gradients[node.operands[o]];
       if (parts[o] == kNoTensor) continue;
       CHECK(b.type(parts[o]) == b.type(node.operands[o]));
       sum = sum == kNoTensor ? parts[o] : b.op("add", {sum, parts[o]});
@@ -49,7 +49,7 @@ Case case_of(const Signature& signature, const Example& example) {
   GraphBuilder b;
   for (const ExampleOperand& operand : example.operands) {
     c.operands.push_back(b.add_input("x" + std::to_string(c.operands.size()), operand.type));
-    c.leaves[c.operands.back()] = example_tensor(operand, static_cast<uint64_t>(c.operands.back()));
+    c.leaves[c.operands.back()] = example_tensor(operand, c.operands.back().index());
   }
   std::vector<TensorId> results;
   if (const OpDef* op = find_op(signature.name)) {
@@ -71,8 +71,8 @@ Case case_of(const Signature& signature, const Example& example) {
     const TensorId sum = b.op("reduce_sum", {b.op("mul", {result, weights})});
     c.loss = c.loss == kNoTensor ? sum : b.op("add", {c.loss, sum});
   }
-  const std::vector<TensorId> gradients = differentiate(b, c.loss, b.constant(1, b.type(c.loss).dtype));
-  for (const TensorId operand : c.operands) c.gradients.push_back(gradients[static_cast<size_t>(operand)]);
+  const PerTensor<TensorId> gradients = differentiate(b, c.loss, b.constant(1, b.type(c.loss).dtype));
+  for (const TensorId operand : c.operands) c.gradients.push_back(gradients[operand]);
   c.graph = std::move(b).build();
   return c;
 }
@@ -80,18 +80,18 @@ Case case_of(const Signature& signature, const Example& example) {
 double loss_with(const Case& c, TensorId operand, int64_t index, double change) {
   std::map<TensorId, HostTensor> leaves = c.leaves;
   set_element(leaves[operand], index, element(leaves[operand], index) + change);
-  return element(interpret(c.graph, leaves)[static_cast<size_t>(c.loss)], 0);
+  return element(interpret(c.graph, leaves)[c.loss], 0);
 }
 
 void check_gradients(const Case& c) {
   constexpr double kStep = 1e-5;
-  const std::vector<HostTensor> values = interpret(c.graph, c.leaves);
+  const PerTensor<HostTensor> values = interpret(c.graph, c.leaves);
   for (size_t o = 0; o < c.operands.size(); ++o) {
     if (c.gradients[o] == kNoTensor) {
       CHECK_FALSE(is_float(c.graph.type(c.operands[o]).dtype));
       continue;
     }
-    const HostTensor& gradient = values[static_cast<size_t>(c.gradients[o])];
+    const HostTensor& gradient = values[c.gradients[o]];
     for (int64_t i = 0; i < elements(gradient.type.dims); ++i) {
       CAPTURE(o);
       CAPTURE(i);
@@ -135,14 +135,14 @@ std::vector<double> gradient_of_input(std::string_view op, const std::vector<dou
   const TensorId input = b.add_input("x", type);
   const TensorId result = b.op(op, {input}, attributes);
   const TensorId weight = b.add_input("weights", b.type(result));
-  const TensorId gradient = differentiate(b, result, weight)[static_cast<size_t>(input)];
+  const TensorId gradient = differentiate(b, result, weight)[input];
   const Graph graph = std::move(b).build();
   std::map<TensorId, HostTensor> leaves = {{input, HostTensor(type)},
                                            {weight, HostTensor(graph.type(weight))}};
   for (size_t i = 0; i < x.size(); ++i) set_element(leaves[input], static_cast<int64_t>(i), x[i]);
   for (size_t i = 0; i < weights.size(); ++i)
     set_element(leaves[weight], static_cast<int64_t>(i), weights[i]);
-  const HostTensor value = interpret(graph, leaves)[static_cast<size_t>(gradient)];
+  const HostTensor value = interpret(graph, leaves)[gradient];
   return {value.as<double>(), value.as<double>() + x.size()};
 }
 
@@ -156,14 +156,12 @@ std::pair<std::vector<double>, std::vector<double>> gradients_of_inputs(std::str
   const TensorId first = b.add_input("x", type), second = b.add_input("y", type),
                  weights = b.add_input("weights", type);
   const TensorId result = b.op(op, {first, second});
-  const std::vector<TensorId> gradients = differentiate(b, result, weights);
-  const std::vector<HostTensor> values =
+  const PerTensor<TensorId> gradients = differentiate(b, result, weights);
+  const PerTensor<HostTensor> values =
       interpret(std::move(b).build(), {{first, tensor_of(type, x)},
                                        {second, tensor_of(type, y)},
                                        {weights, tensor_of(type, std::vector<double>(x.size(), weight))}});
-  const auto list = [&](TensorId of) {
-    return numbers_of(values[static_cast<size_t>(gradients[static_cast<size_t>(of)])]);
-  };
+  const auto list = [&](TensorId of) { return numbers_of(values[gradients[of]]); };
   return {list(first), list(second)};
 }
 

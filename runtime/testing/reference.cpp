@@ -27,7 +27,7 @@ double largest_of(const std::vector<HostTensor>& values) {
 
 // What the rounding of a sum goes by, however small the sum comes out: an einsum of the operands' absolute
 // values, which bounds all that any order of its operands has on the way.
-double largest_term_sum(const Graph& graph, const std::vector<HostTensor>& values) {
+double largest_term_sum(const Graph& graph, const PerTensor<HostTensor>& values) {
   double largest = 1;
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kOp || node.op->signature.name != "einsum") continue;
@@ -35,7 +35,7 @@ double largest_term_sum(const Graph& graph, const std::vector<HostTensor>& value
     std::map<TensorId, HostTensor> sizes;
     std::vector<TensorId> operands;
     for (const TensorId id : node.operands) {
-      HostTensor value = values[static_cast<size_t>(id)];
+      HostTensor value = values[id];
       for (int64_t i = 0; i < elements(value.type.dims); ++i)
         set_element(value, i, std::abs(element(value, i)));
       operands.push_back(b.add_input(fmt::format("x{}", operands.size()), value.type));
@@ -81,9 +81,9 @@ ReferenceAnswer reference_answer(const EntryGraph& plain, const WholeTensors& le
     const WholeTensors& from = node.kind == NodeKind::kVariable ? variables : leaves;
     given.emplace(node.results[0], to_host(from.at(name)));
   }
-  const std::vector<HostTensor> values = interpret(plain.graph, given, {0, step});
+  const PerTensor<HostTensor> values = interpret(plain.graph, given, {0, step});
   ReferenceAnswer answer{{}, variables, std::max(largest_of(values), largest_term_sum(plain.graph, values))};
-  const auto value_of = [&](TensorId id) { return from_host(values[static_cast<size_t>(id)]); };
+  const auto value_of = [&](TensorId id) { return from_host(values[id]); };
   for (const NamedTensor& output : plain.outputs) answer.outputs[output.name] = value_of(output.tensor);
   for (const Assignment& assignment : plain.assignments)
     answer.variables[assignment.variable] = value_of(assignment.value);

@@ -49,7 +49,7 @@ void fill_part(const WholeTensor& whole, const LocalPart& part) {
   const Dims& dims = whole.type.dims;
   for (const Run& run : common_runs(dims, whole_box(dims), dims, part.box))
     for (int64_t k = 0; k < run.length; ++k)
-      store_element(part.data, part.type.dtype, run.to + k, whole.values[static_cast<size_t>(run.from + k)]);
+      store_element(part.data, part.type.dtype, run.to + k, whole.values[run.from + k]);
 }
 
 WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts) {
@@ -153,8 +153,7 @@ WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry) {
     std::vector<LocalPart> parts;
     for (size_t device = 0; device < executor.devices(); ++device)
       parts.push_back(executor.part(entry, output.value, device));
-    outputs[output.name] =
-        assembled(output.name, entry.values[static_cast<size_t>(output.value)].type, parts);
+    outputs[output.name] = assembled(output.name, entry.values[output.value].type, parts);
   }
   return outputs;
 }
@@ -181,8 +180,7 @@ std::string run_and_compare(const Program& program, Comm& comm, const WholeTenso
       WholeTensor found = whole;
       for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
         for (int64_t k = 0; k < run.length; ++k)
-          found.values[static_cast<size_t>(run.to + k)] =
-              load_element(part.data, part.type.dtype, run.from + k);
+          found.values[run.to + k] = load_element(part.data, part.type.dtype, run.from + k);
       const std::string problem = difference({{output.name, whole}}, {{output.name, found}});
       if (!problem.empty()) return problem;
     }

@@ -28,7 +28,7 @@ std::string workspace_fault(const Program& program, const EntryPoint& entry) {
   const Mesh& mesh = program.mesh();
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
-    if (step.kind != StepKind::kStart) continue;
+    if (step.kind() != StepKind::kStart) continue;
     for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
       const CollectivePlan plan = plan_collective(entry, step, mesh, mesh.coordinates(rank));
       if (packed_bytes(plan) > plan.workspace_bytes)

@@ -27,7 +27,7 @@ std::vector<double> composite(std::string_view name, const std::vector<HostTenso
   const CompositeDef& def = *find_composite(name);
   const Node node{.kind = NodeKind::kComposite, .composite = &def, .operands = ids, .attributes = attributes};
   const TensorId result = def.expand(b, node)[0];
-  return numbers_of(interpret(std::move(b).build(), leaves)[static_cast<size_t>(result)]);
+  return numbers_of(interpret(std::move(b).build(), leaves)[result]);
 }
 
 HostTensor logits(DType dtype) {
@@ -49,7 +49,7 @@ std::vector<double> argmax_by_split_rule(const HostTensor& x) {
   const Node node{
       .kind = NodeKind::kOp, .op = &op, .operands = {input}, .attributes = {{"over", dims_of("classes=3")}}};
   const TensorId result = op.split_rule(b, node, 2)[0];
-  return numbers_of(interpret(std::move(b).build(), {{input, x}})[static_cast<size_t>(result)]);
+  return numbers_of(interpret(std::move(b).build(), {{input, x}})[result]);
 }
 
 }  // namespace

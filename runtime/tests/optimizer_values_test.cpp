@@ -27,9 +27,9 @@ std::vector<double> updated(std::string_view optimizer, const std::map<std::stri
   const TensorId rate = b.constant(settings.at("lr"), DType::kF64);
   const UpdateInputs inputs{settings, def.shared(b, settings, rate, kNoTensor), ids, slope};
   const std::vector<TensorId> results = def.update(b, inputs);
-  const std::vector<HostTensor> values = interpret(std::move(b).build(), leaves);
+  const PerTensor<HostTensor> values = interpret(std::move(b).build(), leaves);
   std::vector<double> numbers;
-  for (const TensorId id : results) numbers.push_back(numbers_of(values[static_cast<size_t>(id)])[0]);
+  for (const TensorId id : results) numbers.push_back(numbers_of(values[id])[0]);
   return numbers;
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny on
   for (const TensorId scalar : adafactor.shared(b, settings, one, one))
     shared.push_back(b.op("cast", {scalar}, {{"dtype", DType::kF32}}));
   const TensorId updated = adafactor.update(b, {settings, shared, state, gradient})[0];
-  const std::vector<HostTensor> values = interpret(std::move(b).build(), leaves);
-  const std::vector<double> w = numbers_of(values[static_cast<size_t>(updated)]);
+  const PerTensor<HostTensor> values = interpret(std::move(b).build(), leaves);
+  const std::vector<double> w = numbers_of(values[updated]);
   CHECK(w[0] < 1);
   CHECK(w[1] == 2);
   CHECK(w[2] <= 3);

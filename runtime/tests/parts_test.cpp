@@ -35,8 +35,8 @@ SplitAnswer by_split_rule(std::string_view op, const HostTensor& x, const Attrib
   const Graph graph = std::move(b).build();
   SplitAnswer answer;
   for (const Node& own : graph.nodes()) answer.in_parts |= own.attributes.has("parts");
-  const std::vector<HostTensor> values = interpret(graph, {{input, x}});
-  for (const TensorId id : results) answer.results.push_back(numbers_of(values[static_cast<size_t>(id)]));
+  const PerTensor<HostTensor> values = interpret(graph, {{input, x}});
+  for (const TensorId id : results) answer.results.push_back(numbers_of(values[id]));
   return answer;
 }
 

@@ -19,7 +19,7 @@ class Differentiation {
     const Origin origin = builder_.origin();
     find_path();
     set_origin(origin, builder_.graph().producer(of_));
-    contributions_[index(of_)] = {builder_.constant(1.0, builder_.type(of_).dtype)};
+    contributions_[of_] = {builder_.constant(1.0, builder_.type(of_).dtype)};
     for (size_t n = path_.size(); n-- > 0;)
       if (path_[n]) differentiate(n, origin);
     std::vector<TensorId> gradients;
@@ -31,20 +31,18 @@ class Differentiation {
   }
 
  private:
-  static size_t index(TensorId id) { return static_cast<size_t>(id); }
-
   // Finds the nodes that depend on one of the tensors of `in_`.
   void find_path() {
     const Graph& graph = builder_.graph();
-    std::vector<bool> depends(graph.tensors().size(), false);
-    for (const TensorId id : in_) depends[index(id)] = true;
+    PerTensor<bool> depends(graph.tensors().size(), false);
+    for (const TensorId id : in_) depends[id] = true;
     path_.assign(graph.nodes().size(), false);
     for (size_t n = 0; n < graph.nodes().size(); ++n) {
       const Node& node = graph.nodes()[n];
-      path_[n] = std::any_of(node.operands.begin(), node.operands.end(),
-                             [&](TensorId id) { return depends[index(id)]; });
+      path_[n] =
+          std::any_of(node.operands.begin(), node.operands.end(), [&](TensorId id) { return depends[id]; });
       if (path_[n])
-        for (const TensorId id : node.results) depends[index(id)] = true;
+        for (const TensorId id : node.results) depends[id] = true;
     }
     depends_ = std::move(depends);
   }
@@ -69,14 +67,14 @@ class Differentiation {
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
     const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
     for (size_t i = 0; i < node.operands.size(); ++i)
-      if (gradients[i] != kNoTensor && depends_[index(node.operands[i])])
-        contributions_[index(node.operands[i])].push_back(gradients[i]);
+      if (gradients[i] != kNoTensor && depends_[node.operands[i]])
+        contributions_[node.operands[i]].push_back(gradients[i]);
   }
 
   // The sum of the contributions to a tensor's gradient, or kNoTensor. All users of the tensor have been
   // differentiated before.
   TensorId gradient(TensorId id) {
-    std::vector<TensorId>& parts = contributions_[index(id)];
+    std::vector<TensorId>& parts = contributions_[id];
     if (parts.empty()) return kNoTensor;
     TensorId sum = parts[0];
     for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
@@ -102,9 +100,9 @@ class Differentiation {
   GraphBuilder& builder_;
   TensorId of_;
   std::vector<TensorId> in_;
-  std::vector<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
-  std::vector<bool> path_;                            // per node
-  std::vector<bool> depends_;                         // per tensor: one of in_ leads to it
+  PerTensor<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
+  std::vector<bool> path_;                          // per node
+  PerTensor<bool> depends_;                         // one of in_ leads to it
 };
 
 }  // namespace

@@ -4,14 +4,14 @@ namespace mtfc {
 namespace {
 
 // The number of shards of the split dimension that the node needs whole; 1 if there is none.
-int64_t parts_of_needed(const Graph& graph, const Node& node, const std::vector<Sharding>& shardings,
+int64_t parts_of_needed(const Graph& graph, const Node& node, const PerTensor<Sharding>& shardings,
                         const Mesh& mesh) {
   const std::vector<TensorType> operands = graph.operand_types(node), results = graph.result_types(node);
   for (const Factor& factor : node.op->roles({node.attributes, operands}, results)) {
     if (factor.kind != Factor::Kind::kWhole) continue;
     for (size_t i = 0; i < node.operands.size(); ++i) {
       if (factor.operands[i] < 0) continue;
-      const Sharding& sharding = shardings[static_cast<size_t>(node.operands[i])];
+      const Sharding& sharding = shardings[node.operands[i]];
       const int64_t parts = mesh.size(sharding.dims[static_cast<size_t>(factor.operands[i])]);
       if (parts > 1) return parts;
     }

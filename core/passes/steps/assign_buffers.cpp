@@ -11,10 +11,6 @@
 namespace mtfc {
 namespace {
 
-size_t index(int id) {
-  return static_cast<size_t>(id);
-}
-
 int last_step(const EntryPoint& entry) {
   return static_cast<int>(entry.steps.size()) - 1;
 }
@@ -23,14 +19,14 @@ int last_step(const EntryPoint& entry) {
 // steps meanwhile.
 struct Storage {
   const EntryPoint& entry;
-  std::vector<ValueId> stored_in;  // per value: the variable's value that it is computed into, or -1
+  PerValue<ValueId> stored_in;  // the variable's value that each is computed into, or kNoValue
 
-  const Value& value(ValueId id) const { return entry.values[index(id)]; }
-  const Step& step(int s) const { return entry.steps[index(s)]; }
+  const Value& value(ValueId id) const { return entry.values[id]; }
+  const Step& step(int s) const { return entry.steps[s]; }
   // The value in whose storage a value is: that of an alias, and the variable that a value is computed into.
   ValueId root(ValueId id) const {
     id = root_of(entry, id);
-    return stored_in[index(id)] >= 0 ? stored_in[index(id)] : id;
+    return stored_in[id] != kNoValue ? stored_in[id] : id;
   }
 };
 
@@ -43,11 +39,11 @@ struct Lifetime {
 
 // A value from outside a loop that is used in it is used in every round, and so lives until its end. Inner
 // loops come first, as they begin after the outer ones.
-void keep_through_loops(const EntryPoint& entry, std::vector<Lifetime>& life) {
+void keep_through_loops(const EntryPoint& entry, PerValue<Lifetime>& life) {
   for (int begin = last_step(entry); begin >= 0; --begin) {
-    const Step& loop = entry.steps[index(begin)];
-    if (loop.kind != StepKind::kLoop) continue;
-    const int end = loop.partner;
+    const auto* loop = entry.steps[begin].as<BeginLoop>();
+    if (!loop) continue;
+    const int end = loop->end.number();
     for (Lifetime& of : life) {
       const bool used = (of.last_read > begin && of.last_read < end) || (of.made > begin && of.made < end);
       if (used && of.written < begin) of.last_read = std::max(of.last_read, end);
@@ -56,22 +52,23 @@ void keep_through_loops(const EntryPoint& entry, std::vector<Lifetime>& life) {
 }
 
 // The lifetime of every value. Only those of roots mean anything.
-std::vector<Lifetime> find_lifetimes(const Storage& storage) {
+PerValue<Lifetime> find_lifetimes(const Storage& storage) {
   const EntryPoint& entry = storage.entry;
-  std::vector<Lifetime> life(entry.values.size());
+  PerValue<Lifetime> life(entry.values.size());
   for (int s = 0; s <= last_step(entry); ++s) {
     const Step& step = storage.step(s);
-    for (const ValueId id : step.inputs) life[index(storage.root(id))].last_read = s;
-    if (step.kind == StepKind::kStart) continue;
+    const auto* wait = step.as<AwaitCollective>();
+    for (const ValueId id : step.inputs) life[storage.root(id)].last_read = s;
+    if (step.kind() == StepKind::kStart) continue;
     for (const ValueId id : step.outputs) {
-      Lifetime& of = life[index(storage.root(id))];
+      Lifetime& of = life[storage.root(id)];
       of.made = s;
-      if (of.writers++ == 0) of.written = step.kind == StepKind::kWait ? step.started : s;
+      if (of.writers++ == 0) of.written = wait ? wait->start.number() : s;
     }
   }
   keep_through_loops(entry, life);
   for (const Binding& output : entry.outputs)
-    life[index(storage.root(output.value))].last_read = last_step(entry) + 1;
+    life[storage.root(output.value)].last_read = last_step(entry) + 1;
   return life;
 }
 
@@ -92,44 +89,45 @@ bool has_same_shards(const Storage& storage, ValueId operand, ValueId result) {
 // element by element, so that each one is read before it is written, or left as it is.
 bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
   const Step& step = storage.step(s);
-  const bool kernel = step.kind == StepKind::kKernel && may_overwrite_operand(*step.op);
-  const bool all_reduce = step.kind == StepKind::kWait && step.collective == CollectiveKind::kAllReduce;
-  if (!kernel && !all_reduce && step.kind != StepKind::kFused) return false;
+  const bool kernel = step.kind() == StepKind::kKernel && may_overwrite_operand(*step.op());
+  const auto* wait = step.as<AwaitCollective>();
+  const bool all_reduce = wait && wait->collective.kind == CollectiveKind::kAllReduce;
+  if (!kernel && !all_reduce && step.kind() != StepKind::kFused) return false;
   const auto made = std::find_if(step.outputs.begin(), step.outputs.end(),
                                  [&](ValueId id) { return storage.root(id) == out; });
   if (made == step.outputs.end()) return false;
   for (const ValueId id : step.inputs) {
     if (storage.root(id) != in) continue;
     if (!has_same_shards(storage, id, *made)) return false;
-    if (step.kind == StepKind::kFused && !may_overwrite(storage.entry, step, id, *made)) return false;
+    if (step.kind() == StepKind::kFused && !may_overwrite(storage.entry, step, id, *made)) return false;
   }
-  return !all_reduce || is_read_alone(storage, step.started, s, in);
+  return !all_reduce || is_read_alone(storage, wait->start.number(), s, in);
 }
 
 // True if `made`, the root of the new value of `variable`, can be computed in the variable, as nothing reads
 // the old value once the new one is written.
-bool can_replace(const Storage& storage, const std::vector<Lifetime>& life, ValueId variable, ValueId made) {
-  const Lifetime& fresh = life[index(made)];
+bool can_replace(const Storage& storage, const PerValue<Lifetime>& life, ValueId variable, ValueId made) {
+  const Lifetime& fresh = life[made];
   if (fresh.made < 0 || storage.value(made).type.dtype != storage.value(variable).type.dtype) return false;
-  const int last_read = life[index(variable)].last_read;
+  const int last_read = life[variable].last_read;
   return last_read < fresh.written || (last_read == fresh.written && fresh.writers == 1 &&
                                        works_in_place(storage, fresh.made, variable, made));
 }
 
 // Decides which new values are computed in their variables, and gives `stored_in` of Storage. Adds steps that
 // copy the others to the end.
-std::vector<ValueId> store_assignments(PartitionedEntry& partitioned) {
+PerValue<ValueId> store_assignments(PartitionedEntry& partitioned) {
   EntryPoint& entry = partitioned.entry;
-  Storage storage{entry, std::vector<ValueId>(entry.values.size(), -1)};
-  const std::vector<Lifetime> life = find_lifetimes(storage);
+  Storage storage{entry, PerValue<ValueId>(entry.values.size())};
+  const PerValue<Lifetime> life = find_lifetimes(storage);
   for (const auto& [variable, fresh] : partitioned.assignments) {
     const ValueId made = storage.root(fresh);
-    if (partitioned.variable_of[index(made)] < 0 && can_replace(storage, life, variable, made)) {
-      storage.stored_in[index(made)] = variable;
+    if (partitioned.variable_of[made] < 0 && can_replace(storage, life, variable, made)) {
+      storage.stored_in[made] = variable;
       continue;
     }
     Step copy;
-    copy.op = &op_named("identity");
+    copy.action = RunKernel{&op_named("identity")};
     copy.name = storage.value(variable).name;
     copy.phase = Phase::kUpdate;
     copy.inputs = {fresh};
@@ -144,8 +142,7 @@ int64_t bytes_of(const Value& value, const Mesh& mesh) {
 }
 
 BufferId add_buffer(EntryPoint& entry, const Buffer& buffer) {
-  entry.buffers.push_back(buffer);
-  return static_cast<BufferId>(entry.buffers.size()) - 1;
+  return entry.buffers.add(buffer);
 }
 
 // Adds buffers for the values of an entry point in the order of its steps.
@@ -158,32 +155,32 @@ class BufferAssignment {
         buffer_of_(entry.values.size(), kNoBuffer) {}
 
   void add_variable(ValueId id, const ProgramVariable& variable) {
-    buffer_of_[index(id)] =
+    buffer_of_[id] =
         add_buffer(entry_, {BufferKind::kVariable, variable.bytes, variable.offset, 0, last_step(entry_)});
   }
 
   void add_input(ValueId id, int64_t bytes) {
-    buffer_of_[index(id)] = add_buffer(entry_, {BufferKind::kInput, bytes, 0, 0, end_of(id)});
+    buffer_of_[id] = add_buffer(entry_, {BufferKind::kInput, bytes, 0, 0, end_of(id)});
   }
 
   // The buffer of a result of step `s`: that of its root, that of an operand, or a new one.
   void add_result(int s, ValueId id, int64_t bytes) {
     const ValueId made = storage_.root(id);
-    BufferId& buffer = buffer_of_[index(made)];
+    BufferId& buffer = buffer_of_[made];
     if (buffer != kNoBuffer) return;
     buffer = reusable(s, id);
-    const int begin = std::max(life_[index(made)].written, 0);
+    const int begin = std::max(life_[made].written, 0);
     if (buffer == kNoBuffer)
       buffer = add_buffer(entry_, {BufferKind::kActivation, bytes, 0, begin, end_of(made)});
-    Buffer& added = entry_.buffers[index(buffer)];
+    Buffer& added = entry_.buffers[buffer];
     added.last_step = std::max(added.last_step, end_of(made));
   }
 
-  BufferId buffer(ValueId id) const { return buffer_of_[index(storage_.root(id))]; }
+  BufferId buffer(ValueId id) const { return buffer_of_[storage_.root(id)]; }
 
  private:
   int end_of(ValueId made) const {
-    const Lifetime& life = life_[index(made)];
+    const Lifetime& life = life_[made];
     return std::min(std::max({life.last_read, life.made, 0}), std::max(last_step(entry_), 0));
   }
 
@@ -191,9 +188,9 @@ class BufferAssignment {
   BufferId reusable(int s, ValueId result) const {
     for (const ValueId id : storage_.step(s).inputs) {
       const ValueId in = storage_.root(id);
-      const BufferId buffer = buffer_of_[index(in)];
-      if (buffer == kNoBuffer || entry_.buffers[index(buffer)].kind != BufferKind::kActivation) continue;
-      const bool ends = life_[index(in)].last_read == s && entry_.buffers[index(buffer)].last_step == s;
+      const BufferId buffer = buffer_of_[in];
+      if (buffer == kNoBuffer || entry_.buffers[buffer].kind != BufferKind::kActivation) continue;
+      const bool ends = life_[in].last_read == s && entry_.buffers[buffer].last_step == s;
       if (ends && works_in_place(storage_, s, in, storage_.root(result)) &&
           has_same_shards(storage_, id, result) && !is_taken(s, buffer))
         return buffer;
@@ -210,41 +207,40 @@ class BufferAssignment {
 
   EntryPoint& entry_;
   const Storage& storage_;
-  std::vector<Lifetime> life_;
-  std::vector<BufferId> buffer_of_;  // of roots
+  PerValue<Lifetime> life_;
+  PerValue<BufferId> buffer_of_;  // of roots
 };
 
-void give_buffers(PartitionedEntry& partitioned, const std::vector<ValueId>& stored_in,
+void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored_in,
                   const std::vector<ProgramVariable>& variables, const Mesh& mesh) {
   EntryPoint& entry = partitioned.entry;
   const Storage storage{entry, stored_in};
   BufferAssignment assignment(entry, storage);
-  const auto values = static_cast<ValueId>(entry.values.size());
-  for (ValueId id = 0; id < values; ++id)
-    if (const int variable = partitioned.variable_of[index(id)]; variable >= 0)
-      assignment.add_variable(id, variables[index(variable)]);
+  for (const ValueId id : entry.values.ids())
+    if (const int variable = partitioned.variable_of[id]; variable >= 0)
+      assignment.add_variable(id, variables[variable]);
   for (const Binding& input : entry.inputs)
     assignment.add_input(input.value, bytes_of(storage.value(input.value), mesh));
   for (int s = 0; s <= last_step(entry); ++s)
-    if (storage.step(s).kind != StepKind::kStart)
+    if (storage.step(s).kind() != StepKind::kStart)
       for (const ValueId id : storage.step(s).outputs)
         assignment.add_result(s, id, bytes_of(storage.value(id), mesh));
-  for (ValueId id = 0; id < values; ++id) entry.values[index(id)].buffer = assignment.buffer(id);
+  for (const ValueId id : entry.values.ids()) entry.values[id].buffer = assignment.buffer(id);
 }
 
 void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
   for (int s = 0; s <= last_step(entry); ++s) {
-    Step& step = entry.steps[index(s)];
-    if (step.kind == StepKind::kKernel && step.op->workspace != kNoWorkspace) {
+    Step& step = entry.steps[s];
+    if (step.kind() == StepKind::kKernel && step.op()->workspace != kNoWorkspace) {
       const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
       const std::vector<TensorType> results = local_types(entry, step.outputs, mesh, mesh.last());
-      const int64_t bytes = step.op->workspace({step.attributes, operands}, results);
+      const int64_t bytes = step.op()->workspace({step.attributes(), operands}, results);
       if (bytes > 0) step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, s, s});
-    } else if (step.kind == StepKind::kWait) {
+    } else if (const auto* wait = step.as<AwaitCollective>()) {
       const int64_t bytes = collective_workspace(entry, step, mesh);
       if (bytes <= 0) continue;
-      step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, step.started, s});
-      entry.steps[index(step.started)].workspace = step.workspace;
+      step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, wait->start.number(), s});
+      entry.steps[wait->start].workspace = step.workspace;
     }
   }
 }
@@ -268,7 +264,7 @@ void give_offsets(EntryPoint& entry, int64_t variables_bytes) {
 
 EntryPoint assign_buffers(PartitionedEntry partitioned, const std::vector<ProgramVariable>& variables,
                           int64_t variables_bytes, const Mesh& mesh) {
-  const std::vector<ValueId> stored_in = store_assignments(partitioned);
+  const PerValue<ValueId> stored_in = store_assignments(partitioned);
   give_buffers(partitioned, stored_in, variables, mesh);
   give_workspaces(partitioned.entry, mesh);
   give_offsets(partitioned.entry, variables_bytes);

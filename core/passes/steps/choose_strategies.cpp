@@ -26,7 +26,7 @@ void add_distinct(std::vector<AxisList>& list, const AxisList& axes) {
 
 class Chooser {
  public:
-  Chooser(const Graph& graph, const Node& node, const std::vector<Sharding>& targets, const Mesh& mesh)
+  Chooser(const Graph& graph, const Node& node, const PerTensor<Sharding>& targets, const Mesh& mesh)
       : node_(node),
         targets_(targets),
         mesh_(mesh),
@@ -48,7 +48,7 @@ class Chooser {
   }
 
  private:
-  const Sharding& target(TensorId id) const { return targets_[static_cast<size_t>(id)]; }
+  const Sharding& target(TensorId id) const { return targets_[id]; }
 
   // The distinct axis lists that the factor's dimension has in operands and results. For a moved dimension
   // only operands count, since split_moved() splits the result's.
@@ -56,11 +56,10 @@ class Chooser {
     if (factor.kind == Factor::Kind::kWhole) return {{}};
     std::vector<AxisList> found;
     for (size_t i = 0; i < factor.operands.size(); ++i)
-      if (factor.operands[i] >= 0)
-        add_distinct(found, target(node_.operands[i]).dims[static_cast<size_t>(factor.operands[i])]);
+      if (factor.operands[i] >= 0) add_distinct(found, target(node_.operands[i]).dims[factor.operands[i]]);
     for (size_t i = 0; i < factor.results.size(); ++i)
       if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
-        add_distinct(found, target(node_.results[i]).dims[static_cast<size_t>(factor.results[i])]);
+        add_distinct(found, target(node_.results[i]).dims[factor.results[i]]);
     if (found.empty()) found.push_back({});
     return found;
   }
@@ -72,11 +71,10 @@ class Chooser {
     for (size_t f = 0; f < factors_.size(); ++f) {
       const Factor& factor = factors_[f];
       for (size_t i = 0; i < factor.operands.size(); ++i)
-        if (factor.operands[i] >= 0)
-          chosen.operands[i].dims[static_cast<size_t>(factor.operands[i])] = assignment[f];
+        if (factor.operands[i] >= 0) chosen.operands[i].dims[factor.operands[i]] = assignment[f];
       for (size_t i = 0; i < chosen.results.size(); ++i) {
         if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
-          chosen.results[i].dims[static_cast<size_t>(factor.results[i])] = assignment[f];
+          chosen.results[i].dims[factor.results[i]] = assignment[f];
         if (factor.kind == Factor::Kind::kReduce)
           for (const int axis : assignment[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
       }
@@ -148,7 +146,7 @@ class Chooser {
 
   // An upper bound on the bytes of a device's shard of the result that come from others.
   MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
-    const AxisList& axes = candidate.operands[0].dims[static_cast<size_t>(moved.operands[0])];
+    const AxisList& axes = candidate.operands[0].dims[moved.operands[0]];
     if (axes.empty()) return {};
     const TensorType& type = result_types_[0];
     const int64_t bytes =
@@ -157,17 +155,17 @@ class Chooser {
   }
 
   const Node& node_;
-  const std::vector<Sharding>& targets_;
+  const PerTensor<Sharding>& targets_;
   const Mesh& mesh_;
   std::vector<TensorType> operand_types_, result_types_;
   std::vector<Factor> factors_;
 };
 
 // A loop takes and gives tensors in their own shardings, so that its rounds fit together.
-Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
+Strategy as_targeted(const Node& node, const PerTensor<Sharding>& targets) {
   Strategy strategy;
-  for (const TensorId id : node.operands) strategy.operands.push_back(targets[static_cast<size_t>(id)]);
-  for (const TensorId id : node.results) strategy.results.push_back(targets[static_cast<size_t>(id)]);
+  for (const TensorId id : node.operands) strategy.operands.push_back(targets[id]);
+  for (const TensorId id : node.results) strategy.results.push_back(targets[id]);
   return strategy;
 }
 
@@ -175,7 +173,7 @@ Strategy as_targeted(const Node& node, const std::vector<Sharding>& targets) {
 
 ShardedEntry choose_strategies(ShardedEntry sharded, const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
-  const std::vector<Sharding>& targets = sharded.shardings;
+  const PerTensor<Sharding>& targets = sharded.shardings;
   std::vector<Strategy> strategies;
   for (const Node& node : graph.nodes()) {
     if (node.kind == NodeKind::kLoop) {

@@ -14,17 +14,13 @@
 namespace mtfc {
 namespace {
 
-size_t index(int id) {
-  return static_cast<size_t>(id);
-}
-
 // The entry with steps that read the value itself in the place of an alias of the same type and sharding.
 PartitionedEntry without_needless_aliases(PartitionedEntry partitioned) {
   EntryPoint& entry = partitioned.entry;
   for (Step& step : entry.steps)
     for (ValueId& id : step.inputs) {
       const ValueId root = root_of(entry, id);
-      const Value &alias = entry.values[index(id)], &value = entry.values[index(root)];
+      const Value &alias = entry.values[id], &value = entry.values[root];
       if (alias.type == value.type && alias.sharding == value.sharding) id = root;
     }
   return partitioned;
@@ -33,11 +29,11 @@ PartitionedEntry without_needless_aliases(PartitionedEntry partitioned) {
 // True if the unit becomes a fused step. It has several steps, or its only step takes its constants in.
 bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
   if (unit.size() > 1) return true;
-  const int s = unit[0];
+  const StepIndex s = unit[0];
   if (!uses.is_fusible(s) || uses.keeps_all()) return false;
   Unit with_constants;
   for (const ValueId id : uses.step(s).inputs) {
-    const int maker = uses.maker(id);
+    const StepIndex maker = uses.maker(id);
     if (uses.is_constant(maker) && (with_constants.empty() || with_constants.back() != maker))
       with_constants.push_back(maker);
   }
@@ -51,18 +47,18 @@ bool is_fused(const StepUses& uses, const Unit& unit, const Mesh& mesh) {
 // of these to the entry.
 std::vector<Step> with_own_constants(PartitionedEntry& partitioned, const StepUses& uses,
                                      std::vector<Step> members) {
-  std::vector<Value>& values = partitioned.entry.values;
+  PerValue<Value>& values = partitioned.entry.values;
   std::vector<Step> constants;
   std::map<ValueId, ValueId> own;
   for (Step& member : members)
     for (ValueId& id : member.inputs) {
-      const int s = uses.maker(id);
+      const StepIndex s = uses.maker(id);
       if (!uses.is_constant(s)) continue;
-      const auto [known, added] = own.emplace(id, static_cast<ValueId>(values.size()));
+      const auto [known, added] = own.emplace(id, ValueId(values.size()));
       if (added) {
         constants.push_back(uses.step(s));
         constants.back().outputs = {known->second};
-        Value value = values[index(id)];
+        Value value = values[id];
         value.from_model = false;
         values.push_back(std::move(value));
         partitioned.variable_of.push_back(-1);
@@ -83,22 +79,23 @@ Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit&
 
   const Step& last = uses.step(unit.back());
   Step fused;
-  fused.kind = StepKind::kFused;
   fused.name = last.name;
   fused.source = last.source;
   fused.phase = last.phase;
+  RunFused ordered;
   std::set<ValueId> made;
   for (const int p : grid->order) {
-    const Step& member = members[index(p)];
+    const Step& member = members[static_cast<size_t>(p)];
     for (const ValueId id : member.inputs) {
       const bool is_known = std::find(fused.inputs.begin(), fused.inputs.end(), id) != fused.inputs.end();
       if (made.count(id) == 0 && !is_known) fused.inputs.push_back(id);
     }
     made.insert(member.outputs[0]);
-    if (member.op->family != Family::kGenerator && is_needed(member.outputs[0]))
+    if (member.op()->family != Family::kGenerator && is_needed(member.outputs[0]))
       fused.outputs.push_back(member.outputs[0]);
-    fused.parts.push_back(member);
+    ordered.members.push_back(member);
   }
+  fused.action = std::move(ordered);
   return fused;
 }
 
@@ -106,16 +103,16 @@ Step fused_step(PartitionedEntry& partitioned, const StepUses& uses, const Unit&
 // their own.
 std::vector<bool> needless_units(const StepUses& uses, const std::vector<Unit>& units,
                                  const std::vector<bool>& fuses) {
-  std::vector<size_t> unit_of(uses.entry().steps.size());
+  PerStep<size_t> unit_of(uses.entry().steps.size());
   for (size_t u = 0; u < units.size(); ++u)
-    for (const int s : units[u]) unit_of[index(s)] = u;
+    for (const StepIndex s : units[u]) unit_of[s] = u;
   std::vector<bool> needless;
   for (const Unit& unit : units) {
-    const int s = unit[0];
+    const StepIndex s = unit[0];
     bool drops = uses.is_constant(s) && !uses.is_kept(uses.step(s).outputs[0]);
     if (drops)
-      for (const int reader : uses.readers(uses.step(s).outputs[0]))
-        drops = drops && fuses[unit_of[index(reader)]];
+      for (const StepIndex reader : uses.readers(uses.step(s).outputs[0]))
+        drops = drops && fuses[unit_of[reader]];
     needless.push_back(drops);
   }
   return needless;
@@ -131,12 +128,12 @@ PartitionedEntry fuse(PartitionedEntry partitioned, bool keep_all, const Mesh& m
   for (const Unit& unit : units) fuses.push_back(is_fused(uses, unit, mesh));
   const std::vector<bool> needless = needless_units(uses, units, fuses);
 
-  std::vector<Step> steps;
-  std::vector<int> positions(partitioned.entry.steps.size(), -1);
+  PerStep<Step> steps;
+  PerStep<StepIndex> positions(partitioned.entry.steps.size());
   for (size_t u = 0; u < units.size(); ++u) {
     if (needless[u]) continue;
-    positions[index(units[u][0])] = static_cast<int>(steps.size());
-    steps.push_back(fuses[u] ? fused_step(partitioned, uses, units[u], mesh) : uses.step(units[u][0]));
+    positions[units[u][0]] =
+        steps.add(fuses[u] ? fused_step(partitioned, uses, units[u], mesh) : uses.step(units[u][0]));
   }
   for (Step& step : steps) renumber(step, positions);
   partitioned.entry.steps = std::move(steps);

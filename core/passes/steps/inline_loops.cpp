@@ -19,7 +19,7 @@ using Leaves = std::map<std::string, ValueId>;  // by leaf_name: the value that 
 std::vector<std::vector<size_t>> completed_outputs(const EntryPoint& part, size_t first) {
   std::map<ValueId, std::vector<size_t>> makers;
   for (size_t s = 0; s < part.steps.size(); ++s)
-    if (part.steps[s].kind != StepKind::kStart)
+    if (part.steps[s].kind() != StepKind::kStart)
       for (const ValueId id : part.steps[s].outputs) makers[root_of(part, id)].push_back(s);
   std::vector<std::vector<size_t>> completed(part.steps.size() + 1);
   for (size_t i = first; i < part.outputs.size(); ++i) {
@@ -30,16 +30,17 @@ std::vector<std::vector<size_t>> completed_outputs(const EntryPoint& part, size_
   return completed;
 }
 
-void replace_values(Step& step, const std::vector<ValueId>& now) {
+void replace_values(Step& step, const PerValue<ValueId>& now) {
   for (std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-    for (ValueId& id : *values) id = now[static_cast<size_t>(id)];
-  for (Step& part : step.parts) replace_values(part, now);
+    for (ValueId& id : *values) id = now[id];
+  if (auto* fused = step.as<RunFused>())
+    for (Step& member : fused->members) replace_values(member, now);
 }
 
 // A step of the loop that `loop` stands for, without inputs and outputs.
-Step new_step(const Step& loop, StepKind kind) {
+Step new_step(const Step& loop, Action action) {
   Step step;
-  step.kind = kind;
+  step.action = std::move(action);
   step.name = loop.name;
   step.source = loop.source;
   step.phase = loop.phase;
@@ -52,7 +53,8 @@ class LoopInliner {
   explicit LoopInliner(PartitionedEntry& partitioned)
       : partitioned_(partitioned), entry_(partitioned.entry) {}
 
-  int count() const { return static_cast<int>(entry_.steps.size()); }
+  // The position of the next step.
+  StepIndex next() const { return StepIndex(entry_.steps.size()); }
 
   // The loop: its carried values as they are at first, zeros for its sums, and the steps of a round.
   void append_loop(const Step& loop, const LoopSteps& parts) {
@@ -63,22 +65,20 @@ class LoopInliner {
       leaves[leaf_name(i)] = i < carried ? loop.outputs[i] : loop.inputs[i];
     for (size_t i = carried; i < loop.outputs.size(); ++i) clear(loop, loop.outputs[i]);
 
-    std::vector<int> ends = {count()};  // the steps of which the kRepeat is the partner
-    entry_.steps.push_back(new_step(loop, StepKind::kLoop));
-    entry_.steps.back().times = parts.times;
+    const StepIndex begin = entry_.steps.add(new_step(loop, BeginLoop{{}, parts.times}));
     const std::vector<ValueId> holds = append_part(loop, parts.condition, leaves);
+    StepIndex leave;
     if (!holds.empty()) {
-      ends.push_back(count());
-      entry_.steps.push_back(new_step(loop, StepKind::kLeave));
-      entry_.steps.back().inputs = holds;
+      leave = entry_.steps.add(new_step(loop, LeaveLoop{}));
+      entry_.steps[leave].inputs = holds;
     }
     std::vector<ValueId> fresh =
         append_part(loop, parts.body, leaves, std::span(loop.outputs).subspan(carried));
     fresh.resize(carried);
     carry_over(loop, std::move(fresh));
-    for (const int s : ends) entry_.steps[static_cast<size_t>(s)].partner = count();
-    entry_.steps.push_back(new_step(loop, StepKind::kRepeat));
-    entry_.steps.back().partner = ends.front();
+    const StepIndex end = entry_.steps.add(new_step(loop, RepeatLoop{begin}));
+    entry_.steps[begin].as<BeginLoop>()->end = end;
+    if (leave != StepIndex()) entry_.steps[leave].as<LeaveLoop>()->end = end;
   }
 
  private:
@@ -92,7 +92,7 @@ class LoopInliner {
       Value aside = value(fresh[i]);
       aside.name += "@copy";
       aside.from_model = false;
-      aside.alias_of = -1;
+      aside.alias_of = kNoValue;
       const ValueId to = add_value(std::move(aside));
       copy(loop, fresh[i], to);
       fresh[i] = to;
@@ -101,18 +101,16 @@ class LoopInliner {
       if (root_of(entry_, fresh[i]) != loop.outputs[i]) copy(loop, fresh[i], loop.outputs[i]);
   }
 
-  Value& value(ValueId id) { return entry_.values[static_cast<size_t>(id)]; }
+  Value& value(ValueId id) { return entry_.values[id]; }
 
   ValueId add_value(Value value) {
-    entry_.values.push_back(std::move(value));
     partitioned_.variable_of.push_back(-1);
-    return static_cast<ValueId>(entry_.values.size()) - 1;
+    return entry_.values.add(std::move(value));
   }
 
   // to = from
   void copy(const Step& loop, ValueId from, ValueId to) {
-    Step step = new_step(loop, StepKind::kKernel);
-    step.op = &op_named("identity");
+    Step step = new_step(loop, RunKernel{&op_named("identity")});
     step.name = value(to).name;
     step.inputs = {from};
     step.outputs = {to};
@@ -123,16 +121,14 @@ class LoopInliner {
   void clear(const Step& loop, ValueId id) {
     const Value made = value(id);
     const ValueId zero =
-        add_value({made.name + "@zero", {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, -1});
-    Step step = new_step(loop, StepKind::kKernel);
-    step.op = &op_named("constant");
+        add_value({made.name + "@zero", {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, kNoValue});
+    const Attributes attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
+    Step step = new_step(loop, RunKernel{&op_named("constant"), attributes});
     step.name = value(zero).name;
-    step.attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
     step.outputs = {zero};
     entry_.steps.push_back(step);
-    step.op = &op_named("broadcast");
+    step.action = RunKernel{&op_named("broadcast"), {{"dims", made.type.dims}}};
     step.name = made.name;
-    step.attributes = {{"dims", made.type.dims}};
     step.inputs = {zero};
     step.outputs = {id};
     entry_.steps.push_back(std::move(step));
@@ -140,8 +136,7 @@ class LoopInliner {
 
   // sum = sum + value
   void add_to(const Step& loop, ValueId sum, ValueId id) {
-    Step step = new_step(loop, StepKind::kKernel);
-    step.op = &op_named("add");
+    Step step = new_step(loop, RunKernel{&op_named("add")});
     step.name = value(sum).name;
     step.inputs = {sum, id};
     step.outputs = {sum};
@@ -152,16 +147,15 @@ class LoopInliner {
   // these are added to `sums`, each as soon as it is made.
   std::vector<ValueId> append_part(const Step& loop, const PartitionedEntry& part, const Leaves& leaves,
                                    std::span<const ValueId> sums = {}) {
-    const std::vector<ValueId> now = add_values(part, leaves);
+    const PerValue<ValueId> now = add_values(part, leaves);
     std::vector<ValueId> results;
-    for (const Binding& output : part.entry.outputs)
-      results.push_back(now[static_cast<size_t>(output.value)]);
+    for (const Binding& output : part.entry.outputs) results.push_back(now[output.value]);
     const size_t carried = results.size() - sums.size();
     const std::vector<std::vector<size_t>> completed = completed_outputs(part.entry, carried);
     const size_t steps = part.entry.steps.size();
-    std::vector<int> positions;
+    PerStep<StepIndex> positions;
     for (size_t s = 0, added = 0; s < steps; added += completed[s++].size())
-      positions.push_back(count() + static_cast<int>(s + added));
+      positions.push_back(StepIndex(next().index() + s + added));
     for (size_t s = 0; s < steps; ++s) {
       Step step = part.entry.steps[s];
       replace_values(step, now);
@@ -175,16 +169,15 @@ class LoopInliner {
 
   // Copies the values of a part, except for its inputs. Gives per value of the part the one that stands for
   // it.
-  std::vector<ValueId> add_values(const PartitionedEntry& part, const Leaves& leaves) {
-    std::vector<ValueId> now(part.entry.values.size(), -1);
-    for (const Binding& input : part.entry.inputs)
-      now[static_cast<size_t>(input.value)] = leaves.at(input.name);
-    for (size_t v = 0; v < now.size(); ++v) {
-      if (now[v] >= 0) continue;
-      Value copied = part.entry.values[v];
+  PerValue<ValueId> add_values(const PartitionedEntry& part, const Leaves& leaves) {
+    PerValue<ValueId> now(part.entry.values.size());
+    for (const Binding& input : part.entry.inputs) now[input.value] = leaves.at(input.name);
+    for (const ValueId id : now.ids()) {
+      if (now[id] != kNoValue) continue;
+      Value copied = part.entry.values[id];
       copied.from_model = false;
-      if (copied.alias_of >= 0) copied.alias_of = now[static_cast<size_t>(copied.alias_of)];
-      now[v] = add_value(std::move(copied));
+      if (copied.alias_of != kNoValue) copied.alias_of = now[copied.alias_of];
+      now[id] = add_value(std::move(copied));
     }
     return now;
   }
@@ -196,19 +189,18 @@ class LoopInliner {
 }  // namespace
 
 PartitionedEntry inline_loops(PartitionedEntry partitioned) {
-  const std::vector<LoopSteps> loops = std::exchange(partitioned.loops, {});
+  const Loops loops = std::exchange(partitioned.loops, {});
   if (loops.empty()) return partitioned;
-  const std::vector<Step> steps = std::exchange(partitioned.entry.steps, {});
+  const PerStep<Step> steps = std::exchange(partitioned.entry.steps, {});
   LoopInliner inliner(partitioned);
-  std::vector<int> positions;
+  PerStep<StepIndex> positions;
   for (const Step& step : steps) {
-    if (step.kind == StepKind::kLoop) {
-      inliner.append_loop(step, loops[static_cast<size_t>(step.partner)]);
-      positions.push_back(-1);  // no step refers to it
+    if (const auto* loop = step.as<RunLoop>()) {
+      inliner.append_loop(step, loops[loop->loop]);
+      positions.push_back(StepIndex());  // no step refers to it
       continue;
     }
-    positions.push_back(inliner.count());
-    partitioned.entry.steps.push_back(step);
+    positions.push_back(partitioned.entry.steps.add(step));
     renumber(partitioned.entry.steps.back(), positions);
   }
   return partitioned;

@@ -1,6 +1,5 @@
 #pragma once
-// Puts the steps of loops in the place of the kLoop steps that stand for them. From here on `partner` is a
-// position of a step, as core/program/program.h says, and no longer an index of PartitionedEntry::loops.
+// Puts the steps of loops in the place of the RunLoop steps that stand for them.
 //
 //   s', = loop 0 (s, x)   ->   s' = identity(s); loop; h = less(s', 10); leave(h); n = add(s', x);
 //                              s' = identity(n); repeat
@@ -9,7 +8,7 @@
 
 namespace mtfc {
 
-/// The outputs of a kLoop step become the carried values of the loop. A sum starts as zero, and the summand
+/// The outputs of a RunLoop step become the carried values of the loop. A sum starts as zero, and the summand
 /// of a round is added to it as soon as it is there.
 PartitionedEntry inline_loops(PartitionedEntry partitioned);
 

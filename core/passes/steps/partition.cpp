@@ -15,8 +15,8 @@ namespace {
 
 using Variables = std::vector<ProgramVariable>;
 
-size_t index(int id) {
-  return static_cast<size_t>(id);
+size_t index(int position) {
+  return static_cast<size_t>(position);
 }
 
 int variable_index(const Variables& variables, const std::string& name) {
@@ -27,7 +27,7 @@ int variable_index(const Variables& variables, const std::string& name) {
 
 // The variable whose storage a value reads, itself or as an alias, or -1.
 int variable_read(const PartitionedEntry& made, ValueId id) {
-  return made.variable_of[index(root_of(made.entry, id))];
+  return made.variable_of[root_of(made.entry, id)];
 }
 
 void add_leaf(TensorForms& forms, const Node& node, const Variables& variables) {
@@ -37,7 +37,7 @@ void add_leaf(TensorForms& forms, const Node& node, const Variables& variables) 
   if (node.kind == NodeKind::kInput)
     forms.made().entry.inputs.push_back({name, id});
   else
-    forms.made().variable_of[index(id)] = variable_index(variables, name);
+    forms.made().variable_of[id] = variable_index(variables, name);
 }
 
 // The axes over which node `n` takes its operand partial: those of the sums that pass through the node.
@@ -75,8 +75,7 @@ void add_kernel(TensorForms& forms, size_t n) {
   const Node& node = forms.graph().nodes()[n];
   const Strategy& strategy = sharded.strategies[n];
   Step step = forms.new_step(node);
-  step.op = node.op;
-  step.attributes = node.attributes;
+  step.action = RunKernel{node.op, node.attributes};
   for (size_t i = 0; i < node.operands.size(); ++i) {
     Sharding wanted = strategy.operands[i];
     wanted.partial = partial_operand(sharded, n, i);
@@ -88,17 +87,16 @@ void add_kernel(TensorForms& forms, size_t n) {
   if (moving.empty())
     forms.made().entry.steps.push_back(std::move(step));
   else
-    forms.emit_collective(std::move(step), CollectiveKind::kExchange, moving);
+    forms.emit_collective(std::move(step), {CollectiveKind::kExchange, moving});
 }
 
 // Adds one step that stands for the loop `number` of the graph. `inline_loops` replaces it by the steps that
 // the loop repeats.
-void add_loop(TensorForms& forms, size_t n, int number) {
+void add_loop(TensorForms& forms, size_t n, LoopIndex number) {
   const Node& node = forms.graph().nodes()[n];
   const Strategy& strategy = forms.sharded().strategies[n];
   Step step = forms.new_step(node);
-  step.kind = StepKind::kLoop;
-  step.partner = number;
+  step.action = RunLoop{number};
   for (size_t i = 0; i < node.operands.size(); ++i)
     step.inputs.push_back(forms.obtain(node.operands[i], strategy.operands[i], node));
   for (size_t i = 0; i < node.results.size(); ++i)
@@ -111,8 +109,8 @@ void add_exchange(TensorForms& forms, const Node& node) {
   const Sharding &from = forms.own_sharding(in), &to = forms.own_sharding(out);
   const Relayout relayout{forms.graph().type(in).dims, from, forms.graph().type(out).dims, to};
   const AxisList axes = moving_axes(relayout, forms.mesh());
-  const StepKind kind = axes.empty() ? StepKind::kSlice : StepKind::kStart;
-  const Move move{kind, CollectiveKind::kExchange, axes, {}, to};
+  Move move{std::nullopt, to};
+  if (!axes.empty()) move.collective = Collective{CollectiveKind::kExchange, axes};
   const ValueId operand = forms.obtain(in, from, node);
   forms.emit_move(forms.new_step(node), operand, forms.add(out, to), move);
 }
@@ -150,11 +148,11 @@ void add_relabelling(TensorForms& forms, size_t n) {
 
 void add_nodes(TensorForms& forms, const Variables& variables) {
   const std::vector<Node>& nodes = forms.graph().nodes();
-  int loops = 0;
+  size_t loops = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = nodes[n];
     if (node.kind == NodeKind::kLoop)
-      add_loop(forms, n, loops++);
+      add_loop(forms, n, LoopIndex(loops++));
     else if (node.kind == NodeKind::kOp && node.op->family == Family::kRelabel)
       add_relabelling(forms, n);
     else if (node.kind == NodeKind::kOp)
@@ -168,9 +166,9 @@ ValueId copied(TensorForms& forms, TensorId tensor, ValueId from) {
   Value copy = forms.value(from);
   copy.name += "@copy";
   copy.from_model = false;
-  copy.alias_of = -1;
+  copy.alias_of = kNoValue;
   Step step = forms.new_step(forms.graph().producer(tensor));
-  step.op = &op_named("identity");
+  step.action = RunKernel{&op_named("identity")};
   step.name = copy.name;
   step.inputs = {from};
   step.outputs = {forms.add_value(std::move(copy))};
@@ -204,11 +202,11 @@ void add_outputs(TensorForms& forms, const Variables& variables) {
 // The value that stands for a variable's storage, added where nothing reads it.
 ValueId variable_value(TensorForms& forms, const std::string& name, const Variables& variables) {
   const int variable = variable_index(variables, name);
-  const std::vector<int>& held = forms.made().variable_of;
-  for (size_t i = 0; i < held.size(); ++i)
-    if (held[i] == variable) return static_cast<ValueId>(i);
+  const PerValue<int>& held = forms.made().variable_of;
+  for (const ValueId id : held.ids())
+    if (held[id] == variable) return id;
   const ProgramVariable& declared = variables[index(variable)];
-  return forms.add_value({name, declared.decl.type, declared.sharding, kNoBuffer, true, -1}, variable);
+  return forms.add_value({name, declared.decl.type, declared.sharding, kNoBuffer, true, kNoValue}, variable);
 }
 
 // All new values of variables are computed before the first is stored: assignments see the state from the

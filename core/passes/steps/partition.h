@@ -14,8 +14,8 @@ namespace mtfc {
 
 /// Every node becomes a kernel on operands in the shardings that its strategy asks for, with the moves that
 /// bring them there, each made once and shared. A relabelling node computes nothing: it becomes an alias, or
-/// an exchange where the new dimensions are split in another way. A loop becomes one step, with `partner` as
-/// its index in `loops`. Every output and every assigned tensor is whole in the end, in its own sharding,
+/// an exchange where the new dimensions are split in another way. A loop becomes one
+/// RunLoop step. Every output and every assigned tensor is whole in the end, in its own sharding,
 /// except for the entry's `sums`, which are as they came out. `variables` holds those of the program and the
 /// caches of the entry point.
 PartitionedEntry partition(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,

@@ -11,10 +11,6 @@
 namespace mtfc {
 namespace {
 
-size_t index(TensorId id) {
-  return static_cast<size_t>(id);
-}
-
 // The entry point as it is looked at over one axis of the mesh.
 struct OverAxis {
   const ShardedEntry& sharded;
@@ -26,9 +22,9 @@ struct OverAxis {
 
 // The tensors that can be partial over an axis, and those that must be whole.
 struct PartialForms {
-  std::vector<std::optional<Sharding>> form;  // per tensor: how it is split while it is partial, if it can be
-  std::vector<bool> needed_whole;             // per tensor: a node that can't take it partial reads it
-  std::vector<std::vector<size_t>> carried;   // per node: the operands that it can take partial
+  PerTensor<std::optional<Sharding>> form;   // how it is split while it is partial, if it can be
+  PerTensor<bool> needed_whole;              // a node that can't take it partial reads it
+  std::vector<std::vector<size_t>> carried;  // per node: the operands that it can take partial
 };
 
 bool uses_axis(const Strategy& strategy, int axis) {
@@ -56,9 +52,9 @@ std::vector<size_t> taken_partial(const OverAxis& over, const PartialForms& form
   const Node& node = over.graph().nodes()[n];
   std::vector<size_t> taken;
   for (const int operand : linear_set) {
-    const size_t i = index(operand);
+    const auto i = static_cast<size_t>(operand);
     if (i >= node.operands.size()) return {};
-    const std::optional<Sharding>& form = forms.form[index(node.operands[i])];
+    const std::optional<Sharding>& form = forms.form[node.operands[i]];
     if (!form) {
       if (over.graph().constant_value(node.operands[i]) != 0.0) return {};
       continue;
@@ -78,7 +74,7 @@ std::optional<Sharding> carried_form(const OverAxis& over, const PartialForms& f
   const TensorId operand = node.operands[0];
   const Dims &from = over.graph().type(operand).dims, &to = over.graph().type(node.results[0]).dims;
   Sharding form;
-  if (!carries(from, *forms.form[index(operand)], to, over.mesh, form)) return std::nullopt;
+  if (!carries(from, *forms.form[operand], to, over.mesh, form)) return std::nullopt;
   return form;
 }
 
@@ -90,7 +86,7 @@ void add_node(const OverAxis& over, size_t n, PartialForms& forms) {
   for (size_t i = 0; i < node.results.size() && i < strategy.results.size(); ++i)
     for (const Partial& p : strategy.results[i].partial)
       if (p == Partial{over.axis, ReduceKind::kSum})
-        forms.form[index(node.results[i])] = strategy.results[i].whole();
+        forms.form[node.results[i]] = strategy.results[i].whole();
 
   std::vector<size_t>& carried = forms.carried[n];
   if (node.kind == NodeKind::kOp && !uses_axis(strategy, over.axis) && !fills(over.graph(), node))
@@ -98,13 +94,13 @@ void add_node(const OverAxis& over, size_t n, PartialForms& forms) {
       if (carried.empty()) carried = taken_partial(over, forms, n, linear_set);
   if (!carried.empty()) {
     if (const std::optional<Sharding> form = carried_form(over, forms, n))
-      forms.form[index(node.results[0])] = form;
+      forms.form[node.results[0]] = form;
     else
       carried.clear();
   }
   for (size_t i = 0; i < node.operands.size(); ++i)
     if (std::find(carried.begin(), carried.end(), i) == carried.end())
-      forms.needed_whole[index(node.operands[i])] = true;
+      forms.needed_whole[node.operands[i]] = true;
 }
 
 PartialForms find_forms(const OverAxis& over) {
@@ -116,40 +112,41 @@ PartialForms find_forms(const OverAxis& over) {
   forms.carried.resize(nodes);
   for (size_t n = 0; n < nodes; ++n) add_node(over, n, forms);
   for (size_t i = 0; i + entry.sums < entry.outputs.size(); ++i)
-    forms.needed_whole[index(entry.outputs[i].tensor)] = true;
-  for (const Assignment& assignment : entry.assignments) forms.needed_whole[index(assignment.value)] = true;
+    forms.needed_whole[entry.outputs[i].tensor] = true;
+  for (const Assignment& assignment : entry.assignments) forms.needed_whole[assignment.value] = true;
   return forms;
 }
 
 // The price of making a partial tensor whole in the sharding that it has in the end: bytes, and among equal
 // bytes the number of collectives.
 int64_t weight(const OverAxis& over, const PartialForms& forms, TensorId id) {
-  Sharding from = *forms.form[index(id)];
+  Sharding from = *forms.form[id];
   from.partial = {{over.axis, ReduceKind::kSum}};
-  const MoveCost cost =
-      reshard_cost(over.graph().type(id), from, over.sharded.shardings[index(id)], over.mesh);
+  const MoveCost cost = reshard_cost(over.graph().type(id), from, over.sharded.shardings[id], over.mesh);
   constexpr int64_t kPerByte = 4096;  // so that the count decides only between equal bytes
   return std::min(cost.bytes, FlowNetwork::kUnlimited / kPerByte / 4) * kPerByte + cost.collectives;
 }
 
 // Says for every tensor whether it stays partial: its partial form is before the minimum cut.
-std::vector<bool> staying_partial(const OverAxis& over, const PartialForms& forms) {
+PerTensor<bool> staying_partial(const OverAxis& over, const PartialForms& forms) {
   const Graph& graph = over.graph();
   const int tensors = static_cast<int>(forms.form.size());
   const int source = 2 * tensors, sink = source + 1;
-  FlowNetwork network(sink + 1);  // tensor t: before its reduction 2t, after it 2t+1
-  for (TensorId id = 0; id < tensors; ++id) {
-    if (!forms.form[index(id)]) continue;
-    const auto n = index(graph.tensor(id).node);
-    network.add_edge(2 * id, 2 * id + 1, weight(over, forms, id));
-    if (forms.carried[n].empty()) network.add_edge(source, 2 * id, FlowNetwork::kUnlimited);
+  FlowNetwork network(sink + 1);
+  const auto before = [](TensorId id) { return 2 * id.number(); };     // a tensor before its reduction ...
+  const auto after = [](TensorId id) { return 2 * id.number() + 1; };  // ... and after it
+  for (const TensorId id : forms.form.ids()) {
+    if (!forms.form[id]) continue;
+    const auto n = static_cast<size_t>(graph.tensor(id).node);
+    network.add_edge(before(id), after(id), weight(over, forms, id));
+    if (forms.carried[n].empty()) network.add_edge(source, before(id), FlowNetwork::kUnlimited);
     for (const size_t i : forms.carried[n])
-      network.add_edge(2 * graph.nodes()[n].operands[i] + 1, 2 * id, FlowNetwork::kUnlimited);
-    if (forms.needed_whole[index(id)]) network.add_edge(2 * id + 1, sink, FlowNetwork::kUnlimited);
+      network.add_edge(after(graph.nodes()[n].operands[i]), before(id), FlowNetwork::kUnlimited);
+    if (forms.needed_whole[id]) network.add_edge(after(id), sink, FlowNetwork::kUnlimited);
   }
   const std::vector<bool> side = network.source_side(source, sink);
-  std::vector<bool> stays(forms.form.size());
-  for (size_t i = 0; i < stays.size(); ++i) stays[i] = side[2 * i];
+  PerTensor<bool> stays;
+  for (const TensorId id : forms.form.ids()) stays.push_back(side[static_cast<size_t>(before(id))]);
   return stays;
 }
 
@@ -158,19 +155,19 @@ std::vector<bool> staying_partial(const OverAxis& over, const PartialForms& form
 std::vector<Carry> carries_over(const OverAxis& over) {
   const Graph& graph = over.graph();
   const PartialForms forms = find_forms(over);
-  const std::vector<bool> stays = staying_partial(over, forms);
-  std::vector<bool> is_partial(graph.tensors().size(), false);
+  const PerTensor<bool> stays = staying_partial(over, forms);
+  PerTensor<bool> is_partial(graph.tensors().size(), false);
   std::vector<Carry> carries(graph.nodes().size(), Carry{over.axis, {}});
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     const std::vector<size_t>& operands = forms.carried[n];
     // An operand that is made whole further up can't be taken partial here.
-    const bool available = std::all_of(operands.begin(), operands.end(),
-                                       [&](size_t i) { return is_partial[index(node.operands[i])]; });
+    const bool available =
+        std::all_of(operands.begin(), operands.end(), [&](size_t i) { return is_partial[node.operands[i]]; });
     for (const TensorId id : node.results) {
-      if (!forms.form[index(id)]) continue;
-      is_partial[index(id)] = operands.empty() || (available && stays[index(id)]);
-      if (is_partial[index(id)]) carries[n].operands = operands;
+      if (!forms.form[id]) continue;
+      is_partial[id] = operands.empty() || (available && stays[id]);
+      if (is_partial[id]) carries[n].operands = operands;
     }
   }
   return carries;

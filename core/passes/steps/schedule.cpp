@@ -11,59 +11,56 @@
 namespace mtfc {
 namespace {
 
-size_t index(int id) {
-  return static_cast<size_t>(id);
-}
-
 int64_t result_bytes(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  const Value& value = entry.values[index(step.outputs[0])];
+  const Value& value = entry.values[step.outputs[0]];
   return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
 }
 
 // A collective with a result that no step reads, such as the gathered new value of a variable.
 struct UnreadCollective {
-  int wait = -1;
+  StepIndex wait;
   int64_t bytes = 0;  // of its result
 };
 
 struct Dependencies {
-  std::map<ValueId, int> makers;  // of roots: the step that makes each, for collectives the wait
-  std::map<int, std::vector<int>>
-      starts_after;                        // by step: the starts whose last operand it makes; -1: leaves
-  std::map<int, UnreadCollective> unread;  // by start
+  std::map<ValueId, StepIndex> makers;  // of roots: the step that makes each, for collectives the wait
+  // By step: the starts whose last operand it makes. The leaves make those of StepIndex().
+  std::map<StepIndex, std::vector<StepIndex>> starts_after;
+  std::map<StepIndex, UnreadCollective> unread;  // by start
 
-  // The step that makes a value, -1 for a leaf.
-  int maker(const EntryPoint& entry, ValueId id) const {
+  // The step that makes a value; StepIndex() for a leaf.
+  StepIndex maker(const EntryPoint& entry, ValueId id) const {
     const auto at = makers.find(root_of(entry, id));
-    return at == makers.end() ? -1 : at->second;
+    return at == makers.end() ? StepIndex() : at->second;
   }
 };
 
-std::map<int, UnreadCollective> unread_collectives(const EntryPoint& entry, const Mesh& mesh) {
+std::map<StepIndex, UnreadCollective> unread_collectives(const EntryPoint& entry, const Mesh& mesh) {
   std::set<ValueId> read;
   for (const Step& step : entry.steps)
     for (const ValueId id : step.inputs) read.insert(root_of(entry, id));
-  std::map<int, UnreadCollective> unread;
-  for (size_t s = 0; s < entry.steps.size(); ++s) {
+  std::map<StepIndex, UnreadCollective> unread;
+  for (const StepIndex s : entry.steps.ids()) {
     const Step& step = entry.steps[s];
-    if (step.kind != StepKind::kWait || step.collective == CollectiveKind::kAllReduce) continue;
+    const auto* wait = step.as<AwaitCollective>();
+    if (!wait || wait->collective.kind == CollectiveKind::kAllReduce) continue;
     if (read.count(root_of(entry, step.outputs[0])) > 0) continue;
-    unread[step.started] = {static_cast<int>(s), result_bytes(entry, step, mesh)};
+    unread[wait->start] = {s, result_bytes(entry, step, mesh)};
   }
   return unread;
 }
 
 Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
   Dependencies found;
-  for (size_t s = 0; s < entry.steps.size(); ++s) {
-    if (entry.steps[s].kind == StepKind::kStart) continue;
-    for (const ValueId id : entry.steps[s].outputs) found.makers[root_of(entry, id)] = static_cast<int>(s);
+  for (const StepIndex s : entry.steps.ids()) {
+    if (entry.steps[s].kind() == StepKind::kStart) continue;
+    for (const ValueId id : entry.steps[s].outputs) found.makers[root_of(entry, id)] = s;
   }
-  for (size_t s = 0; s < entry.steps.size(); ++s) {
-    if (entry.steps[s].kind != StepKind::kStart) continue;
-    int last_maker = -1;
+  for (const StepIndex s : entry.steps.ids()) {
+    if (entry.steps[s].kind() != StepKind::kStart) continue;
+    StepIndex last_maker;
     for (const ValueId id : entry.steps[s].inputs) last_maker = std::max(last_maker, found.maker(entry, id));
-    found.starts_after[last_maker].push_back(static_cast<int>(s));
+    found.starts_after[last_maker].push_back(s);
   }
   found.unread = unread_collectives(entry, mesh);
   return found;
@@ -73,41 +70,42 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
 class StepOrder {
  public:
   StepOrder(const EntryPoint& entry, const Dependencies& dependencies)
-      : entry_(entry), dependencies_(dependencies), positions_(entry.steps.size(), -1) {
+      : entry_(entry), dependencies_(dependencies), positions_(entry.steps.size()) {
     for (const auto& [start, unread] : dependencies.unread)
       most_under_way_ = std::max(most_under_way_, 2 * unread.bytes);
   }
 
-  void add_starts(int after) {
+  void add_starts(StepIndex after) {
     const auto at = dependencies_.starts_after.find(after);
     if (at == dependencies_.starts_after.end()) return;
-    for (const int s : at->second) add(s);
+    for (const StepIndex s : at->second) add(s);
   }
 
   // Adds the step unless it is there already: first what it depends on, and after it the collectives that
   // can start now.
-  void add(int s) {
-    int& position = positions_[index(s)];
-    if (position >= 0) return;
-    const Step& step = entry_.steps[index(s)];
-    if (step.kind == StepKind::kWait) {
-      add(step.started);
+  void add(StepIndex s) {
+    StepIndex& position = positions_[s];
+    if (position != StepIndex()) return;
+    const Step& step = entry_.steps[s];
+    if (const auto* wait = step.as<AwaitCollective>()) {
+      add(wait->start);
     } else {
       for (const ValueId id : step.inputs)
-        if (const int made = dependencies_.maker(entry_, id); made >= 0) add(made);
+        if (const StepIndex made = dependencies_.maker(entry_, id); made != StepIndex()) add(made);
     }
-    if (position >= 0) return;  // a start that was added right after the step that makes its operand
-    if (step.kind == StepKind::kStart) make_room(s);
-    position = static_cast<int>(order_.size());
+    if (position != StepIndex())
+      return;  // a start that was added right after the step that makes its operand
+    if (step.kind() == StepKind::kStart) make_room(s);
+    position = StepIndex(order_.size());
     order_.push_back(s);
-    if (step.kind != StepKind::kStart) add_starts(s);
+    if (step.kind() != StepKind::kStart) add_starts(s);
   }
 
   // The steps in the new order, which refer to each other by their new positions.
-  std::vector<Step> steps() const {
-    std::vector<Step> steps;
-    for (const int s : order_) {
-      steps.push_back(entry_.steps[index(s)]);
+  PerStep<Step> steps() const {
+    PerStep<Step> steps;
+    for (const StepIndex s : order_) {
+      steps.push_back(entry_.steps[s]);
       renumber(steps.back(), positions_);
     }
     return steps;
@@ -117,7 +115,7 @@ class StepOrder {
   // A collective whose result no step reads can be awaited last, but holds a workspace until then. The oldest
   // of them are awaited before the next one starts, so that those under way never have more than twice the
   // bytes of the largest one.
-  void make_room(int start) {
+  void make_room(StepIndex start) {
     const auto unread = dependencies_.unread.find(start);
     if (unread == dependencies_.unread.end()) return;
     const UnreadCollective& collective = unread->second;
@@ -133,8 +131,8 @@ class StepOrder {
 
   const EntryPoint& entry_;
   const Dependencies& dependencies_;
-  std::vector<int> positions_;  // the new position of each step, -1 while it has none
-  std::vector<int> order_;
+  PerStep<StepIndex> positions_;  // the new position of each step, nothing while it has none
+  std::vector<StepIndex> order_;
   std::deque<UnreadCollective> under_way_;  // oldest first
   int64_t bytes_under_way_ = 0;
   int64_t most_under_way_ = 0;
@@ -146,14 +144,11 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
   const Dependencies dependencies = find_dependencies(entry, mesh);
   StepOrder order(entry, dependencies);
-  const auto is_of_collective = [&](size_t s) {
-    return entry.steps[s].kind == StepKind::kStart || entry.steps[s].kind == StepKind::kWait;
-  };
-  order.add_starts(-1);
-  for (size_t s = 0; s < entry.steps.size(); ++s)
-    if (!is_of_collective(s)) order.add(static_cast<int>(s));
-  for (size_t s = 0; s < entry.steps.size(); ++s)
-    if (entry.steps[s].kind == StepKind::kWait) order.add(static_cast<int>(s));
+  order.add_starts(StepIndex());
+  for (const StepIndex s : entry.steps.ids())
+    if (!entry.steps[s].as<StartCollective>() && !entry.steps[s].as<AwaitCollective>()) order.add(s);
+  for (const StepIndex s : entry.steps.ids())
+    if (entry.steps[s].as<AwaitCollective>()) order.add(s);
   partitioned.entry.steps = order.steps();
   return partitioned;
 }

@@ -28,7 +28,7 @@ std::string loop_text(const LoopSteps& loop, const Mesh& mesh) {
   const EntryPoint& body = loop.body.entry;
   std::string results;
   for (const Binding& output : body.outputs) {
-    const Value& value = body.values[static_cast<size_t>(output.value)];
+    const Value& value = body.values[output.value];
     results += fmt::format("{}{}[{}]", results.empty() ? "" : ", ", output.name,
                            to_string(value.type.dims, value.sharding, mesh));
   }
@@ -96,9 +96,7 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
   const Graph& graph = sharded.entry.graph;
   const Node& node = graph.nodes()[n];
   for (const TensorId id : node.results)
-    if (std::string problem =
-            problem_of(sharded.shardings[static_cast<size_t>(id)], graph.type(id).dims, mesh);
-        !problem.empty())
+    if (std::string problem = problem_of(sharded.shardings[id], graph.type(id).dims, mesh); !problem.empty())
       return problem;
   if (!sharded.strategies.empty())
     if (std::string problem = strategy_problem(graph, node, sharded.strategies[n], mesh); !problem.empty())
@@ -119,7 +117,7 @@ std::string to_string(const ShardedEntry& sharded, const Mesh& mesh) {
     const Node& node = graph.nodes()[n];
     text += to_string(graph, node);
     std::vector<Sharding> own;
-    for (const TensorId id : node.results) own.push_back(sharded.shardings[static_cast<size_t>(id)]);
+    for (const TensorId id : node.results) own.push_back(sharded.shardings[id]);
     text += fmt::format("    {}\n", named(graph, node.results, own, mesh));
     if (n < sharded.strategies.size() && !sharded.strategies[n].results.empty())
       text += fmt::format("    runs as {} <- {}\n",

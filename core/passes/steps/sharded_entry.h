@@ -32,9 +32,9 @@ struct Carry {
 
 struct ShardedEntry {
   EntryGraph entry;
-  std::vector<Sharding> shardings = {};          // per tensor
+  PerTensor<Sharding> shardings = {};
   std::vector<Strategy> strategies = {};         // per node; empty ones for leaves and relabelling nodes
-  std::vector<LoopSteps> loops = {};             // per loop node, in order
+  Loops loops = {};                              // those of the loop nodes, in order
   std::vector<std::vector<Carry>> carries = {};  // per node, at most one per axis
 };
 

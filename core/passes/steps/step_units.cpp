@@ -14,24 +14,25 @@ namespace {
 constexpr int kFarthest = 256;
 constexpr size_t kMostMembers = 64;
 
-size_t index(int id) {
-  return static_cast<size_t>(id);
+bool is_within_reach(StepIndex earlier, StepIndex later) {
+  return later.number() - earlier.number() <= kFarthest;
 }
 
 // Fusible steps before `s` that make or read one of its operands.
-std::vector<int> neighbours(const StepUses& uses, int s) {
-  std::vector<int> found;
-  const auto add = [&](int other) {
-    if (other >= 0 && other < s && s - other <= kFarthest && uses.is_fusible(other)) found.push_back(other);
+std::vector<StepIndex> neighbours(const StepUses& uses, StepIndex s) {
+  std::vector<StepIndex> found;
+  const auto add = [&](StepIndex other) {
+    if (other != StepIndex() && other < s && is_within_reach(other, s) && uses.is_fusible(other))
+      found.push_back(other);
   };
   for (const ValueId id : uses.step(s).inputs) {
-    const std::vector<int>& readers = uses.readers(id);
+    const std::vector<StepIndex>& readers = uses.readers(id);
     // A number that several steps use must not tie them together.
-    const Value& value = uses.entry().values[index(id)];
+    const Value& value = uses.entry().values[id];
     if (value.type.dims.empty() && readers.size() > 1) continue;
     add(uses.maker(id));
     for (auto reader = std::lower_bound(readers.begin(), readers.end(), s); reader != readers.begin();)
-      if (*--reader >= s - kFarthest)
+      if (is_within_reach(*--reader, s))
         add(*reader);
       else
         break;
@@ -43,39 +44,38 @@ std::vector<int> neighbours(const StepUses& uses, int s) {
 class UnitOrder {
  public:
   UnitOrder(const StepUses& uses, const Mesh& mesh) : uses_(uses), mesh_(mesh) {
-    const int count = static_cast<int>(uses.entry().steps.size());
-    for (int s = 0; s < count; ++s) {
+    for (const StepIndex s : uses.entry().steps.ids()) {
       units_.push_back({s});
-      unit_of_.push_back(s);
-      order_.push_back(s);
-      position_.push_back(s);
+      unit_of_.push_back(s.number());
+      order_.push_back(s.number());
+      position_.push_back(s.number());
     }
   }
 
   // Joins the units of two steps where the result can be one step.
-  void try_to_join(int s, int other) {
-    int early = unit_of_[index(s)], late = unit_of_[index(other)];
+  void try_to_join(StepIndex s, StepIndex other) {
+    int early = unit_of_[s], late = unit_of_[other];
     if (early == late) return;
-    if (position_[index(early)] > position_[index(late)]) std::swap(early, late);
-    if (position_[index(late)] - position_[index(early)] > 2 * kFarthest) return;
+    if (position_[early] > position_[late]) std::swap(early, late);
+    if (position_[late] - position_[early] > 2 * kFarthest) return;
     Unit joined;
-    const Unit &a = units_[index(early)], &b = units_[index(late)];
+    const Unit &a = units_[early], &b = units_[late];
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
-    if (joined.size() > kMostMembers || joined.back() - joined.front() > kFarthest) return;
+    if (joined.size() > kMostMembers || !is_within_reach(joined.front(), joined.back())) return;
     const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
     if (!find_grid(uses_.entry(), uses_.steps(joined), is_needed, mesh_)) return;
     const std::optional<std::set<int>> between = needed_between(early, late);
     if (!between) return;
     put_first(*between, early, late);
-    units_[index(late)].clear();
-    for (const int member : joined) unit_of_[index(member)] = early;
-    units_[index(early)] = std::move(joined);
+    units_[late].clear();
+    for (const StepIndex member : joined) unit_of_[member] = early;
+    units_[early] = std::move(joined);
   }
 
   std::vector<Unit> in_order() const {
     std::vector<Unit> units;
     for (const int u : order_)
-      if (!units_[index(u)].empty()) units.push_back(units_[index(u)]);
+      if (!units_[u].empty()) units.push_back(units_[u]);
     return units;
   }
 
@@ -89,8 +89,7 @@ class UnitOrder {
       open.pop_back();
       for (const int u : operand_units(now)) {
         if (u == early && now != late) return std::nullopt;
-        if (position_[index(u)] > position_[index(early)] && u != now && found.insert(u).second)
-          open.push_back(u);
+        if (position_[u] > position_[early] && u != now && found.insert(u).second) open.push_back(u);
       }
     }
     return found;
@@ -98,12 +97,12 @@ class UnitOrder {
 
   std::vector<int> operand_units(int u) const {
     std::vector<int> found;
-    const auto add = [&](int s) {
-      if (s >= 0 && unit_of_[index(s)] != u) found.push_back(unit_of_[index(s)]);
+    const auto add = [&](StepIndex s) {
+      if (s != StepIndex() && unit_of_[s] != u) found.push_back(unit_of_[s]);
     };
-    for (const int s : units_[index(u)]) {
+    for (const StepIndex s : units_[u]) {
       for (const ValueId id : uses_.step(s).inputs) add(uses_.maker(id));
-      if (uses_.step(s).kind == StepKind::kWait) add(uses_.step(s).started);
+      if (const auto* wait = uses_.step(s).as<AwaitCollective>()) add(wait->start);
     }
     return found;
   }
@@ -111,16 +110,16 @@ class UnitOrder {
   // Moves the units `needed` before all others from `early` to `late`, so that every unit still comes after
   // those that it depends on once these two are one.
   void put_first(const std::set<int>& needed, int early, int late) {
-    const auto begin = order_.begin() + position_[index(early)];
-    const auto end = order_.begin() + position_[index(late)] + 1;
+    const auto begin = order_.begin() + position_[early];
+    const auto end = order_.begin() + position_[late] + 1;
     std::stable_partition(begin, end, [&](int u) { return needed.count(u) > 0; });
-    for (auto at = begin; at != end; ++at) position_[index(*at)] = static_cast<int>(at - order_.begin());
+    for (auto at = begin; at != end; ++at) position_[*at] = static_cast<int>(at - order_.begin());
   }
 
   const StepUses& uses_;
   const Mesh& mesh_;
-  std::vector<Unit> units_;    // empty where the steps have gone to another unit
-  std::vector<int> unit_of_;   // per step
+  std::vector<Unit> units_;  // empty where the steps have gone to another unit
+  PerStep<int> unit_of_;
   std::vector<int> order_;     // of the units, empty ones included
   std::vector<int> position_;  // of each unit in it
 };
@@ -129,13 +128,13 @@ class UnitOrder {
 
 StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
     : entry_(partitioned.entry), keep_all_(keep_all) {
-  for (size_t i = 0; i < entry_.steps.size(); ++i) {
-    const Step& step = entry_.steps[i];
+  for (const StepIndex s : entry_.steps.ids()) {
+    const Step& step = entry_.steps[s];
     const std::optional<PartKind> kind = part_kind(entry_, step);
     fusible_.push_back(kind && *kind != PartKind::kConstant);
-    for (const ValueId id : step.inputs) readers_[root(id)].push_back(static_cast<int>(i));
-    if (step.kind == StepKind::kStart) continue;
-    for (const ValueId id : step.outputs) maker_[root(id)] = static_cast<int>(i);
+    for (const ValueId id : step.inputs) readers_[root(id)].push_back(s);
+    if (step.kind() == StepKind::kStart) continue;
+    for (const ValueId id : step.outputs) maker_[root(id)] = s;
   }
   for (const Binding& output : entry_.outputs) kept_.insert(root(output.value));
   for (const auto& [variable, fresh] : partitioned.assignments) kept_.insert(root(fresh));
@@ -143,21 +142,22 @@ StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
 
 std::vector<Step> StepUses::steps(const Unit& unit) const {
   std::vector<Step> found;
-  for (const int s : unit) found.push_back(step(s));
+  for (const StepIndex s : unit) found.push_back(step(s));
   return found;
 }
 
-bool StepUses::is_constant(int s) const {
-  return s >= 0 && step(s).kind == StepKind::kKernel && part_kind(entry_, step(s)) == PartKind::kConstant;
+bool StepUses::is_constant(StepIndex s) const {
+  return s != StepIndex() && step(s).kind() == StepKind::kKernel &&
+         part_kind(entry_, step(s)) == PartKind::kConstant;
 }
 
-int StepUses::maker(ValueId id) const {
+StepIndex StepUses::maker(ValueId id) const {
   const auto at = maker_.find(root(id));
-  return at == maker_.end() ? -1 : at->second;
+  return at == maker_.end() ? StepIndex() : at->second;
 }
 
-const std::vector<int>& StepUses::readers(ValueId id) const {
-  static const std::vector<int> kNone;
+const std::vector<StepIndex>& StepUses::readers(ValueId id) const {
+  static const std::vector<StepIndex> kNone;
   const auto at = readers_.find(root(id));
   return at == readers_.end() ? kNone : at->second;
 }
@@ -168,17 +168,16 @@ bool StepUses::is_kept(ValueId id) const {
 
 bool StepUses::is_needed_outside(const Unit& unit, ValueId id) const {
   if (is_kept(id)) return true;
-  const std::vector<int>& steps = readers(id);
+  const std::vector<StepIndex>& steps = readers(id);
   return std::any_of(steps.begin(), steps.end(),
-                     [&](int s) { return !std::binary_search(unit.begin(), unit.end(), s); });
+                     [&](StepIndex s) { return !std::binary_search(unit.begin(), unit.end(), s); });
 }
 
 std::vector<Unit> join_steps(const StepUses& uses, const Mesh& mesh) {
   UnitOrder order(uses, mesh);
-  const int count = static_cast<int>(uses.entry().steps.size());
-  for (int s = 0; s < count; ++s) {
+  for (const StepIndex s : uses.entry().steps.ids()) {
     if (!uses.is_fusible(s)) continue;
-    for (const int other : neighbours(uses, s)) order.try_to_join(s, other);
+    for (const StepIndex other : neighbours(uses, s)) order.try_to_join(s, other);
   }
   return order.in_order();
 }

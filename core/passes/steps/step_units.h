@@ -14,7 +14,7 @@
 namespace mtfc {
 
 /// Steps that become one, ascending.
-using Unit = std::vector<int>;
+using Unit = std::vector<StepIndex>;
 
 /// Knows the step that makes a value and the steps that read it. An alias counts as its value.
 class StepUses {
@@ -24,16 +24,16 @@ class StepUses {
   StepUses(const PartitionedEntry& partitioned, bool keep_all);
 
   const EntryPoint& entry() const { return entry_; }
-  const Step& step(int s) const { return entry_.steps[static_cast<size_t>(s)]; }
+  const Step& step(StepIndex s) const { return entry_.steps[s]; }
   std::vector<Step> steps(const Unit& unit) const;
   bool keeps_all() const { return keep_all_; }
   /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
-  bool is_fusible(int s) const { return fusible_[static_cast<size_t>(s)]; }
-  bool is_constant(int s) const;
-  /// The step that makes the value, the wait for that of a collective, or -1.
-  int maker(ValueId id) const;
+  bool is_fusible(StepIndex s) const { return fusible_[s]; }
+  bool is_constant(StepIndex s) const;
+  /// The step that makes the value, the wait for that of a collective, or StepIndex().
+  StepIndex maker(ValueId id) const;
   /// The steps that read the value, ascending.
-  const std::vector<int>& readers(ValueId id) const;
+  const std::vector<StepIndex>& readers(ValueId id) const;
   /// True if the value comes out of the entry point, as an output or as the new value of a variable.
   bool is_kept(ValueId id) const;
   /// True if the value is kept, or if a step that is not in `unit` reads it.
@@ -44,10 +44,10 @@ class StepUses {
 
   const EntryPoint& entry_;
   bool keep_all_;
-  std::vector<bool> fusible_;
-  std::map<ValueId, std::vector<int>> readers_;  // of roots
-  std::map<ValueId, int> maker_;                 // of roots
-  std::set<ValueId> kept_;                       // roots
+  PerStep<bool> fusible_;
+  std::map<ValueId, std::vector<StepIndex>> readers_;  // of roots
+  std::map<ValueId, StepIndex> maker_;                 // of roots
+  std::set<ValueId> kept_;                             // roots
 };
 
 /// All steps of the entry point in units, each after those that it depends on.

@@ -34,9 +34,8 @@ TensorForms::TensorForms(const ShardedEntry& sharded, const Mesh& mesh)
 }
 
 ValueId TensorForms::add_value(Value value, int variable) {
-  made_.entry.values.push_back(std::move(value));
   made_.variable_of.push_back(variable);
-  return static_cast<ValueId>(made_.entry.values.size()) - 1;
+  return made_.entry.values.add(std::move(value));
 }
 
 ValueId TensorForms::add(TensorId tensor, const Sharding& sharding) {
@@ -44,8 +43,8 @@ ValueId TensorForms::add(TensorId tensor, const Sharding& sharding) {
   const std::string& name = graph().tensor(tensor).name;
   const TensorType& type = graph().type(tensor);
   const ValueId id = add_value({own ? name : name + "@" + form_name(type.dims, sharding, mesh_), type,
-                                sharding, kNoBuffer, own && graph().tensor(tensor).from_model, -1});
-  forms_[static_cast<size_t>(tensor)].push_back(id);
+                                sharding, kNoBuffer, own && graph().tensor(tensor).from_model, kNoValue});
+  forms_[tensor].push_back(id);
   return id;
 }
 
@@ -53,12 +52,12 @@ void TensorForms::add_alias(ValueId of, TensorId tensor, const Sharding& shardin
   for (const ValueId form : this->of(tensor))
     if (value(form).sharding == sharding) return;
   const ValueId id = add(tensor, sharding);
-  made_.entry.values[static_cast<size_t>(id)].alias_of = of;
+  made_.entry.values[id].alias_of = of;
 }
 
 ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node& user) {
   std::optional<MoveCost> best_cost;
-  ValueId best = -1;
+  ValueId best;
   for (const ValueId form : of(tensor)) {
     const Sharding& from = value(form).sharding;
     if (from == wanted) return form;
@@ -69,7 +68,7 @@ ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node&
       best = form;
     }
   }
-  check_invariant(best >= 0, "a partial form is asked for that was never made");
+  check_invariant(best != kNoValue, "a partial form is asked for that was never made");
   for (const Move& move : plan_reshard(graph().type(tensor).dims, value(best).sharding, wanted, mesh_))
     best = moved(tensor, best, move, user);
   return best;
@@ -87,10 +86,9 @@ ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>&
 ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, const Node& user) {
   for (const ValueId form : of(tensor))
     if (value(form).sharding == move.to) return form;
-  const bool reduces = move.kind == StepKind::kStart && (move.collective == CollectiveKind::kAllReduce ||
-                                                         move.collective == CollectiveKind::kReduceScatter);
+  const bool finishes = move.collective && reduces(move.collective->kind);
   // A reduction finishes what the producer began; any other move is made for the user.
-  Step step = new_step(reduces ? graph().producer(tensor) : user);
+  Step step = new_step(finishes ? graph().producer(tensor) : user);
   const ValueId to = add(tensor, move.to);
   emit_move(std::move(step), from, to, move);
   return to;
@@ -105,28 +103,22 @@ Step TensorForms::new_step(const Node& node) const {
 }
 
 void TensorForms::emit_move(Step step, ValueId from, ValueId to, const Move& move) {
-  step.kind = move.kind;
   step.name = value(to).name;
-  step.reduce = move.reduce;
   step.inputs = {from};
   step.outputs = {to};
-  if (move.kind == StepKind::kStart)
-    emit_collective(std::move(step), move.collective, move.axes);
-  else
+  if (move.collective) {
+    emit_collective(std::move(step), *move.collective);
+  } else {
+    step.action = KeepSlice{};
     made_.entry.steps.push_back(std::move(step));
+  }
 }
 
-void TensorForms::emit_collective(Step step, CollectiveKind collective, const AxisList& axes) {
-  step.kind = StepKind::kStart;
-  step.collective = collective;
-  step.axes = axes;
-  std::vector<Step>& steps = made_.entry.steps;
-  steps.push_back(step);
-  step.kind = StepKind::kWait;
-  step.started = static_cast<int>(steps.size()) - 1;
-  step.op = nullptr;
-  step.attributes = {};
-  steps.push_back(std::move(step));
+void TensorForms::emit_collective(Step step, const Collective& collective) {
+  Step wait = step;
+  step.action = StartCollective{collective, *step.as<RunKernel>()};
+  wait.action = AwaitCollective{collective, made_.entry.steps.add(std::move(step))};
+  made_.entry.steps.push_back(std::move(wait));
 }
 
 }  // namespace mtfc

@@ -24,17 +24,17 @@ class TensorForms {
   const Graph& graph() const { return sharded_.entry.graph; }
   const Mesh& mesh() const { return mesh_; }
   /// The sharding that the layout gives the tensor.
-  const Sharding& own_sharding(TensorId id) const { return sharded_.shardings[static_cast<size_t>(id)]; }
+  const Sharding& own_sharding(TensorId id) const { return sharded_.shardings[id]; }
 
   /// The entry point so far. Steps and values that are not forms are added here.
   PartitionedEntry& made() { return made_; }
   const PartitionedEntry& made() const { return made_; }
-  const Value& value(ValueId id) const { return made_.entry.values[static_cast<size_t>(id)]; }
-  /// Adds a value that is no form of a tensor, and reads `variable`, or no variable where that is -1.
+  const Value& value(ValueId id) const { return made_.entry.values[id]; }
+  /// Adds a value that is no form of a tensor. It reads `variable`, or none where that is -1.
   ValueId add_value(Value value, int variable = -1);
 
   /// The values of the tensor, oldest first.
-  const std::vector<ValueId>& of(TensorId id) const { return forms_[static_cast<size_t>(id)]; }
+  const std::vector<ValueId>& of(TensorId id) const { return forms_[id]; }
   /// A new form, which the caller adds a step for.
   ValueId add(TensorId tensor, const Sharding& sharding);
   /// A form with the elements of the value `of`, unless the tensor has one in this sharding.
@@ -45,12 +45,13 @@ class TensorForms {
   /// A form of the tensor that is partial in just this way, however split.
   ValueId obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user);
 
-  /// A step without inputs, outputs and kind, for the node.
+  /// A step for the node, without inputs, outputs and action.
   Step new_step(const Node& node) const;
   /// Adds `step` as the move from one value to another.
   void emit_move(Step step, ValueId from, ValueId to, const Move& move);
-  /// Adds `step` as the start of a collective over `axes`, and the wait for it.
-  void emit_collective(Step step, CollectiveKind collective, const AxisList& axes);
+  /// Adds `step` as the start of a collective, and the wait for it. An exchange does the work of the kernel that
+  /// `step` is, if it has an operation.
+  void emit_collective(Step step, const Collective& collective);
 
  private:
   ValueId moved(TensorId tensor, ValueId from, const Move& move, const Node& user);
@@ -58,7 +59,7 @@ class TensorForms {
   const ShardedEntry& sharded_;
   const Mesh& mesh_;
   PartitionedEntry made_;
-  std::vector<std::vector<ValueId>> forms_;  // per tensor
+  PerTensor<std::vector<ValueId>> forms_;
 };
 
 }  // namespace mtfc

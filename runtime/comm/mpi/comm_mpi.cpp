@@ -244,16 +244,15 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
   MpiBatches batches(arenas[0], processes_.waiting());
   // For each start: its wait, or an earlier loop after it, because all_reduces inside that loop must not join
   // the batch.
-  std::vector<int> waits(entry.steps.size());
+  PerStep<int> waits(entry.steps.size());
   int loop = static_cast<int>(entry.steps.size());
   for (size_t i = entry.steps.size(); i-- > 0;) {
-    if (entry.steps[i].kind == StepKind::kLoop) loop = static_cast<int>(i);
-    if (entry.steps[i].kind == StepKind::kWait)
-      waits[static_cast<size_t>(entry.steps[i].started)] = static_cast<int>(i);
-    if (entry.steps[i].kind == StepKind::kStart) waits[i] = std::min(waits[i], loop);
+    if (entry.steps[i].kind() == StepKind::kLoop) loop = static_cast<int>(i);
+    if (const auto* wait = entry.steps[i].as<AwaitCollective>()) waits[wait->start] = static_cast<int>(i);
+    if (entry.steps[i].kind() == StepKind::kStart) waits[i] = std::min(waits[i], loop);
   }
   for (size_t i = 0; i < entry.steps.size(); ++i) {
-    if (entry.steps[i].kind != StepKind::kStart) continue;
+    if (entry.steps[i].kind() != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
     collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}));
   }
