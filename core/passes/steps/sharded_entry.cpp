@@ -80,14 +80,25 @@ std::string strategy_problem(const Graph& graph, const Node& node, const Strateg
   const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
   const Factor* moved = moved_factor(factors);
   const bool exchanges = moved && !strategy.operands[0].dims[static_cast<size_t>(moved->operands[0])].empty();
+  for (const Sharding& operand : strategy.operands)
+    if (!operand.partial.empty()) return "the strategy takes an operand partial";
+  for (const Sharding& result : strategy.results)
+    for (const Partial& partial : result.partial)
+      if (!becomes_partial(factors, strategy.operands, partial))
+        return "a result says that it is partial, but it is whole";
   return factors_problem(factors, strategy.operands, strategy.results, exchanges);
 }
 
-std::string carry_problem(const Node& node, const Carry& carry) {
+std::string carry_problem(const Graph& graph, const Node& node, const Carry& carry) {
   if (node.kind != NodeKind::kOp) return "only an operation lets partial sums through";
-  for (const size_t i : carry.operands)
+  SumOperands operands{std::vector<bool>(node.operands.size()), {}};
+  for (const size_t i : carry.operands) {
     if (i >= node.operands.size()) return "a partial sum comes from an operand that does not exist";
-  return is_linear_in(*node.op, carry.operands, node.operands.size())
+    operands.partial[i] = true;
+  }
+  for (const TensorId id : node.operands) operands.zero.push_back(graph.constant_value(id) == 0.0);
+  const std::vector<TensorType> types = graph.operand_types(node), results = graph.result_types(node);
+  return passes_sum(*node.op, node.op->roles({node.attributes, types}, results), operands)
              ? ""
              : "it is not linear in the operands it takes partial";
 }
@@ -105,7 +116,7 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
       return problem;
   if (!sharded.carries.empty())
     for (const Carry& carry : sharded.carries[n])
-      if (std::string problem = carry_problem(node, carry); !problem.empty()) return problem;
+      if (std::string problem = carry_problem(graph, node, carry); !problem.empty()) return problem;
   return "";
 }
 
