@@ -152,7 +152,7 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
   }
 }
 
-void StructureCheck::check_order(const std::vector<bool>& given) const {
+std::vector<bool> StructureCheck::check_order(const std::vector<bool>& given) const {
   std::vector<bool> there = given;
   const auto need = [&](const std::vector<ValueId>& values, const std::string& pointer) {
     for (const ValueId id : values)
@@ -168,6 +168,7 @@ void StructureCheck::check_order(const std::vector<bool>& given) const {
   }
   for (size_t i = 0; i < entry_.outputs.size(); ++i)
     need({entry_.outputs[i].value}, fmt::format("{}/outputs/{}", at_, i));
+  return there;
 }
 
 // Every start has its wait further down, with the same values.
@@ -233,6 +234,24 @@ void StructureCheck::check_ends() const {
       fail(pointer_of(s), "a loop has either 'times' or a condition");
 }
 
+// Variables get values of their own type and sharding that are `there` at the end.
+static void check_assignments(const PartitionedEntry& partitioned, const std::vector<bool>& there) {
+  const EntryPoint& entry = partitioned.entry;
+  for (const auto& [variable, fresh] : partitioned.assignments) {
+    const Value &to = entry.values.at(static_cast<size_t>(variable)),
+                &from = entry.values.at(static_cast<size_t>(fresh));
+    const auto refuse = [&, at = fresh](const char* what) {
+      fail(fmt::format("/values/{}", at),
+           fmt::format("'{}' is assigned to '{}', which {}", from.name, to.name, what));
+    };
+    if (partitioned.variable_of[static_cast<size_t>(variable)] < 0) refuse("is no variable");
+    if (to.type != from.type || to.sharding != from.sharding) refuse("has another type or sharding");
+    if (!there[static_cast<size_t>(root_of(entry, fresh))])
+      fail(fmt::format("/values/{}", fresh),
+           fmt::format("'{}' is assigned to '{}', but no step makes it", from.name, to.name));
+  }
+}
+
 std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
   const StructureCheck check(entry, mesh, "");
@@ -248,19 +267,13 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
     std::vector<bool> given(entry.values.size());
     for (size_t v = 0; v < given.size(); ++v) given[v] = partitioned.variable_of[v] >= 0;
     for (const Binding& input : entry.inputs) given.at(static_cast<size_t>(input.value)) = true;
-    check.check_order(given);
+    const std::vector<bool> there = check.check_order(given);
     for (size_t i = 0; i + partitioned.sums < entry.outputs.size(); ++i) {
       const Value& output = entry.values[static_cast<size_t>(entry.outputs[i].value)];
       if (!output.sharding.partial.empty())
         fail(fmt::format("/outputs/{}", i), fmt::format("'{}' is partial", output.name));
     }
-    for (const auto& [variable, fresh] : partitioned.assignments) {
-      const Value &to = entry.values.at(static_cast<size_t>(variable)),
-                  &from = entry.values.at(static_cast<size_t>(fresh));
-      if (to.type != from.type || to.sharding != from.sharding)
-        fail(fmt::format("/values/{}", fresh),
-             fmt::format("'{}' is assigned to '{}', which has another type or sharding", from.name, to.name));
-    }
+    check_assignments(partitioned, there);
   } catch (const ProgramFault& fault) {
     return fault;
   }
