@@ -103,6 +103,42 @@ std::string carry_problem(const Graph& graph, const Node& node, const Carry& car
              : "it is not linear in the operands it takes partial";
 }
 
+// Checks that a part of a loop reads what the loop takes, in the same sharding.
+std::string leaves_problem(const EntryPoint& part, const Graph& graph, const Node& node,
+                           const Strategy& strategy) {
+  for (const Binding& input : part.inputs) {
+    const Value& leaf = part.values.at(static_cast<size_t>(input.value));
+    size_t operand = 0;
+    while (operand < node.operands.size() && leaf_name(operand) != input.name) ++operand;
+    if (operand == node.operands.size()) return fmt::format("the loop has no operand for '{}'", input.name);
+    if (leaf.type != graph.type(node.operands[operand]) || leaf.sharding != strategy.operands[operand])
+      return fmt::format("'{}' is of another type or sharding than the loop's operand", input.name);
+  }
+  return "";
+}
+
+// Checks that the steps of a loop fit its node: a carried tensor is split alike in every round, and a sum as
+// the body gives its terms.
+std::string loop_problem(const Graph& graph, const Node& node, const Strategy& strategy,
+                         const LoopSteps& loop) {
+  const EntryPoint& body = loop.body.entry;
+  for (const EntryPoint* part : {&loop.condition.entry, &body})
+    if (std::string problem = leaves_problem(*part, graph, node, strategy); !problem.empty()) return problem;
+  if (loop.times != node.loop->times || loop.condition.entry.outputs.size() != (loop.times > 0 ? 0 : 1))
+    return "the steps of the loop run for another number of rounds";
+  if (body.outputs.size() != node.results.size() || loop.sums != node.loop->sums ||
+      loop.body.sums != loop.sums)
+    return "the steps of the loop give other results";
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const Value& made = body.values.at(static_cast<size_t>(body.outputs[i].value));
+    if (made.type != graph.type(node.results[i]) || made.sharding != strategy.results[i])
+      return fmt::format("'{}' leaves the loop in another type or sharding than its body", made.name);
+    if (i < node.loop->carried() && made.sharding != strategy.operands[i])
+      return fmt::format("'{}' leaves a round in another sharding than it enters the next", made.name);
+  }
+  return "";
+}
+
 std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
   const Node& node = graph.nodes()[n];
@@ -150,11 +186,35 @@ std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh) {
     return "not every node has a strategy";
   if (!sharded.carries.empty() && sharded.carries.size() != nodes)
     return "partial sums are not known of every node";
-  for (size_t n = 0; n < nodes; ++n)
-    if (const std::string problem = node_problem(sharded, n, mesh); !problem.empty()) {
-      const Node& node = graph.nodes()[n];
+  size_t loop = 0;
+  for (size_t n = 0; n < nodes; ++n) {
+    const Node& node = graph.nodes()[n];
+    std::string problem = node_problem(sharded, n, mesh);
+    if (problem.empty() && node.loop && !sharded.loops.empty())
+      problem = loop < sharded.loops.size()
+                    ? loop_problem(graph, node, sharded.strategies[n], sharded.loops[loop++])
+                    : "the loop has no steps";
+    if (!problem.empty())
       return fmt::format("'{}': {}", node.results.empty() ? "" : graph.tensor(node.results[0]).name, problem);
-    }
+  }
+  return "";
+}
+
+std::string storage_problem(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
+                            const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kVariable) continue;
+    const Tensor& tensor = graph.tensor(node.results[0]);
+    const auto stored =
+        std::find_if(variables.begin(), variables.end(),
+                     [&](const ProgramVariable& variable) { return variable.decl.name == tensor.name; });
+    if (stored == variables.end()) return fmt::format("there is no variable '{}'", tensor.name);
+    const Sharding& sharding = sharded.shardings[static_cast<size_t>(node.results[0])];
+    if (sharding != stored->sharding)
+      return fmt::format("the variable {} is stored as {}", named(tensor, sharding, mesh),
+                         named(tensor, stored->sharding, mesh));
+  }
   return "";
 }
 
