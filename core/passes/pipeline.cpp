@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <new>
 
 #include "core/diagnostics/suggest.h"
 #include "core/graph/graph_check.h"
@@ -169,6 +170,11 @@ constexpr StepsPass kStepsPasses[] = {
 
 constexpr const char* kAssignBuffers = "assign_buffers";
 
+// A pass has failed, or has made something faulty. The message names the pass.
+struct PassFault : InternalError {
+  using InternalError::InternalError;
+};
+
 // Runs the passes over one entry point: times each, verifies what it has made, and dumps what is asked for.
 class Pipeline {
  public:
@@ -233,8 +239,9 @@ class Pipeline {
     for (const ShardingPass& pass : kShardingPasses) {
       sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
       verify(pass.name, entry.name, [&] {
-        const std::string problem = graph_problem(sharded.entry);
-        return problem.empty() ? sharding_problem(sharded, context.mesh()) : problem;
+        std::string problem = graph_problem(sharded.entry);
+        if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
+        return problem.empty() ? storage_problem(sharded, variables, context.mesh()) : problem;
       });
       dump(pass.name, entry.name, [&] { return to_string(sharded, context.mesh()); });
     }
@@ -250,10 +257,27 @@ class Pipeline {
   template <typename Work>
   auto timed(const char* pass, Work work) -> decltype(work()) {
     const auto start = std::chrono::steady_clock::now();
-    auto result = work();
+    auto result = blamed(pass, work);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (options_.timed) options_.timed(timed_as_, pass, seconds.count());
     return result;
+  }
+
+  // Runs the work of a pass. Where passes are verified, an invariant that breaks in it names the pass.
+  template <typename Work>
+  auto blamed(const char* pass, Work work) const -> decltype(work()) {
+    try {
+      return work();
+    } catch (const PassFault&) {  // of a pass over a part of a loop
+      throw;
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (!options_.verify) throw;
+      throw PassFault(fmt::format("the pass '{}' has failed for '{}': {}", pass, timed_as_, error.what()));
+    }
   }
 
   static std::string problem_of(const std::optional<ProgramFault>& fault) {
@@ -265,7 +289,7 @@ class Pipeline {
   void verify(const char* pass, const std::string& entry, FindProblem find_problem) const {
     if (!options_.verify) return;
     if (const std::string problem = find_problem(); !problem.empty())
-      throw InternalError(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
+      throw PassFault(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
   }
 
   void check(const char* pass, const PartitionedEntry& steps) {
