@@ -25,6 +25,7 @@
 #include "core/passes/steps/place_reductions.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/steps/schedule.h"
+#include "core/passes/steps/steps_interface.h"
 #include "core/program/program_check.h"
 
 namespace mtfc {
@@ -246,10 +247,11 @@ class Pipeline {
       dump(pass.name, entry.name, [&] { return to_string(sharded, context.mesh()); });
     }
     PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
-    check(kPartition.name, steps);
+    const auto difference = [&] { return difference_of_interface(sharded.entry, steps, variables); };
+    check(kPartition.name, steps, difference);
     for (const StepsPass& pass : kStepsPasses) {
       steps = timed(pass.name, [&] { return pass.run(std::move(steps), context); });
-      check(pass.name, steps);
+      check(pass.name, steps, difference);
     }
     return steps;
   }
@@ -292,8 +294,13 @@ class Pipeline {
       throw PassFault(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
   }
 
-  void check(const char* pass, const PartitionedEntry& steps) {
-    verify(pass, steps.entry.name, [&] { return problem_of(find_structure_fault(steps, program_.mesh())); });
+  // `find_difference` tells in what the steps take and give something else than the graph.
+  template <typename FindDifference>
+  void check(const char* pass, const PartitionedEntry& steps, FindDifference find_difference) const {
+    verify(pass, steps.entry.name, [&] {
+      const std::string problem = problem_of(find_structure_fault(steps, program_.mesh()));
+      return problem.empty() ? find_difference() : problem;
+    });
     dump(pass, steps.entry);
   }
 
