@@ -1,7 +1,7 @@
 // Every folder testdata/passes/PASS/CASE/ shows what one pass makes of a small model: model.json, whose "doc"
 // says what to look for, perhaps a layout in mesh.txt and layout.txt, and expected.txt, which is what
-// `mtfc compile --dump-after PASS` prints of the entry point `train`, or of `evaluate` where the model does not
-// train, the parts of its loops first. scripts/update_pass_cases.sh writes expected.txt anew.
+// `mtfc compile --dump-after PASS` prints of the entry point `train`, or of `evaluate` where the model changes no
+// variables, the parts of its loops first. scripts/update_pass_cases.sh writes expected.txt anew.
 
 #include <doctest/doctest.h>
 
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/entry_points.h"
 #include "core/passes/pipeline.h"
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
@@ -84,7 +85,7 @@ Dump dump_after(const std::string& pass, const fs::path& folder) {
   } catch (const std::exception& error) {
     dump.failure = error.what();
   }
-  const std::string wanted = model.train ? "train" : "evaluate";
+  const std::string wanted = has_train_entry(model) ? "train" : "evaluate";
   for (const auto& [entry, made] : texts)
     if (entry.starts_with(wanted + ",")) dump.parts.push_back(entry + "\n" + made + "\n");
   if (texts.contains(wanted)) dump.entry = texts[wanted];
