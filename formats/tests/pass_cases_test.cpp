@@ -93,8 +93,9 @@ Dump dump_after(const std::string& pass, const fs::path& folder) {
 }
 
 // Checks what was dumped. All of it must have been, unless a pass has failed.
-void check_dump(const Dump& dump, const std::string& expected) {
+void check_dump(const std::string& pass, const Dump& dump, const std::string& expected) {
   CHECK(dump.failure == "");
+  INFO("the pass '" << pass << "' makes something else than expected.txt");
   if (dump.entry || dump.failure.empty())
     CHECK(dump.text() == expected);
   else
@@ -113,8 +114,7 @@ TEST_CASE("passes make what their cases show") {
       const Dump dump = dump_after(pass, folder);
       if (rewrites && dump.failure.empty())
         std::ofstream(folder / "expected.txt", std::ios::binary) << dump.text();
-      INFO("the pass '" << pass << "' makes something else than expected.txt");
-      check_dump(dump, contents(folder / "expected.txt").value_or(""));
+      check_dump(pass, dump, contents(folder / "expected.txt").value_or(""));
     }
 }
 
