@@ -114,6 +114,13 @@ std::string graph_problem(const EntryGraph& entry) {
   return "";
 }
 
+std::string expansion_problem(const Graph& graph) {
+  for (const Node& node : graph.nodes())
+    if (node.kind == NodeKind::kComposite || node.kind == NodeKind::kGradients)
+      return fmt::format("'{}' has not been expanded", name_of(graph, node));
+  return "";
+}
+
 std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after) {
   if (before.outputs.size() != after.outputs.size() || before.sums != after.sums)
     return fmt::format("there were {} outputs, and now there are {}", before.outputs.size(),
