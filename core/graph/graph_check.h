@@ -14,9 +14,10 @@ namespace mtfc {
 /// tensor.
 std::string graph_problem(const EntryGraph& entry);
 
-/// "" if the graph consists of operations, leaves and loops. Otherwise names a composite or gradient that is left
-/// in it. Loops keep theirs until they are lowered.
-std::string expansion_problem(const Graph& graph);
+/// "" if the graph consists of operations, leaves and loops, otherwise names a composite or gradient that is left
+/// in it. With `keeps_gradients`, gradients may be left, and composites that they need. Loops keep theirs until
+/// they are lowered.
+std::string expansion_problem(const Graph& graph, bool keeps_gradients);
 
 /// "" if `after` delivers what `before` does: outputs and assignments with the same names and types, in the
 /// same order, from no input or variable that `before` lacks. Otherwise what is wrong.
