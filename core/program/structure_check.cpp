@@ -234,8 +234,10 @@ void StructureCheck::check_ends() const {
       fail(pointer_of(s), "a loop has either 'times' or a condition");
 }
 
+namespace {
+
 // Variables get values of their own type and sharding that are `there` at the end.
-static void check_assignments(const PartitionedEntry& partitioned, const std::vector<bool>& there) {
+void check_assignments(const PartitionedEntry& partitioned, const std::vector<bool>& there) {
   const EntryPoint& entry = partitioned.entry;
   for (const auto& [variable, fresh] : partitioned.assignments) {
     const Value &to = entry.values.at(static_cast<size_t>(variable)),
@@ -251,6 +253,8 @@ static void check_assignments(const PartitionedEntry& partitioned, const std::ve
            fmt::format("'{}' is assigned to '{}', but no step makes it", from.name, to.name));
   }
 }
+
+}  // namespace
 
 std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
