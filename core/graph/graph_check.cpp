@@ -115,6 +115,20 @@ std::string graph_problem(const EntryGraph& entry) {
   return "";
 }
 
+std::string expansion_problem(const Graph& graph, bool keeps_gradients) {
+  const std::vector<Node>& nodes = graph.nodes();
+  const auto is_gradient = [](const Node& node) { return node.kind == NodeKind::kGradients; };
+  const bool awaits_gradients = keeps_gradients && std::any_of(nodes.begin(), nodes.end(), is_gradient);
+  for (const Node& node : nodes) {
+    const bool has_own_gradient =
+        node.kind == NodeKind::kComposite && node.composite->gradient != kGradientOfParts;
+    if ((is_gradient(node) && !keeps_gradients) ||
+        (node.kind == NodeKind::kComposite && !(has_own_gradient && awaits_gradients)))
+      return fmt::format("'{}' has not been expanded", name_of(graph, node));
+  }
+  return "";
+}
+
 std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after) {
   if (before.outputs.size() != after.outputs.size() || before.sums != after.sums)
     return fmt::format("there were {} outputs, and now there are {}", before.outputs.size(),

@@ -14,6 +14,11 @@ namespace mtfc {
 /// tensor.
 std::string graph_problem(const EntryGraph& entry);
 
+/// "" if the graph consists of operations, leaves and loops, otherwise names a composite or gradient that is left
+/// in it. With `keeps_gradients`, gradients may be left, and composites that they need. Loops keep theirs until
+/// they are lowered.
+std::string expansion_problem(const Graph& graph, bool keeps_gradients);
+
 /// "" if `after` delivers what `before` does: outputs and assignments with the same names and types, in the
 /// same order, from no input or variable that `before` lacks. Otherwise what is wrong.
 std::string difference_of_interface(const EntryGraph& before, const EntryGraph& after);

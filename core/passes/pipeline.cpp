@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <new>
 
 #include "core/diagnostics/suggest.h"
 #include "core/graph/graph_check.h"
@@ -24,6 +25,7 @@
 #include "core/passes/steps/place_reductions.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/steps/schedule.h"
+#include "core/passes/steps/steps_interface.h"
 #include "core/program/program_check.h"
 
 namespace mtfc {
@@ -104,9 +106,10 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
 struct GraphPass {
   const char* name;
   EntryGraph (*run)(const EntryGraph&);
+  bool keeps_gradients = false;  // gradients are to be expanded after it
 };
 constexpr GraphPass kGraphPasses[] = {
-    {"expand_composites", [](const EntryGraph& entry) { return expand_composites(entry); }},
+    {"expand_composites", [](const EntryGraph& entry) { return expand_composites(entry); }, true},
     {"expand_gradients", expand_gradients},
     // From here on every node is an operation, a leaf or a loop.
     {"remove_dead", remove_dead},
@@ -169,6 +172,11 @@ constexpr StepsPass kStepsPasses[] = {
 
 constexpr const char* kAssignBuffers = "assign_buffers";
 
+// A pass has failed, or has made something faulty. The message names the pass.
+struct PassFault : InternalError {
+  using InternalError::InternalError;
+};
+
 // Runs the passes over one entry point: times each, verifies what it has made, and dumps what is asked for.
 class Pipeline {
  public:
@@ -206,7 +214,8 @@ class Pipeline {
     for (const GraphPass& pass : kGraphPasses) {
       EntryGraph result = timed(pass.name, [&] { return pass.run(entry); });
       verify(pass.name, entry.name, [&] {
-        const std::string problem = graph_problem(result);
+        std::string problem = graph_problem(result);
+        if (problem.empty()) problem = expansion_problem(result.graph, pass.keeps_gradients);
         return problem.empty() ? difference_of_interface(entry, result) : problem;
       });
       dump(pass.name, entry.name, [&] { return to_string(result.graph); });
@@ -233,16 +242,18 @@ class Pipeline {
     for (const ShardingPass& pass : kShardingPasses) {
       sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
       verify(pass.name, entry.name, [&] {
-        const std::string problem = graph_problem(sharded.entry);
-        return problem.empty() ? sharding_problem(sharded, context.mesh()) : problem;
+        std::string problem = graph_problem(sharded.entry);
+        if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
+        return problem.empty() ? storage_problem(sharded, variables, context.mesh()) : problem;
       });
       dump(pass.name, entry.name, [&] { return to_string(sharded, context.mesh()); });
     }
     PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
-    check(kPartition.name, steps);
+    const auto difference = [&] { return difference_of_interface(sharded.entry, steps, variables); };
+    check(kPartition.name, steps, difference);
     for (const StepsPass& pass : kStepsPasses) {
       steps = timed(pass.name, [&] { return pass.run(std::move(steps), context); });
-      check(pass.name, steps);
+      check(pass.name, steps, difference);
     }
     return steps;
   }
@@ -250,10 +261,27 @@ class Pipeline {
   template <typename Work>
   auto timed(const char* pass, Work work) -> decltype(work()) {
     const auto start = std::chrono::steady_clock::now();
-    auto result = work();
+    auto result = blamed(pass, work);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (options_.timed) options_.timed(timed_as_, pass, seconds.count());
     return result;
+  }
+
+  // Runs the work of a pass. Where passes are verified, an invariant that breaks in it names the pass.
+  template <typename Work>
+  auto blamed(const char* pass, Work work) const -> decltype(work()) {
+    try {
+      return work();
+    } catch (const PassFault&) {  // of a pass over a part of a loop
+      throw;
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (!options_.verify) throw;
+      throw PassFault(fmt::format("the pass '{}' has failed for '{}': {}", pass, timed_as_, error.what()));
+    }
   }
 
   static std::string problem_of(const std::optional<ProgramFault>& fault) {
@@ -265,11 +293,16 @@ class Pipeline {
   void verify(const char* pass, const std::string& entry, FindProblem find_problem) const {
     if (!options_.verify) return;
     if (const std::string problem = find_problem(); !problem.empty())
-      throw InternalError(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
+      throw PassFault(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
   }
 
-  void check(const char* pass, const PartitionedEntry& steps) {
-    verify(pass, steps.entry.name, [&] { return problem_of(find_structure_fault(steps, program_.mesh())); });
+  // `find_difference` tells in what the steps take and give something else than the graph.
+  template <typename FindDifference>
+  void check(const char* pass, const PartitionedEntry& steps, FindDifference find_difference) const {
+    verify(pass, steps.entry.name, [&] {
+      const std::string problem = problem_of(find_structure_fault(steps, program_.mesh()));
+      return problem.empty() ? find_difference() : problem;
+    });
     dump(pass, steps.entry);
   }
 

@@ -108,21 +108,47 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
   return "";
 }
 
-// Checks that the operation is linear in its partial operands together, and that its result stays partial.
-std::string partial_problem(const EntryPoint& entry, const Step& step) {
-  std::vector<Partial> all;
-  for (const ValueId id : step.inputs)
-    for (const Partial& partial : sharding_of(entry, id).partial) all.push_back(partial);
-  for (const Partial& partial : all) {
-    if (partial.kind != ReduceKind::kSum) return "an operand is partial, but not a sum";
-    std::vector<size_t> carriers;
-    for (size_t i = 0; i < step.inputs.size(); ++i)
-      if (sharding_of(entry, step.inputs[i]).is_partial(partial.axis)) carriers.push_back(i);
-    if (!is_linear_in(*step.op(), carriers, step.inputs.size()))
-      return fmt::format("'{}' needs whole operands", step.op()->signature.name);
-    for (const ValueId id : step.outputs)
-      if (!sharding_of(entry, id).is_partial(partial.axis)) return "a result does not say that it is partial";
+// True if the value is a constant zero: its sum over devices is zero too, so it can count as partial.
+bool is_zero(const EntryPoint& entry, ValueId id) {
+  const ValueId root = root_of(entry, id);
+  const auto makes_zero = [&](const Step& step) {
+    return step.op() && step.op()->traits.is_constant && step.outputs == std::vector<ValueId>{root} &&
+           attribute_problem(step).empty() && step.attributes().get<double>("value") == 0;
+  };
+  return std::any_of(entry.steps.begin(), entry.steps.end(), [&](const Step& step) {
+    return makes_zero(step) || std::any_of(step.members().begin(), step.members().end(), makes_zero);
+  });
+}
+
+// True if the step gives a sum over the axis because its operands are terms of one.
+bool lets_sum_through(const EntryPoint& entry, const Step& step, const std::vector<Factor>& factors,
+                      int axis) {
+  SumOperands operands;
+  for (const ValueId id : step.inputs) {
+    operands.partial.push_back(sharding_of(entry, id).is_partial(axis));
+    operands.zero.push_back(!operands.partial.back() && is_zero(entry, id));
   }
+  return passes_sum(*step.op(), factors, operands);
+}
+
+// Checks that the operation is linear in its partial operands together, that its result stays partial, and
+// that its result is partial for no other reason than these operands or the dimensions that it reduces.
+std::string partial_problem(const EntryPoint& entry, const Step& step, const std::vector<Factor>& factors) {
+  const std::vector<Sharding> operands = shardings_of(entry, step.inputs),
+                              results = shardings_of(entry, step.outputs);
+  const auto pass = [&](int axis) { return lets_sum_through(entry, step, factors, axis); };
+  for (const Sharding& operand : operands)
+    for (const Partial& partial : operand.partial) {
+      if (partial.kind != ReduceKind::kSum) return "an operand is partial, but not a sum";
+      if (!pass(partial.axis)) return fmt::format("'{}' needs whole operands", step.op()->signature.name);
+      for (const Sharding& result : results)
+        if (!result.is_partial(partial.axis)) return "a result does not say that it is partial";
+    }
+  for (const Sharding& result : results)
+    for (const Partial& partial : result.partial)
+      if (!becomes_partial(factors, operands, partial) &&
+          (partial.kind != ReduceKind::kSum || !pass(partial.axis)))
+        return "a result says that it is partial, but it is whole";
   return "";
 }
 
@@ -140,10 +166,11 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
                ? ""
                : "a copy is split in another way";
   }
-  const std::string problem = factors_problem(
-      step.op()->roles({step.attributes(), operands}, results), shardings_of(entry, step.inputs),
-      shardings_of(entry, step.outputs), step.kind() == StepKind::kStart);
-  return problem.empty() ? partial_problem(entry, step) : problem;
+  const std::vector<Factor> factors = step.op()->roles({step.attributes(), operands}, results);
+  const std::string problem =
+      factors_problem(factors, shardings_of(entry, step.inputs), shardings_of(entry, step.outputs),
+                      step.kind() == StepKind::kStart);
+  return problem.empty() ? partial_problem(entry, step, factors) : problem;
 }
 
 std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
@@ -274,12 +301,26 @@ std::string factors_problem(const std::vector<Factor>& factors, const std::vecto
   return "";
 }
 
-bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands, size_t count) {
+bool becomes_partial(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
+                     const Partial& partial) {
+  return std::any_of(factors.begin(), factors.end(), [&](const Factor& factor) {
+    if (factor.kind != Factor::Kind::kReduce || factor.reduce != partial.kind) return false;
+    const std::vector<AxisList> split = axes_of(factor.operands, operands);
+    return std::find(split.at(0).begin(), split.at(0).end(), partial.axis) != split.at(0).end();
+  });
+}
+
+bool passes_sum(const OpDef& op, const std::vector<Factor>& factors, const SumOperands& operands) {
+  const size_t count = operands.partial.size();
+  const Factor* moved = moved_factor(factors);
+  if (moved && moved->fill != 0) return false;
   const std::vector<std::vector<int>> sets = linear_sets(op, count);
   return std::any_of(sets.begin(), sets.end(), [&](const std::vector<int>& set) {
-    return std::all_of(operands.begin(), operands.end(), [&](size_t operand) {
-      return std::find(set.begin(), set.end(), static_cast<int>(operand)) != set.end();
-    });
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_in_set = std::find(set.begin(), set.end(), static_cast<int>(i)) != set.end();
+      if (is_in_set ? !operands.partial[i] && !operands.zero[i] : operands.partial[i]) return false;
+    }
+    return true;
   });
 }
 

@@ -19,8 +19,19 @@ std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& 
 std::string factors_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
                             const std::vector<Sharding>& results, bool exchanges);
 
-/// True if `op` gives a sum-partial result when these of its `count` operands are sum-partial and the others
-/// are whole.
-bool is_linear_in(const OpDef& op, const std::vector<size_t>& operands, size_t count);
+/// True if a result is `partial` because the operation reduces a dimension that is split over that axis.
+/// `factors` are those of the call.
+bool becomes_partial(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
+                     const Partial& partial);
+
+/// The operands of a call as a sum over one axis of the mesh sees them.
+struct SumOperands {
+  std::vector<bool> partial;  // sum-partial over the axis
+  std::vector<bool> zero;     // constant zeros, which are partial as they are
+};
+
+/// True if `op` gives a sum-partial result of such operands, of which those that are neither partial nor zero
+/// are whole. `factors` are those of the call.
+bool passes_sum(const OpDef& op, const std::vector<Factor>& factors, const SumOperands& operands);
 
 }  // namespace mtfc

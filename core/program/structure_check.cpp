@@ -150,7 +150,7 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
   }
 }
 
-void StructureCheck::check_order(const PerValue<bool>& given) const {
+PerValue<bool> StructureCheck::check_order(const PerValue<bool>& given) const {
   PerValue<bool> there = given;
   const auto need = [&](const std::vector<ValueId>& values, const std::string& pointer) {
     for (const ValueId id : values)
@@ -165,6 +165,7 @@ void StructureCheck::check_order(const PerValue<bool>& given) const {
   }
   for (size_t i = 0; i < entry_.outputs.size(); ++i)
     need({entry_.outputs[i].value}, fmt::format("{}/outputs/{}", at_, i));
+  return there;
 }
 
 // Every start has its wait further down, with the same values.
@@ -230,6 +231,27 @@ void StructureCheck::check_ends() const {
       fail(pointer_of(s), "a loop has either 'times' or a condition");
 }
 
+namespace {
+
+// Variables get values of their own type and sharding that are `there` at the end.
+void check_assignments(const PartitionedEntry& partitioned, const PerValue<bool>& there) {
+  const EntryPoint& entry = partitioned.entry;
+  for (const auto& [variable, fresh] : partitioned.assignments) {
+    const Value &to = entry.values.at(variable.index()), &from = entry.values.at(fresh.index());
+    const auto refuse = [&, at = fresh](const char* what) {
+      fail(fmt::format("/values/{}", at.number()),
+           fmt::format("'{}' is assigned to '{}', which {}", from.name, to.name, what));
+    };
+    if (partitioned.variable_of[variable] < 0) refuse("is no variable");
+    if (to.type != from.type || to.sharding != from.sharding) refuse("has another type or sharding");
+    if (!there[root_of(entry, fresh)])
+      fail(fmt::format("/values/{}", fresh.number()),
+           fmt::format("'{}' is assigned to '{}', but no step makes it", from.name, to.name));
+  }
+}
+
+}  // namespace
+
 std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partitioned, const Mesh& mesh) {
   const EntryPoint& entry = partitioned.entry;
   const StructureCheck check(entry, mesh, "");
@@ -245,18 +267,13 @@ std::optional<ProgramFault> find_structure_fault(const PartitionedEntry& partiti
     PerValue<bool> given(entry.values.size());
     for (size_t v = 0; v < given.size(); ++v) given[v] = partitioned.variable_of[v] >= 0;
     for (const Binding& input : entry.inputs) given.at(input.value.index()) = true;
-    check.check_order(given);
+    const PerValue<bool> there = check.check_order(given);
     for (size_t i = 0; i + partitioned.sums < entry.outputs.size(); ++i) {
       const Value& output = entry.values[entry.outputs[i].value];
       if (!output.sharding.partial.empty())
         fail(fmt::format("/outputs/{}", i), fmt::format("'{}' is partial", output.name));
     }
-    for (const auto& [variable, fresh] : partitioned.assignments) {
-      const Value &to = entry.values.at(variable.index()), &from = entry.values.at(fresh.index());
-      if (to.type != from.type || to.sharding != from.sharding)
-        fail(fmt::format("/values/{}", fresh.number()),
-             fmt::format("'{}' is assigned to '{}', which has another type or sharding", from.name, to.name));
-    }
+    check_assignments(partitioned, there);
   } catch (const ProgramFault& fault) {
     return fault;
   }

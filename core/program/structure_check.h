@@ -41,8 +41,9 @@ class StructureCheck {
   /// Every step is a legal use of its operation or collective. Loops that stand beside the entry (`beside`, of
   /// PartitionedEntry) are compared with what their steps take and give.
   void check_steps(bool has_buffers, const Loops* beside = nullptr) const;
-  /// Steps read only what there is. `given`: values that hold something from the start.
-  void check_order(const PerValue<bool>& given) const;
+  /// Steps read only what there is. `given`: values that hold something from the start. Says of each value if it
+  /// holds something at the end; of aliases, their roots do.
+  PerValue<bool> check_order(const PerValue<bool>& given) const;
 
  private:
   std::string pointer_of(size_t step) const;

@@ -80,16 +80,73 @@ std::string strategy_problem(const Graph& graph, const Node& node, const Strateg
   const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
   const Factor* moved = moved_factor(factors);
   const bool exchanges = moved && !strategy.operands[0].dims[static_cast<size_t>(moved->operands[0])].empty();
+  for (const Sharding& operand : strategy.operands)
+    if (!operand.partial.empty()) return "the strategy takes an operand partial";
+  for (const Sharding& result : strategy.results)
+    for (const Partial& partial : result.partial)
+      if (!becomes_partial(factors, strategy.operands, partial))
+        return "a result says that it is partial, but it is whole";
   return factors_problem(factors, strategy.operands, strategy.results, exchanges);
 }
 
-std::string carry_problem(const Node& node, const Carry& carry) {
+// True if the loop takes its operands, and gives what it carries, split as the tensors are elsewhere.
+bool is_in_own_shardings(const ShardedEntry& sharded, const Node& loop, const Strategy& strategy) {
+  const auto own = [&](TensorId id) { return sharded.shardings[id]; };
+  for (size_t i = 0; i < loop.operands.size(); ++i)
+    if (strategy.operands[i] != own(loop.operands[i])) return false;
+  for (size_t i = 0; i < loop.loop->carried(); ++i)
+    if (strategy.results[i] != own(loop.results[i])) return false;
+  return true;
+}
+
+std::string carry_problem(const Graph& graph, const Node& node, const Carry& carry) {
   if (node.kind != NodeKind::kOp) return "only an operation lets partial sums through";
-  for (const size_t i : carry.operands)
+  SumOperands operands{std::vector<bool>(node.operands.size()), {}};
+  for (const size_t i : carry.operands) {
     if (i >= node.operands.size()) return "a partial sum comes from an operand that does not exist";
-  return is_linear_in(*node.op, carry.operands, node.operands.size())
+    operands.partial[i] = true;
+  }
+  for (const TensorId id : node.operands) operands.zero.push_back(graph.constant_value(id) == 0.0);
+  const std::vector<TensorType> types = graph.operand_types(node), results = graph.result_types(node);
+  return passes_sum(*node.op, node.op->roles({node.attributes, types}, results), operands)
              ? ""
              : "it is not linear in the operands it takes partial";
+}
+
+// Checks that a part of a loop reads what the loop takes, in the same sharding.
+std::string leaves_problem(const EntryPoint& part, const Graph& graph, const Node& node,
+                           const Strategy& strategy) {
+  for (const Binding& input : part.inputs) {
+    const Value& leaf = part.values.at(input.value.index());
+    size_t operand = 0;
+    while (operand < node.operands.size() && leaf_name(operand) != input.name) ++operand;
+    if (operand == node.operands.size()) return fmt::format("the loop has no operand for '{}'", input.name);
+    if (leaf.type != graph.type(node.operands[operand]) || leaf.sharding != strategy.operands[operand])
+      return fmt::format("'{}' is of another type or sharding than the loop's operand", input.name);
+  }
+  return "";
+}
+
+// Checks that the steps of a loop fit its node: a carried tensor is split alike in every round, and a sum as
+// the body gives its terms.
+std::string loop_problem(const Graph& graph, const Node& node, const Strategy& strategy,
+                         const LoopSteps& loop) {
+  const EntryPoint& body = loop.body.entry;
+  for (const EntryPoint* part : {&loop.condition.entry, &body})
+    if (std::string problem = leaves_problem(*part, graph, node, strategy); !problem.empty()) return problem;
+  if (loop.times != node.loop->times || loop.condition.entry.outputs.size() != (loop.times > 0 ? 0 : 1))
+    return "the steps of the loop run for another number of rounds";
+  if (body.outputs.size() != node.results.size() || loop.sums != node.loop->sums ||
+      loop.body.sums != loop.sums)
+    return "the steps of the loop give other results";
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    const Value& made = body.values.at(body.outputs[i].value.index());
+    if (made.type != graph.type(node.results[i]) || made.sharding != strategy.results[i])
+      return fmt::format("'{}' leaves the loop in another type or sharding than its body", made.name);
+    if (i < node.loop->carried() && made.sharding != strategy.operands[i])
+      return fmt::format("'{}' leaves a round in another sharding than it enters the next", made.name);
+  }
+  return "";
 }
 
 std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh) {
@@ -98,12 +155,15 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
   for (const TensorId id : node.results)
     if (std::string problem = problem_of(sharded.shardings[id], graph.type(id).dims, mesh); !problem.empty())
       return problem;
-  if (!sharded.strategies.empty())
-    if (std::string problem = strategy_problem(graph, node, sharded.strategies[n], mesh); !problem.empty())
-      return problem;
+  if (!sharded.strategies.empty()) {
+    const Strategy& strategy = sharded.strategies[n];
+    if (std::string problem = strategy_problem(graph, node, strategy, mesh); !problem.empty()) return problem;
+    if (node.loop && !is_in_own_shardings(sharded, node, strategy))
+      return "a loop takes or carries a tensor in another sharding than its own";
+  }
   if (!sharded.carries.empty())
     for (const Carry& carry : sharded.carries[n])
-      if (std::string problem = carry_problem(node, carry); !problem.empty()) return problem;
+      if (std::string problem = carry_problem(graph, node, carry); !problem.empty()) return problem;
   return "";
 }
 
@@ -137,11 +197,35 @@ std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh) {
     return "not every node has a strategy";
   if (!sharded.carries.empty() && sharded.carries.size() != nodes)
     return "partial sums are not known of every node";
-  for (size_t n = 0; n < nodes; ++n)
-    if (const std::string problem = node_problem(sharded, n, mesh); !problem.empty()) {
-      const Node& node = graph.nodes()[n];
+  size_t loop = 0;
+  for (size_t n = 0; n < nodes; ++n) {
+    const Node& node = graph.nodes()[n];
+    std::string problem = node_problem(sharded, n, mesh);
+    if (problem.empty() && node.loop && !sharded.loops.empty())
+      problem = loop < sharded.loops.size()
+                    ? loop_problem(graph, node, sharded.strategies[n], sharded.loops[loop++])
+                    : "the loop has no steps";
+    if (!problem.empty())
       return fmt::format("'{}': {}", node.results.empty() ? "" : graph.tensor(node.results[0]).name, problem);
-    }
+  }
+  return "";
+}
+
+std::string storage_problem(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
+                            const Mesh& mesh) {
+  const Graph& graph = sharded.entry.graph;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kVariable) continue;
+    const Tensor& tensor = graph.tensor(node.results[0]);
+    const auto stored =
+        std::find_if(variables.begin(), variables.end(),
+                     [&](const ProgramVariable& variable) { return variable.decl.name == tensor.name; });
+    if (stored == variables.end()) return fmt::format("there is no variable '{}'", tensor.name);
+    const Sharding& sharding = sharded.shardings[node.results[0]];
+    if (sharding != stored->sharding)
+      return fmt::format("the variable {} is stored as {}", named(tensor, sharding, mesh),
+                         named(tensor, stored->sharding, mesh));
+  }
   return "";
 }
 

@@ -42,8 +42,12 @@ struct ShardedEntry {
 std::string to_string(const ShardedEntry& sharded, const Mesh& mesh);
 
 /// "" where the fields that are there fit the graph, the mesh and each other; otherwise what is wrong.
-/// Sharding uses no axis twice; a strategy is a legal way to run its operation; a carry is something that the
-/// operation is linear in.
+/// Sharding uses no axis twice; a strategy is a legal way to run its operation; the steps of a loop take and give
+/// what the loop does; a carry is something that the operation is linear in.
 std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh);
+
+/// "" where every variable that the graph reads is split as the program stores it; otherwise what is wrong.
+std::string storage_problem(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
+                            const Mesh& mesh);
 
 }  // namespace mtfc

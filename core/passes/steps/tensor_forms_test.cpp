@@ -1,0 +1,43 @@
+#include "core/passes/steps/tensor_forms.h"
+
+#include <doctest/doctest.h>
+
+namespace mtfc {
+namespace {
+
+// One input, x[m, l], which is split over m.
+ShardedEntry split_input() {
+  GraphBuilder builder;
+  const TensorId x = builder.add_input("x", {DType::kF32, {{"m", 16}, {"l", 8}}});
+  ShardedEntry sharded;
+  sharded.entry.graph = std::move(builder).build();
+  sharded.entry.outputs = {{"x", x}};
+  sharded.shardings = {Sharding{{{0}, {}}, {}}};
+  return sharded;
+}
+
+TEST_CASE("a form is made once, and from the form from which least is sent") {
+  const Mesh line({{"p", 4}});
+  const ShardedEntry sharded = split_input();
+  const TensorId x = sharded.entry.outputs[0].tensor;
+  const Node& user = sharded.entry.graph.producer(x);
+  const Sharding whole = replicated(2), over_l = {{{}, {0}}, {}};
+  TensorForms forms(sharded, line);
+  forms.add(x, sharded.shardings[0]);
+  const PerStep<Step>& steps = forms.made().entry.steps;
+
+  const ValueId gathered = forms.obtain(x, whole, user);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].collective().kind == CollectiveKind::kAllGather);
+  CHECK(forms.obtain(x, whole, user) == gathered);
+  CHECK(steps.size() == 2);
+
+  // The split form would have to exchange elements; the whole one has them all.
+  forms.obtain(x, over_l, user);
+  REQUIRE(steps.size() == 3);
+  CHECK(steps[2].kind() == StepKind::kSlice);
+  CHECK(steps[2].inputs == std::vector<ValueId>{gathered});
+}
+
+}  // namespace
+}  // namespace mtfc
