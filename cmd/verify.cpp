@@ -126,9 +126,11 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
-  line.add_option("--input", options->inputs, "data for an input, as for run; default: the model's own")
+  line.add_option("--input", options->inputs,
+                  "data for an input, as for run (default: the source that the model names)")
       .type_name("NAME=SPEC");
-  line.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
+  line.add_option("--steps", options->steps,
+                  "number of training steps, or of evaluations if the model does not train")
       .check(whole_number(1))
       .type_name("N")
       .show_default();
@@ -148,7 +150,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kVerifyCommand = {
     .name = "verify",
-    .summary = "run under a layout and on one device, and compare every tensor",
+    .summary = "run a model under a layout and on one device, and compare every tensor",
     .examples =
         "  mtfc verify model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc verify model.json --layout layout.json --steps 3 --input x=data.npy",

@@ -185,16 +185,17 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
       .check(whole_number(1, kMostThreads))
       .type_name("T");
   line.add_option("--watchdog", options.watchdog,
-                  "end the run when a rank waits longer than S seconds for others, and name them")
+                  "end the run if a rank waits longer than S seconds for others, and name these")
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();
-  line.add_option("--ranks-per-node", options.ranks_per_node, "simulate nodes of N ranks each on one machine")
+  line.add_option("--ranks-per-node", options.ranks_per_node,
+                  "treat every N ranks as a node, to try out several nodes on one machine")
       .check(whole_number(1, kMostThreads))
       .type_name("N");
-  line.add_option(
-          "--shared-memory", options.shared_memory,
-          "the most bytes of /dev/shm that the ranks of a node may share; with 0 they only send messages")
+  line.add_option("--shared-memory", options.shared_memory,
+                  "the maximum number of bytes of /dev/shm that the ranks of a node may share; with 0, they "
+                  "only send messages")
       .check(whole_number(0))
       .type_name("BYTES");
 }
