@@ -181,8 +181,8 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(0))
       .type_name("N");
   line.add_option("--entry", options->entry,
-                  "entry point to report: init, train, evaluate or decode (default: train if the model "
-                  "trains, else evaluate)")
+                  "entry point to report: init, train, evaluate or decode (default: train if the model has "
+                  "it, else evaluate)")
       .check(one_of({"init", "train", "evaluate", "decode"}))
       .type_name("NAME");
   add_hardware_option(line, options->hardware);

@@ -246,7 +246,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("N")
       .show_default();
   line.add_option("--entry", options->entry,
-                  "entry point to optimize: train, evaluate or decode (default: train if the model trains, "
+                  "entry point to optimize: train, evaluate or decode (default: train if the model has it, "
                   "else evaluate)")
       .check(one_of({"train", "evaluate", "decode"}))
       .type_name("NAME");
