@@ -75,9 +75,10 @@ int report(const Comparison& comparison, const Program& program, double toleranc
       "{}, {}", program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
       program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
   if (!comparison.first) {
-    std::cout << fmt::format("the same on one device: {} tensors compared, {}\n", comparison.tensors, layout);
+    std::cout << fmt::format("the same as on one device: {} tensors compared, {}\n", comparison.tensors,
+                             layout);
     if (comparison.largest > 0)
-      std::cout << fmt::format("largest difference {:.2g} of the largest element, in '{}'\n",
+      std::cout << fmt::format("the largest difference is {:.2g} of the largest element, in '{}'\n",
                                comparison.largest, comparison.where);
     report_nans(comparison);
     return kExitSuccess;
@@ -85,19 +86,18 @@ int report(const Comparison& comparison, const Program& program, double toleranc
   const Difference& first = *comparison.first;
   const RecordedTensor& tensor = *first.tensor;
   const std::string where = place(tensor.type.dims, first.element);
-  std::cout << fmt::format("'{}' differs first: {}, step {}, made by {}{}, {}\n", tensor.name, tensor.entry,
-                           tensor.step + 1, tensor.operation,
+  std::cout << fmt::format("the first tensor that differs is '{}': {}, step {}, made by {}{}, {}\n",
+                           tensor.name, tensor.entry, tensor.step + 1, tensor.operation,
                            tensor.source.empty() ? "" : " at " + tensor.source, layout);
   if (first.allowed < 0)
-    std::cout << fmt::format("  at {} devices that should agree hold different values, one of them {}\n",
+    std::cout << fmt::format("  at {}, devices that should agree hold different values, one of which is {}\n",
                              where, first.found);
   else
-    std::cout << fmt::format("  at {} it is {}, on one device {}; {} {:.2g}\n", where, first.found,
+    std::cout << fmt::format("  at {} it is {}, and on one device it is {}; {} {:.2g}\n", where, first.found,
                              first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
                              first.allowed);
   if (!is_float(tensor.type.dtype))
-    std::cout
-        << "  (where rounding decides, as between two nearly equal numbers, that need not be an error)\n";
+    std::cout << "  (this need not be an error if rounding decides, as between two nearly equal numbers)\n";
   return kExitRunFailed;
 }
 

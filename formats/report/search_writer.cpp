@@ -29,9 +29,10 @@ std::string equals_text(const SearchReport& report, const TableOptions& options)
   std::string text;
   for (size_t i = 0; i < report.result.best.size(); ++i)
     if (const int64_t equals = report.result.best[i].equals; equals > 0)
-      text += fmt::format("{}[{}] {}", text.empty() ? "" : ", ", i + 1, grouped(equals));
-  return text.empty() ? ""
-                      : wrapped("", "layouts with the same figures, not shown: " + text, " ", options.width);
+      text += fmt::format("{}{} like [{}]", text.empty() ? "" : ", ", grouped(equals), i + 1);
+  return text.empty()
+             ? ""
+             : wrapped("", "layouts with the same figures are not shown: " + text, " ", options.width);
 }
 
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {

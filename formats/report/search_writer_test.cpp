@@ -58,7 +58,7 @@ TEST_CASE("what was searched, and whether it is proved") {
   const ComparedLayout other{"m", kBest.layout, report(9e-3, 0, {}), "", {}};
   const SearchResult result = found(0), stopped = found(6);
   const std::string text = search_table({result, {best, other}, 2 << 20, 0.5}, {80, 0});
-  CHECK(text.find("layouts with the same figures, not shown: [1] 3\n") != std::string::npos);
+  CHECK(text.find("layouts with the same figures are not shown: 3 like [1]\n") != std::string::npos);
   CHECK(text.find("rows:2,cols:2 batch:rows,heads:cols would take 1.00 ms, but needs 3.00 MiB per\ndevice, "
                   "1.00 MiB more than the limit of 2.00 MiB\n") != std::string::npos);
   CHECK(
