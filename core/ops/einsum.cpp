@@ -117,7 +117,8 @@ extern const OpDef k_einsum_op = {
     .signature =
         {
             .name = "einsum",
-            .doc = "The sum over contracted dimensions of the product of the operands, aligned by name.",
+            .doc = "The product of the operands, aligned by the names of dimensions, and summed over the "
+                   "contracted dimensions.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =

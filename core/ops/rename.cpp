@@ -48,7 +48,7 @@ extern const OpDef k_rename_op =
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {{"map", AttributeType::kRenaming, true,
-                                "old names and new names, whose sizes are the same"}},
+                                "the old and the new names; the sizes must be the same"}},
                 .infer = infer,
                 .examples = {{.operands = {normal("batch=5 length=7")},
                               .attributes = {{"map", std::vector<Renaming>{{"length", dim_of("memory=7")}}}}},

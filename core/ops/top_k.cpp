@@ -119,9 +119,10 @@ extern const OpDef k_top_k_op = {
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to search"},
                            {"to", AttributeType::kDim, true,
-                            "the dimension that takes the elements, last in both results; its size says how "
-                            "many"},
-                           {"k", AttributeType::kInteger, false, "the size of `to` once more"},
+                            "the dimension of the elements found, which comes last in both results; its size "
+                            "says how many to find"},
+                           {"k", AttributeType::kInteger, false,
+                            "the number of elements to find, which must be the size of `to`"},
                            kParts},
             .infer = infer,
             .examples = examples(),

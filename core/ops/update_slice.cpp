@@ -112,8 +112,8 @@ extern const OpDef k_update_slice_op = {
     .signature =
         {
             .name = "update_slice",
-            .doc = "The tensor with a piece of it replaced along `dim`, from a position known at run time; "
-                   "the operands are tensor, piece and position.",
+            .doc = "The tensor, in which the piece replaces elements along `dim`, beginning at a position "
+                   "known at run time; the operands are tensor, piece and position.",
             .min_operands = 3,
             .max_operands = 3,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},
