@@ -40,8 +40,8 @@ std::vector<LayoutFlags> paired(const Options& options) {
   const size_t meshes = options.meshes.size(), layouts = options.layouts.size();
   const size_t count = std::max<size_t>({meshes, layouts, 1});
   if (meshes > 1 && layouts > 1 && meshes != layouts)
-    throw UserError(fmt::format("{} --mesh and {} --layout do not pair up", meshes, layouts),
-                    "give equally many of both, or only one --mesh or --layout");
+    throw UserError(fmt::format("{} --mesh and {} --layout can't be combined", meshes, layouts),
+                    "give the same number of both, or only one --mesh or one --layout");
   std::vector<LayoutFlags> flags(count);
   for (size_t i = 0; i < count; ++i) {
     if (meshes > 0) flags[i].mesh = options.meshes[meshes == 1 ? 0 : i];

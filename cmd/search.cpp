@@ -82,7 +82,7 @@ void check_options(const Options& options) {
     throw UserError("the layout and the hardware profile can't both be read from standard input");
   if (!options.file.empty() && !is_layout_file(options.file))
     throw UserError(fmt::format("the layout file '{}' must be called NAME.json", options.file),
-                    "--layout takes other names for rules");
+                    "--layout reads any other name as a list of rules");
 }
 
 // The search may be restricted to dimensions that exist and are not fixed.
@@ -139,7 +139,7 @@ SearchResult searched(const SearchOptions& search, const Model& model, const std
       fmt::format("no layout fits into {} per device: the smallest, {}, needs {}, which is {} more",
                   bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
                   bytes_text(smallest.memory - limit)),
-      "more devices, --microbatches, or another --memory-limit");
+      "use more devices, --microbatches or another --memory-limit");
 }
 
 ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,

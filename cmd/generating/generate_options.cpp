@@ -115,12 +115,13 @@ void check(const GenerateOptions& options) {
                                 options.prompt_count(), options.samples, kMostSequences));
   const char* drawn = options.temperature ? "--temperature" : options.top_k ? "--top-k" : nullptr;
   if (options.greedy && drawn)
-    throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn), "leave out one");
+    throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn),
+                    "leave out one of them");
   if (options.beams && (drawn || options.greedy))
     throw UserError(fmt::format("--beams can't be combined with {}", drawn ? drawn : "--greedy"),
                     "beam search draws no tokens; --beams 1 is greedy");
   if (options.greedy && options.samples > 1)
-    throw UserError("--samples with --greedy would return one result several times", "leave out one");
+    throw UserError("--samples with --greedy would return one result several times", "leave out one of them");
   if (options.length_penalty && !options.beams)
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)

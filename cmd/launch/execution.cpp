@@ -74,7 +74,7 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   sources = read_sources(options.model, options.layout);
   Program program = execution.compile(sources, warnings);
   if (program.mesh().axes().empty() && ranks > 1)
-    throw UserError(fmt::format("there is no mesh, but {} ranks", ranks),
+    throw UserError(fmt::format("there are {} ranks, but there is no mesh", ranks),
                     fmt::format("give --mesh, as in --mesh all:{}", ranks));
   if (program.mesh().devices() != ranks)
     throw UserError(fmt::format("the mesh {} has {} devices, but there are {} ranks",
@@ -165,9 +165,9 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   const Program program = execution.compile(sources, warnings);
   const int64_t devices = program.mesh().devices();
   if (options.simulate && devices > kMostSimulated)
-    throw UserError(fmt::format("--simulate holds every device in one process, but the mesh {} has {}",
+    throw UserError(fmt::format("--simulate holds all devices in one process, but the mesh {} has {} of them",
                                 to_string(program.mesh()), devices),
-                    fmt::format("it can be {} at most", kMostSimulated));
+                    fmt::format("at most {} are possible", kMostSimulated));
   if (options.simulate || devices == 1) {
     execution.require_ready(program);
     show(warnings, options.model.quiet);

@@ -95,7 +95,7 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(free["memory_limit"] == 4000000000);
   const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
   CHECK(none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB per device: the smallest, a:4 "));
-  CHECK(has(none, " more (more devices, --microbatches, or another --memory-limit)\n"));
+  CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
 }
 
 TEST_CASE("a number of devices means meshes of one axis and of two") {
@@ -165,8 +165,8 @@ TEST_CASE("options that don't go together") {
         refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in one "
                 "of them)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o best.txt") ==
-        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout takes other "
-                "names for rules)"));
+        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout reads any other "
+                "name as a list of rules)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --entry decode") ==
         refusal("mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o /nowhere/best.json")

@@ -185,7 +185,8 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
   CHECK(error_of("mul", {type("a=2"), type("a=2", DType::kBool)}) ==
         "needs numbers, but the operand is bool[a=2] | use cast to make it f32 or i32 | operand 1");
   CHECK(error_of("sub", {type("a=2"), type("b=3")}, {{"dims", dims_of("a=2")}}) ==
-        "'dims' must list every dimension of the result once: it has [a=2], the result [a=2, b=3] | 'dims'");
+        "'dims' must list every dimension of the result once; it has [a=2], but the result has [a=2, b=3] | "
+        "'dims'");
   CHECK(error_of("sub", {type("a=2"), type("b=3")}, {{"dims", dims_of("a=2 a=2")}}) ==
         "'dims' names the dimension 'a' twice | 'dims'");
   CHECK(error_of("where", {type("a=2"), type("a=2"), type("")}) ==
@@ -214,7 +215,7 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
         "'over' names the dimension 'hiden', which is not in any of the operands | did you mean 'hidden'? | "
         "'over'");
   CHECK(error_of("einsum", {x, w}) ==
-        "needs 'dims', the dimensions of the result, or 'over', those to contract");
+        "needs 'dims', the dimensions of the result, or 'over', the dimensions to contract");
   CHECK(error_of("einsum", {x, w}, {{"over", dims_of("io=3")}, {"dims", dims_of("batch=5")}}) ==
         "'dims' and 'over' exclude each other | use one of them | 'over'");
   CHECK(error_of("reduce_sum", {x}, {{"over", dims_of("io=3")}}) ==
@@ -255,9 +256,10 @@ TEST_CASE("normalization says what it can't do") {
 TEST_CASE("relabelling and movement check sizes and names") {
   const TensorType x = type("a=4 b=6");
   CHECK(error_of("reshape", {x}, {{"dims", dims_of("c=5 d=5")}}) ==
-        "[a=4, b=6] has 24 elements, but 'dims' [c=5, d=5] makes 25 | 'dims'");
+        "[a=4, b=6] has 24 elements, but 'dims' [c=5, d=5] has 25 | 'dims'");
   CHECK(error_of("rename", {x}, {{"map", std::vector<Renaming>{{"a", dim_of("c=5")}}}}) ==
-        "'map' renames 'a' of size 4 to 'c' of size 5 | sizes must be the same; reshape makes other ones | "
+        "'map' renames 'a' of size 4 to 'c' of size 5 | the sizes must be the same; use reshape to change "
+        "them | "
         "'map'");
   CHECK(error_of("rename", {type("a=4 b=4")}, {{"map", std::vector<Renaming>{{"a", dim_of("b=4")}}}}) ==
         "'map' leaves two dimensions named 'b' | 'map'");
@@ -271,7 +273,8 @@ TEST_CASE("relabelling and movement check sizes and names") {
         "reductions "
         "remove a dimension | 'dims'");
   CHECK(error_of("transpose", {x}, {{"dims", dims_of("a=4")}}) ==
-        "'dims' must list every dimension of the result once: it has [a=4], the result [a=4, b=6] | 'dims'");
+        "'dims' must list every dimension of the result once; it has [a=4], but the result has [a=4, b=6] | "
+        "'dims'");
 }
 
 TEST_CASE("gather and scatter_add check table, indices and dimensions") {
@@ -354,7 +357,7 @@ TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 3e9}, {"dtype", DType::kI32}}) ==
         "3000000000 is out of the range of i32 | 'value'");
   CHECK(error_of("random_normal", {}, {{"dims", dims_of("a=2")}, {"dtype", DType::kI32}}) ==
-        "'dtype' must be f32 or f64, not i32 | cast makes other ones | 'dtype'");
+        "'dtype' must be f32 or f64, not i32 | use cast for other types | 'dtype'");
   CHECK(error_of("range", {}, {{"dim", dim_of("a=2")}, {"dtype", DType::kBool}}) ==
         "an index is a number, but 'dtype' is bool | 'dtype'");
 }

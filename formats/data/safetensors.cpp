@@ -129,7 +129,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
       if (candidate.name == name) return candidate.type;
       known += fmt::format("{}{}", known.empty() ? "" : " ", candidate.name);
     }
-    fail(fmt::format("says that '{}' has elements of type '{}', which are not read here ({} are)",
+    fail(fmt::format("says that '{}' has elements of type '{}', which can't be read ({} can)",
                      entries_.back().name, name, known));
   }
 
@@ -208,8 +208,8 @@ void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::st
     before = name;
   }
   if (reached != bytes)
-    fail(file, fmt::format("the .safetensors header promises {} bytes of elements, the file has {}", reached,
-                           bytes));
+    fail(file, fmt::format("the .safetensors header promises {} bytes of elements, but the file has {}",
+                           reached, bytes));
 }
 
 const char* code_of(DType dtype) {
