@@ -98,7 +98,7 @@ void check_dims(const Options& options, const Model& model, const Layout& fixed)
     else if (find_rule(fixed, dim))
       errors.push_back({{"--dims", 0, 0, ""},
                         fmt::format("the dimension '{}' can't be searched: --layout fixes it", dim),
-                        "name it in one of them"});
+                        "name it in only one of the two"});
   if (!errors.empty()) throw UserError(std::move(errors));
 }
 

@@ -185,7 +185,7 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
       .check(whole_number(1, kMostThreads))
       .type_name("T");
   line.add_option("--watchdog", options.watchdog,
-                  "end the run if a rank waits longer than S seconds for others, and name these")
+                  "end the run if a rank waits longer than S seconds for others, and name those")
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();

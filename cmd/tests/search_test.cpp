@@ -162,8 +162,8 @@ TEST_CASE("options that don't go together") {
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --dims bathc,hidden") ==
         refusal("--dims: error: the model has no dimension 'bathc' (did you mean 'batch'?)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --layout batch:a --dims batch") ==
-        refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in one "
-                "of them)"));
+        refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in only "
+                "one of the two)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o best.txt") ==
         refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout reads any other "
                 "name as a list of rules)"));
