@@ -293,7 +293,7 @@ TEST_CASE("gather and scatter_add check table, indices and dimensions") {
   CHECK(error_of("scatter_add", {type("model=3"), index}, vocab) ==
         "the updates f32[model=3] lack the indices' dimension 'batch' | use broadcast | operand 0");
   CHECK(error_of("scatter_add", {type("batch=5 vocab=7"), index}, vocab) ==
-        "the updates have the indexed dimension 'vocab', the indices do not | rename one of the two | "
+        "the updates have the indexed dimension 'vocab', but the indices do not | rename one of the two | "
         "operand 0");
   CHECK(error_of("scatter_add", {type("batch=5 model=3"), index},
                  {{"dim", dim_of("vocab=7")}, {"dims", dims_of("vocab=7 batch=5")}}) ==
@@ -313,16 +313,16 @@ TEST_CASE("one_hot and update_slice check dimensions") {
   const TensorType cache = type("length=7 model=3"), at = type("", DType::kI32);
   const Attributes row = {{"dim", dim_of("length=7")}};
   CHECK(to_string(result_of("update_slice", {cache, type("model=3"), at}, row)) == "f32[length=7, model=3]");
-  CHECK(
-      error_of("update_slice", {cache, type("length=7 model=3"), at}, row) ==
-      "the piece f32[length=7, model=3] has the dimension 'length' itself, of which it is to replace a part "
-      "| rename the piece's, and state its name in 'from' | operand 1");
+  CHECK(error_of("update_slice", {cache, type("length=7 model=3"), at}, row) ==
+        "the piece f32[length=7, model=3] has the dimension 'length', along which it replaces elements of "
+        "the tensor "
+        "| rename this dimension of the piece, and name it in 'from' | operand 1");
   CHECK(error_of("update_slice", {cache, type("new=2 model=3"), at}, row) ==
         "the piece must have the dimensions [model=3], but it is f32[new=2, model=3] | state in 'from' which "
         "dimension of the piece lies along 'length' | operand 1");
   CHECK(error_of("update_slice", {cache, type("new=8 model=3"), at},
                  {{"dim", dim_of("length=7")}, {"from", dim_of("new=8")}}) ==
-        "a piece of 8 does not fit into 'length', which has 7 | 'from'");
+        "a piece of 8 does not fit into 'length', which has size 7 | 'from'");
   CHECK(error_of("update_slice", {cache, type("model=3", DType::kF64), at}, row) ==
         "operands have different dtypes: f32[length=7, model=3] and f64[model=3] | use cast to make them the "
         "same | operand 1");
@@ -341,13 +341,14 @@ TEST_CASE("cumsum and top_k check dimensions and sizes") {
     return Attributes{{"dim", dim_of("classes=7")}, {"to", dim_of(to)}};
   };
   CHECK(to_string(result_of("top_k", {x}, top("best=7"))) == "f32[batch=5, best=7]");
-  CHECK(error_of("top_k", {x}, top("best=8")) == "the 8 largest of 'classes' are wanted, which has 7 | 'to'");
+  CHECK(error_of("top_k", {x}, top("best=8")) ==
+        "can't take the 8 largest elements of 'classes', which has only 7 | 'to'");
   CHECK(error_of("top_k", {x}, top("batch=5")) ==
         "'to' names the dimension 'batch', which f32[batch=5, classes=7] has already | 'to'");
   Attributes stated = top("best=2");
   stated.set("k", int64_t{3});
   CHECK(error_of("top_k", {x}, stated) ==
-        "'k' is 3, but the dimension 'best' that takes the elements has 2 | leave 'k' out, or make it the "
+        "'k' is 3, but 'to' names the dimension 'best' of size 2 | leave 'k' out, or make it the "
         "size of 'best' | 'k'");
 }
 

@@ -76,7 +76,7 @@ class HeaderParser {
     return value;
   }
   std::string descr() {
-    if (take('[')) fail("a structured type, which is not read here");
+    if (take('[')) fail("a structured type, which can't be read");
     return quoted();
   }
   bool flag() {

@@ -109,7 +109,7 @@ TEST_CASE("broken files are refused with a reason") {
   CHECK(complaint(file_of("{'descr': '<f4', 'fortran_order': Fa", "")) ==
         "the .npy header has neither True nor False at byte 34");
   CHECK(complaint(file_of("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "")) ==
-        "the .npy header has a structured type, which is not read here");
+        "the .npy header has a structured type, which can't be read");
   CHECK(complaint(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "1234")) ==
         "elements of type '<f2' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)");
   CHECK(complaint(file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "1234")) ==

@@ -126,9 +126,9 @@ TEST_CASE("broken files are refused with the reason") {
   CHECK(refusal(file_of("{" + entry("w", "[0,9]") + "}", 9)) ==
         head + "says that 'w' has 8 bytes of elements by its shape and 9 by its offsets");
   CHECK(refusal(file_of("{" + entry("w", "[0,8]", "[4611686018427387904,4]") + "}", 8)) ==
-        head + "says that 'w' has absurd sizes");
+        head + "says that 'w' has impossibly large sizes");
   CHECK(refusal(file_of("{" + entry("w", "[0,8]", "[9223372036854775808]") + "}", 8)) ==
-        head + "has the absurd number 9223372036854775808 for 'w'");
+        head + "has the impossible number 9223372036854775808 for 'w'");
   CHECK(refusal(file_of("{" + entry("a", "[0,8]") + "," + entry("b", "[4,12]") + "}", 12)) ==
         head + "lets 'a' and 'b' overlap");
   CHECK(refusal(file_of("{" + entry("a", "[0,8]") + "," + entry("b", "[12,20]") + "}", 20)) ==

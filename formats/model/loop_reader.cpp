@@ -28,7 +28,7 @@ LoopBlocks LoopReader::named(const Cursor& at) {
         "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond && !times)
     at.error(
-        "'while' needs 'times', or 'cond'",
+        "'while' needs 'times' or 'cond'",
         "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond == !times || (cond && !blocks.condition)) blocks.body = nullptr;
   return blocks;

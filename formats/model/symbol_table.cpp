@@ -119,7 +119,7 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     return nullptr;
   }
   if (is_removed) {
-    sink_.error(location, fmt::format("'{}' is removed: its 'when' evaluates to 0", name));
+    sink_.error(location, fmt::format("'{}' does not exist: its 'when' evaluates to 0", name));
     return nullptr;
   }
   if (frame.has_gaps) {
