@@ -35,13 +35,13 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
-  /// From what has been read to a program; the same on every rank.
+  /// Compiles what has been read to a program, which is the same on every rank.
   std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
-  /// Asked once, by the process that speaks, after it has compiled: what can't be written, for example.
+  /// Called once, by the process that speaks, after it has compiled; throws if a file can't be written, say.
   std::function<void(const Program&)> require_ready = [](const Program&) {};
-  /// The same, later, once warnings have been shown: what all ranks then get for `open`.
+  /// Called by the same process after warnings are shown; returns the text that all ranks then get for `open`.
   std::function<std::string()> prepare = [] { return std::string(); };
-  /// On every rank: opens what the run reads.
+  /// Opens the files that the run reads, on every rank.
   std::function<void(const Program&, const std::string& prepared)> open = [](const Program&,
                                                                              const std::string&) {};
   std::function<void(const Program&, Comm&)> run;
