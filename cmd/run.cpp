@@ -92,10 +92,10 @@ void add_run_options(CommandLine& line, RunOptions& options) {
                 "run forward only, over all rows of a finite source, and print the means of the outputs");
   line.add_option("--input", options.inputs,
                   "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-                  "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
-                  "text and tokens, ,shift=N and ,split=train|valid; or present: a mask with 1 or true for "
-                  "the rows of a batch that come from the data, and 0 or false for those that fill up the "
-                  "last batch of an evaluation")
+                  "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
+                  ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources by "
+                  ",scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+                  "data, and 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
   line.add_option("--valid", options.valid,
                   "data of an input, as for --input, on which the model is also evaluated")
@@ -113,7 +113,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .type_name("FILE");
   line.add_option("--map", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, an empty TO leaves a tensor out; or a FILE with one FROM=TO per line")
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
   line.add_option("--checkpoint", options.checkpoint,
                   "save all variables in this folder after the last step and when the run is interrupted")
@@ -125,8 +125,8 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .check(whole_number(1))
       .type_name("K");
   line.add_flag("--resume", options.resume,
-                "continue from the last checkpoint in the folder, on any mesh and layout; without one, start "
-                "from the beginning");
+                "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
+                "none, start from the beginning");
   line.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output")
       .type_name("NAME=FILE.npy");
   line.add_option("--metrics", options.metrics,

@@ -96,7 +96,7 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
       .type_name("FILE");
   line.add_option("--map", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, an empty TO leaves a tensor out; or a FILE with one FROM=TO per line")
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
   line.add_option("-o", options.file, "write the results to this file when all are complete")
       .type_name("FILE");

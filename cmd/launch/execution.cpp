@@ -184,8 +184,9 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       .check(whole_number(1, kMostThreads))
       .type_name("T");
-  line.add_option("--watchdog", options.watchdog,
-                  "end the run if a rank waits longer than S seconds for others, and name those")
+  line.add_option(
+          "--watchdog", options.watchdog,
+          "end the run if a rank waits longer than S seconds for others, and say which ranks these are")
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();

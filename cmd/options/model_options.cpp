@@ -23,7 +23,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
         .required();
   else
     line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
-  line.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
+  line.add_option("--set", options.sets, "set a param or the size of a dimension (repeatable)")
       .type_name("NAME=VALUE");
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);

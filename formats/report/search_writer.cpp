@@ -53,8 +53,9 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   std::string text = fmt::format(
       "searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets, counts.rule_sets == 1 ? "" : "s",
       counts.meshes, counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
-  const auto say = [&](int64_t count, const char* what) {
-    if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
+  std::string fates;
+  const auto say = [&](int64_t count, const char* fate) {
+    if (count > 0) fates += fmt::format("{}{} {}", fates.empty() ? "" : ", ", grouped(count), fate);
   };
   say(counts.mirrored, "mirror images of others");
   say(counts.too_large, "over the memory limit");
@@ -62,6 +63,7 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.refused, "refused by the compiler");
   say(counts.compiled, "compiled");
   say(counts.left, "not evaluated");
+  if (!fates.empty()) text += " (" + fates + ")";
   if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, but not proved to be the best";
   return wrapped("", text, " ", options.width);
 }
