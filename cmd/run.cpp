@@ -90,12 +90,13 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
                 "run forward only, over all rows of a finite source, and print the means of the outputs");
-  line.add_option("--input", options.inputs,
-                  "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-                  "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
-                  ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources by "
-                  ",scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
-                  "data, and 0 or false for those that fill up the last batch of an evaluation")
+  line.add_option(
+          "--input", options.inputs,
+          "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+          "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
+          ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
+          "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+          "data, and 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
   line.add_option("--valid", options.valid,
                   "data of an input, as for --input, on which the model is also evaluated")

@@ -1,5 +1,5 @@
 #pragma once
-// `--memory-limit B`: a plan that needs more memory on a device than there may be is refused before anything
+// `--memory-limit B`: a program that needs more memory on a device than there may be is refused before anything
 // runs, since the arena is planned when the program is compiled.
 
 #include <cstdint>
