@@ -66,10 +66,11 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option(
           "--emit", options->emit,
-          "text (one step a line; default on standard output), json (default for a file) or dot (a graph "
+          "text (one step per line; default on standard output), json (default for a file) or dot (a graph "
           "for Graphviz)")
       .check(one_of({"text", "json", "dot"}));
-  line.add_option("--output", options->outputs, "keep a tensor that would otherwise be dead (repeatable)")
+  line.add_option("--output", options->outputs,
+                  "keep a tensor that would otherwise be removed because nothing uses it (repeatable)")
       .type_name("NAME");
   line.add_option("--dump-after", options->dump_after,
                   "print the intermediate form after a pass, and nothing else")

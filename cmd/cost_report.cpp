@@ -40,8 +40,8 @@ std::vector<LayoutFlags> paired(const Options& options) {
   const size_t meshes = options.meshes.size(), layouts = options.layouts.size();
   const size_t count = std::max<size_t>({meshes, layouts, 1});
   if (meshes > 1 && layouts > 1 && meshes != layouts)
-    throw UserError(fmt::format("{} --mesh and {} --layout do not pair up", meshes, layouts),
-                    "give equally many of both, or only one --mesh or --layout");
+    throw UserError(fmt::format("{} --mesh and {} --layout can't be combined", meshes, layouts),
+                    "give the same number of both, or only one --mesh or one --layout");
   std::vector<LayoutFlags> flags(count);
   for (size_t i = 0; i < count; ++i) {
     if (meshes > 0) flags[i].mesh = options.meshes[meshes == 1 ? 0 : i];
@@ -176,19 +176,19 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(1, 2147483647))
       .type_name("N");
   line.add_option("--top", options->top,
-                  "steps, and tensors alive at the peak, in the table of one layout (default: 10); for csv: "
-                  "a line for each of the N costliest steps of each layout")
+                  "for one layout, the number of steps and of tensors alive at the memory peak to list "
+                  "(default: 10); for csv, print a line for each of the N costliest steps of each layout")
       .check(whole_number(0))
       .type_name("N");
   line.add_option("--entry", options->entry,
-                  "init, train, evaluate or decode (default: train where the model trains)")
+                  "entry point to report: init, train, evaluate or decode (default: train if the model has "
+                  "it, else evaluate)")
       .check(one_of({"init", "train", "evaluate", "decode"}))
       .type_name("NAME");
   add_hardware_option(line, options->hardware);
-  line.add_option(
-          "--format", options->format,
-          "table (default on standard output), json (default for a file), csv (for FILE.csv): a line per "
-          "layout, or html (for FILE.html): a page with pictures")
+  line.add_option("--format", options->format,
+                  "table (default on standard output), json (default for a file), csv (default for FILE.csv; "
+                  "one line per layout) or html (default for FILE.html; a page with pictures)")
       .check(one_of({"table", "json", "csv", "html"}));
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };
@@ -198,7 +198,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kCostReportCommand = {
     .name = "cost-report",
-    .summary = "arithmetic, communication, memory and predicted time per device",
+    .summary = "predict arithmetic, communication, memory and time per device",
     .examples =
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"

@@ -206,7 +206,7 @@ int run(const GenerateOptions& options) {
     if (!options.file.empty()) require_writable(options.file);
     if (!options.checkpoint && options.loads.empty() && !options.model.quiet)
       std::cerr << fmt::format(
-          "mtfc: warning: there is no --checkpoint, so the weights are the initial ones of --seed {}\n",
+          "mtfc: warning: there is no --checkpoint, so the weights have their initial values for --seed {}\n",
           options.seed);
   };
   execution.open = [&](const Program& program, const std::string&) {

@@ -47,7 +47,7 @@ int run(int argc, char** argv) {
   std::map<std::string, std::function<int()>> actions;
   for (const Command* command : kCommands) {
     CommandLine line = parser.add_command(command->name, command->summary);
-    line.add_flag("--no-color", no_color, "no colours on a terminal");
+    line.add_flag("--no-color", no_color, "print no colours on a terminal");
     line.add_version_flag(version);
     line.set_footer(std::string("Examples:\n") + command->examples);
     actions[command->name] = command->setup(line);

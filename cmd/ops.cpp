@@ -39,7 +39,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kOpsCommand = {
     .name = "ops",
-    .summary = "the operations that models may use",
+    .summary = "list the operations that models may use",
     .examples =
         "  mtfc ops\n"
         "  mtfc ops gather",

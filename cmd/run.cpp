@@ -84,33 +84,37 @@ int run(const RunOptions& options) {
 
 void add_run_options(CommandLine& line, RunOptions& options) {
   line.add_option("--steps", options.steps,
-                  "training steps, or forward evaluations where the model does not train; with --resume, "
-                  "including those of earlier runs")
+                  "number of training steps, or of evaluations if the model does not train; with --resume, "
+                  "it includes those of earlier runs")
       .check(whole_number(0))
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
-                "run forward only, over all of a finite source, and print the means of the outputs");
+                "run forward only, over all rows of a finite source, and print the means of the outputs");
   line.add_option(
           "--input", options.inputs,
           "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
-          "random:normal, random:uniform, random:int,lo=A,hi=B; then ,rows=A:B, ,scale=X and, for "
-          "text and tokens, ,shift=N and ,split=train|valid; or present: 1 or true for the rows of a batch "
-          "that come from the data, 0 or false for those that fill up the last batch of an evaluation")
+          "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
+          ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
+          "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+          "data, and 0 or false for those that fill up the last batch of an evaluation")
       .type_name("NAME=SPEC");
-  line.add_option("--valid", options.valid, "also evaluate on this source").type_name("NAME=SPEC");
-  line.add_option("--valid-every", options.valid_every, "evaluate --valid every N steps, not only at the end")
+  line.add_option("--valid", options.valid,
+                  "data of an input, as for --input, on which the model is also evaluated")
+      .type_name("NAME=SPEC");
+  line.add_option("--valid-every", options.valid_every,
+                  "evaluate on the data of --valid every N steps, not only at the end")
       .check(whole_number(1))
       .type_name("N");
   line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
       .check(whole_number(0))
       .show_default();
   line.add_option("--load", options.loads,
-                  "values that replace the initial ones: of all variables from a .safetensors file or a "
-                  "folder of checkpoints (the last one), or of one variable as NAME=FILE.npy")
+                  "values that replace the initial ones: those of all variables from a .safetensors file or "
+                  "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy")
       .type_name("FILE");
   line.add_option("--map", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, an empty TO leaves a tensor out, and a FILE holds such lines")
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
   line.add_option("--checkpoint", options.checkpoint,
                   "save all variables in this folder after the last step and when the run is interrupted")
@@ -122,21 +126,20 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .check(whole_number(1))
       .type_name("K");
   line.add_flag("--resume", options.resume,
-                "continue from the last checkpoint in the folder, on any mesh and layout; without one, start "
-                "from the beginning");
+                "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
+                "none, start from the beginning");
   line.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output")
       .type_name("NAME=FILE.npy");
   line.add_option("--metrics", options.metrics,
-                  "a line of JSON per step: outputs, time, samples per second; - is standard output")
+                  "write a line of JSON per step: outputs, time, samples per second; - is standard output")
       .type_name("FILE.jsonl");
-  line.add_option(
-          "--report", options.report,
-          "counted flops, collectives and memory with the predicted ones, and the time per step; - is "
-          "standard output")
+  line.add_option("--report", options.report,
+                  "write the counted flops, collectives and memory beside the predicted ones, and the time "
+                  "per step; - is standard output")
       .type_name("FILE.json");
   add_hardware_option(line, options.hardware);
   line.add_option("--trace", options.trace,
-                  "timeline of all ranks, for Perfetto or Chrome; - is standard output")
+                  "write a timeline of all ranks, for Perfetto or Chrome; - is standard output")
       .type_name("FILE.json");
   line.add_option("--trace-steps", options.trace_steps,
                   "keep the last N training steps and the last N evaluations in --trace")
@@ -165,7 +168,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kRunCommand = {
     .name = "run",
-    .summary = "execute a model, alone or under mpiexec",
+    .summary = "train or evaluate a model, alone or under mpiexec",
     .examples =
         "  mtfc run model.json --steps 100\n"
         "  mtfc run model.json --mesh all:4 --layout batch:all --steps 100 --metrics log.jsonl\n"

@@ -37,7 +37,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kSchemaCommand = {
     .name = "schema",
-    .summary = "JSON Schema of models, layouts or hardware profiles, for editors",
+    .summary = "print the JSON Schema of models, layouts or hardware profiles, for editors",
     .examples =
         "  mtfc schema model -o model.schema.json\n"
         "  mtfc schema layout -o layout.schema.json",

@@ -82,7 +82,7 @@ void check_options(const Options& options) {
     throw UserError("the layout and the hardware profile can't both be read from standard input");
   if (!options.file.empty() && !is_layout_file(options.file))
     throw UserError(fmt::format("the layout file '{}' must be called NAME.json", options.file),
-                    "--layout takes other names for rules");
+                    "--layout reads any other name as a list of rules");
 }
 
 // The search may be restricted to dimensions that exist and are not fixed.
@@ -98,7 +98,7 @@ void check_dims(const Options& options, const Model& model, const Layout& fixed)
     else if (find_rule(fixed, dim))
       errors.push_back({{"--dims", 0, 0, ""},
                         fmt::format("the dimension '{}' can't be searched: --layout fixes it", dim),
-                        "name it in one of them"});
+                        "name it in only one of the two"});
   if (!errors.empty()) throw UserError(std::move(errors));
 }
 
@@ -139,7 +139,7 @@ SearchResult searched(const SearchOptions& search, const Model& model, const std
       fmt::format("no layout fits into {} per device: the smallest, {}, needs {}, which is {} more",
                   bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
                   bytes_text(smallest.memory - limit)),
-      "more devices, --microbatches, or another --memory-limit");
+      "use more devices, --microbatches or another --memory-limit");
 }
 
 ComparedLayout report_of(const FoundLayout& found, const Model& model, const SearchOptions& search,
@@ -241,24 +241,24 @@ std::function<int()> setup(CommandLine& line) {
       .split_at(',')
       .type_name("DIM,...");
   line.add_option("--max-axes-per-dim", options->max_axes_per_dim,
-                  "the most axes over which a dimension may be split")
+                  "the maximum number of axes over which a dimension may be split")
       .check(whole_number(1, 64))
       .type_name("N")
       .show_default();
-  line.add_option(
-          "--entry", options->entry,
-          "entry point to optimize: train, evaluate or decode (default: train where the model trains)")
+  line.add_option("--entry", options->entry,
+                  "entry point to optimize: train, evaluate or decode (default: train if the model has it, "
+                  "else evaluate)")
       .check(one_of({"train", "evaluate", "decode"}))
       .type_name("NAME");
   line.add_option("--top", options->top, "number of layouts to show")
       .check(whole_number(1, 1000))
       .type_name("N")
       .show_default();
-  line.add_option("--format", options->format, "table, json, or csv: a line per layout")
+  line.add_option("--format", options->format, "table, json or csv (one line per layout)")
       .check(one_of({"table", "json", "csv"}))
       .show_default();
   line.add_option("-o", options->file,
-                  "write the best layout to this file, for --layout; - is standard output")
+                  "write the best layout to this file, which --layout accepts; - is standard output")
       .type_name("FILE.json");
   line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
       .check(whole_number(1, 1024))
@@ -275,8 +275,8 @@ const Command kSearchCommand = {
         "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
         "  mtfc search model.json --devices 8\n"
         "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GB\n"
-        "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows    keeps the rule, searches the "
-        "rest\n"
+        "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows    (keeps this rule and searches "
+        "for the others)\n"
         "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "
         "best.json\n"
         "  mtfc run model.json --layout best.json",

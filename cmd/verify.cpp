@@ -75,9 +75,10 @@ int report(const Comparison& comparison, const Program& program, double toleranc
       "{}, {}", program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
       program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
   if (!comparison.first) {
-    std::cout << fmt::format("the same on one device: {} tensors compared, {}\n", comparison.tensors, layout);
+    std::cout << fmt::format("the same as on one device: {} tensors compared, {}\n", comparison.tensors,
+                             layout);
     if (comparison.largest > 0)
-      std::cout << fmt::format("largest difference {:.2g} of the largest element, in '{}'\n",
+      std::cout << fmt::format("the largest difference is {:.2g} of the largest element, in '{}'\n",
                                comparison.largest, comparison.where);
     report_nans(comparison);
     return kExitSuccess;
@@ -85,19 +86,18 @@ int report(const Comparison& comparison, const Program& program, double toleranc
   const Difference& first = *comparison.first;
   const RecordedTensor& tensor = *first.tensor;
   const std::string where = place(tensor.type.dims, first.element);
-  std::cout << fmt::format("'{}' differs first: {}, step {}, made by {}{}, {}\n", tensor.name, tensor.entry,
-                           tensor.step + 1, tensor.operation,
+  std::cout << fmt::format("the first tensor that differs is '{}': {}, step {}, made by {}{}, {}\n",
+                           tensor.name, tensor.entry, tensor.step + 1, tensor.operation,
                            tensor.source.empty() ? "" : " at " + tensor.source, layout);
   if (first.allowed < 0)
-    std::cout << fmt::format("  at {} devices that should agree hold different values, one of them {}\n",
+    std::cout << fmt::format("  at {}, devices that should agree hold different values, one of which is {}\n",
                              where, first.found);
   else
-    std::cout << fmt::format("  at {} it is {}, on one device {}; {} {:.2g}\n", where, first.found,
+    std::cout << fmt::format("  at {} it is {}, and on one device it is {}; {} {:.2g}\n", where, first.found,
                              first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
                              first.allowed);
   if (!is_float(tensor.type.dtype))
-    std::cout
-        << "  (where rounding decides, as between two nearly equal numbers, that need not be an error)\n";
+    std::cout << "  (this need not be an error if rounding decides, as between two nearly equal numbers)\n";
   return kExitRunFailed;
 }
 
@@ -126,9 +126,11 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
-  line.add_option("--input", options->inputs, "data for an input, as for run; default: the model's own")
+  line.add_option("--input", options->inputs,
+                  "data for an input, as for run (default: the source that the model names)")
       .type_name("NAME=SPEC");
-  line.add_option("--steps", options->steps, "training steps, or evaluations where the model does not train")
+  line.add_option("--steps", options->steps,
+                  "number of training steps, or of evaluations if the model does not train")
       .check(whole_number(1))
       .type_name("N")
       .show_default();
@@ -148,7 +150,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kVerifyCommand = {
     .name = "verify",
-    .summary = "run under a layout and on one device, and compare every tensor",
+    .summary = "run a model under a layout and on one device, and compare every tensor",
     .examples =
         "  mtfc verify model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc verify model.json --layout layout.json --steps 3 --input x=data.npy",

@@ -29,12 +29,13 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
                   "a text to continue, for a model whose tokens are bytes (repeatable)")
       .type_name("TEXT");
   line.add_option("--prompt-file", options.prompt_files,
-                  "a file with such a text, or - for standard input (repeatable)")
+                  "a file with a text to continue, or - for standard input (repeatable)")
       .type_name("FILE");
   line.add_option("--prompt-tokens", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
-  line.add_option("--length", options.length, "tokens to generate (default: up to the model's length)")
+  line.add_option("--length", options.length,
+                  "number of tokens to generate (default: up to the model's length)")
       .check(whole_number(1))
       .type_name("N");
   line.add_option("--stop", options.stop, "end a sequence after this text").type_name("TEXT");
@@ -52,7 +53,7 @@ void add_choice_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("--top-k", options.top_k, "draw from the K likeliest tokens only")
       .check(whole_number(1))
       .type_name("K");
-  line.add_option("--samples", options.samples, "results per prompt; with --beams, the best ones")
+  line.add_option("--samples", options.samples, "number of results per prompt; with --beams, the N best ones")
       .check(whole_number(1, kMostSequences))
       .type_name("N")
       .show_default();
@@ -85,19 +86,20 @@ void check_standard_input(const GenerateOptions& options) {
 void add_generate_options(CommandLine& line, GenerateOptions& options) {
   add_prompt_options(line, options);
   add_choice_options(line, options);
-  line.add_option(
-          "--checkpoint", options.checkpoint,
-          "the weights: a folder of checkpoints (the last one), one checkpoint, or a .safetensors file")
+  line.add_option("--checkpoint", options.checkpoint,
+                  "read the weights from a folder of checkpoints (the last one), one checkpoint, or a "
+                  ".safetensors file")
       .type_name("DIR|FILE");
   line.add_option(
           "--load", options.loads,
-          "weights like those of --checkpoint, or the values of one variable as NAME=FILE.npy (repeatable)")
+          "read weights as with --checkpoint, or the values of one variable with NAME=FILE.npy (repeatable)")
       .type_name("FILE");
   line.add_option("--map", options.maps,
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
-                  "and /, an empty TO leaves a tensor out, and a FILE holds such lines")
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
-  line.add_option("-o", options.file, "write the results to this file, all at once").type_name("FILE");
+  line.add_option("-o", options.file, "write the results to this file when all are complete")
+      .type_name("FILE");
 }
 
 void check(const GenerateOptions& options) {
@@ -113,12 +115,13 @@ void check(const GenerateOptions& options) {
                                 options.prompt_count(), options.samples, kMostSequences));
   const char* drawn = options.temperature ? "--temperature" : options.top_k ? "--top-k" : nullptr;
   if (options.greedy && drawn)
-    throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn), "leave out one");
+    throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn),
+                    "leave out one of them");
   if (options.beams && (drawn || options.greedy))
     throw UserError(fmt::format("--beams can't be combined with {}", drawn ? drawn : "--greedy"),
                     "beam search draws no tokens; --beams 1 is greedy");
   if (options.greedy && options.samples > 1)
-    throw UserError("--samples with --greedy would return one result several times", "leave out one");
+    throw UserError("--samples with --greedy would return one result several times", "leave out one of them");
   if (options.length_penalty && !options.beams)
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)

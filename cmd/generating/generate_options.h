@@ -21,7 +21,7 @@ struct PromptOptions {
   bool as_bytes() const { return prompt_tokens.empty(); }
 };
 
-/// How tokens are chosen. Absent ones are left to the program.
+/// The options that say how tokens are chosen. The program decides those that are absent.
 struct TokenChoiceOptions {
   bool greedy = false;
   std::optional<double> temperature;

@@ -74,7 +74,7 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   sources = read_sources(options.model, options.layout);
   Program program = execution.compile(sources, warnings);
   if (program.mesh().axes().empty() && ranks > 1)
-    throw UserError(fmt::format("there is no mesh, but {} ranks", ranks),
+    throw UserError(fmt::format("there are {} ranks, but there is no mesh", ranks),
                     fmt::format("give --mesh, as in --mesh all:{}", ranks));
   if (program.mesh().devices() != ranks)
     throw UserError(fmt::format("the mesh {} has {} devices, but there are {} ranks",
@@ -165,9 +165,9 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   const Program program = execution.compile(sources, warnings);
   const int64_t devices = program.mesh().devices();
   if (options.simulate && devices > kMostSimulated)
-    throw UserError(fmt::format("--simulate holds every device in one process, but the mesh {} has {}",
+    throw UserError(fmt::format("--simulate holds all devices in one process, but the mesh {} has {} of them",
                                 to_string(program.mesh()), devices),
-                    fmt::format("it can be {} at most", kMostSimulated));
+                    fmt::format("at most {} are possible", kMostSimulated));
   if (options.simulate || devices == 1) {
     execution.require_ready(program);
     show(warnings, options.model.quiet);
@@ -184,17 +184,19 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
       .check(whole_number(1, kMostThreads))
       .type_name("T");
-  line.add_option("--watchdog", options.watchdog,
-                  "end the run when a rank waits longer than S seconds for others, and name them")
+  line.add_option(
+          "--watchdog", options.watchdog,
+          "end the run if a rank waits longer than S seconds for others, and say which ranks these are")
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();
-  line.add_option("--ranks-per-node", options.ranks_per_node, "simulate nodes of N ranks each on one machine")
+  line.add_option("--ranks-per-node", options.ranks_per_node,
+                  "treat every N ranks as a node, to try out several nodes on one machine")
       .check(whole_number(1, kMostThreads))
       .type_name("N");
-  line.add_option(
-          "--shared-memory", options.shared_memory,
-          "the most bytes of /dev/shm that the ranks of a node may share; with 0 they only send messages")
+  line.add_option("--shared-memory", options.shared_memory,
+                  "the maximum number of bytes of /dev/shm that the ranks of a node may share; with 0, they "
+                  "only send messages")
       .check(whole_number(0))
       .type_name("BYTES");
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Where a program is executed: all devices in this process, this rank's device under a launcher, or ranks
-// that this process starts. Shared by the commands that execute programs.
+// Decides where a program is executed: all devices in this process, this rank's device under a launcher, or
+// ranks that this process starts. The commands that execute programs share it.
 //
 //   mtfc run m.json --mesh all:4   no launcher -> compiles, starts mpiexec with 4 ranks of itself, waits
 //   rank 0                         reads, compiles and judges; broadcasts the bytes it read
@@ -33,15 +33,15 @@ struct ExecutionOptions {
 /// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory.
 void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
-/// What a command does at each stage. All may throw UserError and RunError, on which ranks then agree.
+/// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
-  /// From what has been read to a program; the same on every rank.
+  /// Compiles what has been read to a program, which is the same on every rank.
   std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
-  /// Asked once, by the process that speaks, after it has compiled: what can't be written, for example.
+  /// Called once, by the process that speaks, after it has compiled; throws if a file can't be written, say.
   std::function<void(const Program&)> require_ready = [](const Program&) {};
-  /// The same, later, once warnings have been shown: what all ranks then get for `open`.
+  /// Called by the same process after warnings are shown; returns the text that all ranks then get for `open`.
   std::function<std::string()> prepare = [] { return std::string(); };
-  /// On every rank: opens what the run reads.
+  /// Opens the files that the run reads, on every rank.
   std::function<void(const Program&, const std::string& prepared)> open = [](const Program&,
                                                                              const std::string&) {};
   std::function<void(const Program&, Comm&)> run;
@@ -50,8 +50,8 @@ struct Execution {
 /// Executes, and returns the exit code that all ranks agreed on.
 int execute(const ExecutionOptions& options, const Execution& execution);
 
-/// How many threads the process computes with: `wanted`, else what OMP_NUM_THREADS has set, else the node's
-/// cores divided by its ranks; and where several ranks share one core, that they stay there.
+/// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else the node's cores
+/// divided by its ranks. If several ranks share one core, it also keeps them there.
 void use_cores(int wanted, const Processes& processes);
 
 /// The command line that this process was started with, without its own name.

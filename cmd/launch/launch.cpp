@@ -84,7 +84,8 @@ std::string find_launcher() {
 std::string own_path() {
   std::string path(PATH_MAX, '\0');
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  if (length < 0) throw RunError(fmt::format("can't find the program itself: {}", std::strerror(errno)));
+  if (length < 0)
+    throw RunError(fmt::format("can't find mtfc's own executable file: {}", std::strerror(errno)));
   path.resize(static_cast<size_t>(length));
   return path;
 }
@@ -306,8 +307,8 @@ std::optional<LaunchedBy> launched_by() {
 void check_launcher(int64_t size_seen_by_mpi) {
   const std::optional<LaunchedBy> by = launched_by();
   if (!by || size_seen_by_mpi > 1 || by->ranks <= 1) return;
-  throw UserError(fmt::format("this rank is alone, but {}={} says that there are {}: {} starts ranks of an "
-                              "MPI other than mtfc's, which is MPICH",
+  throw UserError(fmt::format("this rank is alone, but {}={} says that there are {} ranks: {} starts ranks "
+                              "of another MPI than the one mtfc uses, MPICH",
                               by->variable, by->ranks, by->ranks, by->launcher),
                   by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
 }

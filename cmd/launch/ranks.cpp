@@ -14,7 +14,7 @@
 namespace mtfc {
 namespace {
 
-// How long a rank that has nothing to say waits to be ended by the one that speaks.
+// A rank that has nothing to say waits this long for the one that speaks to end it.
 constexpr std::chrono::seconds kLastWords{2};
 
 // Ends the body on every rank. `error` is set on the one that says why.

@@ -32,7 +32,7 @@ std::vector<std::string> bundled(const fs::path& folder) {
 void add_hardware_option(CommandLine& line, std::string& hardware) {
   line.add_option(
           "--hardware", hardware,
-          "hardware that times are predicted for: a bundled profile, or a file written by `mtfc calibrate`")
+          "hardware for which times are predicted: a bundled profile, or a file written by `mtfc calibrate`")
       .type_name("NAME|FILE")
       .show_default();
 }

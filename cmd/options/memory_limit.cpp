@@ -44,7 +44,7 @@ void require_fits(const Program& program, int64_t limit) {
   for (const EntryPoint& entry : program.entry_points)
     if (!largest || entry.arena_bytes > largest->arena_bytes) largest = &entry;
   if (limit == 0 || !largest || largest->arena_bytes <= limit) return;
-  throw UserError(fmt::format("the plan needs {} per device for '{}', {} more than the limit of {}",
+  throw UserError(fmt::format("the program needs {} per device for '{}', {} more than the limit of {}",
                               bytes_text(largest->arena_bytes), largest->name,
                               bytes_text(largest->arena_bytes - limit), bytes_text(limit)),
                   largest_tensors(program, *largest));

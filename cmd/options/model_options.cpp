@@ -23,17 +23,18 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
         .required();
   else
     line.add_option("MODEL", options.model, "the model file, or - for standard input").required();
-  line.add_option("--set", options.sets, "NAME=VALUE: replace a param or a dimension's size (repeatable)")
+  line.add_option("--set", options.sets, "set a param or the size of a dimension (repeatable)")
       .type_name("NAME=VALUE");
   std::vector<std::string> kinds;
   for (const OptimizerDef* optimizer : all_optimizers()) kinds.emplace_back(optimizer->name);
-  line.add_option("--optimizer", options.optimizer,
-                  "train with another optimizer, with the model's lr and that kind's default settings")
+  line.add_option(
+          "--optimizer", options.optimizer,
+          "train with another optimizer, which keeps the model's lr and has the default settings of its kind")
       .check(one_of(kinds))
       .type_name("KIND");
-  line.add_option(
-          "--microbatches", options.microbatches,
-          "split the training batch into N microbatches that run in sequence: the same result in less memory")
+  line.add_option("--microbatches", options.microbatches,
+                  "split the training batch into N microbatches that run in sequence, which gives the same "
+                  "result in less memory")
       .check(whole_number(1))
       .type_name("N");
   line.add_option("--dtype", options.dtype, "f64: compute in f64 instead of f32")

@@ -161,8 +161,8 @@ Continuation read_checkpoint(const Program& program, const std::string& path) {
     throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
   }
   if (step_of(fs::path(path).filename().string()) != found.notes.step)
-    throw RunError(
-        fmt::format("the checkpoint '{}' says that it was saved at step {}", path, found.notes.step));
+    throw RunError(fmt::format("the checkpoint '{}' was saved at step {}, which is not the step in its name",
+                               path, found.notes.step));
   const std::string whose = found.notes.model == program.model
                                 ? " (the run can continue only with the model that it began with)"
                                 : fmt::format(" (the checkpoint is of the model '{}', not of '{}')",

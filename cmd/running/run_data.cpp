@@ -76,9 +76,9 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
   if (!checkpoint.empty()) {
     Continuation last = read_checkpoint(program, checkpoint);
     if (options.seed_given && options.seed != last.notes.seed)
-      throw UserError(fmt::format("--seed {} is not that of '{}', which is {}", options.seed, checkpoint,
-                                  last.notes.seed),
-                      "leave out --seed: the run continues with its own");
+      throw UserError(fmt::format("--seed {} differs from the seed of '{}', which is {}", options.seed,
+                                  checkpoint, last.notes.seed),
+                      "leave out --seed to continue with the same seed");
     data.seed = last.notes.seed;
     data.values = std::move(last.values);
     data.start = last.notes;

@@ -1,6 +1,6 @@
 #pragma once
-// How long the runs of an entry point take. The loop over steps and evaluations measure them; the report shows
-// their means.
+// The times that the runs of an entry point take. The loop over steps and the evaluations measure them; the
+// report shows their means.
 
 #include <algorithm>
 #include <chrono>

@@ -163,7 +163,7 @@ void tell_steps(const ProgramRun& run, const StepsTaken& taken) {
   const int64_t first = run.first_step(), steps = run.options.steps;
   if (!run.talks()) return;
   if (taken.step == first && first > 0)
-    std::cerr << fmt::format("nothing to do: --steps {} counts the {} done before\n", steps, first);
+    std::cerr << fmt::format("nothing to do: --steps {} includes the {} steps done before\n", steps, first);
   if (taken.step == first) return;
   results(run.options) << fmt::format("step {}{}{}\n", taken.step, taken.last.empty() ? "" : "  ",
                                       to_text(taken.last));

@@ -3,7 +3,7 @@
 
 namespace mtfc {
 
-/// From here on std::cout remembers why it first failed. Called once, by main.
+/// From here on std::cout remembers why it first failed. It is called once, by main.
 void watch_standard_output();
 
 /// Flushes std::cout. Throws RunError, `cannot write to standard output: REASON`, if that or anything before

@@ -247,8 +247,8 @@ TEST_CASE("folders that have checkpoints, or have another run's, are left alone"
         mistake("--checkpoint: there are checkpoints in 'ck' already, the last of step 2 (--resume continues "
                 "from it; another run needs a folder of its own)"));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --seed 4") ==
-        mistake("--seed 4 is not that of 'ck/step_00000002', which is 3 (leave out --seed: the run continues "
-                "with its own)"));
+        mistake("--seed 4 differs from the seed of 'ck/step_00000002', which is 3 (leave out --seed to "
+                "continue with the same seed)"));
   const std::string own = " (the run can continue only with the model that it began with)";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set hidden=8") ==
         refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f32[in=5, "
@@ -289,10 +289,10 @@ TEST_CASE("broken checkpoints are refused with one line, and stay as they are") 
   const std::string notes = "ck/step_00000002/checkpoint.json";
   std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": 3, "seed": 0, "rows": 12})";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
-        refusal("the checkpoint 'ck/step_00000002' says that it was saved at step 3"));
+        refusal("the checkpoint 'ck/step_00000002' was saved at step 3, which is not the step in its name"));
   std::ofstream(folder / notes) << R"({"mtfc_checkpoint": 1, "step": -2, "seed": 0, "rows": 12})";
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
-        refusal(notes + ": the notes of a checkpoint need a whole number 'step'"));
+        refusal(notes + ": the file lacks the whole number 'step'"));
   fs::remove(folder / notes);
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
         refusal("cannot read the checkpoint: " + notes + ": No such file or directory"));

@@ -108,9 +108,8 @@ TEST_CASE("values of options") {
             "--entry: 'tarin' is not one of init, train, evaluate, decode - did you mean 'train'? (see mtfc "
             "cost-report --help)"));
   CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
-        refusal("--simulate holds every device in one process, but the mesh a:100000000 has 100000000 (it "
-                "can be 65536 "
-                "at most)"));
+        refusal("--simulate holds all devices in one process, but the mesh a:100000000 has 100000000 of them "
+                "(at most 65536 are possible)"));
 }
 
 TEST_CASE("a memory limit refuses before anything runs") {
@@ -118,7 +117,7 @@ TEST_CASE("a memory limit refuses before anything runs") {
   for (const char* command : {"compile ", "run "}) {
     const std::string text = said(command + fits + "1MiB");
     CAPTURE(text);
-    CHECK(text.starts_with("exit 2: mtfc: error: the plan needs "));
+    CHECK(text.starts_with("exit 2: mtfc: error: the program needs "));
     CHECK(text.find(" more than the limit of 1.00 MiB (") != std::string::npos);
     CHECK(text.find("variable w1 (3.06 MiB)") != std::string::npos);
     CHECK(printed(command + fits + "1MiB") == "exit 2: ");

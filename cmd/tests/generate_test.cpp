@@ -409,7 +409,7 @@ TEST_CASE("what can't be generated is refused with a reason") {
   CHECK(refused(kChars, "--prompt a --top-k 0") ==
         line("--top-k: expected 1 or more, found 0 (see mtfc generate --help)"));
   CHECK(refused(kChars, "--prompt a --greedy --top-k 5") ==
-        line("--top-k is for drawing tokens, but --greedy draws none (leave out one)"));
+        line("--top-k is for drawing tokens, but --greedy draws none (leave out one of them)"));
   CHECK(
       refused(kChars, "--prompt a --beams 2 --temperature 0.5") ==
       line(

@@ -200,8 +200,8 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
     CHECK(launched_by()->ranks == 2);
     CHECK_NOTHROW(check_launcher(2));
     CHECK_THROWS_WITH_AS(check_launcher(1),
-                         "error: this rank is alone, but OMPI_COMM_WORLD_SIZE=2 says that there are 2: "
-                         "mpiexec of Open MPI starts ranks of an MPI other than mtfc's, which is MPICH (use "
+                         "error: this rank is alone, but OMPI_COMM_WORLD_SIZE=2 says that there are 2 ranks: "
+                         "mpiexec of Open MPI starts ranks of another MPI than the one mtfc uses, MPICH (use "
                          "mpiexec.mpich)",
                          UserError);
   }

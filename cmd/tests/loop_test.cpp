@@ -88,7 +88,7 @@ TEST_CASE(
   }
   for (const char* layout : {"--mesh p:3 --layout batch:p", "--mesh p:2,q:2 --layout batch:p+q"})
     CHECK(has(said(fmt::format("$MTFC verify {} --steps 2 {} --dtype f64", kFeedback, layout)),
-              "the same on one device: "));
+              "the same as on one device: "));
 }
 
 TEST_CASE("a loop whose condition is a reduced value ends in the same round everywhere") {
@@ -116,8 +116,8 @@ TEST_CASE("a loop whose condition is a reduced value ends in the same round ever
     for (size_t i = 0; i < whole.size(); ++i) check_close(whole[i], found[i]);
   }
   for (const char* layout : {"--mesh p:5 --layout batch:p", "--mesh p:2,q:3 --layout batch:p,rows:q"})
-    CHECK(
-        has(said(fmt::format("$MTFC verify {} {} --dtype f64", kPower, layout)), "the same on one device: "));
+    CHECK(has(said(fmt::format("$MTFC verify {} {} --dtype f64", kPower, layout)),
+              "the same as on one device: "));
 }
 
 TEST_CASE("loops nest, with gradients and dropout in them") {
@@ -128,7 +128,7 @@ TEST_CASE("loops nest, with gradients and dropout in them") {
               metrics("mpiexec.mpich -n 2 $MTFC run --mesh p:2 --layout model:p " + run).back());
   for (const char* layout : {"--mesh p:5 --layout batch:p", "--mesh p:2,q:2 --layout batch:p,model:q"})
     CHECK(has(said(fmt::format("$MTFC verify {} --steps 2 {} --dtype f64", kNested, layout)),
-              "the same on one device: "));
+              "the same as on one device: "));
 }
 
 TEST_CASE("a report counts one round of a loop whose length is unknown, and says so; a run counts all") {

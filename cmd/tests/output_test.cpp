@@ -132,8 +132,9 @@ TEST_CASE("ranks without a mesh are told how to get one") {
   const Folder folder;
   const std::string said = folder.said("mpiexec.mpich -n 2 $MTFC run model.json");
   CHECK(said.starts_with("exit 2: "));
-  CHECK(said.find("mtfc: error: there is no mesh, but 2 ranks (give --mesh, as in --mesh all:2)\n") !=
-        std::string::npos);
+  CHECK(
+      said.find("mtfc: error: there are 2 ranks, but there is no mesh (give --mesh, as in --mesh all:2)\n") !=
+      std::string::npos);
 }
 
 TEST_CASE("two outputs to one place, and sources for one name, are refused") {

@@ -170,14 +170,14 @@ TEST_CASE("broken .npy files") {
   CHECK(with_x(folder, "a.npy", "PK\3\4" + good) == refusal("a.npy: not a .npy file"));
   CHECK(with_x(folder, "a.npy", good.substr(0, 40)) == refusal("a.npy: the .npy header is cut off"));
   CHECK(with_x(folder, "a.npy", good.substr(0, good.size() - 1)) ==
-        refusal("a.npy: the .npy header promises 24 bytes of elements, the file has 23"));
+        refusal("a.npy: the .npy header promises 24 bytes of elements, but the file has 23"));
   CHECK(with_x(folder, "a.npy", good + "y") ==
-        refusal("a.npy: the .npy header promises 24 bytes of elements, the file has 25"));
+        refusal("a.npy: the .npy header promises 24 bytes of elements, but the file has 25"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,), }", "")) ==
-        refusal("a.npy: the .npy header promises 4611686018427387904 bytes of elements, the file has 0"));
+        refusal("a.npy: the .npy header promises 4611686018427387904 bytes of elements, but the file has 0"));
   CHECK(with_x(folder, "a.npy", matrix("<c8", std::string(48, 'x'))) ==
-        refusal("a.npy: elements of type '<c8' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)"));
+        refusal("a.npy: elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", std::string(24, 'x'))) ==
         refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]"));
@@ -216,9 +216,9 @@ TEST_CASE("broken IDX files") {
   CHECK(with_x(folder, "a", "PK\3\4" + good) == refusal("a: not an IDX file"));
   CHECK(with_x(folder, "a", good.substr(0, 10)) == refusal("a: the IDX header is cut off"));
   CHECK(with_x(folder, "a", good.substr(0, 17)) ==
-        refusal("a: the IDX header promises 6 bytes of elements, the file has 5"));
+        refusal("a: the IDX header promises 6 bytes of elements, but the file has 5"));
   CHECK(with_x(folder, "a", good + "g") ==
-        refusal("a: the IDX header promises 6 bytes of elements, the file has 7"));
+        refusal("a: the IDX header promises 6 bytes of elements, but the file has 7"));
   CHECK(with_x(folder, "a", std::string("\0\0\x0A\x01\0\0\0\x01", 8)) ==
         refusal("a: IDX type 0x0a is not known"));
   CHECK(with_x(folder, "a", "\x1f\x8b nonsense") ==

@@ -95,7 +95,7 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(free["memory_limit"] == 4000000000);
   const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
   CHECK(none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB per device: the smallest, a:4 "));
-  CHECK(has(none, " more (more devices, --microbatches, or another --memory-limit)\n"));
+  CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
 }
 
 TEST_CASE("a number of devices means meshes of one axis and of two") {
@@ -117,12 +117,12 @@ TEST_CASE("rules that are given stay") {
 
 TEST_CASE("what the search prints") {
   const std::string text = outcome_in_models(kSearch + "--mesh a:2,b:2 --top 2");
-  CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, the shortest step on local first\n"));
+  CHECK(text.starts_with("exit 0: mnist, train: 2 layouts, ordered by step time on local\n"));
   CHECK(has(text, "\nwhy the others are slower than [1]\n  [2] +"));
   CHECK(has(text, " more products ("));
   CHECK(has(text, "\nsearched 3,125 rule sets on 1 mesh in "));
-  CHECK(has(text, ": 85 legal, 42 mirror images of\nothers, ") !=
-        has(text, ": 85 legal, 42 mirror images of others, "));
+  CHECK(has(text, ": 85 legal (42 mirror images of\nothers, ") !=
+        has(text, ": 85 legal (42 mirror images of others, "));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --format csv --top 3")
             .starts_with("exit 0: number,model,mesh,layout,"));
 }
@@ -162,11 +162,11 @@ TEST_CASE("options that don't go together") {
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --dims bathc,hidden") ==
         refusal("--dims: error: the model has no dimension 'bathc' (did you mean 'batch'?)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --layout batch:a --dims batch") ==
-        refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in one "
-                "of them)"));
+        refusal("--dims: error: the dimension 'batch' can't be searched: --layout fixes it (name it in only "
+                "one of the two)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o best.txt") ==
-        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout takes other "
-                "names for rules)"));
+        refusal("mtfc: error: the layout file 'best.txt' must be called NAME.json (--layout reads any other "
+                "name as a list of rules)"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 --entry decode") ==
         refusal("mtfc: error: the model has no entry point 'decode' (its file has no \"decode\")"));
   CHECK(outcome_in_models(kSearch + "--mesh a:2 -o /nowhere/best.json")

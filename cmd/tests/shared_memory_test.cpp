@@ -58,7 +58,7 @@ TEST_CASE("where shared memory is short, messages take its place, and one rank s
   CHECK(plenty.err.find("warning") == std::string::npos);
   CHECK(little.code == 0);
   CHECK(little.loss == doctest::Approx(plenty.loss).epsilon(1e-4));
-  const std::string warning = "mtfc: warning: the ranks of a node share no memory, and exchange messages";
+  const std::string warning = "mtfc: warning: the ranks of a node share no memory and exchange messages";
   CHECK(little.err.find(warning) != std::string::npos);
   CHECK(little.err.find(warning) == little.err.rfind(warning));
 }

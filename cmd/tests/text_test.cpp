@@ -134,7 +134,7 @@ TEST_CASE("text that can't be fed is refused with a reason") {
   CHECK(outcome(over("--input", "text:" + shorter)) ==
         std::pair(
             1, fmt::format("mtfc: error: text:{},shift=length: 16 tokens are too few for the input 'labels', "
-                           "whose windows reach over 17\n",
+                           "whose windows span 17\n",
                            shorter)));
   CHECK(outcome(
             fmt::format("--input 'bytes=text:{0},split=train' --input 'labels=text:{0},shift=16'", longer)) ==

@@ -149,7 +149,7 @@ TEST_CASE("the bundled Transformers compute the same under every layout") {
              {"rows:2,cols:2", "d_model:cols,batch:rows"}})
       CHECK(printed(fmt::format("verify models/{}.json --mesh {} --layout {} {}", model, mesh, rules,
                                 options(sets)))
-                .find("the same on one device") == 0);
+                .find("the same as on one device") == 0);
     // The layout files fit, and tied embeddings save one variable.
     for (const char* layout : {"data_parallel", "transformer_model_parallel", "transformer_both"})
       printed(fmt::format("verify models/{}.json --layout models/layouts/{}.json --set tie_embeddings=1 {}",

@@ -55,7 +55,7 @@ void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
   time.overlaps = time.overlaps && link.overlaps;
 }
 
-// How many members of a group one node holds: the minor axes, as far as they fit into a node.
+// Returns how many members of a group one node holds: those along the minor axes that fit into a node.
 int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
   int64_t members = 1;
   for (const int axis : axes) {

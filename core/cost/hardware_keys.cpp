@@ -12,28 +12,30 @@ const HardwareKey<Hardware> kHardwareKeys[] = {
     {"memory_bytes", true, NumberField<Hardware>{&Hardware::memory_bytes, NumberRange::kAboveZero},
      "the memory of one device"},
     {"memory_bandwidth", true, CurveField<Hardware>{&Hardware::memory_bandwidth, kBytesPerSecond},
-     "bytes per second that one device reads, by the bytes that were touched since the same ones were"},
+     "bytes per second that one device reads, by the number of bytes touched since the same bytes were last "
+     "touched"},
     {"write_bandwidth", false, OptionalCurveField<Hardware>{&Hardware::write_bandwidth, kBytesPerSecond},
      "bytes per second of data that is only written; default: as for reading"},
     {"overlap", false, NumberField<Hardware>{&Hardware::overlap, NumberRange::kZeroToOne},
-     "share of the shorter of arithmetic and memory traffic that the longer hides"},
+     "the share of the shorter of arithmetic and memory traffic that the longer of the two hides"},
     {"step_overhead_s", false, NumberField<Hardware>{&Hardware::step_overhead_s, NumberRange::kNotNegative},
      "seconds that every kernel takes in addition"},
     {"efficiency", false, HardwarePart::kEfficiency,
      "share of the peak that an operation, or a class of kernels, reaches"},
-    {"axes", true, HardwarePart::kAxes, "by axis of the mesh, or \"*\" for all others"},
+    {"axes", true, HardwarePart::kAxes, "the link of each axis of the mesh; \"*\" is that of all other axes"},
     {"topology", false, HardwarePart::kTopology, ""},
 };
 
 const HardwareKey<Rate> kRateKeys[] = {
-    {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative}, "alpha"},
+    {"latency_s", true, NumberField<Rate>{&Rate::latency_s, NumberRange::kNotNegative},
+     "the fixed seconds of a message"},
     {"bytes_per_s", true, CurveField<Rate>{&Rate::bytes_per_s, kBytesPerSecond},
      "bandwidth of one device along the axis, by bytes sent"},
 };
 
 const HardwareKey<Link> kLinkKeys[] = {
-    {"overlaps", false, &Link::overlaps, "true (the default) if kernels run while it moves data"},
-    {"collectives", false, HardwarePart::kCollectives, "those that differ, by kind"},
+    {"overlaps", false, &Link::overlaps, "true (the default) if kernels can run while the link moves data"},
+    {"collectives", false, HardwarePart::kCollectives, "the rates of those kinds of collectives that differ"},
     {"doc", false, HardwarePart::kNote, ""},
 };
 

@@ -16,8 +16,8 @@ struct TimeDifference {
   double seconds = 0;
 };
 
-/// How much longer `other` takes than `best`, by item, the largest difference first; negative items are
-/// shorter. They add up to the difference of the steps. `overlap` accounts for kernels that run during
+/// Returns how much longer `other` takes than `best`, by item, the largest difference first; negative items
+/// are shorter. They add up to the difference of the steps. `overlap` accounts for kernels that run during
 /// collectives: it is negative if more of them do. Both reports must have a time.
 std::vector<TimeDifference> time_differences(const CostReport& best, const CostReport& other);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which tensors of a graph others are made from.
+// Finds the tensors of a graph from which given others are made.
 
 #include <algorithm>
 #include <vector>

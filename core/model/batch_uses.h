@@ -1,5 +1,5 @@
 #pragma once
-// How the tensors of a graph depend on the rows of a batch: what can be computed from a part of it alone.
+// Finds how each tensor of a graph depends on the rows of a batch, and which can be computed from a part of it.
 
 #include <vector>
 

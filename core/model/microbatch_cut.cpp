@@ -25,16 +25,16 @@ Dim batch_of(const Model& model) {
   for (const InputDecl& input : model.inputs) {
     if (input.type.dims.empty()) continue;
     if (first && input.type.dims[0] != first->type.dims[0])
-      throw UserError(
-          fmt::format("'microbatches' cuts the first dimension of the inputs into parts, but that "
-                      "of '{}' is '{}' and that of '{}' is '{}'",
-                      first->name, first->type.dims[0].name, input.name, input.type.dims[0].name),
-          "let all inputs begin with one dimension", train.microbatches_location);
+      throw UserError(fmt::format("'microbatches' cuts the first dimension of the inputs into parts, but the "
+                                  "first dimension of '{}' is '{}' and that of '{}' is '{}'",
+                                  first->name, first->type.dims[0].name, input.name, input.type.dims[0].name),
+                      "all inputs must have the same first dimension", train.microbatches_location);
     if (!first) first = &input;
   }
   if (!first)
-    throw UserError("'microbatches' cuts the first dimension of the inputs into parts, and no input has any",
-                    "", train.microbatches_location);
+    throw UserError(
+        "'microbatches' cuts the first dimension of the inputs into parts, but no input has a dimension", "",
+        train.microbatches_location);
   const Dim& batch = first->type.dims[0];
   if (batch.size % train.microbatches != 0)
     throw UserError(fmt::format("{} microbatches don't divide '{}' of size {}", train.microbatches,
@@ -63,11 +63,11 @@ Stage stage_of(const BatchUses& uses, TensorId id) {
 void require_uncut_variables(const LoopCut& cut) {
   for (const std::string& name : cut.trained)
     if (cut.has_batch(cut.graph.type(cut.graph.find(name)).dims))
-      throw UserError(fmt::format("'{}', which is trained, has the dimension '{}', which 'microbatches' cuts "
-                                  "into parts",
-                                  name, cut.dims.batch.name),
-                      "give the inputs a first dimension that no weights have",
-                      cut.train.microbatches_location);
+      throw UserError(
+          fmt::format(
+              "the trained variable '{}' has the dimension '{}', which 'microbatches' cuts into parts", name,
+              cut.dims.batch.name),
+          "give the inputs a first dimension that no weights have", cut.train.microbatches_location);
 }
 
 // The first node on a way to the loss that takes all rows of the batch at once, or nullptr.
@@ -91,12 +91,11 @@ void require_mean_loss(const LoopCut& cut) {
   if (!culprit)
     throw UserError("the loss does not depend on the batch, which 'microbatches' cuts into parts", "",
                     location);
-  throw UserError(
-      fmt::format("with 'microbatches' the loss must be a mean or a sum over '{}', but '{}', which leads to "
-                  "it, takes all rows at once",
-                  cut.dims.batch.name, cut.graph.tensor(culprit->results[0]).name),
-      "it must be computed from each row alone, or be linear in means over the rows",
-      culprit->origin.location.pointer.empty() ? location : culprit->origin.location);
+  throw UserError(fmt::format("with 'microbatches' the loss must be a mean or a sum over '{}', but '{}', on "
+                              "which it depends, takes all rows at once",
+                              cut.dims.batch.name, cut.graph.tensor(culprit->results[0]).name),
+                  "it must be computed from each row alone, or be linear in means over the rows",
+                  culprit->origin.location.pointer.empty() ? location : culprit->origin.location);
 }
 
 LossTail find_tail(const LoopCut& cut) {

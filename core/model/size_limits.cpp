@@ -6,8 +6,8 @@ namespace {
 // Sums of doubles are precise enough for a limit, and never overflow.
 constexpr double kMost = 0x1p62;
 constexpr const char* kHint = "is a dimension larger than it was meant to be?";
-// How many times a tensor's bytes may count: its own sharding, partial and gathered ones, buffers of
-// collectives.
+// A tensor's bytes may count up to this many times: for its own sharding, for partial and gathered ones, and for
+// buffers of collectives.
 constexpr double kCopies = 16;
 
 double bytes_of(const TensorType& type) {

@@ -66,7 +66,7 @@ void require_permutation(const Dims& dims, const Dims& expected, std::string_vie
   require_distinct(dims, attribute);
   if (!same_set(dims, expected))
     throw OpError{
-        fmt::format("'{}' must list every dimension of the result once: it has [{}], the result [{}]",
+        fmt::format("'{}' must list every dimension of the result once; it has [{}], but the result has [{}]",
                     attribute, to_string(dims), to_string(expected)),
         "", -1, std::string(attribute)};
 }

@@ -1,6 +1,6 @@
 #pragma once
 // Operations that put a dimension of their result together from pieces of their operands': slice, pad,
-// concat, shift, reverse. Elements move along that one dimension, values do not change.
+// concat, shift, reverse. Elements move along that one dimension; their values do not change.
 //
 // The moved dimension is a factor of kind kMoved. Where no operand is split along it, each device picks what
 // it needs from what it has: a kernel. Otherwise the step is an exchange of exactly the elements that another

@@ -18,8 +18,8 @@ extern const OpDef k_checked_index_op = {
     .signature =
         {
             .name = "checked_index",
-            .doc = "The operand, whose elements must be indices along a dimension: a negative element, or "
-                   "one that is not below the dimension's size, is an error.",
+            .doc = "The operand itself, after a check that its elements are indices along a dimension: it is "
+                   "an error if one is negative or not below the dimension's size.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension that the indices count along"}},

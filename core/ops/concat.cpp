@@ -78,7 +78,8 @@ extern const OpDef k_concat_op = {
             .max_operands = -1,
             .attributes =
                 {{"dim", AttributeType::kParts, true,
-                  "the dimension to join along: one name for all operands, or a list with a name for each"},
+                  "the dimension along which to join: one name for all operands, or a list with one name for "
+                  "each"},
                  {"to", AttributeType::kDim, false,
                   "the result's dimension, as long as those of the operands together; required if there "
                   "are several"}},

@@ -71,14 +71,15 @@ extern const OpDef k_cumsum_op = {
     .signature =
         {
             .name = "cumsum",
-            .doc = "The sums of all elements along a dimension up to each one; integers wrap around.",
+            .doc = "For each element, the sum of all elements along a dimension up to this one; integers "
+                   "wrap around.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to sum along"},
                            {"exclusive", AttributeType::kFlag, false,
-                            "leave out the element itself; default: false"},
+                            "whether to leave out the element itself; default: false"},
                            {"reverse", AttributeType::kFlag, false,
-                            "sum from the end of the dimension; default: false"},
+                            "whether to sum from the end of the dimension; default: false"},
                            kParts},
             .infer = infer,
             .examples = examples(),

@@ -16,7 +16,8 @@ Dims result_dims(const OpCall& call) {
   const AttributeValue* over = call.attributes.find("over");
   if (dims && over) throw OpError{"'dims' and 'over' exclude each other", "use one of them", -1, "over"};
   if (!dims && !over)
-    throw OpError{"needs 'dims', the dimensions of the result, or 'over', those to contract", "", -1, ""};
+    throw OpError{"needs 'dims', the dimensions of the result, or 'over', the dimensions to contract", "", -1,
+                  ""};
   const Dims all = all_dims(call.operands);
   const std::string_view name = dims ? "dims" : "over";
   const Dims& given = std::get<Dims>(dims ? *dims : *over);
@@ -117,7 +118,8 @@ extern const OpDef k_einsum_op = {
     .signature =
         {
             .name = "einsum",
-            .doc = "The sum over contracted dimensions of the product of the operands, aligned by name.",
+            .doc = "The product of the operands, aligned by the names of dimensions, and summed over the "
+                   "contracted dimensions.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =

@@ -92,9 +92,9 @@ extern const OpDef k_gather_op = {
     .signature =
         {
             .name = "gather",
-            .doc = "The slices of a table at indices along one of its dimensions: the indices' dimensions, "
-                   "then the "
-                   "table's remaining ones; dimensions of both are batch dimensions.",
+            .doc = "The slices of a table at indices along one of its dimensions; the result has the "
+                   "indices' dimensions, then the table's remaining ones, and dimensions that both have are "
+                   "batch dimensions.",
             .min_operands = 2,
             .max_operands = 2,
             .attributes = {kIndexedDim},

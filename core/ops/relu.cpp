@@ -18,7 +18,7 @@ extern const OpDef k_relu_op = {
     .signature =
         {
             .name = "relu",
-            .doc = "Each element, or 0 where it is negative.",
+            .doc = "Each element, or 0 if it is negative.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {},

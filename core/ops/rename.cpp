@@ -19,7 +19,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (from.size != entry.to.size)
       throw OpError{fmt::format("'map' renames '{}' of size {} to '{}' of size {}", from.name, from.size,
                                 entry.to.name, entry.to.size),
-                    "sizes must be the same; reshape makes other ones", -1, "map"};
+                    "the sizes must be the same; use reshape to change them", -1, "map"};
     result.dims[static_cast<size_t>(at)] = entry.to;
   }
   for (size_t i = 0; i < result.dims.size(); ++i)
@@ -48,7 +48,7 @@ extern const OpDef k_rename_op =
                 .min_operands = 1,
                 .max_operands = 1,
                 .attributes = {{"map", AttributeType::kRenaming, true,
-                                "old names and new names, whose sizes are the same"}},
+                                "the old and the new names; the sizes must be the same"}},
                 .infer = infer,
                 .examples = {{.operands = {normal("batch=5 length=7")},
                               .attributes = {{"map", std::vector<Renaming>{{"length", dim_of("memory=7")}}}}},

@@ -11,8 +11,8 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_distinct(dims, "dims");
   const Dims& from = call.operands[0].dims;
   if (elements(from) != elements(dims))
-    throw OpError{fmt::format("[{}] has {} elements, but 'dims' [{}] makes {}", to_string(from),
-                              elements(from), to_string(dims), elements(dims)),
+    throw OpError{fmt::format("[{}] has {} elements, but 'dims' [{}] has {}", to_string(from), elements(from),
+                              to_string(dims), elements(dims)),
                   "", -1, "dims"};
   return {{call.operands[0].dtype, dims}};
 }

@@ -17,7 +17,7 @@ std::vector<TensorType> infer(const OpCall& call) {
           "use broadcast", 0};
   const Dims slice = without(updates, index);
   if (contains(slice, dim.name))
-    throw OpError{"the updates have the indexed dimension '" + dim.name + "', the indices do not",
+    throw OpError{"the updates have the indexed dimension '" + dim.name + "', but the indices do not",
                   "rename one of the two", 0};
   Dims dims = unite({dim}, slice);
   if (call.attributes.has("dims")) {

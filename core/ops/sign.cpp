@@ -7,7 +7,7 @@ extern const OpDef k_sign_op = {
     .signature =
         {
             .name = "sign",
-            .doc = "-1, 0 or 1 by the sign of each element; NaN if it is NaN.",
+            .doc = "-1, 0 or 1, depending on the sign of each element; NaN if the element is NaN.",
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {},

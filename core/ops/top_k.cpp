@@ -15,11 +15,12 @@ Dims rest_of(const OpCall& call) {
 
 void require_sizes(const OpCall& call, const Dim& dim, const Dim& to) {
   if (call.attributes.has("k") && call.attributes.get<int64_t>("k") != to.size)
-    throw OpError{fmt::format("'k' is {}, but the dimension '{}' that takes the elements has {}",
+    throw OpError{fmt::format("'k' is {}, but 'to' names the dimension '{}' of size {}",
                               call.attributes.get<int64_t>("k"), to.name, to.size),
                   fmt::format("leave 'k' out, or make it the size of '{}'", to.name), -1, "k"};
   if (to.size > dim.size)
-    throw OpError{fmt::format("the {} largest of '{}' are wanted, which has {}", to.size, dim.name, dim.size),
+    throw OpError{fmt::format("can't take the {} largest elements of '{}', which has only {}", to.size,
+                              dim.name, dim.size),
                   "", -1, "to"};
   if (dim.size > std::numeric_limits<int32_t>::max())
     throw OpError{"'dim' names a dimension too long for an index of type i32", "", -1, "dim"};
@@ -119,9 +120,10 @@ extern const OpDef k_top_k_op = {
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension to search"},
                            {"to", AttributeType::kDim, true,
-                            "the dimension that takes the elements, last in both results; its size says how "
-                            "many"},
-                           {"k", AttributeType::kInteger, false, "the size of `to` once more"},
+                            "the dimension of the elements found, which comes last in both results; its size "
+                            "says how many to find"},
+                           {"k", AttributeType::kInteger, false,
+                            "the number of elements to find, which must be the size of `to`"},
                            kParts},
             .infer = infer,
             .examples = examples(),

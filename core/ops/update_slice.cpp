@@ -15,8 +15,8 @@ void require_piece(const OpCall& call, const Dim& dim, const Dims& rows) {
   const TensorType &tensor = call.operands[kTensor], &piece = call.operands[kPiece];
   if (contains(piece.dims, dim.name))
     throw OpError{"the piece " + to_string(piece) + " has the dimension '" + dim.name +
-                      "' itself, of which it is to replace a part",
-                  "rename the piece's, and state its name in 'from'", kPiece};
+                      "', along which it replaces elements of the tensor",
+                  "rename this dimension of the piece, and name it in 'from'", kPiece};
   const Dims expected = unite(without(tensor.dims, {dim}), rows);
   if (!same_set(piece.dims, expected))
     throw OpError{
@@ -35,12 +35,12 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Dims rows = rows_of(call.attributes);
   for (const Dim& own : rows) {
     if (contains(tensor.dims, own.name))
-      throw OpError{"'from' names the dimension '" + own.name + "', which the tensor " + to_string(tensor) +
-                        " has, too",
-                    "rename the piece's", -1, "from"};
+      throw OpError{
+          "'from' names the dimension '" + own.name + "', which the tensor " + to_string(tensor) + " has too",
+          "rename that of the piece", -1, "from"};
     if (own.size > dim.size)
       throw OpError{"a piece of " + std::to_string(own.size) + " does not fit into '" + dim.name +
-                        "', which has " + std::to_string(dim.size),
+                        "', which has size " + std::to_string(dim.size),
                     "", -1, "from"};
   }
   require_piece(call, dim, rows);
@@ -112,8 +112,8 @@ extern const OpDef k_update_slice_op = {
     .signature =
         {
             .name = "update_slice",
-            .doc = "The tensor with a piece of it replaced along `dim`, from a position known at run time; "
-                   "the operands are tensor, piece and position.",
+            .doc = "The tensor, in which the piece replaces elements along `dim`, beginning at a position "
+                   "known at run time; the operands are tensor, piece and position.",
             .min_operands = 3,
             .max_operands = 3,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the tensor to write along"},

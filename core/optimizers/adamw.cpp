@@ -5,7 +5,7 @@ namespace {
 
 std::vector<NumberSetting> settings() {
   std::vector<NumberSetting> settings = adam_settings();
-  settings.push_back({"weight_decay", 0.01, "the share of a weight, times lr, that a step subtracts",
+  settings.push_back({"weight_decay", 0.01, "a step subtracts this share of a weight, times lr",
                       SettingRange::kNotNegative});
   return settings;
 }

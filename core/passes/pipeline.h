@@ -1,5 +1,5 @@
 #pragma once
-// From a model and a layout to a program: the only place that knows the order of the passes.
+// Compiles a model and a layout to a program. This is the only place that knows the order of the passes.
 
 #include <functional>
 #include <string>
@@ -38,7 +38,7 @@ class PreparedModel {
   /// The model is only referred to. `options.keep` is of no use here.
   PreparedModel(const Model& model, const CompileOptions& options);
   ~PreparedModel();
-  /// As compile(), but of the entry points only those of `names`; all where it is empty.
+  /// Does the same as compile(), but only for the entry points in `names`; for all of them if it is empty.
   Program compile(const Layout& layout, const std::vector<std::string>& names = {}) const;
 
  private:

@@ -240,8 +240,8 @@ struct Program {
   int64_t arena_bytes() const;
 };
 
-/// How many times each step of `entry` runs: the product of the rounds of the loops around it. A loop that
-/// ends by a condition counts as one round.
+/// Returns how many times each step of `entry` runs: the product of the rounds of the loops around it. A loop
+/// that ends by a condition counts as one round.
 std::vector<int64_t> repetitions(const EntryPoint& entry);
 
 /// The value itself, or the value that it is an alias of.

@@ -131,7 +131,7 @@ class ProgramCheck {
       fail(pointer, fmt::format("there is no buffer {}", value.buffer.number()));
     const int64_t bytes = bytes_of(value.type, value.sharding);
     if (value.buffer != kNoBuffer && entry.buffers[value.buffer].bytes < bytes)
-      fail(pointer, fmt::format("the value takes {} bytes, its buffer has {}", bytes,
+      fail(pointer, fmt::format("the value takes {} bytes, but its buffer has {}", bytes,
                                 entry.buffers[value.buffer].bytes));
   }
 
@@ -164,8 +164,8 @@ class ProgramCheck {
                                       [&](const InputDecl& decl) { return decl.name == binding.name; });
       if (input == program_.inputs.end()) fail(pointer, fmt::format("there is no input '{}'", binding.name));
       if (input->type != value.type)
-        fail(pointer,
-             fmt::format("the input is {}, the value {}", to_string(input->type), to_string(value.type)));
+        fail(pointer, fmt::format("the input is {}, but its value is {}", to_string(input->type),
+                                  to_string(value.type)));
     }
   }
 

@@ -137,8 +137,8 @@ void StructureCheck::check_loop_beside(const Step& step, const std::string& poin
   const LoopSteps& loop = loops[number];
   const std::vector<Binding>& results = loop.body.entry.outputs;
   if (step.outputs.size() != results.size() || loop.sums > results.size())
-    fail(pointer,
-         fmt::format("the loop returns {} results, its body {}", step.outputs.size(), results.size()));
+    fail(pointer, fmt::format("the loop returns {} results, but its body returns {}", step.outputs.size(),
+                              results.size()));
   if (loop.condition.entry.outputs.empty() != (loop.times > 0))
     fail(pointer, "a loop has either 'times' or a condition");
   for (size_t i = 0; i < results.size(); ++i) {

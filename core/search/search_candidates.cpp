@@ -42,7 +42,7 @@ void add_candidates(const SearchTask& task, CandidateSet& set) {
   space.each([&](RuleChoice choice, bool is_mirrored) {
     if (++counts.legal > kMostLegal || set.candidates.size() == kMostCandidates)
       throw UserError("there are too many rule sets to search",
-                      "--dims and --max-axes-per-dim leave fewer, and so do rules that --layout fixes");
+                      "limit them with --dims or --max-axes-per-dim, or fix rules with --layout");
     if (counts.legal % kPatience == 0) set.is_stopped = task.options.stops();
     if (is_mirrored)
       ++counts.mirrored;

@@ -185,7 +185,8 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
   CHECK(error_of("mul", {type("a=2"), type("a=2", DType::kBool)}) ==
         "needs numbers, but the operand is bool[a=2] | use cast to make it f32 or i32 | operand 1");
   CHECK(error_of("sub", {type("a=2"), type("b=3")}, {{"dims", dims_of("a=2")}}) ==
-        "'dims' must list every dimension of the result once: it has [a=2], the result [a=2, b=3] | 'dims'");
+        "'dims' must list every dimension of the result once; it has [a=2], but the result has [a=2, b=3] | "
+        "'dims'");
   CHECK(error_of("sub", {type("a=2"), type("b=3")}, {{"dims", dims_of("a=2 a=2")}}) ==
         "'dims' names the dimension 'a' twice | 'dims'");
   CHECK(error_of("where", {type("a=2"), type("a=2"), type("")}) ==
@@ -214,7 +215,7 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
         "'over' names the dimension 'hiden', which is not in any of the operands | did you mean 'hidden'? | "
         "'over'");
   CHECK(error_of("einsum", {x, w}) ==
-        "needs 'dims', the dimensions of the result, or 'over', those to contract");
+        "needs 'dims', the dimensions of the result, or 'over', the dimensions to contract");
   CHECK(error_of("einsum", {x, w}, {{"over", dims_of("io=3")}, {"dims", dims_of("batch=5")}}) ==
         "'dims' and 'over' exclude each other | use one of them | 'over'");
   CHECK(error_of("reduce_sum", {x}, {{"over", dims_of("io=3")}}) ==
@@ -255,9 +256,10 @@ TEST_CASE("normalization says what it can't do") {
 TEST_CASE("relabelling and movement check sizes and names") {
   const TensorType x = type("a=4 b=6");
   CHECK(error_of("reshape", {x}, {{"dims", dims_of("c=5 d=5")}}) ==
-        "[a=4, b=6] has 24 elements, but 'dims' [c=5, d=5] makes 25 | 'dims'");
+        "[a=4, b=6] has 24 elements, but 'dims' [c=5, d=5] has 25 | 'dims'");
   CHECK(error_of("rename", {x}, {{"map", std::vector<Renaming>{{"a", dim_of("c=5")}}}}) ==
-        "'map' renames 'a' of size 4 to 'c' of size 5 | sizes must be the same; reshape makes other ones | "
+        "'map' renames 'a' of size 4 to 'c' of size 5 | the sizes must be the same; use reshape to change "
+        "them | "
         "'map'");
   CHECK(error_of("rename", {type("a=4 b=4")}, {{"map", std::vector<Renaming>{{"a", dim_of("b=4")}}}}) ==
         "'map' leaves two dimensions named 'b' | 'map'");
@@ -271,7 +273,8 @@ TEST_CASE("relabelling and movement check sizes and names") {
         "reductions "
         "remove a dimension | 'dims'");
   CHECK(error_of("transpose", {x}, {{"dims", dims_of("a=4")}}) ==
-        "'dims' must list every dimension of the result once: it has [a=4], the result [a=4, b=6] | 'dims'");
+        "'dims' must list every dimension of the result once; it has [a=4], but the result has [a=4, b=6] | "
+        "'dims'");
 }
 
 TEST_CASE("gather and scatter_add check table, indices and dimensions") {
@@ -290,7 +293,7 @@ TEST_CASE("gather and scatter_add check table, indices and dimensions") {
   CHECK(error_of("scatter_add", {type("model=3"), index}, vocab) ==
         "the updates f32[model=3] lack the indices' dimension 'batch' | use broadcast | operand 0");
   CHECK(error_of("scatter_add", {type("batch=5 vocab=7"), index}, vocab) ==
-        "the updates have the indexed dimension 'vocab', the indices do not | rename one of the two | "
+        "the updates have the indexed dimension 'vocab', but the indices do not | rename one of the two | "
         "operand 0");
   CHECK(error_of("scatter_add", {type("batch=5 model=3"), index},
                  {{"dim", dim_of("vocab=7")}, {"dims", dims_of("vocab=7 batch=5")}}) ==
@@ -310,16 +313,16 @@ TEST_CASE("one_hot and update_slice check dimensions") {
   const TensorType cache = type("length=7 model=3"), at = type("", DType::kI32);
   const Attributes row = {{"dim", dim_of("length=7")}};
   CHECK(to_string(result_of("update_slice", {cache, type("model=3"), at}, row)) == "f32[length=7, model=3]");
-  CHECK(
-      error_of("update_slice", {cache, type("length=7 model=3"), at}, row) ==
-      "the piece f32[length=7, model=3] has the dimension 'length' itself, of which it is to replace a part "
-      "| rename the piece's, and state its name in 'from' | operand 1");
+  CHECK(error_of("update_slice", {cache, type("length=7 model=3"), at}, row) ==
+        "the piece f32[length=7, model=3] has the dimension 'length', along which it replaces elements of "
+        "the tensor "
+        "| rename this dimension of the piece, and name it in 'from' | operand 1");
   CHECK(error_of("update_slice", {cache, type("new=2 model=3"), at}, row) ==
         "the piece must have the dimensions [model=3], but it is f32[new=2, model=3] | state in 'from' which "
         "dimension of the piece lies along 'length' | operand 1");
   CHECK(error_of("update_slice", {cache, type("new=8 model=3"), at},
                  {{"dim", dim_of("length=7")}, {"from", dim_of("new=8")}}) ==
-        "a piece of 8 does not fit into 'length', which has 7 | 'from'");
+        "a piece of 8 does not fit into 'length', which has size 7 | 'from'");
   CHECK(error_of("update_slice", {cache, type("model=3", DType::kF64), at}, row) ==
         "operands have different dtypes: f32[length=7, model=3] and f64[model=3] | use cast to make them the "
         "same | operand 1");
@@ -338,13 +341,14 @@ TEST_CASE("cumsum and top_k check dimensions and sizes") {
     return Attributes{{"dim", dim_of("classes=7")}, {"to", dim_of(to)}};
   };
   CHECK(to_string(result_of("top_k", {x}, top("best=7"))) == "f32[batch=5, best=7]");
-  CHECK(error_of("top_k", {x}, top("best=8")) == "the 8 largest of 'classes' are wanted, which has 7 | 'to'");
+  CHECK(error_of("top_k", {x}, top("best=8")) ==
+        "can't take the 8 largest elements of 'classes', which has only 7 | 'to'");
   CHECK(error_of("top_k", {x}, top("batch=5")) ==
         "'to' names the dimension 'batch', which f32[batch=5, classes=7] has already | 'to'");
   Attributes stated = top("best=2");
   stated.set("k", int64_t{3});
   CHECK(error_of("top_k", {x}, stated) ==
-        "'k' is 3, but the dimension 'best' that takes the elements has 2 | leave 'k' out, or make it the "
+        "'k' is 3, but 'to' names the dimension 'best' of size 2 | leave 'k' out, or make it the "
         "size of 'best' | 'k'");
 }
 
@@ -354,7 +358,7 @@ TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 3e9}, {"dtype", DType::kI32}}) ==
         "3000000000 is out of the range of i32 | 'value'");
   CHECK(error_of("random_normal", {}, {{"dims", dims_of("a=2")}, {"dtype", DType::kI32}}) ==
-        "'dtype' must be f32 or f64, not i32 | cast makes other ones | 'dtype'");
+        "'dtype' must be f32 or f64, not i32 | use cast for other types | 'dtype'");
   CHECK(error_of("range", {}, {{"dim", dim_of("a=2")}, {"dtype", DType::kBool}}) ==
         "an index is a number, but 'dtype' is bool | 'dtype'");
 }

@@ -33,7 +33,7 @@ uint64_t count_at(const JsonValue& notes, const char* key, const std::string& fi
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     if (error == std::errc() && end == text.data() + text.size() && count <= INT64_MAX) return count;
   }
-  throw RunError(fmt::format("{}: the notes of a checkpoint need a whole number '{}'", file, key));
+  throw RunError(fmt::format("{}: the file lacks the whole number '{}'", file, key));
 }
 
 }  // namespace
@@ -51,10 +51,10 @@ std::string checkpoint_json(const CheckpointNotes& notes) {
 CheckpointNotes read_checkpoint_notes(const std::string& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  if (text.size() > kLongest) throw RunError(path + ": not the notes of a checkpoint");
+  if (text.size() > kLongest) throw RunError(path + ": not a checkpoint.json of mtfc");
   const JsonValue json = parsed(text, path);
   if (json.kind != JsonKind::kObject || !json.find(kVersionKey))
-    throw RunError(path + ": not the notes of a checkpoint");
+    throw RunError(path + ": not a checkpoint.json of mtfc");
   const uint64_t version = count_at(json, kVersionKey, path);
   if (version != kVersion)
     throw RunError(fmt::format("{}: version {} of checkpoints is not known", path, version));

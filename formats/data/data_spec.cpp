@@ -256,7 +256,7 @@ std::pair<int64_t, int64_t> SpecReader::rows_of(int64_t available, const std::st
 
 void SpecReader::open_array(InputData& data, StoredArray array) const {
   if (rows_) {
-    if (array.shape.empty()) fail("'rows' of an array without dimensions");
+    if (array.shape.empty()) fail("an array without dimensions has no 'rows'");
     data.rows = rows_of(array.shape[0], "rows");
   }
   data.source = std::move(array);

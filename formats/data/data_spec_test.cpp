@@ -93,16 +93,16 @@ TEST_CASE("broken IDX files are refused with a reason") {
   CHECK(refusal(folder.write("a", "PK\3\4")) == "not an IDX file");
   CHECK(refusal(folder.write("a", std::string("\0\0\x07\x01", 4))) == "IDX type 0x07 is not known");
   CHECK(refusal(folder.write("a", kIdx.substr(0, 9))) == "the IDX header is cut off");
-  const std::string promise = "the IDX header promises 6 bytes of elements, the file has ";
+  const std::string promise = "the IDX header promises 6 bytes of elements, but the file has ";
   CHECK(refusal(folder.write("a", kIdx.substr(0, 17))) == promise + "5");
   CHECK(refusal(folder.write("a", kIdx + "x")) == promise + "7");
   CHECK(refusal(write_gzip(folder, "a", kIdx.substr(0, 17))) == promise + "5");
   CHECK(refusal(write_gzip(folder, "a", kIdx + "x")) == promise + "more");
   const std::string huge("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
-  CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are absurd");
+  CHECK(refusal(folder.write("a", huge)) == "the IDX header's sizes are impossibly large");
   const std::string large("\0\0\x08\x02\x01\0\0\0\x01\0\0\0", 12);  // 2^48
   CHECK(refusal(folder.write("a", large)) ==
-        "the IDX header promises 281474976710656 bytes of elements, the file has 0");
+        "the IDX header promises 281474976710656 bytes of elements, but the file has 0");
   CHECK(refusal(write_gzip(folder, "a", large)).ends_with(" at most"));
   const std::string good = contents(write_gzip(folder, "g", kIdx));
   for (const size_t cut : {size_t{1}, size_t{8}, size_t{9}, size_t{14}, good.size() - 12})
@@ -162,7 +162,7 @@ TEST_CASE("compressed tokens are refused") {
   for (const char* kind : {"text:", "tokens:"}) {
     const std::string path = write_gzip(folder, "t.gz", "some text");
     CHECK(complaint(kind + path) ==
-          "run: " + path + ": the file is compressed, but tokens are read uncompressed: gunzip it first");
+          "run: " + path + ": the file is compressed, but a token file must not be (gunzip it first)");
   }
   CHECK(complaint("text:" + folder.write("short", "\x1F\x8B\x08")) == "");
 }

@@ -67,12 +67,12 @@ size_t promised_bytes(const StoredArray& array) {
   int64_t bytes = size_of(array.type);
   for (const int64_t size : array.shape)
     if (__builtin_mul_overflow(bytes, size, &bytes))
-      throw RunError(array.file + ": the IDX header's sizes are absurd");
+      throw RunError(array.file + ": the IDX header's sizes are impossibly large");
   return static_cast<size_t>(bytes);
 }
 
 [[noreturn]] void wrong_length(const std::string& file, size_t promised, const std::string& found) {
-  throw RunError(fmt::format("{}: the IDX header promises {} bytes of elements, the file has {}", file,
+  throw RunError(fmt::format("{}: the IDX header promises {} bytes of elements, but the file has {}", file,
                              promised, found));
 }
 

@@ -76,7 +76,7 @@ class HeaderParser {
     return value;
   }
   std::string descr() {
-    if (take('[')) fail("a structured type, which is not read here");
+    if (take('[')) fail("a structured type, which can't be read");
     return quoted();
   }
   bool flag() {
@@ -121,7 +121,7 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
   const auto at = kTypes.find(std::string_view(descr).substr(marked ? 1 : 0));
   if (at == kTypes.end())
     throw RunError(fmt::format(
-        "{}: elements of type '{}' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)", file, descr));
+        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)", file, descr));
   return at->second;
 }
 
@@ -150,7 +150,7 @@ int64_t checked_bytes(const StoredArray& array) {
   if (empty) return 0;
   for (const int64_t size : array.shape)
     if (__builtin_mul_overflow(bytes, size, &bytes))
-      throw RunError(array.file + ": the .npy header's sizes are absurd");
+      throw RunError(array.file + ": the .npy header's sizes are impossibly large");
   return bytes;
 }
 
@@ -166,12 +166,13 @@ StoredArray read_npy(const std::string& path) {
   array.big_endian = header.descr->starts_with('>') && size_of(array.type) > 1;
   array.shape = *header.shape;
   if (*header.fortran_order && array.shape.size() > 1)
-    throw RunError(path +
-                   ": the array is in column-major (Fortran) order; save numpy.ascontiguousarray of it");
+    throw RunError(
+        path +
+        ": the array is in column-major (Fortran) order; save the result of numpy.ascontiguousarray instead");
   const int64_t promised = checked_bytes(array);
   const auto found = static_cast<int64_t>(file->bytes().size() - offset);
   if (promised != found)
-    throw RunError(fmt::format("{}: the .npy header promises {} bytes of elements, the file has {}", path,
+    throw RunError(fmt::format("{}: the .npy header promises {} bytes of elements, but the file has {}", path,
                                promised, found));
   array.data = file->bytes().data() + offset;
   array.owner = file;

@@ -96,11 +96,12 @@ TEST_CASE("broken files are refused with a reason") {
   CHECK(complaint("\x93NUMPY\x01") == "the .npy header is cut off");
   CHECK(complaint(file_of(good, "").substr(0, 30)) == "the .npy header is cut off");
   CHECK(complaint(file_of(good, "1234", 9)) == "the .npy format version 9 is not known");
-  CHECK(complaint(file_of(good, "1234")) == "the .npy header promises 8 bytes of elements, the file has 4");
+  CHECK(complaint(file_of(good, "1234")) ==
+        "the .npy header promises 8 bytes of elements, but the file has 4");
   CHECK(complaint(file_of(good, "123456789")) ==
-        "the .npy header promises 8 bytes of elements, the file has 9");
+        "the .npy header promises 8 bytes of elements, but the file has 9");
   CHECK(complaint(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
-                          "")) == "the .npy header's sizes are absurd");
+                          "")) == "the .npy header's sizes are impossibly large");
   CHECK(complaint(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "")) ==
         "the .npy header has no size at byte 51");
   CHECK(complaint(file_of("{'descr': '<f4', 'fortran_order': False}", "")) ==
@@ -108,13 +109,13 @@ TEST_CASE("broken files are refused with a reason") {
   CHECK(complaint(file_of("{'descr': '<f4', 'fortran_order': Fa", "")) ==
         "the .npy header has neither True nor False at byte 34");
   CHECK(complaint(file_of("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "")) ==
-        "the .npy header has a structured type, which is not read here");
+        "the .npy header has a structured type, which can't be read");
   CHECK(complaint(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "1234")) ==
-        "elements of type '<f2' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)");
+        "elements of type '<f2' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)");
   CHECK(complaint(file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "1234")) ==
-        "the array is in column-major (Fortran) order; save numpy.ascontiguousarray of it");
+        "the array is in column-major (Fortran) order; save the result of numpy.ascontiguousarray instead");
   CHECK(complaint(file_of("{'descr': '<f\n', 'fortran_order': False, 'shape': (2,), }", "")) ==
-        "elements of type '<f\\n' are not read here (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 are)");
+        "elements of type '<f\\n' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)");
   CHECK_THROWS_WITH_AS(read_npy("/nonexistent.npy"), "/nonexistent.npy: No such file or directory", RunError);
   CHECK_THROWS_WITH_AS(read_npy("/"), "/: not a regular file", RunError);
 }

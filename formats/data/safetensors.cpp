@@ -56,7 +56,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(number_unsigned_t value) override {
     if (state_ != State::kShape && state_ != State::kOffsets) return unexpected(fmt::format("{}", value));
     if (value > static_cast<uint64_t>(INT64_MAX))
-      fail(fmt::format("has the absurd number {} for '{}'", value, entry().name));
+      fail(fmt::format("has the impossible number {} for '{}'", value, entry().name));
     std::vector<int64_t>& numbers = *(state_ == State::kShape ? entry().shape : entry().offsets);
     if (numbers.size() == kMostDimensions) fail(fmt::format("has too long a list for '{}'", entry().name));
     numbers.push_back(static_cast<int64_t>(value));
@@ -129,7 +129,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
       if (candidate.name == name) return candidate.type;
       known += fmt::format("{}{}", known.empty() ? "" : " ", candidate.name);
     }
-    fail(fmt::format("says that '{}' has elements of type '{}', which are not read here ({} are)",
+    fail(fmt::format("says that '{}' has elements of type '{}', which can't be read ({} can)",
                      entries_.back().name, name, known));
   }
 
@@ -182,7 +182,8 @@ void check_entry(const Entry& entry, const std::string& file) {
   const std::vector<int64_t>& shape = *entry.shape;
   const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
   for (const int64_t size : shape)
-    if (!empty && __builtin_mul_overflow(bytes, size, &bytes)) fail(file, name + " has absurd sizes");
+    if (!empty && __builtin_mul_overflow(bytes, size, &bytes))
+      fail(file, name + " has impossibly large sizes");
   if (empty) bytes = 0;
   if (bytes != offsets[1] - offsets[0])
     fail(file, fmt::format("{} has {} bytes of elements by its shape and {} by its offsets", name, bytes,
@@ -208,8 +209,8 @@ void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::st
     before = name;
   }
   if (reached != bytes)
-    fail(file, fmt::format("the .safetensors header promises {} bytes of elements, the file has {}", reached,
-                           bytes));
+    fail(file, fmt::format("the .safetensors header promises {} bytes of elements, but the file has {}",
+                           reached, bytes));
 }
 
 const char* code_of(DType dtype) {

@@ -21,7 +21,7 @@ StoredArray read_tokens(const std::string& path, StoredType type) {
   const auto bytes = static_cast<int64_t>(file->bytes().size());
   if (is_gzip(file->bytes()))
     throw RunError(
-        fmt::format("{}: the file is compressed, but tokens are read uncompressed: gunzip it first", path));
+        fmt::format("{}: the file is compressed, but a token file must not be (gunzip it first)", path));
   const int64_t width = size_of(type);
   if (bytes == 0) throw RunError(fmt::format("{}: the file is empty", path));
   if (bytes % width != 0)

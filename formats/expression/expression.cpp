@@ -142,7 +142,8 @@ void Expression::Machine::step(const Instruction& instruction) {
     }
     case Code::kSqrt: {
       const double value = to_double(pop());
-      if (value < 0) fail(instruction, fmt::format("the square root of {}, which is negative", value));
+      if (value < 0)
+        fail(instruction, fmt::format("can't take the square root of {}, which is negative", value));
       return stack_.push_back(std::sqrt(value));
     }
     default:

@@ -23,7 +23,7 @@ bool is_one_of(const std::array<std::string_view, N>& list, std::string_view tex
 
 // The spelling in this language of another language's operator.
 std::string spelling_of(std::string_view character) {
-  if (character == "^") return "'**' is the power";
+  if (character == "^") return "'**' raises to a power";
   if (character == "&") return "'and' joins conditions";
   if (character == "|") return "'or' joins conditions";
   if (character == "!") return "'not' negates";

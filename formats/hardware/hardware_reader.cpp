@@ -58,7 +58,7 @@ Curve curve(const Cursor& at, double most = 0) {
     }
     const double size = number_above_zero(pair.item(0)).value_or(1);
     if (!points.empty() && size <= points.back().first)
-      pair.item(0).error(fmt::format("the sizes must ascend, and {} follows {}", size, points.back().first));
+      pair.item(0).error(fmt::format("the sizes must ascend, but {} follows {}", size, points.back().first));
     points.emplace_back(size, value(pair.item(1)));
   }
   if (at.value().items.empty()) at.error("the list has no points");
@@ -145,7 +145,7 @@ std::vector<double> ascending_sizes(const Cursor& at, const char* key) {
   for (const Cursor& item : list->items("a list of sizes")) {
     const double size = number_above_zero(item).value_or(1);
     if (!sizes.empty() && size <= sizes.back())
-      item.error(fmt::format("the sizes must ascend, and {} follows {}", size, sizes.back()));
+      item.error(fmt::format("the sizes must ascend, but {} follows {}", size, sizes.back()));
     sizes.push_back(size);
   }
   if (list->is(JsonKind::kArray) && sizes.empty()) list->error("the list has no sizes");

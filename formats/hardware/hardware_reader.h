@@ -11,7 +11,7 @@ namespace mtfc {
 /// Throws UserError with all that is wrong. `file` is for messages.
 Hardware read_hardware(std::string_view text, const std::string& file);
 
-/// What read_hardware reads back as the same profile. Numbers have four significant digits.
+/// Returns JSON that read_hardware reads back as the same profile. Numbers have four significant digits.
 std::string hardware_json(const Hardware& hardware);
 
 }  // namespace mtfc

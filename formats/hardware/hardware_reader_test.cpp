@@ -95,14 +95,14 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:3:31: error: /efficiency/enisum: 'enisum' is neither an operation nor a class of kernels "
         "(did you mean 'einsum'?)");
   CHECK(complaint(profile(R"("efficiency": {"einsum": [[2, 1], [1, 1], 3], "gelu": []})")) ==
-        "h.json:3:36: error: /efficiency/einsum/1/0: the sizes must ascend, and 1 follows 2\n"
+        "h.json:3:36: error: /efficiency/einsum/1/0: the sizes must ascend, but 1 follows 2\n"
         "h.json:3:43: error: /efficiency/einsum/2: a point is a list of a size and a value\n"
         "h.json:3:55: error: /efficiency/gelu: the list has no points");
   CHECK(complaint(profile(R"("overlap": 1.5)")) ==
         "h.json:3:12: error: /overlap: expected at most 1, found 1.5");
   CHECK(
       complaint(profile(R"("efficiency": {"einsum": {"m": [2, 1], "n": [], "k": [1], "share": [2]}})")) ==
-      "h.json:3:36: error: /efficiency/einsum/m/1: the sizes must ascend, and 1 follows 2\n"
+      "h.json:3:36: error: /efficiency/einsum/m/1: the sizes must ascend, but 1 follows 2\n"
       "h.json:3:45: error: /efficiency/einsum/n: the list has no sizes\n"
       "h.json:3:68: error: /efficiency/einsum/share: expected a share for each of 2 x 0 x 1 sizes, 0 in all, "
       "found 1 (those of all k for the first m and n come first)\n"

@@ -117,7 +117,7 @@ std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
   RuleChecker checker(mesh, at.sink());
   for (const Cursor& rule : at.items("a list of rules")) {
     if (!rule.is(JsonKind::kArray) || rule.value().items.size() != 2) {
-      rule.error("a rule is a list of a dimension and an axis or a list of axes");
+      rule.error("expected a rule, [dimension, axis] or [dimension, [axis, axis, ...]]");
       continue;
     }
     const auto dim = rule.item(0).string("the name of a dimension");

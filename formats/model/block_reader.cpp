@@ -124,7 +124,7 @@ bool BlockReader::claim(const Cursor& at, const std::string& scope) {
   if (!other) return true;
   at.find("scope").value_or(at).error(
       fmt::format("the scope '{}' is taken by another call", full),
-      fmt::format("in {}; \"scope\" names another one", line_text(*other, at.location())));
+      fmt::format("in {}; choose another one with \"scope\"", line_text(*other, at.location())));
   return false;
 }
 
@@ -154,7 +154,7 @@ bool BlockReader::check_repeatable(const Cursor& at, const Block& block) {
   if (block.out.size() <= block.in.size()) return true;
   at.error(fmt::format("the block '{}' can't be repeated: it has {} and {}", block.name,
                        count_text(block.out.size(), "output"), count_text(block.in.size(), "input")),
-           "each output feeds the input at its place in the next iteration");
+           "each output becomes the input at the same place of the next call");
   return false;
 }
 

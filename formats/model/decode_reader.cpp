@@ -32,7 +32,7 @@ std::string input_problem(std::string_view name, const TensorType& type) {
     return "";
   }
   if (!is_integer(type.dtype)) return "must be an integer";
-  if (name == kPositionInput && !type.dims.empty()) return "must have no dimensions: all sequences share it";
+  if (name == kPositionInput && !type.dims.empty()) return "must be a scalar that all sequences share";
   if (type.dims.size() > 2) return "can have two dimensions, sequences and beams";
   return "";
 }
@@ -102,7 +102,7 @@ TensorId read_logits(const Cursor& outputs, ModelDraft& draft) {
   const TensorType* token = input_type(draft, kTokenInput);
   if (token && (!is_float(type.dtype) || !extends_token(type, *token)))
     logits->error(
-        fmt::format("the logits must be floats, of the token's dimensions [{}] and one more, the "
+        fmt::format("the logits must be floats with the token's dimensions [{}] and one more, the "
                     "vocabulary, but '{}' is {}",
                     to_string(token->dims), *name, to_string(type)));
   return symbol->tensor;

@@ -28,7 +28,7 @@ LoopBlocks LoopReader::named(const Cursor& at) {
         "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond && !times)
     at.error(
-        "'while' needs 'times', or 'cond'",
+        "'while' needs 'times' or 'cond'",
         "'times' is the number of rounds; 'cond' names a block, and the loop repeats while it returns true");
   if (!cond == !times || (cond && !blocks.condition)) blocks.body = nullptr;
   return blocks;
@@ -48,7 +48,7 @@ LoopReader::Results LoopReader::read(const Cursor& at, const LoopBlocks& blocks,
   if (condition && condition->in.size() > operands.size()) {
     at.find("cond")->error(fmt::format("the condition '{}' takes {} inputs, but the loop has {}",
                                        condition->name, condition->in.size(), operands.size()),
-                           "its inputs are the first of the loop's");
+                           "a condition takes the first inputs of its loop");
     good = false;
   }
   if (body.broken || (condition && condition->broken)) {

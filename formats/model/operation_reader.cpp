@@ -388,7 +388,7 @@ OperationReader::Results OperationReader::read_gradients(const Cursor& at, const
   if (complete && !is_float_scalar(draft_.builder.type(of)))
     of_cursor->error(fmt::format("only a float scalar has gradients, but '{}' is {}", of_cursor->value().text,
                                  to_string(draft_.builder.type(of))),
-                     "reduce_mean makes one");
+                     "use reduce_mean to make one");
   const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)
                                        ? std::vector<Cursor>{*in_cursor}
                                        : in_cursor->items("a tensor or a list of tensors");

@@ -1,5 +1,5 @@
 #pragma once
-// Reads `ops`: operations become graph nodes, `assign` assignments, `gradients` gradients nodes. The results
+// Reads `ops`: operations, calls and gradients become nodes of a graph, and `assign` an assignment. The results
 // of a failed operation are known names without tensors, so that their uses report nothing.
 
 #include <optional>

@@ -58,9 +58,9 @@ std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup
     read_steps(steps, lookup, 1, schedule.steps);
     read_rate(at.find("end"), lookup, narrowest, schedule.end);
     if (steps && at.sink().error_count() == errors && schedule.steps <= schedule.warmup)
-      steps->error(fmt::format("the schedule ends in step {:.0f}, but its warm-up in step {:.0f}",
+      steps->error(fmt::format("the schedule ends in step {:.0f}, but its warm-up lasts until step {:.0f}",
                                schedule.steps, schedule.warmup),
-                   "steps count from the start of training, the warm-up included");
+                   "steps are counted from the start of training, including the warm-up");
   }
   if (at.sink().error_count() > before) return std::nullopt;
   return schedule;

@@ -98,9 +98,10 @@ bool SymbolTable::refuse(const Symbol& symbol, std::string_view name, const Loca
     sink_.error(location, fmt::format("'{}' is used in its own definition", name),
                 "a variable can be assigned a new value; any other name is defined once");
   else if (symbol.sealed)
-    sink_.error(location,
-                fmt::format("'{}' is made anew in every round of a loop, and has no value outside it", name),
-                "a carried value has one: make it an output of the loop's body");
+    sink_.error(
+        location,
+        fmt::format("'{}' is computed in every round of a loop and has no value outside the loop", name),
+        "to use its value there, make it an output of the loop's body");
   return symbol.open || symbol.sealed;
 }
 
@@ -118,7 +119,7 @@ const Symbol* SymbolTable::use(std::string_view name, const Location& location) 
     return nullptr;
   }
   if (is_removed) {
-    sink_.error(location, fmt::format("'{}' is removed: its 'when' evaluates to 0", name));
+    sink_.error(location, fmt::format("'{}' does not exist: its 'when' evaluates to 0", name));
     return nullptr;
   }
   if (frame.has_gaps) {

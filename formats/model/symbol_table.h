@@ -80,7 +80,7 @@ class SymbolTable {
   /// Returns whether the file defines `name` anywhere.
   bool is_known(std::string_view name) const { return find(name) || frames_.back().announced.contains(name); }
 
-  /// From here on refuses uses of names under the full name `scope`, except variables.
+  /// Refuses, from here on, uses of names under the full name `scope`, except variables.
   void seal(const std::string& scope);
 
   /// From here on unknown names may be defined in a file that could not be read, and are not reported.

@@ -22,7 +22,7 @@ TensorId read_loss(const Cursor& at, ModelDraft& draft) {
   const TensorType& type = draft.builder.type(symbol->tensor);
   if (type.dims.empty() && is_float(type.dtype)) return symbol->tensor;
   at.error(fmt::format("the loss must be a float scalar, but '{}' is {}", *name, to_string(type)),
-           "reduce_mean makes one");
+           "use reduce_mean to make one");
   return kNoTensor;
 }
 
@@ -169,8 +169,9 @@ void read_optimizer(const Cursor& train, const Cursor& at, ModelDraft& draft, Tr
   if (!no_decay) return;
   read_no_decay(*no_decay, draft, spec);
   if (!optimizer->decays_weights)
-    at.sink().warning(no_decay->location(),
-                      fmt::format("'{}' has no weight decay to exempt from", optimizer->name));
+    at.sink().warning(
+        no_decay->location(),
+        fmt::format("'{}' has no weight decay from which to exempt variables", optimizer->name));
 }
 
 void read_microbatches(const Cursor& train, const std::optional<int64_t>& given, const ModelDraft& draft,
@@ -180,7 +181,7 @@ void read_microbatches(const Cursor& train, const std::optional<int64_t>& given,
     spec.microbatches_location = at->location();
     spec.microbatches = read_integer(*at, draft.scope.lookup()).value_or(1);
     if (spec.microbatches < 1)
-      at->error(fmt::format("a batch has at least 1 part, not {}", spec.microbatches));
+      at->error(fmt::format("'microbatches' must be at least 1, but is {}", spec.microbatches));
   }
   if (given) spec.microbatches = *given;
 }

@@ -49,7 +49,7 @@ void share_variable(const NamedCursor& variable, ModelDraft& draft) {
 // Refuses keys that caches may not have.
 void check_cache(const Cursor& at, const ModelDraft& draft) {
   if (!draft.shared)
-    at.find("cache")->error("a cache belongs to \"decode\", and this is a variable of the model itself",
+    at.find("cache")->error("a cache belongs to \"decode\", but this is a variable of the model itself",
                             "leave out \"cache\", or call the block in \"decode\"");
   if (const auto init = at.find("init"))
     init->error("a cache has no \"init\": it is zero before the first token");

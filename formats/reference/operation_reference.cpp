@@ -74,8 +74,9 @@ std::string operand_count(const Signature& signature) {
 std::string role(const Factor& factor) {
   static constexpr auto kNames = std::to_array<EnumName<Factor::Kind>>(
       {{Factor::Kind::kPass, "each device computes its part"},
-       {Factor::Kind::kReduce, "each device has a partial result, and these are reduced"},
-       {Factor::Kind::kWhole, "needed whole, or run in steps that can be split"},
+       {Factor::Kind::kReduce, "each device computes a partial result, and the partial results are reduced"},
+       {Factor::Kind::kWhole,
+        "each device needs the whole dimension, or the operation runs in steps that can be split"},
        {Factor::Kind::kMoved, "devices exchange the elements that move"}});
   return std::string(name_in(kNames, factor.kind));
 }
@@ -95,9 +96,10 @@ std::string factor_name(const Factor& factor, const std::vector<TensorType>& ope
 std::string roles_text(const OpDef& op, const Example& example, const std::vector<TensorType>& operands,
                        const std::vector<TensorType>& results, int width) {
   if (op.family == Family::kRelabel)
-    return "\nWhere dimensions are split:\n" +
-           wrapped("  ", "as far as the order of elements allows, the split carries over; else elements move",
-                   2, width);
+    return "\nWhere dimensions are split:\n" + wrapped("  ",
+                                                       "the result is split in the same way as far as the "
+                                                       "order of elements allows; otherwise elements move",
+                                                       2, width);
   const std::vector<Factor> factors = op.roles({example.attributes, operands}, results);
   if (factors.empty()) return "";
   size_t longest = 0;
@@ -167,29 +169,32 @@ const std::vector<StatementKind>& statement_kinds() {
        "  variable  the name of the variable, required\n"
        "  in        the new value: a tensor of the variable's type, a number or an operation; required\n",
        R"({"op": "assign", "variable": "steps", "in": {"op": "add", "in": ["steps", 1]}})"},
-      {"call", "The operations and variables of a block, created anew in a scope of their own.",
+      {"call", "Adds the operations and variables of a block, in a scope of their own.",
        "  block  the name of the block, required\n"
        "  in     its inputs: an operand or a list of operands\n"
        "  out    a name for each of its outputs, required\n"
-       "  bind   an object: dimensions for the block's own, numbers for its params\n"
+       "  bind   an object that gives the block's own dimensions a dimension, and its params a number\n"
        "  scope  the prefix of its names; default: the block's name\n",
        R"({"out": "y", "op": "call", "block": "ffn", "in": "x", "bind": {"hidden": "d_ff", "rate": 0.1}})"},
-      {"gradients", "The gradients of a scalar with respect to tensors, one each.",
+      {"gradients", "Computes the gradients of a scalar with respect to tensors, one gradient for each.",
        "  of   a float scalar, required\n"
        "  in   a tensor or a list of tensors, required\n"
        "  out  a name for each gradient, required\n",
        R"({"out": ["w_grad", "x_grad"], "op": "gradients", "of": "loss", "in": ["w", "x"]})"},
-      {"repeat", "Calls a block several times; its outputs feed its first inputs again.",
-       "  times  the number of calls, required; with 0 the inputs pass through\n"
+      {"repeat",
+       "Calls a block several times, with new variables each time; the outputs of one call are the first "
+       "inputs of the next.",
+       "  times  the number of calls, required; if it is 0, the results are the inputs\n"
        "  block, in, out, bind, scope  as for a call; the scopes are SCOPE_0, SCOPE_1, …\n",
        R"({"out": "y", "op": "repeat", "times": "layers", "block": "layer", "in": ["x", "mask"]})"},
-      {"while", "Calls a block several times, or while a condition holds; its variables exist once.",
+      {"while",
+       "Calls a block several times, or for as long as a condition holds, with the same variables each time.",
        "  times  the number of rounds; a loop with 'times' has a gradient\n"
        "  cond   instead of times: a block that returns one bool, evaluated before each round on the loop's\n"
        "         first inputs; the loop has no gradient\n"
        "  body   the name of the block to repeat, required; its outputs become its first inputs in\n"
        "         the next round, and must have the same types\n"
-       "  in, out, bind, scope  as for a call; bind may also bind what cond has\n",
+       "  in, out, bind, scope  as for a call; bind applies to the blocks of cond and body\n",
        R"({"out": ["s", "n"], "op": "while", "cond": "unfinished", "body": "improve", "in": ["x", 0, "x"]})"},
   };
   return kKinds;
@@ -241,7 +246,7 @@ std::string operation_page(const Signature& signature, int width) {
   text += wrapped("  ", std::string(signature.doc), 2, width);
   text += fmt::format("\nOperands: {}\n", operand_count(signature));
   text += attributes_text(signature, width);
-  text += fmt::format("\nGradient: {}\n", !op            ? "by the operations that it is made of"
+  text += fmt::format("\nGradient: {}\n", !op            ? "follows from the operations that it is made of"
                                           : op->gradient ? "yes"
                                                          : "none");
   const Example& example = signature.examples.front();

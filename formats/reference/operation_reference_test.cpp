@@ -87,9 +87,9 @@ TEST_CASE("the example of every page can be pasted into a model, and means what 
 TEST_CASE("a page") {
   CHECK(operation_page(*find_signature("gather"), 80) ==
         "gather\n"
-        "  The slices of a table at indices along one of its dimensions: the indices'\n"
-        "  dimensions, then the table's remaining ones; dimensions of both are batch\n"
-        "  dimensions.\n"
+        "  The slices of a table at indices along one of its dimensions; the result has\n"
+        "  the indices' dimensions, then the table's remaining ones, and dimensions that\n"
+        "  both have are batch dimensions.\n"
         "\n"
         "Operands: 2\n"
         "\n"
@@ -100,7 +100,8 @@ TEST_CASE("a page") {
         "Gradient: yes\n"
         "\n"
         "Where dimensions of the example are split:\n"
-        "  vocab  each device has a partial result, and these are reduced\n"
+        "  vocab  each device computes a partial result, and the partial results are\n"
+        "         reduced\n"
         "  batch  each device computes its part\n"
         "  model  each device computes its part\n"
         "\n"

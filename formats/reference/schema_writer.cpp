@@ -41,7 +41,7 @@ Json variable_schema() {
         {{"type", "boolean"}, {"description", "true (the default) if the optimizer changes it"}}},
        {"cache",
         {{"type", "boolean"},
-         {"description", "of decode, zero before the first token: not the model's own"}}},
+         {"description", "true for a cache of decode, which is zero before the first token"}}},
        {"when", reference("condition")},
        {"doc", text_schema()}},
       {"dims"});
@@ -69,11 +69,14 @@ Json block_schema() {
   return object_schema(
       {{"doc", text_schema()},
        {"dims",
-        map_schema({{"type", "string"}}, "formal dimensions, each with the dimension that it stands for")},
-       {"params", map_schema(reference("number"), "and their values unless a call binds others")},
+        map_schema(
+            {{"type", "string"}},
+            "formal dimensions, each with the dimension that it stands for unless a call binds another")},
+       {"params", map_schema(reference("number"),
+                             "params, each with the value that it has unless a call binds another")},
        {"in", reference("one_or_more_names")},
        {"out", reference("one_or_more_names")},
-       {"variables", map_schema(reference("variable"), "of each call anew")},
+       {"variables", map_schema(reference("variable"), "the variables that each call creates")},
        {"ops", reference("ops")}},
       {"out", "ops"});
 }
@@ -138,7 +141,8 @@ Json above_zero(const std::string& description) {
 }
 
 Json curve_schema(Json value, const std::string& description) {
-  return {{"description", description + "; a list is by size: [[size, value], ...], sizes ascending"},
+  return {{"description",
+           description + "; a list gives a value for each size, [[size, value], ...], in ascending order"},
           {"anyOf",
            {value,
             {{"type", "array"},
@@ -152,14 +156,16 @@ Json curve_schema(Json value, const std::string& description) {
 
 Json product_table_schema(const Json& share) {
   const Json sizes = {{"type", "array"}, {"minItems", 1}, {"items", above_zero("size, ascending")}};
-  return object_schema({{"m", sizes},
-                        {"n", sizes},
-                        {"k", sizes},
-                        {"share",
-                         {{"type", "array"},
-                          {"description", "of a product [m, k] x [k, n], for all m, n and k: k fastest"},
-                          {"items", share}}}},
-                       {"m", "n", "k", "share"});
+  return object_schema(
+      {{"m", sizes},
+       {"n", sizes},
+       {"k", sizes},
+       {"share",
+        {{"type", "array"},
+         {"description",
+          "the share of the peak of a product [m, k] x [k, n], for all m, n and k; k varies fastest"},
+         {"items", share}}}},
+      {"m", "n", "k", "share"});
 }
 
 Json part_schema(HardwarePart part, const std::string& doc);
@@ -223,7 +229,7 @@ Json flops_schema(const std::string& doc) {
           {"description", doc},
           {"propertyNames", {{"enum", rated_dtypes()}}},
           {"minProperties", 1},
-          {"additionalProperties", above_zero("of that dtype")}};
+          {"additionalProperties", above_zero("the rate of this dtype")}};
 }
 
 Json efficiency_schema(const std::string& doc) {
@@ -231,13 +237,14 @@ Json efficiency_schema(const std::string& doc) {
   for (const OpDef* op : all_ops()) kernels["enum"].push_back(std::string(op->signature.name));
   const Json share = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 1}};
   const Json products = {
-      {"anyOf", {curve_schema(share, "by the operations of one product"), product_table_schema(share)}}};
+      {"anyOf",
+       {curve_schema(share, "by the number of operations of one product"), product_table_schema(share)}}};
   return {{"type", "object"},
           {"description", doc},
           {"propertyNames", std::move(kernels)},
           {"properties", {{"einsum", products}, {"batched_einsum", products}}},
           {"additionalProperties",
-           curve_schema(share, "by the operations that it does, for products by those of one product")}};
+           curve_schema(share, "by the number of operations of a kernel, or of one product of a batch")}};
 }
 
 Json topology_schema() {
@@ -290,7 +297,7 @@ std::string model_schema() {
        {"ops", reference("ops")},
        {"train", train_schema()},
        {"outputs", {{"type", "array"}, {"items", {{"type", "string"}}}, {"uniqueItems", true}}},
-       {"data", map_schema({{"type", "string"}}, "where an input comes from, as after --input NAME=")},
+       {"data", map_schema({{"type", "string"}}, "the source of each input, as after --input NAME=")},
        {"decode", decode_schema()}},
       {"mtfc"});
   return text_of(schema("mtfc model", "The computation, on whole tensors"), body, model_definitions());

@@ -144,7 +144,7 @@ std::string steps_table(const CostReport& report, size_t top) {
 
 std::string alive_table(const CostReport& report, size_t top) {
   std::string html = fmt::format(
-      "<h3>Alive at the peak{}</h3><div class=wide><table class=list><thead><tr><th>tensor<th "
+      "<h3>Tensors alive at the peak{}</h3><div class=wide><table class=list><thead><tr><th>tensor<th "
       "class=word>kind<th>"
       "bytes<th>from step<th>to step</tr></thead><tbody>",
       report.memory.peak_step.empty() ? "" : ", in " + html_escaped(report.memory.peak_step));

@@ -168,8 +168,9 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
     rows.push_back(
         {fmt::format("{} more", grouped(static_cast<int64_t>(alive.size() - count))), "", bytes_text(rest)});
   const std::string where =
-      report.memory.peak_step.empty() ? "" : shortened(report.memory.peak_step, options.width - 26);
-  return fmt::format("\nalive at the peak{}\n", where.empty() ? "" : ", in " + where) + columns(rows, 2);
+      report.memory.peak_step.empty() ? "" : shortened(report.memory.peak_step, options.width - 34);
+  return fmt::format("\ntensors alive at the peak{}\n", where.empty() ? "" : ", in " + where) +
+         columns(rows, 2);
 }
 
 // The totals of `reports`, each under its number if there are several.
@@ -207,9 +208,9 @@ std::string order_text(const ComparedLayout& layout, const std::string& number, 
   if (layout.order->device_order.size() > 12) ranks += ", ...";
   return "\n" +
          wrapped("",
-                 fmt::format("{}with axis {} inside the nodes a step takes {}: \"device_order\": [{}]{}",
+                 fmt::format("{}with axis {} inside the nodes, a step takes {}: \"device_order\": [{}]{}",
                              number, layout.order->axes.back(), seconds_text(layout.order->step_s), ranks,
-                             ranks.ends_with("...") ? ", in full in the JSON" : ""),
+                             ranks.ends_with("...") ? " (the JSON has the whole list)" : ""),
                  " ", options.width);
 }
 
@@ -239,9 +240,9 @@ class RankingText {
 
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
-    const std::string by = timed_ ? "the shortest step on " + best.time->hardware : "the fewest bytes sent";
+    const std::string by = timed_ ? "step time on " + best.time->hardware : "bytes sent";
     std::string text =
-        fmt::format("{}, {}: {} layouts, {} first\n", best.model, best.entry, layouts_.size(), by);
+        fmt::format("{}, {}: {} layouts, ordered by {}\n", best.model, best.entry, layouts_.size(), by);
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();

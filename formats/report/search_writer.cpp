@@ -29,9 +29,10 @@ std::string equals_text(const SearchReport& report, const TableOptions& options)
   std::string text;
   for (size_t i = 0; i < report.result.best.size(); ++i)
     if (const int64_t equals = report.result.best[i].equals; equals > 0)
-      text += fmt::format("{}[{}] {}", text.empty() ? "" : ", ", i + 1, grouped(equals));
-  return text.empty() ? ""
-                      : wrapped("", "layouts with the same figures, not shown: " + text, " ", options.width);
+      text += fmt::format("{}{} like [{}]", text.empty() ? "" : ", ", grouped(equals), i + 1);
+  return text.empty()
+             ? ""
+             : wrapped("", "layouts with the same figures are not shown: " + text, " ", options.width);
 }
 
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {
@@ -52,8 +53,9 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   std::string text = fmt::format(
       "searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets, counts.rule_sets == 1 ? "" : "s",
       counts.meshes, counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
-  const auto say = [&](int64_t count, const char* what) {
-    if (count > 0) text += fmt::format(", {} {}", grouped(count), what);
+  std::string fates;
+  const auto say = [&](int64_t count, const char* fate) {
+    if (count > 0) fates += fmt::format("{}{} {}", fates.empty() ? "" : ", ", grouped(count), fate);
   };
   say(counts.mirrored, "mirror images of others");
   say(counts.too_large, "over the memory limit");
@@ -61,6 +63,7 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.refused, "refused by the compiler");
   say(counts.compiled, "compiled");
   say(counts.left, "not evaluated");
+  if (!fates.empty()) text += " (" + fates + ")";
   if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, but not proved to be the best";
   return wrapped("", text, " ", options.width);
 }

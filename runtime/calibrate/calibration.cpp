@@ -47,7 +47,7 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
                              processes.ranks_on_node(),
                              threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()));
   if (processes.size() == 1)
-    hardware.doc += " Collectives are not measured, but taken to run at the speed of memory.";
+    hardware.doc += " Collectives were not measured; they are assumed to run at the speed of memory.";
   made.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return made;
 }

@@ -17,7 +17,7 @@
 
 namespace mtfc {
 
-/// How well a part of the profile predicts measurements that were not used to fit it.
+/// The accuracy with which a part of the profile predicts measurements that were not used to fit it.
 struct FitQuality {
   std::string what;  // `einsum`, `all_reduce over rows`
   int measured = 0;

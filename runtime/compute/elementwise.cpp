@@ -12,7 +12,7 @@ constexpr int64_t kTile = 1024;
 constexpr size_t kMaxOperands = kMaxWalked;
 constexpr int64_t kLargestElement = 8;
 
-/// How one operand's elements are brought into the order of the result.
+/// Brings the elements of one operand into the order of the result.
 struct Feed {
   LoopNest nest;
   NestCopy copy = nullptr;

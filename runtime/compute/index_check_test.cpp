@@ -79,9 +79,9 @@ TEST_CASE("a piece that would not lie inside the tensor is refused, and a device
   call.result_box = Box{{2, 5}};
   CHECK(numbers_of(call_kernel(call).result) == std::vector<double>{8, 9, 5});
   set_element(call.operands[2], 0, 3);
-  CHECK(error_of(call) == "position 3 is out of range: 'length' has 5, and the piece takes 3 of it");
+  CHECK(error_of(call) == "position 3 is out of range: 'length' has size 5, and the piece takes 3 of it");
   set_element(call.operands[2], 0, -1);
-  CHECK(error_of(call) == "position -1 is out of range: 'length' has 5, and the piece takes 3 of it");
+  CHECK(error_of(call) == "position -1 is out of range: 'length' has size 5, and the piece takes 3 of it");
 }
 
 TEST_CASE("gathers from the parts of a table add up to the gather") {

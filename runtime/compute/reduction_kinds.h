@@ -1,5 +1,5 @@
 #pragma once
-// How each kind of reduction takes elements, combines them and turns accumulators into results.
+// For each kind of reduction, the functions that take elements, combine them and turn accumulators into results.
 
 #include <cstdint>
 #include <limits>

@@ -152,9 +152,9 @@ void Feed::require_equal_lengths() const {
       return std::holds_alternative<TokenSource>(counted.data.source) ? "windows" : "rows";
     };
     const std::string one = unit(*first), other = unit(source);
-    throw RunError(fmt::format("'{}' has {} {} and '{}' {}{}: they would not belong together",
-                               first->data.input, first->training.rows, one, source.data.input,
-                               source.training.rows, one == other ? "" : " " + other));
+    throw RunError(fmt::format("'{}' has {} {} and '{}' {}{}: they can't be paired", first->data.input,
+                               first->training.rows, one, source.data.input, source.training.rows,
+                               one == other ? "" : " " + other));
   }
 }
 
@@ -232,7 +232,7 @@ void Feed::place_windows(Source& source) const {
   }
   const int64_t left = tokens.shape[0] - reach(*farthest);
   if (left < 0)
-    throw RunError(fmt::format("{}: {} tokens are too few for the input '{}', whose windows reach over {}",
+    throw RunError(fmt::format("{}: {} tokens are too few for the input '{}', whose windows span {}",
                                farthest->data.spec, tokens.shape[0], farthest->data.input, reach(*farthest)));
   source.first = text.shift;
   source.training = {left + 1, 1};

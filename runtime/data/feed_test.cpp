@@ -227,8 +227,7 @@ TEST_CASE("texts that are too short or cut differently are refused") {
   const TensorType type{DType::kI32, {{"batch", 3}, {"length", 4}}};
   CHECK_NOTHROW(fed_together({type}, {tokens_of("a", 5, 1)}, 0, true));
   CHECK_THROWS_WITH_AS(fed_together({type}, {tokens_of("a", 4, 1)}, 0, true),
-                       "text:a: 4 tokens are too few for the input 'a', whose windows reach over 5",
-                       RunError);
+                       "text:a: 4 tokens are too few for the input 'a', whose windows span 5", RunError);
   InputData later = tokens_of("b", 9, 0);
   std::get<TokenSource>(later.source).first = 9;
   CHECK_THROWS_WITH_AS(
@@ -245,7 +244,7 @@ TEST_CASE("inputs that are iterated over must have equally many rows") {
   };
   for (const bool training : {true, false}) {
     CHECK_THROWS_WITH_AS(fed_together({type, type}, {rows("images", 9), rows("labels", 6)}, 0, training),
-                         "'images' has 9 rows and 'labels' 6: they would not belong together", RunError);
+                         "'images' has 9 rows and 'labels' 6: they can't be paired", RunError);
     CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("labels", 9)}, 0, training));
     // An array of the input's own shape is the same at every step.
     CHECK_NOTHROW(fed_together({type, type}, {rows("images", 9), rows("mask", 3)}, 0, training));
@@ -259,10 +258,10 @@ TEST_CASE("inputs that are iterated over must have equally many rows") {
     return data;
   };
   CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), text("b", 30)}, 0, true),
-                       "'a' has 17 windows and 'b' 27: they would not belong together", RunError);
+                       "'a' has 17 windows and 'b' 27: they can't be paired", RunError);
   CHECK_NOTHROW(fed_together({type, type}, {text("a", 20), text("b", 20)}, 0, true));
   CHECK_THROWS_WITH_AS(fed_together({type, type}, {text("a", 20), rows("labels", 17)}, 0, true),
-                       "'a' has 17 windows and 'labels' 17 rows: they would not belong together", RunError);
+                       "'a' has 17 windows and 'labels' 17 rows: they can't be paired", RunError);
 }
 
 TEST_CASE("random values depend on the step and not on the layout") {

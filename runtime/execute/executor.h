@@ -54,8 +54,8 @@ class Executor {
   /// names of the operation and the step.
   void run(const EntryPoint& entry, int64_t step);
 
-  /// Where a value lies. Inputs are to be filled before each run; outputs hold until another entry point
-  /// runs.
+  /// Returns the place of a value in memory. Fill inputs before each run; outputs stay valid until another
+  /// entry point runs.
   LocalPart part(const EntryPoint& entry, ValueId value, size_t device) const;
   LocalPart variable(size_t index, size_t device) const;
   LocalPart cache(const EntryPoint& entry, size_t index, size_t device) const;
@@ -64,13 +64,13 @@ class Executor {
   /// Bytes of the arena of each device.
   int64_t arena_bytes() const { return program_.arena_bytes(); }
 
-  /// What the last run of `entry` counted, step by step: the largest of any device, totals over all. Every
-  /// rank must call it.
+  /// Returns the counts of the last run of `entry`, step by step: the largest of any device, and totals over
+  /// all. Every rank must call it.
   std::vector<StepCount> counts(const EntryPoint& entry);
 
-  /// Where times of steps go from now on; nowhere for nullptr. It must outlive the runs.
+  /// From now on, `timeline` gets the times of steps; it must outlive the runs. With nullptr, nothing does.
   void record(Timeline* timeline) { timeline_ = timeline; }
-  /// What each step of `entry` does on a device; flops as its last run counted them.
+  /// Returns the work of each step of `entry` on a device, with the flops that its last run counted.
   std::vector<StepWork> work(const EntryPoint& entry, size_t device);
 
   /// Called after every step with its index and the seconds it took, where set; for timelines and reports.

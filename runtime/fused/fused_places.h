@@ -1,5 +1,5 @@
 #pragma once
-// Where the members of a fused step find their operands and put their results: the middle of planning, between
+// The places where members of a fused step find their operands and put their results. This is planned between
 // the shape of the work (runtime/fused/fused_work.h) and its instructions (runtime/fused/fused_plan.h).
 //
 // Values that stay within the step lie in scratch memory. A tile that no later member needs is used again.

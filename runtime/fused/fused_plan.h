@@ -1,5 +1,5 @@
 #pragma once
-// How one device works through a fused step (core/program/fused_grid.h): the blocks that it cuts the grid into, and
+// The plan by which one device works through a fused step (core/program/fused_grid.h): the blocks of the grid, and
 // the instructions for each block, on tiles small enough to stay in the cache. The executor plans each step once
 // (runtime/fused/fused_work.h, fused_places.h) and runs it many times (runtime/fused/fused.h).
 //
@@ -96,7 +96,7 @@ struct FusedConstant {
   std::array<std::byte, 8> bytes = {};
 };
 
-/// How a device cuts its shard of the grid.
+/// The blocks and tiles into which a device cuts its shard of the grid.
 struct BlockShape {
   int64_t rows = 0, columns = 0;
   int64_t rows_per_block = 1, columns_per_tile = 1;

@@ -28,7 +28,7 @@ struct FusedMember {
   ValueId result() const { return step.outputs[0]; }
 };
 
-/// When a value is needed for the last time; -1: never.
+/// The last use of a value. Both are -1 if it is never used.
 struct LastUse {
   int member = -1;
   int stage = -1;

@@ -33,7 +33,7 @@ struct Hypothesis {
   double score = 0;
 };
 
-/// How a beam continues: the beam that it extends, and its next token.
+/// The continuation of a beam: the beam that it extends, and its next token.
 struct BeamStep {
   int64_t parent = 0;
   int64_t token = 0;

@@ -42,8 +42,8 @@ UpdatePlan plan_update(const KernelSite& site) {
 
 void require_inside(const UpdatePlan& plan, int64_t at) {
   if (at < 0 || at > plan.dim.size - plan.rows)
-    throw RunError(fmt::format("position {} is out of range: '{}' has {}, and the piece takes {} of it", at,
-                               plan.dim.name, plan.dim.size, plan.rows));
+    throw RunError(fmt::format("position {} is out of range: '{}' has size {}, and the piece takes {} of it",
+                               at, plan.dim.name, plan.dim.size, plan.rows));
 }
 
 // Writes rows [begin, end) of the tensor from the piece, whose first row is row `at`.

@@ -1,5 +1,5 @@
 #pragma once
-// How much memory this process occupies, as the operating system counts it.
+// Tells how much memory this process occupies, as the operating system counts it.
 
 #include <cstdint>
 

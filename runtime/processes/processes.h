@@ -46,7 +46,7 @@ class Processes {
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
   /// nullptr where there are no others to wait for.
   Watchdog* watchdog() { return watchdog_; }
-  /// How this rank waits for others; only where there are some.
+  /// Returns the way in which this rank waits for others. There must be others.
   Waiting waiting() const;
 
   /// Binds this process, and threads that it starts later, to one core, which it shares with the ranks next

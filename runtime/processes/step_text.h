@@ -1,5 +1,5 @@
 #pragma once
-// How messages name the steps of a program, and the ranks that did not come to one.
+// Words for messages about the steps of a program, and about the ranks that did not reach one.
 
 #include <cstdint>
 #include <string>

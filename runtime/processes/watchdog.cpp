@@ -15,7 +15,7 @@
 
 namespace mtfc {
 
-// What others may read. Written by one thread; a reader that sees a count and the place before it names a
+// The memory that others may read. One thread writes it; a reader that sees a count and the place before it names a
 // step too early, and no wrong rank.
 struct Watchdog::Page {
   uint64_t token;
@@ -146,12 +146,12 @@ void Watchdog::give_up(std::span<const int64_t> ranks) const {
   for (Candidate& one : candidates) one.before = read_progress(page_of(one));
   std::this_thread::sleep_for(kBeat);
   for (Candidate& one : candidates) one.now = read_progress(page_of(one));
-  // Who is furthest behind comes first.
+  // The rank that is furthest behind comes first.
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.now && (!b.now || a.now->count < b.now->count);
   });
   const uint64_t own = page_->count.load(std::memory_order_relaxed);
-  // Who has not come so far; else who came here and hangs; else who can't be seen.
+  // Names the ranks that are behind; if none is, those that came here and hang; else those that can't be seen.
   std::vector<MissingRank> missing = those(candidates, [&](const Candidate& one) { return one.behind(own); });
   if (missing.empty()) missing = those(candidates, [](const Candidate& one) { return one.still(); });
   if (missing.empty()) missing = those(candidates, [](const Candidate& one) { return one.unknown(); });

@@ -92,7 +92,7 @@ class Watchdog {
   std::vector<ProgressPage> pages_;
 };
 
-/// How a rank waits for others.
+/// The way in which a rank waits for others.
 struct Waiting {
   const Watchdog& watchdog;
   bool yields;  // gives its core away in between, since others need it

@@ -27,7 +27,7 @@ void place_buffers(EntryPoint& entry) {
   for (size_t b = 0; b < blocks.size(); ++b) entry.buffers[b].offset = blocks[b].offset;
 }
 
-// What the device `rank` holds of element `index`: the same everywhere unless the value is partial. Small
+// Returns element `index` as device `rank` holds it: the same everywhere unless the value is partial. Small
 // integers, so that sums and products are exact; some devices hold NaN where floats are compared.
 double case_value(const CollectiveCase& c, int64_t index, int64_t rank) {
   if (c.from_sharding.partial.empty())

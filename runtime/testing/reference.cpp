@@ -25,8 +25,8 @@ double largest_of(const std::vector<HostTensor>& values) {
   return largest;
 }
 
-// What the rounding of a sum goes by, however small the sum comes out: an einsum of the operands' absolute
-// values, which bounds all that any order of its operands has on the way.
+// The rounding error of a sum depends on the size of its terms, however small the sum is. They are bounded by an
+// einsum of the operands' absolute values, which also bounds the intermediate results of any order of operands.
 double largest_term_sum(const Graph& graph, const PerTensor<HostTensor>& values) {
   double largest = 1;
   for (const Node& node : graph.nodes()) {

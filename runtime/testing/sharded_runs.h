@@ -52,7 +52,7 @@ std::string run_and_compare(const Program& program, Comm& comm, const WholeTenso
 /// list of distinct axes. Illegal ones included.
 std::vector<Layout> all_rule_sets(const Mesh& mesh, const Dims& dims, bool lists);
 
-/// Whether no tensor of the model would use an axis twice: worked out from the rules alone.
+/// Returns whether no tensor of the model would use an axis twice, which the rules alone decide.
 bool is_legal(const Model& model, const Layout& layout);
 
 /// "" where both hold the same numbers to rounding (exactly, for integers); otherwise the first difference.

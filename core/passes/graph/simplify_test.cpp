@@ -7,7 +7,7 @@ namespace {
 
 const Dims kRows{{"rows", 3}}, kBoth{{"rows", 3}, {"cols", 5}}, kTurned{{"cols", 5}, {"rows", 3}};
 
-// How the result of the simplified graph is computed, as in `tanh(broadcast(x))`.
+// Returns the way in which the result of the simplified graph is computed, as in `tanh(broadcast(x))`.
 std::string expression(const Graph& graph, TensorId id) {
   const Node& node = graph.producer(id);
   if (node.kind != NodeKind::kOp) return graph.tensor(id).name;

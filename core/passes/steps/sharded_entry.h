@@ -18,7 +18,7 @@
 
 namespace mtfc {
 
-/// How one node runs on the mesh.
+/// The shardings in which one node runs on the mesh.
 struct Strategy {
   std::vector<Sharding> operands;  // needed, nothing partial
   std::vector<Sharding> results;   // as they come out, partial where a split dimension was reduced

@@ -159,7 +159,7 @@ class MpiComm::Groups {
 MpiComm::MpiComm(const Mesh& mesh, Processes& processes, NodeMemory& node)
     : mesh_(mesh), processes_(processes), node_(node) {
   if (mesh.devices() != processes.size())
-    throw RunError(fmt::format("the mesh {} has {} devices, and {} ranks run", to_string(mesh),
+    throw RunError(fmt::format("the mesh {} has {} devices, but there are {} ranks", to_string(mesh),
                                mesh.devices(), processes.size()));
   devices_.push_back(mesh.coordinates(processes.rank()));
   groups_ = std::make_unique<Groups>(processes);

@@ -170,10 +170,10 @@ bool NodeMemory::may_share(int64_t bytes) {
   if (lacking == 0) return true;
   const auto megabytes = [](int64_t n) { return static_cast<double>(n) / 1e6; };
   if (options_.warn && processes_.speaks())
-    options_.warn(fmt::format(
-        "the ranks of a node share no memory, and exchange messages instead, which is slower: there "
-        "are {:.1f} MB of /dev/shm for them, and they need {:.1f} MB",
-        megabytes(needed - lacking), megabytes(needed)));
+    options_.warn(
+        fmt::format("the ranks of a node share no memory and exchange messages instead, which is slower: "
+                    "there are {:.1f} MB of /dev/shm for them, but they need {:.1f} MB",
+                    megabytes(needed - lacking), megabytes(needed)));
   options_.warn = nullptr;
   return false;
 }
