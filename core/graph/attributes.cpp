@@ -6,6 +6,22 @@
 
 namespace mtfc {
 
+Attributes::Attributes() = default;
+Attributes::Attributes(const Attributes&) = default;
+Attributes::Attributes(Attributes&&) noexcept = default;
+Attributes& Attributes::operator=(const Attributes&) = default;
+Attributes& Attributes::operator=(Attributes&&) noexcept = default;
+Attributes::~Attributes() = default;
+bool Attributes::operator==(const Attributes&) const = default;
+
+Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {
+  for (const auto& [name, value] : entries) set(name, value);
+}
+
+void Attributes::refuse(std::string_view name) {
+  throw InternalError("attribute '" + std::string(name) + "' is missing or of another type");
+}
+
 void Attributes::set(std::string_view name, AttributeValue value) {
   const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
                                    [](const auto& entry, std::string_view key) { return entry.first < key; });

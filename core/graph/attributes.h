@@ -45,13 +45,17 @@ struct AttributeSpec {
   bool by_compiler = false;  // only passes set it; a model may not
 };
 
-/// A small map, kept in ascending order of names so that it prints the same every time.
+/// A small map, kept in ascending order of names so that it prints the same every time. Its special members are not
+/// inline, since nearly every file would compile them anew.
 class Attributes {
  public:
-  Attributes() = default;
-  Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {
-    for (const auto& [name, value] : entries) set(name, value);
-  }
+  Attributes();
+  Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries);
+  Attributes(const Attributes&);
+  Attributes(Attributes&&) noexcept;
+  Attributes& operator=(const Attributes&);
+  Attributes& operator=(Attributes&&) noexcept;
+  ~Attributes();
 
   void set(std::string_view name, AttributeValue value);
   const AttributeValue* find(std::string_view name) const;
@@ -62,7 +66,7 @@ class Attributes {
   const T& get(std::string_view name) const {
     const AttributeValue* value = find(name);
     const T* typed = value ? std::get_if<T>(value) : nullptr;
-    if (!typed) throw InternalError("attribute '" + std::string(name) + "' is missing or of another type");
+    if (!typed) refuse(name);
     return *typed;
   }
   template <typename T>
@@ -71,9 +75,11 @@ class Attributes {
   }
 
   const std::vector<std::pair<std::string, AttributeValue>>& entries() const { return entries_; }
-  bool operator==(const Attributes&) const = default;
+  bool operator==(const Attributes&) const;
 
  private:
+  [[noreturn]] static void refuse(std::string_view name);
+
   std::vector<std::pair<std::string, AttributeValue>> entries_;
 };
 

@@ -237,6 +237,14 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
   return results;
 }
 
+void GraphBuilder::set_origin(Origin origin) {
+  origin_ = std::move(origin);
+}
+
+Graph GraphBuilder::build() && {
+  return std::move(graph_);
+}
+
 void GraphBuilder::alias(TensorId id, const std::string& name) {
   check_invariant(is_free(name), "a tensor is given an alias that another one has as its name");
   graph_.by_name_.emplace(name, id);

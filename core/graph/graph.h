@@ -127,7 +127,7 @@ class GraphBuilder {
   const Dims& dims(TensorId id) const { return graph_.type(id).dims; }
 
   /// Sets the origin of the nodes added from now on.
-  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  void set_origin(Origin origin);
   const Origin& origin() const { return origin_; }
 
   /// From now on, every f32 asked for becomes f64.
@@ -168,7 +168,7 @@ class GraphBuilder {
   void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[id].from_model = is; }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
-  Graph build() && { return std::move(graph_); }
+  Graph build() &&;
 
  private:
   std::vector<TensorId> append(Node node, const std::vector<TensorType>& types,

@@ -4,6 +4,11 @@
 
 namespace mtfc {
 
+OpError::OpError(const std::string& message, std::string advice, int to_blame, std::string attribute_to_blame)
+    : Error(message), hint(std::move(advice)), operand(to_blame), attribute(std::move(attribute_to_blame)) {}
+
+OpError::~OpError() = default;
+
 std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
   std::vector<int> all(operands);
   std::iota(all.begin(), all.end(), 0);

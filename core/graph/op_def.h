@@ -41,11 +41,8 @@ struct OpCall {
 /// Thrown by `infer` for a wrong use of an operation; what() says what is wrong. The caller adds the location.
 struct OpError : Error {
   explicit OpError(const std::string& message, std::string advice = "", int to_blame = -1,
-                   std::string attribute_to_blame = "")
-      : Error(message),
-        hint(std::move(advice)),
-        operand(to_blame),
-        attribute(std::move(attribute_to_blame)) {}
+                   std::string attribute_to_blame = "");
+  ~OpError() override;
   std::string hint;
   int operand;            // the operand to blame, or -1
   std::string attribute;  // the attribute to blame, or ""
