@@ -151,7 +151,7 @@ class BufferCheck {
     }
     if (begun.reads(begun.workspace) || begun.workspace.overlaps(begun.out))
       fail("its workspace lies in its operand or result");
-    const bool in_place = step.collective().kind == CollectiveKind::kAllReduce && begun.in[0] == begun.out;
+    const bool in_place = works_in_place(step.collective().kind) && begun.in[0] == begun.out;
     if (begun.reads(begun.out) && !in_place) fail("its result lies in its operand");
     if (!in_place) claim(begun.out, "'" + name(step.outputs[0]) + "'");
     claim(begun.workspace, "its workspace");

@@ -96,7 +96,7 @@ int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64
 }
 
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  if (step.collective().kind == CollectiveKind::kAllReduce) return 0;
+  if (works_in_place(step.collective().kind)) return 0;
   const auto largest = [&](ValueId id) {
     const Value& value = value_of(entry, id);
     return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);

@@ -123,6 +123,10 @@ struct KeepSlice {};
 constexpr bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
+/// True for a collective that can write its result over its operand, and needs no workspace.
+constexpr bool works_in_place(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce;
+}
 
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;

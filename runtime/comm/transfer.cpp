@@ -112,7 +112,7 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
     plan.workspace_offset = workspace.offset;
     plan.workspace_bytes = workspace.bytes;
   }
-  const bool reduces = plan.kind == CollectiveKind::kAllReduce || plan.kind == CollectiveKind::kReduceScatter;
+  const bool reduces = mtfc::reduces(plan.kind);
   plan.axes = reduces ? step.collective().axes : splitting(step.collective().axes, sides.input.sharding);
   const std::vector<Coordinates> members = members_of(mesh, at, plan.axes);
   for (const Coordinates& member : members) plan.ranks.push_back(mesh.rank(member));

@@ -91,8 +91,8 @@ bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
   const Step& step = storage.step(s);
   const bool kernel = step.kind() == StepKind::kKernel && may_overwrite_operand(*step.op());
   const auto* wait = step.as<AwaitCollective>();
-  const bool all_reduce = wait && wait->collective.kind == CollectiveKind::kAllReduce;
-  if (!kernel && !all_reduce && step.kind() != StepKind::kFused) return false;
+  const bool collective = wait && works_in_place(wait->collective.kind);
+  if (!kernel && !collective && step.kind() != StepKind::kFused) return false;
   const auto made = std::find_if(step.outputs.begin(), step.outputs.end(),
                                  [&](ValueId id) { return storage.root(id) == out; });
   if (made == step.outputs.end()) return false;
@@ -101,7 +101,7 @@ bool works_in_place(const Storage& storage, int s, ValueId in, ValueId out) {
     if (!has_same_shards(storage, id, *made)) return false;
     if (step.kind() == StepKind::kFused && !may_overwrite(storage.entry, step, id, *made)) return false;
   }
-  return !all_reduce || is_read_alone(storage, wait->start.number(), s, in);
+  return !collective || is_read_alone(storage, wait->start.number(), s, in);
 }
 
 // True if `made`, the root of the new value of `variable`, can be computed in the variable, as nothing reads

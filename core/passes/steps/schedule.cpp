@@ -43,7 +43,7 @@ std::map<StepIndex, UnreadCollective> unread_collectives(const EntryPoint& entry
   for (const StepIndex s : entry.steps.ids()) {
     const Step& step = entry.steps[s];
     const auto* wait = step.as<AwaitCollective>();
-    if (!wait || wait->collective.kind == CollectiveKind::kAllReduce) continue;
+    if (!wait || works_in_place(wait->collective.kind)) continue;
     if (read.count(root_of(entry, step.outputs[0])) > 0) continue;
     unread[wait->start] = {s, result_bytes(entry, step, mesh)};
   }

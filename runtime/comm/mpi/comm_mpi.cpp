@@ -86,8 +86,7 @@ class MpiComm::Groups {
   Groups& operator=(const Groups&) = delete;
 
   MPI_Op op(const CollectivePlan& plan) const {
-    if (plan.kind != CollectiveKind::kAllReduce && plan.kind != CollectiveKind::kReduceScatter)
-      return MPI_OP_NULL;
+    if (!reduces(plan.kind)) return MPI_OP_NULL;
     const bool logical = plan.dtype == DType::kBool;
     switch (plan.reduce) {
       case ReduceKind::kSum:
