@@ -174,7 +174,7 @@ class KernelCalibration {
     const double operations = static_cast<double>(part),
                  compute = operations / (hardware_.flops.at("f32") *
                                          hardware_.efficiency.at("elementwise").at(operations)),
-                 step = total / static_cast<double>(steps) - hardware_.step_overhead_s;
+                 step = net(total / static_cast<double>(steps));
     return std::max(step - compute, step / 10) / static_cast<double>(4 * part);
   }
 
