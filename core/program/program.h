@@ -170,7 +170,7 @@ struct RepeatLoop {
   StepIndex begin = {};
 };
 
-/// What a step does. The order is that of kKindOf in program.cpp.
+/// The work of a step. The alternatives have the same order as kKindOf in program.cpp.
 using Action = std::variant<RunKernel, RunFused, KeepSlice, StartCollective, AwaitCollective, RunLoop,
                             BeginLoop, LeaveLoop, RepeatLoop>;
 

@@ -48,8 +48,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-// What is dumped after a pass. Where a later pass fails, the entry point's own text may be missing, and so may
-// be parts of its loops.
+// The texts that are dumped after a pass. If a later pass fails, the text of the entry point may be missing, and
+// texts of parts of its loops as well.
 struct Dump {
   std::vector<std::string> parts;    // of loops
   std::optional<std::string> entry;  // the entry point itself

@@ -1,5 +1,5 @@
 #pragma once
-// What an entry point takes and gives stays as it is while the passes over steps change its steps.
+// The passes over steps keep the inputs and outputs of an entry point, and the new values of its variables.
 
 #include <string>
 #include <vector>
