@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::dropout_composite {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -30,7 +30,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_dropout_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "dropout",
@@ -53,4 +53,4 @@ extern const CompositeDef k_dropout_composite = {
     .training_only = true,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::dropout_composite

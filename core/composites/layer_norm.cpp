@@ -1,6 +1,6 @@
 #include "core/op_rules/normalization_rules.h"
 
-namespace mtfc {
+namespace mtfc::layer_norm_composite {
 namespace {
 
 constexpr double kEps = 1e-5;
@@ -13,7 +13,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_layer_norm_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "layer_norm",
@@ -32,4 +32,4 @@ extern const CompositeDef k_layer_norm_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::layer_norm_composite

@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/softmax_rules.h"
 
-namespace mtfc {
+namespace mtfc::log_softmax_composite {
 namespace {
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
@@ -11,7 +11,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_log_softmax_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "log_softmax",
@@ -31,4 +31,4 @@ extern const CompositeDef k_log_softmax_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::log_softmax_composite

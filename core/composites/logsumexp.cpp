@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
+namespace mtfc::logsumexp_composite {
 namespace {
 
 // Computes m + log(sum(exp(x - m))) with m = max(x). The maximum only keeps exp in range, so no gradient
@@ -23,7 +23,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_logsumexp_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "logsumexp",
@@ -48,4 +48,4 @@ extern const CompositeDef k_logsumexp_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::logsumexp_composite

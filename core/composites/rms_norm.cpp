@@ -1,6 +1,6 @@
 #include "core/op_rules/normalization_rules.h"
 
-namespace mtfc {
+namespace mtfc::rms_norm_composite {
 namespace {
 
 constexpr double kEps = 1e-6;
@@ -11,7 +11,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_rms_norm_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "rms_norm",
@@ -30,4 +30,4 @@ extern const CompositeDef k_rms_norm_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::rms_norm_composite

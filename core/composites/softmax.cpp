@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/softmax_rules.h"
 
-namespace mtfc {
+namespace mtfc::softmax_composite {
 namespace {
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
@@ -19,7 +19,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const CompositeDef k_softmax_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "softmax",
@@ -39,4 +39,4 @@ extern const CompositeDef k_softmax_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::softmax_composite

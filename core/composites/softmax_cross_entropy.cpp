@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/softmax_rules.h"
 
-namespace mtfc {
+namespace mtfc::softmax_cross_entropy_composite {
 namespace {
 
 void require_classes(const OpCall& call, const Dims& over) {
@@ -84,7 +84,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const CompositeDef k_softmax_cross_entropy_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "softmax_cross_entropy",
@@ -102,4 +102,4 @@ extern const CompositeDef k_softmax_cross_entropy_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::softmax_cross_entropy_composite

@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::split_composite {
 namespace {
 
 // The dimensions of the parts: those listed, or as many copies of the only one listed as fit.
@@ -58,7 +58,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_split_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "split",
@@ -83,4 +83,4 @@ extern const CompositeDef k_split_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::split_composite

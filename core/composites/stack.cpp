@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::stack_composite {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -41,7 +41,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_stack_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "stack",
@@ -63,4 +63,4 @@ extern const CompositeDef k_stack_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::stack_composite

@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::unstack_composite {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -33,7 +33,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
 
 }  // namespace
 
-extern const CompositeDef k_unstack_composite = {
+extern const CompositeDef kComposite = {
     .signature =
         {
             .name = "unstack",
@@ -52,4 +52,4 @@ extern const CompositeDef k_unstack_composite = {
     .training_only = false,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::unstack_composite

@@ -6,10 +6,16 @@
 
 namespace mtfc {
 
-#define MTFC_ENTRY(name) extern const OpDef k_##name##_op;
+#define MTFC_ENTRY(name)    \
+  namespace name##_op {     \
+    extern const OpDef kOp; \
+  }
 #include "op_list.inc"
 #undef MTFC_ENTRY
-#define MTFC_ENTRY(name) extern const CompositeDef k_##name##_composite;
+#define MTFC_ENTRY(name)                  \
+  namespace name##_composite {            \
+    extern const CompositeDef kComposite; \
+  }
 #include "composite_list.inc"
 #undef MTFC_ENTRY
 
@@ -34,7 +40,7 @@ std::vector<const Def*> by_name(std::vector<const Def*> list) {
 
 const std::vector<const OpDef*>& all_ops() {
   static const std::vector<const OpDef*> kOps = by_name<OpDef>({
-#define MTFC_ENTRY(name) &k_##name##_op,
+#define MTFC_ENTRY(name) &name##_op::kOp,
 #include "op_list.inc"
 #undef MTFC_ENTRY
   });
@@ -43,7 +49,7 @@ const std::vector<const OpDef*>& all_ops() {
 
 const std::vector<const CompositeDef*>& all_composites() {
   static const std::vector<const CompositeDef*> kComposites = by_name<CompositeDef>({
-#define MTFC_ENTRY(name) &k_##name##_composite,
+#define MTFC_ENTRY(name) &name##_composite::kComposite,
 #include "composite_list.inc"
 #undef MTFC_ENTRY
   });

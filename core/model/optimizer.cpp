@@ -2,13 +2,16 @@
 
 namespace mtfc {
 
-#define MTFC_ENTRY(name) extern const OptimizerDef k_##name##_optimizer;
+#define MTFC_ENTRY(name)                  \
+  namespace name##_optimizer {            \
+    extern const OptimizerDef kOptimizer; \
+  }
 #include "optimizer_list.inc"
 #undef MTFC_ENTRY
 
 const std::vector<const OptimizerDef*>& all_optimizers() {
   static const std::vector<const OptimizerDef*> kOptimizers = {
-#define MTFC_ENTRY(name) &k_##name##_optimizer,
+#define MTFC_ENTRY(name) &name##_optimizer::kOptimizer,
 #include "optimizer_list.inc"
 #undef MTFC_ENTRY
   };

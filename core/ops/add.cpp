@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::add_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -11,7 +11,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_add_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "add",
@@ -32,4 +32,4 @@ extern const OpDef k_add_op = {
     .traits = {.neutral = {{.value = 0, .on_either_side = true}}},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::add_op

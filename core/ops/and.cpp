@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::and_op {
 namespace {
 
 std::vector<Example> examples() {
@@ -12,7 +12,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_and_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "and",
@@ -33,4 +33,4 @@ extern const OpDef k_and_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::and_op

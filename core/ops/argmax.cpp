@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::argmax_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -39,7 +39,7 @@ std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t) {
 
 }  // namespace
 
-extern const OpDef k_argmax_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "argmax",
@@ -68,4 +68,4 @@ extern const OpDef k_argmax_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::argmax_op

@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::broadcast_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -21,7 +21,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_broadcast_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "broadcast",
@@ -50,4 +50,4 @@ extern const OpDef k_broadcast_op = {
     .traits = {.copies = Copies::kSpread},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::broadcast_op

@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::cast_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -17,7 +17,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_cast_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "cast",
@@ -45,4 +45,4 @@ extern const OpDef k_cast_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::cast_op

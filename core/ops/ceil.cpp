@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_ceil_op = {
+namespace mtfc::ceil_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "ceil",
@@ -27,4 +27,4 @@ extern const OpDef k_ceil_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::ceil_op

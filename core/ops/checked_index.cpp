@@ -2,7 +2,7 @@
 #include "core/op_rules/indexing.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::checked_index_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -14,7 +14,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef k_checked_index_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "checked_index",
@@ -39,4 +39,4 @@ extern const OpDef k_checked_index_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::checked_index_op

@@ -4,7 +4,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
 
-namespace mtfc {
+namespace mtfc::concat_op {
 namespace {
 
 // The concatenated dimension of an operand. `dim` has one name for all operands or a name for each.
@@ -68,7 +68,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_concat_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "concat",
@@ -104,4 +104,4 @@ extern const OpDef k_concat_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::concat_op

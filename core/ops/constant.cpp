@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::constant_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -13,7 +13,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef k_constant_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "constant",
@@ -38,4 +38,4 @@ extern const OpDef k_constant_op = {
     .traits = {.is_constant = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::constant_op

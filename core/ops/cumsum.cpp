@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/parts.h"
 
-namespace mtfc {
+namespace mtfc::cumsum_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -67,7 +67,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_cumsum_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "cumsum",
@@ -94,4 +94,4 @@ extern const OpDef k_cumsum_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::cumsum_op

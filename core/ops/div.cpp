@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::div_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -14,7 +14,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_div_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "div",
@@ -35,4 +35,4 @@ extern const OpDef k_div_op = {
     .traits = {.neutral = {{.value = 1, .on_either_side = false}}, .own_pace = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::div_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::einsum_op {
 namespace {
 
 Dims all_dims(std::span<const TensorType> operands) {
@@ -114,7 +114,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_einsum_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "einsum",
@@ -140,4 +140,4 @@ extern const OpDef k_einsum_op = {
     .traits = {.multiplies = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::einsum_op

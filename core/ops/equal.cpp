@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::equal_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -19,7 +19,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_equal_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "equal",
@@ -40,4 +40,4 @@ extern const OpDef k_equal_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::equal_op

@@ -4,7 +4,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::erf_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -16,7 +16,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_erf_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "erf",
@@ -40,4 +40,4 @@ extern const OpDef k_erf_op = {
     .traits = {.own_pace = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::erf_op

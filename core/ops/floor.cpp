@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_floor_op = {
+namespace mtfc::floor_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "floor",
@@ -27,4 +27,4 @@ extern const OpDef k_floor_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::floor_op

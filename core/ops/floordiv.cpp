@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::floordiv_op {
 namespace {
 
 std::vector<Example> examples() {
@@ -15,7 +15,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_floordiv_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "floordiv",
@@ -37,4 +37,4 @@ extern const OpDef k_floordiv_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::floordiv_op

@@ -5,7 +5,7 @@
 #include "core/op_rules/indexing.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::gather_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -88,7 +88,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_gather_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "gather",
@@ -112,4 +112,4 @@ extern const OpDef k_gather_op = {
     .traits = {.position_operand = 1},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::gather_op

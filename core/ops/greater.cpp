@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_greater_op = {
+namespace mtfc::greater_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "greater",
@@ -24,4 +24,4 @@ extern const OpDef k_greater_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::greater_op

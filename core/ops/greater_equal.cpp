@@ -2,9 +2,9 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::greater_equal_op {
 
-extern const OpDef k_greater_equal_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "greater_equal",
@@ -25,4 +25,4 @@ extern const OpDef k_greater_equal_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::greater_equal_op

@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::identity_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -14,7 +14,7 @@ std::vector<TensorId> gradient(GraphBuilder&, const Node&, std::span<const Tenso
 
 }  // namespace
 
-extern const OpDef k_identity_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "identity",
@@ -37,4 +37,4 @@ extern const OpDef k_identity_op = {
     .traits = {.copies = Copies::kOperand},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::identity_op

@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_less_op = {
+namespace mtfc::less_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "less",
@@ -24,4 +24,4 @@ extern const OpDef k_less_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::less_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::maximum_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -20,7 +20,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_maximum_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "maximum",
@@ -41,4 +41,4 @@ extern const OpDef k_maximum_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::maximum_op

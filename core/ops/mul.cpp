@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::mul_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -13,7 +13,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_mul_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "mul",
@@ -34,4 +34,4 @@ extern const OpDef k_mul_op = {
     .traits = {.neutral = {{.value = 1, .on_either_side = true}}, .multiplies = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::mul_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::neg_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -11,7 +11,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_neg_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "neg",
@@ -34,4 +34,4 @@ extern const OpDef k_neg_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::neg_op

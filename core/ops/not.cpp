@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_not_op = {
+namespace mtfc::not_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "not",
@@ -26,4 +26,4 @@ extern const OpDef k_not_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::not_op

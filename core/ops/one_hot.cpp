@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::one_hot_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -36,7 +36,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_one_hot_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "one_hot",
@@ -59,4 +59,4 @@ extern const OpDef k_one_hot_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::one_hot_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::or_op {
 namespace {
 
 std::vector<Example> examples() {
@@ -12,7 +12,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_or_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "or",
@@ -33,4 +33,4 @@ extern const OpDef k_or_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::or_op

@@ -4,7 +4,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
 
-namespace mtfc {
+namespace mtfc::pad_op {
 namespace {
 
 struct Padding {
@@ -63,7 +63,7 @@ Example use(ExampleOperand x, const Padding& padding, std::string_view to, doubl
 
 }  // namespace
 
-extern const OpDef k_pad_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "pad",
@@ -99,4 +99,4 @@ extern const OpDef k_pad_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::pad_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::pow_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -31,7 +31,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_pow_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "pow",
@@ -52,4 +52,4 @@ extern const OpDef k_pow_op = {
     .traits = {.own_pace = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::pow_op

@@ -2,8 +2,8 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/random_rules.h"
 
-namespace mtfc {
-extern const OpDef k_random_truncated_normal_op = {
+namespace mtfc::random_truncated_normal_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "random_truncated_normal",
@@ -27,4 +27,4 @@ extern const OpDef k_random_truncated_normal_op = {
     .traits = {.own_pace = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::random_truncated_normal_op

@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::range_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -18,7 +18,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef k_range_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "range",
@@ -44,4 +44,4 @@ extern const OpDef k_range_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::range_op

@@ -2,8 +2,8 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
-extern const OpDef k_reduce_all_op = {
+namespace mtfc::reduce_all_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "reduce_all",
@@ -32,4 +32,4 @@ extern const OpDef k_reduce_all_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_all_op

@@ -2,8 +2,8 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
-extern const OpDef k_reduce_any_op = {
+namespace mtfc::reduce_any_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "reduce_any",
@@ -32,4 +32,4 @@ extern const OpDef k_reduce_any_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_any_op

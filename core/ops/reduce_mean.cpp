@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
+namespace mtfc::reduce_mean_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -14,7 +14,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_reduce_mean_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "reduce_mean",
@@ -45,4 +45,4 @@ extern const OpDef k_reduce_mean_op = {
     .traits = {.averages = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_mean_op

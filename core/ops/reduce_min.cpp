@@ -2,8 +2,8 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
-extern const OpDef k_reduce_min_op =
+namespace mtfc::reduce_min_op {
+extern const OpDef kOp =
     {
         .signature =
             {
@@ -41,4 +41,4 @@ extern const OpDef k_reduce_min_op =
         .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_min_op

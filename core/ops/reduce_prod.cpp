@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
+namespace mtfc::reduce_prod_op {
 namespace {
 
 // An element's gradient is the product of the other elements. If no element is 0, that is the product of all
@@ -25,7 +25,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_reduce_prod_op =
+extern const OpDef kOp =
     {
         .signature =
             {
@@ -63,4 +63,4 @@ extern const OpDef k_reduce_prod_op =
         .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_prod_op

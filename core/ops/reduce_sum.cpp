@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/reduction.h"
 
-namespace mtfc {
+namespace mtfc::reduce_sum_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -13,7 +13,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_reduce_sum_op =
+extern const OpDef kOp =
     {
         .signature =
             {
@@ -49,4 +49,4 @@ extern const OpDef k_reduce_sum_op =
         .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_sum_op

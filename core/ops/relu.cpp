@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::relu_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -14,7 +14,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_relu_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "relu",
@@ -38,4 +38,4 @@ extern const OpDef k_relu_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::relu_op

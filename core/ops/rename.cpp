@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::rename_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -39,7 +39,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_rename_op =
+extern const OpDef kOp =
     {
         .signature =
             {
@@ -69,4 +69,4 @@ extern const OpDef k_rename_op =
         .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::rename_op

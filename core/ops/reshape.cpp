@@ -3,7 +3,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::reshape_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -23,7 +23,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_reshape_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "reshape",
@@ -50,4 +50,4 @@ extern const OpDef k_reshape_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reshape_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
 
-namespace mtfc {
+namespace mtfc::reverse_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -22,7 +22,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_reverse_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "reverse",
@@ -46,4 +46,4 @@ extern const OpDef k_reverse_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reverse_op

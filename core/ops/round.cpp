@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_round_op = {
+namespace mtfc::round_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "round",
@@ -27,4 +27,4 @@ extern const OpDef k_round_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::round_op

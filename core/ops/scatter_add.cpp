@@ -2,7 +2,7 @@
 #include "core/op_rules/indexing.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::scatter_add_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -78,7 +78,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_scatter_add_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "scatter_add",
@@ -104,4 +104,4 @@ extern const OpDef k_scatter_add_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::scatter_add_op

@@ -4,7 +4,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
 
-namespace mtfc {
+namespace mtfc::shift_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -44,7 +44,7 @@ Example use(ExampleOperand x, std::string_view dim, int64_t by, bool wrap) {
 
 }  // namespace
 
-extern const OpDef k_shift_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "shift",
@@ -76,4 +76,4 @@ extern const OpDef k_shift_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::shift_op

@@ -2,8 +2,8 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
-extern const OpDef k_sign_op = {
+namespace mtfc::sign_op {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "sign",
@@ -29,4 +29,4 @@ extern const OpDef k_sign_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sign_op

@@ -4,7 +4,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/pieces.h"
 
-namespace mtfc {
+namespace mtfc::slice_op {
 namespace {
 
 // The rows start, start + stride, ... of a dimension that are below limit.
@@ -68,7 +68,7 @@ Example use(ExampleOperand x, const Range& range, std::string_view to) {
 
 }  // namespace
 
-extern const OpDef k_slice_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "slice",
@@ -103,4 +103,4 @@ extern const OpDef k_slice_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::slice_op

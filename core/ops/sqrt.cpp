@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::sqrt_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -12,7 +12,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_sqrt_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "sqrt",
@@ -35,4 +35,4 @@ extern const OpDef k_sqrt_op = {
     .traits = {.own_pace = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sqrt_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::square_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -13,7 +13,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_square_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "square",
@@ -36,4 +36,4 @@ extern const OpDef k_square_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::square_op

@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::stop_gradient_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -10,7 +10,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 }  // namespace
 
-extern const OpDef k_stop_gradient_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "stop_gradient",
@@ -33,4 +33,4 @@ extern const OpDef k_stop_gradient_op = {
     .traits = {.copies = Copies::kOperand},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::stop_gradient_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::sub_op {
 namespace {
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -13,7 +13,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_sub_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "sub",
@@ -34,4 +34,4 @@ extern const OpDef k_sub_op = {
     .traits = {.neutral = {{.value = 0, .on_either_side = false}}},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sub_op

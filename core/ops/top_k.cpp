@@ -6,7 +6,7 @@
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/parts.h"
 
-namespace mtfc {
+namespace mtfc::top_k_op {
 namespace {
 
 Dims rest_of(const OpCall& call) {
@@ -110,7 +110,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_top_k_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "top_k",
@@ -138,4 +138,4 @@ extern const OpDef k_top_k_op = {
     .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::top_k_op

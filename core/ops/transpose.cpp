@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::transpose_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -16,7 +16,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_transpose_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "transpose",
@@ -46,4 +46,4 @@ extern const OpDef k_transpose_op = {
     .traits = {.copies = Copies::kReordered},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::transpose_op

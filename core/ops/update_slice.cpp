@@ -1,7 +1,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::update_slice_op {
 namespace {
 
 constexpr int kTensor = 0, kPiece = 1, kAt = 2;
@@ -108,7 +108,7 @@ std::vector<Example> examples() {
 
 }  // namespace
 
-extern const OpDef k_update_slice_op = {
+extern const OpDef kOp = {
     .signature =
         {
             .name = "update_slice",
@@ -134,4 +134,4 @@ extern const OpDef k_update_slice_op = {
     .traits = {.position_operand = kAt, .overwrites = true},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::update_slice_op

@@ -2,7 +2,7 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
-namespace mtfc {
+namespace mtfc::where_op {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -27,7 +27,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef k_where_op =
+extern const OpDef kOp =
     {
         .signature =
             {
@@ -64,4 +64,4 @@ extern const OpDef k_where_op =
         .traits = {},
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::where_op

@@ -4,7 +4,7 @@
 
 #include "core/model/optimizer.h"
 
-namespace mtfc {
+namespace mtfc::adafactor_optimizer {
 namespace {
 
 // The two largest dimensions of a variable, in its order; of equal ones, the later count as larger. Nothing
@@ -116,7 +116,7 @@ std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
 
 }  // namespace
 
-extern const OptimizerDef k_adafactor_optimizer = {
+extern const OptimizerDef kOptimizer = {
     .name = "adafactor",
     .doc =
         "Adafactor (Shazeer and Stern 2018; GShard, appendix A.2): the gradient over the root of its mean "
@@ -143,4 +143,4 @@ extern const OptimizerDef k_adafactor_optimizer = {
     .update = update,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::adafactor_optimizer

@@ -1,6 +1,6 @@
 #include "core/model/adam_moments.h"
 
-namespace mtfc {
+namespace mtfc::adam_optimizer {
 namespace {
 
 std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
@@ -10,7 +10,7 @@ std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
 
 }  // namespace
 
-extern const OptimizerDef k_adam_optimizer = {
+extern const OptimizerDef kOptimizer = {
     .name = "adam",
     .doc =
         "Adam: w - lr * m / (sqrt(v) + eps), with m and v the bias-corrected running means of the gradient "
@@ -23,4 +23,4 @@ extern const OptimizerDef k_adam_optimizer = {
     .update = update,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::adam_optimizer

@@ -1,6 +1,6 @@
 #include "core/model/adam_moments.h"
 
-namespace mtfc {
+namespace mtfc::adamw_optimizer {
 namespace {
 
 std::vector<NumberSetting> settings() {
@@ -26,7 +26,7 @@ std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
 
 }  // namespace
 
-extern const OptimizerDef k_adamw_optimizer = {
+extern const OptimizerDef kOptimizer = {
     .name = "adamw",
     .doc =
         "Adam with decoupled weight decay (Loshchilov and Hutter 2019): as adam, after w * (1 - lr * "
@@ -39,4 +39,4 @@ extern const OptimizerDef k_adamw_optimizer = {
     .update = update,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::adamw_optimizer

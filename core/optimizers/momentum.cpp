@@ -1,6 +1,6 @@
 #include "core/model/optimizer.h"
 
-namespace mtfc {
+namespace mtfc::momentum_optimizer {
 namespace {
 
 std::vector<Slot> slots(const Settings&, const TensorType& variable) {
@@ -19,7 +19,7 @@ std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
 
 }  // namespace
 
-extern const OptimizerDef k_momentum_optimizer = {
+extern const OptimizerDef kOptimizer = {
     .name = "momentum",
     .doc = "Gradient descent with momentum: v = momentum * v + gradient, then w - lr * v.",
     .settings = {{"lr", std::nullopt, "learning rate"},
@@ -29,4 +29,4 @@ extern const OptimizerDef k_momentum_optimizer = {
     .update = update,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::momentum_optimizer

@@ -1,6 +1,6 @@
 #include "core/model/optimizer.h"
 
-namespace mtfc {
+namespace mtfc::sgd_optimizer {
 namespace {
 
 std::vector<Slot> slots(const Settings&, const TensorType&) {
@@ -17,7 +17,7 @@ std::vector<TensorId> update(GraphBuilder& b, const UpdateInputs& in) {
 
 }  // namespace
 
-extern const OptimizerDef k_sgd_optimizer = {
+extern const OptimizerDef kOptimizer = {
     .name = "sgd",
     .doc = "Stochastic gradient descent: w - lr * gradient.",
     .settings = {{"lr", std::nullopt, "learning rate"}},
@@ -26,4 +26,4 @@ extern const OptimizerDef k_sgd_optimizer = {
     .update = update,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sgd_optimizer

@@ -8,7 +8,10 @@
 
 namespace mtfc {
 
-#define MTFC_ENTRY(name) extern const KernelDef k_##name##_kernel;
+#define MTFC_ENTRY(name)            \
+  namespace name##_kernel {         \
+    extern const KernelDef kKernel; \
+  }
 #include "op_list.inc"
 #undef MTFC_ENTRY
 
@@ -20,7 +23,7 @@ std::vector<int64_t> LocalTensor::extents() const {
 
 const KernelDef& kernel_named(std::string_view op) {
   static const std::map<std::string, const KernelDef*, std::less<>> kKernels = {
-#define MTFC_ENTRY(name) {#name, &k_##name##_kernel},
+#define MTFC_ENTRY(name) {#name, &name##_kernel::kKernel},
 #include "op_list.inc"
 #undef MTFC_ENTRY
   };

@@ -4,7 +4,7 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/wrapping.h"
 
-namespace mtfc {
+namespace mtfc::abs_kernel {
 namespace {
 
 struct Magnitude {
@@ -17,8 +17,8 @@ struct Magnitude {
 
 }  // namespace
 
-extern const KernelDef k_abs_kernel = {
+extern const KernelDef kKernel = {
     .tile = [](const TileTypes& types) { return unary_tile(types, Numbers{}, Magnitude{}); },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::abs_kernel

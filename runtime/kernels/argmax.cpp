@@ -2,7 +2,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::argmax_kernel {
 namespace {
 
 /// The index of the largest element; the first NaN counts as the largest.
@@ -39,7 +39,7 @@ Kernel prepare(const KernelSite& site, const std::string& over) {
 
 }  // namespace
 
-extern const KernelDef k_argmax_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           const std::string& over = site.attributes.get<Dims>("over")[0].name;
@@ -48,4 +48,4 @@ extern const KernelDef k_argmax_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::argmax_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/relabel.h"
 
-namespace mtfc {
+namespace mtfc::broadcast_kernel {
 
-extern const KernelDef k_broadcast_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare_spread,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::broadcast_kernel

@@ -3,7 +3,7 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::cast_kernel {
 
 namespace {
 
@@ -26,7 +26,7 @@ struct Conversion {
 
 }  // namespace
 
-extern const KernelDef k_cast_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return dispatch(AllTypes{}, types.operands[0],
@@ -38,4 +38,4 @@ extern const KernelDef k_cast_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::cast_kernel

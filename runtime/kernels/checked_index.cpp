@@ -2,9 +2,9 @@
 
 #include "runtime/compute/index_check.h"
 
-namespace mtfc {
+namespace mtfc::checked_index_kernel {
 
-extern const KernelDef k_checked_index_kernel = {
+extern const KernelDef kKernel = {
     .prepare = [](const KernelSite& site) -> Kernel {
       const IndexCheck check{site.attributes.get<Dim>("dim"), site.operands[0]};
       const auto bytes =
@@ -17,4 +17,4 @@ extern const KernelDef k_checked_index_kernel = {
     },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::checked_index_kernel

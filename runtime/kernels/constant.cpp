@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::constant_kernel {
 
-extern const KernelDef k_constant_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           const double value = site.attributes.get<double>("value");
@@ -16,4 +16,4 @@ extern const KernelDef k_constant_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::constant_kernel

@@ -7,7 +7,7 @@
 #include "runtime/compute/wrapping.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::cumsum_kernel {
 namespace {
 
 constexpr int64_t kLanes = 32;  // neighbouring sums that are computed together
@@ -87,7 +87,7 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_cumsum_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return dispatch(Numbers{}, site.operands[0].type.dtype,
@@ -95,4 +95,4 @@ extern const KernelDef k_cumsum_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::cumsum_kernel

@@ -1,12 +1,12 @@
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::div_kernel {
 
-extern const KernelDef k_div_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return binary_tile(types, Floats{}, [](auto a, auto b) { return a / b; });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::div_kernel

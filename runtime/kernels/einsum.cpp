@@ -9,7 +9,7 @@
 #include "runtime/compute/relabel.h"
 #include "runtime/compute/wrapping.h"
 
-namespace mtfc {
+namespace mtfc::einsum_kernel {
 namespace {
 
 // Products of at most this many multiplications gain nothing from several threads each: threads share the
@@ -227,8 +227,8 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_einsum_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::einsum_kernel

@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/exponential.h"
 
-namespace mtfc {
+namespace mtfc::exp_kernel {
 
-extern const KernelDef k_exp_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return exponential(x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::exp_kernel

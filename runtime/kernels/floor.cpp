@@ -2,13 +2,13 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::floor_kernel {
 
-extern const KernelDef k_floor_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return std::floor(x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::floor_kernel

@@ -1,12 +1,12 @@
 #include "runtime/compute/floor_division.h"
 
-namespace mtfc {
+namespace mtfc::floordiv_kernel {
 
-extern const KernelDef k_floordiv_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return floor_division_kernel(site, [](auto a, auto b) { return floor_quotient(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::floordiv_kernel

@@ -6,7 +6,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::gather_kernel {
 namespace {
 
 struct GatherPlan {
@@ -82,8 +82,8 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_gather_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::gather_kernel

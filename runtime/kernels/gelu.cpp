@@ -4,7 +4,7 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::gelu_kernel {
 namespace {
 
 struct Gelu {
@@ -19,8 +19,8 @@ struct Gelu {
 
 }  // namespace
 
-extern const KernelDef k_gelu_kernel = {
+extern const KernelDef kKernel = {
     .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, Gelu{}); },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::gelu_kernel

@@ -2,13 +2,13 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::log_kernel {
 
-extern const KernelDef k_log_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return std::log(x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::log_kernel

@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/nan_aware.h"
 
-namespace mtfc {
+namespace mtfc::maximum_kernel {
 
-extern const KernelDef k_maximum_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return binary_tile(types, Numbers{}, [](auto a, auto b) { return larger(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::maximum_kernel

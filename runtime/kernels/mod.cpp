@@ -1,12 +1,12 @@
 #include "runtime/compute/floor_division.h"
 
-namespace mtfc {
+namespace mtfc::mod_kernel {
 
-extern const KernelDef k_mod_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return floor_division_kernel(site, [](auto a, auto b) { return floor_remainder(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::mod_kernel

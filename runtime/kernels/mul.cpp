@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/wrapping.h"
 
-namespace mtfc {
+namespace mtfc::mul_kernel {
 
-extern const KernelDef k_mul_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return binary_tile(types, Numbers{}, [](auto a, auto b) { return mul_wrapping(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::mul_kernel

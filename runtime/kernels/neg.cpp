@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/wrapping.h"
 
-namespace mtfc {
+namespace mtfc::neg_kernel {
 
-extern const KernelDef k_neg_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Numbers{}, [](auto x) { return sub_wrapping(decltype(x){}, x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::neg_kernel

@@ -1,10 +1,10 @@
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::not_kernel {
 
-extern const KernelDef k_not_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) { return unary_tile(types, Types<bool>{}, [](bool x) { return !x; }); },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::not_kernel

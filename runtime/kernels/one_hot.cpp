@@ -4,7 +4,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::one_hot_kernel {
 namespace {
 
 // The new dimension is the last one, so each index has a row of the result.
@@ -30,7 +30,7 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_one_hot_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return dispatch(AllTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
@@ -40,4 +40,4 @@ extern const KernelDef k_one_hot_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::one_hot_kernel

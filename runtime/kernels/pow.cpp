@@ -2,13 +2,13 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::pow_kernel {
 
-extern const KernelDef k_pow_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return binary_tile(types, Floats{}, [](auto a, auto b) { return std::pow(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::pow_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/random.h"
 
-namespace mtfc {
+namespace mtfc::random_normal_kernel {
 
-extern const KernelDef k_random_normal_kernel = {
+extern const KernelDef kKernel = {
     .prepare = [](const KernelSite& site) { return prepare_random(site, Distribution::kNormal); },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::random_normal_kernel

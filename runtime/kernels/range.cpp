@@ -1,7 +1,7 @@
 #include "runtime/compute/kernel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::range_kernel {
 
 namespace {
 
@@ -17,7 +17,7 @@ Kernel prepare(Interval held) {
 
 }  // namespace
 
-extern const KernelDef k_range_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return dispatch(Numbers{}, site.results[0].type.dtype,
@@ -25,4 +25,4 @@ extern const KernelDef k_range_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::range_kernel

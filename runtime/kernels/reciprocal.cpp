@@ -1,9 +1,9 @@
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::reciprocal_kernel {
 
-extern const KernelDef k_reciprocal_kernel = {
+extern const KernelDef kKernel = {
     .tile = [](const TileTypes& types) { return unary_tile(types, Floats{}, [](auto x) { return 1 / x; }); },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reciprocal_kernel

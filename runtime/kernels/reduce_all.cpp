@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 
-namespace mtfc {
+namespace mtfc::reduce_all_kernel {
 
-extern const KernelDef k_reduce_all_kernel = {
+extern const KernelDef kKernel = {
     .reduction = Reduction::kMin,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_all_kernel

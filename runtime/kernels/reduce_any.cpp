@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 
-namespace mtfc {
+namespace mtfc::reduce_any_kernel {
 
-extern const KernelDef k_reduce_any_kernel = {
+extern const KernelDef kKernel = {
     .reduction = Reduction::kMax,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_any_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 
-namespace mtfc {
+namespace mtfc::reduce_mean_kernel {
 
-extern const KernelDef k_reduce_mean_kernel = {
+extern const KernelDef kKernel = {
     .reduction = Reduction::kMean,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_mean_kernel

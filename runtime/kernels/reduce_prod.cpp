@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 
-namespace mtfc {
+namespace mtfc::reduce_prod_kernel {
 
-extern const KernelDef k_reduce_prod_kernel = {
+extern const KernelDef kKernel = {
     .reduction = Reduction::kProd,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_prod_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/kernel.h"
 
-namespace mtfc {
+namespace mtfc::reduce_sum_kernel {
 
-extern const KernelDef k_reduce_sum_kernel = {
+extern const KernelDef kKernel = {
     .reduction = Reduction::kSum,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reduce_sum_kernel

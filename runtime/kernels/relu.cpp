@@ -1,12 +1,12 @@
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::relu_kernel {
 
-extern const KernelDef k_relu_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Numbers{}, [](auto x) { return x <= 0 ? decltype(x){} : x; });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::relu_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/relabel.h"
 
-namespace mtfc {
+namespace mtfc::rename_kernel {
 
-extern const KernelDef k_rename_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare_relabel,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::rename_kernel

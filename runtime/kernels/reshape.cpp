@@ -1,9 +1,9 @@
 #include "runtime/compute/relabel.h"
 
-namespace mtfc {
+namespace mtfc::reshape_kernel {
 
-extern const KernelDef k_reshape_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare_relabel,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::reshape_kernel

@@ -2,13 +2,13 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::rsqrt_kernel {
 
-extern const KernelDef k_rsqrt_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return 1 / std::sqrt(x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::rsqrt_kernel

@@ -7,7 +7,7 @@
 #include "runtime/compute/wrapping.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::scatter_add_kernel {
 namespace {
 
 struct ScatterPlan {
@@ -101,8 +101,8 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_scatter_add_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::scatter_add_kernel

@@ -1,8 +1,8 @@
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::sign_kernel {
 
-extern const KernelDef k_sign_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Numbers{},
@@ -10,4 +10,4 @@ extern const KernelDef k_sign_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sign_kernel

@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/exponential.h"
 
-namespace mtfc {
+namespace mtfc::silu_kernel {
 
-extern const KernelDef k_silu_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return x / (1 + exponential(-x)); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::silu_kernel

@@ -2,13 +2,13 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::sin_kernel {
 
-extern const KernelDef k_sin_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{}, [](auto x) { return std::sin(x); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sin_kernel

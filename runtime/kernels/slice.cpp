@@ -1,7 +1,7 @@
 #include "core/graph/op_registry.h"
 #include "runtime/compute/move_pieces.h"
 
-namespace mtfc {
+namespace mtfc::slice_kernel {
 namespace {
 
 Kernel prepare(const KernelSite& site) {
@@ -10,6 +10,6 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_slice_kernel = {prepare};
+extern const KernelDef kKernel = {prepare};
 
-}  // namespace mtfc
+}  // namespace mtfc::slice_kernel

@@ -3,9 +3,9 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/exponential.h"
 
-namespace mtfc {
+namespace mtfc::softplus_kernel {
 
-extern const KernelDef k_softplus_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return unary_tile(types, Floats{},
@@ -13,4 +13,4 @@ extern const KernelDef k_softplus_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::softplus_kernel

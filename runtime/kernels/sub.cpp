@@ -1,13 +1,13 @@
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/wrapping.h"
 
-namespace mtfc {
+namespace mtfc::sub_kernel {
 
-extern const KernelDef k_sub_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return binary_tile(types, Numbers{}, [](auto a, auto b) { return sub_wrapping(a, b); });
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::sub_kernel

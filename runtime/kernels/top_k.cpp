@@ -8,7 +8,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::top_k_kernel {
 namespace {
 
 struct TopPlan {
@@ -117,7 +117,7 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_top_k_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return dispatch(Numbers{}, site.operands[0].type.dtype,
@@ -125,4 +125,4 @@ extern const KernelDef k_top_k_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::top_k_kernel

@@ -1,9 +1,9 @@
 #include "runtime/compute/relabel.h"
 
-namespace mtfc {
+namespace mtfc::transpose_kernel {
 
-extern const KernelDef k_transpose_kernel = {
+extern const KernelDef kKernel = {
     .prepare = prepare_spread,
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::transpose_kernel

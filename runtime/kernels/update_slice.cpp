@@ -7,7 +7,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/memory/dtypes.h"
 
-namespace mtfc {
+namespace mtfc::update_slice_kernel {
 namespace {
 
 struct UpdatePlan {
@@ -85,7 +85,7 @@ Kernel prepare(const KernelSite& site) {
 
 }  // namespace
 
-extern const KernelDef k_update_slice_kernel = {
+extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           return dispatch(AllTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
@@ -95,4 +95,4 @@ extern const KernelDef k_update_slice_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::update_slice_kernel

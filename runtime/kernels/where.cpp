@@ -3,7 +3,7 @@
 
 #include "runtime/compute/elementwise.h"
 
-namespace mtfc {
+namespace mtfc::where_kernel {
 
 namespace {
 
@@ -24,7 +24,7 @@ struct Choice {
 
 }  // namespace
 
-extern const KernelDef k_where_kernel = {
+extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
           return dispatch(AllTypes{}, types.result, []<typename T>() -> TileFunction {
@@ -33,4 +33,4 @@ extern const KernelDef k_where_kernel = {
         },
 };
 
-}  // namespace mtfc
+}  // namespace mtfc::where_kernel
