@@ -16,17 +16,13 @@ int64_t stride_of(int axis, const Mesh& mesh) {
   return std::abs(mesh.rank(at) - first);
 }
 
-bool is_all_to_all(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kExchange;
-}
-
 // The factor by which bytes take longer than between neighbours with a link of their own. On a ring of g
 // devices, a message to any other one travels g/4 links on average. If all devices form one ring, groups of
 // devices that are not neighbours share its links.
 double distance(CollectiveKind kind, int axis, const Mesh& mesh, Topology topology) {
   if (topology != Topology::kRing && topology != Topology::kTorus) return 1;
   const double stride = topology == Topology::kRing ? static_cast<double>(stride_of(axis, mesh)) : 1;
-  const double hops = is_all_to_all(kind) ? static_cast<double>(mesh.size(axis)) / 4 : 1;
+  const double hops = facts_of(kind).pairwise ? static_cast<double>(mesh.size(axis)) / 4 : 1;
   return std::max(1.0, hops * stride);
 }
 
@@ -46,7 +42,7 @@ struct LinkUse {
 void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
   const auto [kind, members, bytes, factor] = use;
   const Rate& rate = rate_of(link, kind);
-  const double messages = (kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1);
+  const double messages = facts_of(kind).messages * (members - 1);
   time.latency_s += messages * rate.latency_s;
   if (bytes > 0) {
     time.transfer_s = std::max(time.transfer_s, bytes * factor / rate.bytes_per_s.at(bytes));
@@ -74,7 +70,7 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   CollectiveTime time;
   if (inner >= group) {
     add_link({kind, group, bytes}, inside, time);
-  } else if (kind == CollectiveKind::kAllReduce && inner > 1) {
+  } else if (works_in_place(kind) && inner > 1) {
     // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
     // each reduces its share of them across nodes.
     const double size = bytes * group / (2 * (group - 1)), nodes = group / inner;

@@ -167,8 +167,7 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
       count = kernel_count(entry, step, mesh);
     else if (step.kind() == StepKind::kFused)
       for (const Step& part : step.members()) count.flops += kernel_count(entry, part, mesh).flops;
-    else if (step.kind() == StepKind::kStart && (step.collective().kind == CollectiveKind::kExchange ||
-                                                 step.collective().kind == CollectiveKind::kAllToAll)) {
+    else if (step.kind() == StepKind::kStart && facts_of(step.collective().kind).share == CostShare::kSent) {
       const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
       if (is_new) known->second = busiest_exchange(entry, step, mesh);
       count = known->second;

@@ -27,7 +27,7 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
 }
 
 // Elements that the device at `at` sends to the other members of its group.
-int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
+int64_t sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
   const std::optional<PieceMap> pieces =
       step.op() ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
   const Value& to = value_of(entry, step.outputs[0]);
@@ -50,21 +50,9 @@ int64_t exchanged(const EntryPoint& entry, const Step& step, const Mesh& mesh, c
 }  // namespace
 
 CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes) {
-  const int64_t in = amounts.in, out = amounts.out;
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      // The smallest of g parts of n elements has floor(n/g).
-      return {in, 2 * (in - in / amounts.members) * unit_bytes};
-    case CollectiveKind::kReduceScatter:
-      return {in, (in - amounts.smallest_out_share) * unit_bytes};
-    case CollectiveKind::kAllGather:
-      return {out, (out - amounts.smallest_in_share) * unit_bytes};
-    case CollectiveKind::kAllToAll:
-      return {in, amounts.exchanged * unit_bytes};
-    case CollectiveKind::kExchange:
-      return {amounts.exchanged, amounts.exchanged * unit_bytes};
-  }
-  throw InternalError("a collective of an unknown kind");
+  CollectiveCost cost = facts_of(kind).cost(amounts);
+  cost.bytes_sent *= unit_bytes;
+  return cost;
 }
 
 CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
@@ -73,25 +61,38 @@ CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const 
   CollectiveAmounts amounts;
   amounts.in = local_elements(from, mesh, at);
   amounts.out = local_elements(to, mesh, at);
-  amounts.members = mesh.size(step.collective().axes);
-  if (step.collective().kind == CollectiveKind::kReduceScatter)
-    amounts.smallest_out_share = smallest_share(to, step.collective().axes, mesh, at);
-  if (step.collective().kind == CollectiveKind::kAllGather)
-    amounts.smallest_in_share = smallest_share(from, step.collective().axes, mesh, at);
-  if (step.collective().kind == CollectiveKind::kAllToAll ||
-      step.collective().kind == CollectiveKind::kExchange)
-    amounts.exchanged = exchanged(entry, step, mesh, at);
+  const AxisList& axes = step.collective().axes;
+  switch (facts_of(step.collective().kind).share) {
+    case CostShare::kFlatPart:
+      amounts.share = amounts.in / mesh.size(axes);
+      break;
+    case CostShare::kSmallestInput:
+      amounts.share = smallest_share(from, axes, mesh, at);
+      break;
+    case CostShare::kSmallestOutput:
+      amounts.share = smallest_share(to, axes, mesh, at);
+      break;
+    case CostShare::kSent:
+      amounts.share = sent_elements(entry, step, mesh, at);
+      break;
+  }
   return collective_cost(step.collective().kind, amounts, size_of(from.type.dtype));
 }
 
 int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members) {
-  CollectiveAmounts amounts;
-  amounts.in = in;
-  amounts.out = out;
-  amounts.smallest_in_share = out / members;
-  amounts.smallest_out_share = in / members;
-  amounts.exchanged = out - out / members;
-  amounts.members = members;
+  CollectiveAmounts amounts{in, out, 0};
+  switch (facts_of(kind).share) {
+    case CostShare::kFlatPart:
+    case CostShare::kSmallestOutput:
+      amounts.share = in / members;
+      break;
+    case CostShare::kSmallestInput:
+      amounts.share = out / members;
+      break;
+    case CostShare::kSent:
+      amounts.share = out - out / members;
+      break;
+  }
   return collective_cost(kind, amounts, 1).bytes_sent;
 }
 
@@ -103,7 +104,7 @@ int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Me
   };
   const AxisList kept = split_axes(value_of(entry, step.outputs[0]).sharding);
   int64_t copies = 1;  // receivers of one element
-  if (step.collective().kind == CollectiveKind::kExchange)
+  if (facts_of(step.collective().kind).general)
     for (const int axis : step.collective().axes)
       if (std::find(kept.begin(), kept.end(), axis) == kept.end()) copies *= mesh.size(axis);
   int64_t sent = 0;

@@ -18,28 +18,6 @@
 
 namespace mtfc {
 
-/// Amounts of one collective on one device, all in elements or all in another unit. Those that its kind does
-/// not ask for may stay 0.
-struct CollectiveAmounts {
-  int64_t in = 0, out = 0;         // the device's shards of input and output
-  int64_t smallest_in_share = 0;   // of all members: asked for by all_gather
-  int64_t smallest_out_share = 0;  // likewise: by reduce_scatter
-  int64_t exchanged = 0;           // goes to other members: by all_to_all and exchange
-  int64_t members = 1;             // by all_reduce
-};
-
-struct CollectiveCost {
-  int64_t elements = 0;
-  int64_t bytes_sent = 0;
-
-  bool operator==(const CollectiveCost&) const = default;
-  CollectiveCost& operator+=(const CollectiveCost& other) {
-    elements += other.elements;
-    bytes_sent += other.bytes_sent;
-    return *this;
-  }
-};
-
 /// `unit_bytes`: bytes of what `amounts` counts, normally of an element.
 CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amounts, int64_t unit_bytes);
 

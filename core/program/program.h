@@ -20,6 +20,7 @@
 #include "core/graph/graph.h"
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
+#include "core/program/collective_kinds.h"
 #include "core/tensors/alignment.h"
 #include "core/tensors/ids.h"
 #include "core/tensors/layout.h"
@@ -92,15 +93,6 @@ inline constexpr auto kEnumNames<StepKind> = std::to_array<EnumName<StepKind>>({
 /// True if such a step computes and moves nothing, but decides which step is next.
 bool is_control(StepKind kind);
 
-enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
-template <>
-inline constexpr auto kEnumNames<CollectiveKind> =
-    std::to_array<EnumName<CollectiveKind>>({{CollectiveKind::kAllReduce, "all_reduce"},
-                                             {CollectiveKind::kReduceScatter, "reduce_scatter"},
-                                             {CollectiveKind::kAllGather, "all_gather"},
-                                             {CollectiveKind::kAllToAll, "all_to_all"},
-                                             {CollectiveKind::kExchange, "exchange"}});
-
 struct Step;
 
 /// A kernel: the operation on local values.
@@ -118,22 +110,6 @@ struct RunFused {
 
 /// A local move, in which each device keeps a part of its input.
 struct KeepSlice {};
-
-/// True for a collective that adds up, or otherwise combines, what the devices of a group hold.
-constexpr bool reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
-}
-/// True for a collective that can write its result over its operand, and needs no workspace.
-constexpr bool works_in_place(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce;
-}
-
-struct Collective {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
-  AxisList axes = {};  // the axes of the group, ascending
-  ReduceKind reduce = ReduceKind::kSum;
-  bool operator==(const Collective&) const = default;
-};
 
 /// The start of a collective. An exchange may replace an operation that moves pieces (core/op_rules/pieces.h), which
 /// is `moves` then; only such an exchange may have several inputs.

@@ -5,7 +5,6 @@
 
 #include "core/diagnostics/error.h"
 #include "core/program/collective_cost.h"
-#include "core/tensors/relayout.h"
 
 namespace mtfc {
 namespace {
@@ -16,25 +15,6 @@ bool has(const AxisList& axes, int axis) {
 
 bool is_prefix(const AxisList& prefix, const AxisList& list) {
   return prefix.size() <= list.size() && std::equal(prefix.begin(), prefix.end(), list.begin());
-}
-
-AxisList sorted(AxisList axes) {
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
-// True if `from` becomes `to` by moving minor axes, each from one dimension to another. Every device then
-// sends each member of the group its part, and sends no part twice.
-bool is_all_to_all(const Sharding& from, const Sharding& to) {
-  if (split_axes(from) != split_axes(to)) return false;
-  for (size_t d = 0; d < from.dims.size(); ++d) {
-    const AxisList &before = from.dims[d], &after = to.dims[d];
-    const auto kept = static_cast<size_t>(
-        std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
-    for (size_t i = kept; i < before.size(); ++i)
-      if (has(after, before[i])) return false;
-  }
-  return true;
 }
 
 // Appends to each dimension of `now` the axes that `to` has next, as long as `usable` allows. Returns the
@@ -49,7 +29,7 @@ AxisList append_axes(Sharding& now, const Sharding& to, Usable usable) {
       now.dims[d].push_back(axis);
       taken.push_back(axis);
     }
-  return sorted(taken);
+  return taken;
 }
 
 class Planner {
@@ -61,7 +41,7 @@ class Planner {
     slice();
     reduce();
     slice();
-    if (now_.dims != to_.dims) gather_or_exchange();
+    if (now_.dims != to_.dims) move_to({to_.dims, now_.partial});
     check_invariant(now_ == to_, "a reshard does not arrive");
     return std::move(moves_);
   }
@@ -78,40 +58,23 @@ class Planner {
     std::map<ReduceKind, AxisList> pending;
     for (const Partial& p : now_.partial)
       if (!to_.is_partial(p.axis)) pending[p.kind].push_back(p.axis);
-    for (auto& [kind, axes] : pending) {
-      const AxisList scattered = append_axes(now_, to_, [&all = axes](int axis) { return has(all, axis); });
-      std::erase_if(axes, [&](int axis) { return has(scattered, axis); });
-      if (!scattered.empty()) reduced(CollectiveKind::kReduceScatter, scattered, kind);
-      if (!axes.empty()) reduced(CollectiveKind::kAllReduce, axes, kind);
+    for (const auto& [kind, axes] : pending) {
+      Sharding scattered = now_;
+      const AxisList split = append_axes(scattered, to_, [&all = axes](int axis) { return has(all, axis); });
+      if (!split.empty()) move_to(without_partial(std::move(scattered), split));
+      if (split.size() < axes.size()) move_to(without_partial(now_, axes));
     }
   }
 
-  void reduced(CollectiveKind collective, const AxisList& axes, ReduceKind kind) {
-    std::erase_if(now_.partial, [&](const Partial& p) { return has(axes, p.axis); });
-    moves_.push_back({Collective{collective, axes, kind}, now_});
+  static Sharding without_partial(Sharding sharding, const AxisList& axes) {
+    std::erase_if(sharding.partial, [&](const Partial& p) { return has(axes, p.axis); });
+    return sharding;
   }
 
-  void gather_or_exchange() {
-    AxisList gathered;
-    bool only_suffixes = true;
-    for (size_t d = 0; d < now_.dims.size(); ++d) {
-      only_suffixes &= is_prefix(to_.dims[d], now_.dims[d]);
-      if (only_suffixes)
-        gathered.insert(gathered.end(),
-                        now_.dims[d].begin() + static_cast<std::ptrdiff_t>(to_.dims[d].size()),
-                        now_.dims[d].end());
-    }
-    const Relayout relayout{dims_, now_.whole(), dims_, to_.whole()};
-    const AxisList axes = only_suffixes ? sorted(gathered) : moving_axes(relayout, mesh_);
-    const CollectiveKind collective = only_suffixes              ? CollectiveKind::kAllGather
-                                      : is_all_to_all(now_, to_) ? CollectiveKind::kAllToAll
-                                                                 : CollectiveKind::kExchange;
-    now_.dims = to_.dims;
-    // If nothing moves between devices, each keeps a part of what it holds.
-    if (axes.empty())
-      moves_.push_back({std::nullopt, now_});
-    else
-      moves_.push_back({Collective{collective, axes}, now_});
+  // If nothing moves between devices, each keeps a part of what it holds.
+  void move_to(const Sharding& next) {
+    moves_.push_back({collective_between({dims_, now_, next, mesh_}), next});
+    now_ = next;
   }
 
   const Dims& dims_;

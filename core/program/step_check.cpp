@@ -217,7 +217,7 @@ std::string move_problem(const Value& from, const Value& to, const Step& step, c
   if (!std::includes(step.collective().axes.begin(), step.collective().axes.end(), moving.begin(),
                      moving.end()))
     return "elements move along an axis that the collective is not over";
-  if (step.collective().kind == CollectiveKind::kExchange) return "";
+  if (facts_of(step.collective().kind).general) return "";
   const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
   const bool fits = from.type == to.type && moves.size() == 1 && moves[0].collective == step.collective();
   return fits ? ""
@@ -234,7 +234,7 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
     left.erase(at);
   }
   if (left != to.sharding.partial) return "the result is partial in another way";
-  if (step.collective().kind == CollectiveKind::kAllReduce)
+  if (works_in_place(step.collective().kind))
     return from.sharding.dims == to.sharding.dims ? "" : "the result is split in another way";
   const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
   const bool fits = moves.size() == 1 && moves[0].collective == step.collective();
@@ -252,8 +252,7 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
   std::string problem;
   const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
   if (step.op()) {
-    if (step.collective().kind != CollectiveKind::kExchange)
-      return "only an exchange does the work of an operation";
+    if (!facts_of(step.collective().kind).general) return "only an exchange does the work of an operation";
     problem = operation_problem(entry, step);
     if (!problem.empty()) return problem;
     const std::vector<TensorType> operands = global_types(entry, step.inputs),

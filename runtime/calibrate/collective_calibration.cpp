@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "core/cost/collective_time.h"
@@ -16,26 +17,34 @@
 namespace mtfc {
 namespace {
 
-constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter,
-                                     CollectiveKind::kAllGather, CollectiveKind::kAllToAll};
+struct Change {
+  Sharding from, to;
+};
+
+// A change of a matrix's sharding that a collective of this kind makes over `axes`; nothing if other kinds make all
+// that are tried.
+std::optional<Change> change_by(CollectiveKind kind, const AxisList& axes, const Mesh& mesh) {
+  const Sharding whole = replicated(2), rows{{axes, {}}, {}}, columns{{{}, axes}, {}};
+  Sharding sum = whole;
+  for (const int axis : axes) sum.partial.push_back({axis, ReduceKind::kSum});
+  const Dims dims{{"a", mesh.size(axes)}, {"b", mesh.size(axes)}};
+  for (const Change& change :
+       {Change{sum, whole}, Change{sum, rows}, Change{rows, whole}, Change{rows, columns}})
+    if (collective_between({dims, change.from, change.to, mesh}) == Collective{kind, axes}) return change;
+  return std::nullopt;
+}
 
 // A program of one collective over `axes`, on a matrix whose larger side has `bytes` bytes.
 EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, int64_t bytes) {
   const int64_t devices = mesh.size(axes);
   const TensorType type{DType::kF32, {{"a", devices}, {"b", std::max<int64_t>(1, bytes / 4 / devices)}}};
-  const Sharding whole = replicated(2), rows{{axes, {}}, {}}, columns{{{}, axes}, {}};
-  Sharding sum = whole;
-  for (const int axis : axes) sum.partial.push_back({axis, ReduceKind::kSum});
-  const Sharding from = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll ? rows : sum,
-                 to = kind == CollectiveKind::kAllToAll        ? columns
-                      : kind == CollectiveKind::kReduceScatter ? rows
-                                                               : whole;
+  const Change change = change_by(kind, axes, mesh).value();
   const int64_t room = aligned(mtfc::bytes(type));
   EntryPoint entry;
   entry.name = "train";
-  // Like the planner: an all_reduce is done in place, and the workspace holds a copy from each member.
-  const bool in_place = kind == CollectiveKind::kAllReduce;
-  entry.values = {{"x", type, from, BufferId(0)}, {"y", type, to, BufferId(in_place ? 0 : 1)}};
+  // Like the planner: the result takes the operand's place if it can, and the workspace holds a copy from each member.
+  const bool in_place = works_in_place(kind);
+  entry.values = {{"x", type, change.from, BufferId(0)}, {"y", type, change.to, BufferId(in_place ? 0 : 1)}};
   const int64_t workspace = room * (devices + 1);
   entry.buffers = {{BufferKind::kActivation, room, 0, 0, 1},
                    {BufferKind::kActivation, room, room, 0, 1},
@@ -72,12 +81,14 @@ class CollectiveCalibration {
     // Within a node every rank does its part of the work itself, while it waits.
     link.overlaps = !lies_in_a_node(axes, mesh_, watch_.processes().ranks_on_node());
     std::vector<LinkSample> all;
-    for (const CollectiveKind kind : kKinds) {
+    for (const CollectiveFacts& facts : collective_kinds()) {
+      const CollectiveKind kind = facts.kind;
+      if (!change_by(kind, axes, mesh_)) continue;
       options_.begins(fmt::format("{} over {}", to_string(kind), mesh_.names(axes)));
       const std::vector<LinkSample> samples = fit(kind, axes, link);
       all.insert(all.end(), samples.begin(), samples.end());
     }
-    link.collectives["exchange"] = link.collectives.at("all_to_all");
+    adopt_rates(link);
     const auto [alpha, beta] = fit_line(all);
     link.latency_s = alpha;
     link.bytes_per_s = 1 / std::max(beta, 1e-15);
@@ -85,6 +96,16 @@ class CollectiveCalibration {
   }
 
  private:
+  // A kind that was not measured takes the rate of one whose messages go the same ways.
+  static void adopt_rates(Link& link) {
+    for (const CollectiveFacts& missing : collective_kinds()) {
+      if (link.collectives.count(to_string(missing.kind)) > 0) continue;
+      for (const CollectiveFacts& alike : collective_kinds())
+        if (alike.pairwise == missing.pairwise && link.collectives.count(to_string(alike.kind)) > 0)
+          link.collectives[to_string(missing.kind)] = link.collectives.at(to_string(alike.kind));
+    }
+  }
+
   // Operands are freshly written by their rank, and results are read: if ranks share memory, both then are in
   // other ranks' caches. Reducing the same operands repeatedly would leave them in the cache of the reducing
   // rank.
@@ -112,8 +133,7 @@ class CollectiveCalibration {
     const double seconds = std::max(all - alone, all / 20);
     const CollectiveCost cost = collective_cost(entry, entry.steps[0], mesh_, mesh_.last());
     const auto members = static_cast<double>(mesh_.size(axes));
-    return {(kind == CollectiveKind::kAllReduce ? 2 : 1) * (members - 1),
-            static_cast<double>(cost.bytes_sent), seconds};
+    return {facts_of(kind).messages * (members - 1), static_cast<double>(cost.bytes_sent), seconds};
   }
 
   // Takes the latency from the shortest sample, then for every size the bandwidth that remains. Returns all

@@ -39,7 +39,7 @@ class LockstepCollectives : public Collectives {
       const CollectivePlan& plan = plans[device];
       moved[device] += moved_by(plan);
       if (plan.self != 0) continue;
-      if (plan.kind == CollectiveKind::kAllReduce)
+      if (works_in_place(plan.kind))
         all_reduce(plan);
       else
         move_group(plans, plan);
@@ -69,7 +69,7 @@ class LockstepCollectives : public Collectives {
 
   // If results take the place of operands, no result may be written before all operands have been read.
   void reserve(const std::vector<CollectivePlan>& plans, const CollectivePlan& leader) {
-    if (leader.kind == CollectiveKind::kAllReduce || !leader.in_place()) return;
+    if (works_in_place(leader.kind) || !leader.in_place()) return;
     int64_t bytes = 0;
     for (size_t m = 0; m < leader.ranks.size(); ++m)
       bytes += of_member(plans, leader, m).output.elements() * size_of(leader.dtype);
@@ -115,7 +115,7 @@ class LockstepCollectives : public Collectives {
     if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result);
     for (size_t m = 0; m < plan.ranks.size(); ++m) {
       const std::byte* source = arena(plan, m).at(plan.input.offset);
-      if (plan.kind != CollectiveKind::kReduceScatter || m == 0) {
+      if (!reduces(plan.kind) || m == 0) {
         copy_runs(plan.receives[m], size, source, result);
         continue;
       }

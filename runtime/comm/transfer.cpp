@@ -74,16 +74,16 @@ void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
   }
 }
 
-// A collective that moves elements is complete if the arriving runs cover the whole output; a reduce_scatter
-// is, if each member's runs do.
+// A collective that moves elements is complete if the arriving runs cover the whole output; one that reduces is,
+// if each member's runs do.
 void check_complete(const CollectivePlan& plan) {
   int64_t arriving = 0;
   for (const std::vector<Run>& runs : plan.receives) {
     arriving += elements(runs);
-    if (plan.kind == CollectiveKind::kReduceScatter)
-      check_invariant(elements(runs) == plan.output.elements(), "a reduce_scatter does not cover its output");
+    if (reduces(plan.kind))
+      check_invariant(elements(runs) == plan.output.elements(), "a reduction does not cover its output");
   }
-  if (plan.kind != CollectiveKind::kReduceScatter)
+  if (!reduces(plan.kind))
     check_invariant(arriving == plan.output.elements(), "a collective does not cover its output exactly");
 }
 
@@ -117,16 +117,16 @@ CollectivePlan plan_collective(const EntryPoint& entry, const Step& step, const 
   const std::vector<Coordinates> members = members_of(mesh, at, plan.axes);
   for (const Coordinates& member : members) plan.ranks.push_back(mesh.rank(member));
   plan.self = static_cast<size_t>(mesh.index(at, plan.axes));
-  if (plan.kind == CollectiveKind::kAllReduce) {
+  if (works_in_place(plan.kind)) {
     check_invariant(plan.input.elements() == plan.output.elements(),
-                    "an all_reduce changes the size of its value");
+                    "a collective that moves no elements changes the size of its value");
   } else if (step.op()) {
     plan_pieces(plan, entry, step, mesh, members);
   } else {
     plan_runs(plan, sides, mesh, members);
     check_complete(plan);
   }
-  plan.replicated = plan.kind == CollectiveKind::kReduceScatter &&
+  plan.replicated = reduces && !works_in_place(plan.kind) &&
                     splitting(plan.axes, sides.output.sharding).size() != plan.axes.size();
   return plan;
 }
@@ -147,10 +147,20 @@ CollectiveCost moved_by(const CollectivePlan& plan) {
   CollectiveAmounts amounts;
   amounts.in = plan.input.elements();
   for (const std::vector<Run>& runs : plan.receives) amounts.out += elements(runs);
-  amounts.smallest_in_share = fewest(plan.receives);
-  amounts.smallest_out_share = fewest(plan.sends);
-  amounts.exchanged = sent_elsewhere(plan);
-  amounts.members = static_cast<int64_t>(plan.ranks.size());
+  switch (facts_of(plan.kind).share) {
+    case CostShare::kFlatPart:
+      amounts.share = amounts.in / static_cast<int64_t>(plan.ranks.size());
+      break;
+    case CostShare::kSmallestInput:
+      amounts.share = fewest(plan.receives);
+      break;
+    case CostShare::kSmallestOutput:
+      amounts.share = fewest(plan.sends);
+      break;
+    case CostShare::kSent:
+      amounts.share = sent_elsewhere(plan);
+      break;
+  }
   return collective_cost(plan.kind, amounts, size_of(plan.dtype));
 }
 

@@ -41,10 +41,11 @@ struct CollectivePlan {
   // Indexed by member. `from` counts elements in the sender's input region, `to` in the receiver's output
   // region; the elements of a further input lie beyond the first one, by the distance of the two inputs in
   // the arena. The order of runs is the same on both sides, so packed runs need no description. Both are
-  // empty for an all_reduce; in a reduce_scatter every member sends, and arriving elements are reduced.
+  // empty if elements keep their places (an all_reduce). If the collective reduces, every member sends, and
+  // arriving elements are reduced.
   std::vector<std::vector<Run>> sends;
   std::vector<std::vector<Run>> receives;
-  /// True if several members end with the same piece of a reduce_scatter.
+  /// True if several members end with the same piece of a result that is reduced and scattered.
   bool replicated = false;
   /// The element that the output is filled with before anything arrives; empty if all of the output arrives.
   std::vector<std::byte> fill;

@@ -201,7 +201,7 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
   for (const int64_t rank : plan.ranks)
     if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
   if (crosses_nodes(plan.axes)) {
-    if (plan.kind == CollectiveKind::kAllReduce) return prepare_two_levels(plan, std::move(site), occasion);
+    if (works_in_place(plan.kind)) return prepare_two_levels(plan, std::move(site), occasion);
     // The other kinds move an element to each member that lacks it, by messages if any member is on another
     // node: two levels would save messages only if several members of a node need the same element, and would
     // cost another copy of each.

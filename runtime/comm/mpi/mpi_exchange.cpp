@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "core/diagnostics/error.h"
 #include "runtime/memory/runs.h"
@@ -45,214 +46,246 @@ bool in_order(const CollectivePlan& plan) {
   return next == plan.input.elements();
 }
 
-class MpiExchange : public PreparedCollective {
+MPI_Count sum(const std::vector<MPI_Count>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), MPI_Count{0});
+}
+
+MPI_Count fewest(const std::vector<MPI_Count>& counts) {
+  return counts.empty() ? 0 : *std::min_element(counts.begin(), counts.end());
+}
+
+// The arguments of every collective by messages.
+struct MpiSite {
+  CollectivePlan plan;
+  MPI_Comm comm;
+  MPI_Op op;
+  const Arena& arena;
+  Waiting waiting;
+};
+
+// The common part of all kinds. A kind prepares in its constructor, from which its data may go through the workspace,
+// and makes one MPI call in send().
+class MpiCollective : public PreparedCollective {
  public:
-  MpiExchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op, const Arena& arena, const Waiting& waiting)
-      : plan_(std::move(plan)), comm_(comm), op_(op), arena_(arena), waiting_(waiting) {
-    switch (plan_.kind) {
-      case CollectiveKind::kAllReduce:
-        break;
-      case CollectiveKind::kReduceScatter:
-        prepare_reduce_scatter();
-        break;
-      case CollectiveKind::kAllGather:
-        prepare_all_gather();
-        break;
-      case CollectiveKind::kAllToAll:
-      case CollectiveKind::kExchange:
-        prepare_exchange();
-        break;
-    }
-    moved_once_ = handed_to_mpi();
+  explicit MpiCollective(MpiSite site) : site_(std::move(site)) {}
+
+  void start() final {
+    if (!moved_once_) moved_once_ = collective_cost(plan().kind, handed_to_mpi(), size());
+    count(*moved_once_);
+    if (!plan().fill.empty()) fill_elements(plan().fill, plan().output.elements(), output());
+    send();
   }
 
-  void start() override {
-    count(moved_once_);
-    if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), output());
-    switch (plan_.kind) {
-      case CollectiveKind::kAllReduce:
-        start_all_reduce();
-        break;
-      case CollectiveKind::kReduceScatter:
-        start_reduce_scatter();
-        break;
-      case CollectiveKind::kAllGather:
-        start_all_gather();
-        break;
-      case CollectiveKind::kAllToAll:
-      case CollectiveKind::kExchange:
-        start_exchange();
-        break;
-    }
-  }
-
-  void wait() override {
-    wait_for(request_, waiting_, plan_.ranks);
+  void wait() final {
+    wait_for(request_, site_.waiting, plan().ranks);
     finish();
   }
 
-  void progress() override {
+  void progress() final {
     int done = 0;
     check_mpi(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
   }
 
- private:
-  int64_t size() const { return size_of(plan_.dtype); }
-  std::byte* input() const { return arena_.at(plan_.input.offset); }
-  std::byte* output() const { return arena_.at(plan_.output.offset); }
-  std::byte* packed() const { return arena_.at(plan_.workspace_offset); }
-  std::byte* arriving() const {
-    return unpack_ ? arena_.at(plan_.workspace_offset + aligned(packed_bytes_)) : output();
-  }
+ protected:
+  virtual void send() = 0;
+  // Moves what has arrived to its place.
+  virtual void finish() {}
+  // The amounts that send() passes to MPI.
+  virtual CollectiveAmounts handed_to_mpi() const = 0;
 
-  void require_workspace(int64_t bytes) {
-    if (bytes > plan_.workspace_bytes)
+  const CollectivePlan& plan() const { return site_.plan; }
+  MPI_Comm comm() const { return site_.comm; }
+  MPI_Op op() const { return site_.op; }
+  MPI_Request* request() { return &request_; }
+  MPI_Datatype type() const { return mpi_type_of(plan().dtype); }
+  int64_t size() const { return size_of(plan().dtype); }
+  std::byte* input() const { return site_.arena.at(plan().input.offset); }
+  std::byte* output() const { return site_.arena.at(plan().output.offset); }
+  std::byte* workspace() const { return site_.arena.at(plan().workspace_offset); }
+
+  void require_workspace(int64_t bytes) const {
+    if (bytes > plan().workspace_bytes)
       throw InternalError(fmt::format("a collective needs {} bytes of workspace, and {} were planned", bytes,
-                                      plan_.workspace_bytes));
+                                      plan().workspace_bytes));
+  }
+  void pack_sends() const {
+    std::byte* next = workspace();
+    for (const std::vector<Run>& runs : plan().sends) next = pack_runs(runs, size(), input(), next);
   }
 
-  // Data goes straight to its place if each member's part is contiguous.
-  int64_t place_receives() {
-    const std::vector<std::vector<Run>>& receives = plan_.receives;
-    unpack_ = !contiguous(receives);
-    int64_t next = 0;
-    for (const std::vector<Run>& runs : receives) {
-      const int64_t bytes = elements(runs) * size();
-      receive_counts_.push_back(bytes);
-      receive_places_.push_back(unpack_ || runs.empty() ? next : runs[0].to * size());
-      if (unpack_) next += bytes;
-    }
-    return next;
-  }
+ private:
+  const MpiSite site_;
+  std::optional<CollectiveCost> moved_once_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
 
-  void prepare_reduce_scatter() {
-    for (const std::vector<Run>& runs : plan_.sends) receive_counts_.push_back(elements(runs));
-    // Members with the same piece would each add in a different order, and end with values that differ in the
-    // last bit.
-    if (plan_.replicated) {
-      packed_bytes_ = plan_.input.elements() * size();
-    } else if (!in_order(plan_)) {
-      pack_ = true;
-      for (const MPI_Count count : receive_counts_) packed_bytes_ += count * size();
-    }
-    require_workspace(packed_bytes_);
-  }
+class MpiAllReduce : public MpiCollective {
+ public:
+  using MpiCollective::MpiCollective;
 
-  void prepare_all_gather() {
-    check_invariant(elements(plan_.receives[plan_.self]) == plan_.input.elements(),
-                    "an all_gather drops a part of its input");
-    require_workspace(place_receives());
-  }
-
-  void prepare_exchange() {
-    // If the output takes the place of the input, everything must have left before anything arrives.
-    pack_ = plan_.in_place() || !contiguous(plan_.sends);
-    for (const std::vector<Run>& runs : plan_.sends) {
-      const int64_t bytes = elements(runs) * size();
-      send_counts_.push_back(bytes);
-      send_places_.push_back(pack_ || runs.empty() ? packed_bytes_ : runs[0].from * size());
-      if (pack_) packed_bytes_ += bytes;
-    }
-    const int64_t arriving = place_receives();
-    // A device's own part is copied locally.
-    send_counts_[plan_.self] = 0;
-    receive_counts_[plan_.self] = 0;
-    require_workspace(aligned(packed_bytes_) + arriving);
-  }
-
-  // The traffic that one start hands to MPI, from the counts that it passes.
-  CollectiveCost handed_to_mpi() const {
-    const auto all = [](const std::vector<MPI_Count>& counts) {
-      return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-    };
-    const auto fewest = [](const std::vector<MPI_Count>& counts) {
-      return counts.empty() ? 0 : *std::min_element(counts.begin(), counts.end());
-    };
-    CollectiveAmounts amounts;
-    amounts.in = plan_.input.elements();
-    amounts.members = static_cast<int64_t>(plan_.ranks.size());
-    if (plan_.kind == CollectiveKind::kReduceScatter) amounts.smallest_out_share = fewest(receive_counts_);
-    if (plan_.kind == CollectiveKind::kAllGather) {
-      amounts.out = all(receive_counts_) / size();
-      amounts.smallest_in_share = fewest(receive_counts_) / size();
-    }
-    amounts.exchanged = all(send_counts_) / size();
-    return collective_cost(plan_.kind, amounts, size());
-  }
-
-  void start_all_reduce() {
-    const void* source = plan_.in_place() ? MPI_IN_PLACE : input();
-    check_mpi(MPI_Iallreduce_c(source, output(), plan_.input.elements(), mpi_type_of(plan_.dtype), op_, comm_,
-                               &request_),
+ private:
+  void send() override {
+    const void* source = plan().in_place() ? MPI_IN_PLACE : input();
+    check_mpi(MPI_Iallreduce_c(source, output(), plan().input.elements(), type(), op(), comm(), request()),
               "MPI_Iallreduce_c");
   }
 
-  void start_reduce_scatter() {
-    const MPI_Datatype type = mpi_type_of(plan_.dtype);
-    if (plan_.replicated) {
-      check_mpi(MPI_Iallreduce_c(input(), packed(), plan_.input.elements(), type, op_, comm_, &request_),
-                "MPI_Iallreduce_c");
+  CollectiveAmounts handed_to_mpi() const override {
+    const int64_t all = plan().input.elements();
+    return {all, all, all / static_cast<int64_t>(plan().ranks.size())};
+  }
+};
+
+// Members with the same piece would each add in a different order, and end with values that differ in the last bit.
+// They therefore reduce everything, and each keeps its piece.
+class MpiReduceScatter : public MpiCollective {
+ public:
+  explicit MpiReduceScatter(MpiSite site) : MpiCollective(std::move(site)) {
+    for (const std::vector<Run>& runs : plan().sends) counts_.push_back(elements(runs));
+    pack_ = !plan().replicated && !in_order(plan());
+    require_workspace(plan().replicated ? plan().input.elements() * size()
+                      : pack_           ? sum(counts_) * size()
+                                        : 0);
+  }
+
+ private:
+  void send() override {
+    if (plan().replicated) {
+      check_mpi(
+          MPI_Iallreduce_c(input(), workspace(), plan().input.elements(), type(), op(), comm(), request()),
+          "MPI_Iallreduce_c");
       return;
     }
-    const void* source = plan_.in_place() ? MPI_IN_PLACE : static_cast<const void*>(input());
+    const void* source = plan().in_place() ? MPI_IN_PLACE : static_cast<const void*>(input());
     if (pack_) {
-      std::byte* next = packed();
-      for (const std::vector<Run>& runs : plan_.sends) next = pack_runs(runs, size(), input(), next);
-      source = packed();
+      pack_sends();
+      source = workspace();
     }
-    check_mpi(MPI_Ireduce_scatter_c(source, output(), receive_counts_.data(), type, op_, comm_, &request_),
+    check_mpi(MPI_Ireduce_scatter_c(source, output(), counts_.data(), type(), op(), comm(), request()),
               "MPI_Ireduce_scatter_c");
   }
 
-  void start_all_gather() {
+  void finish() override {
+    if (plan().replicated) copy_runs(plan().receives[plan().self], size(), workspace(), output());
+  }
+
+  CollectiveAmounts handed_to_mpi() const override { return {plan().input.elements(), 0, fewest(counts_)}; }
+
+  std::vector<MPI_Count> counts_;  // elements of each member's piece
+  bool pack_ = false;              // members' pieces do not lie one after another
+};
+
+// What arrives from each member: straight in its place, or in the workspace if any member's part is not contiguous.
+class Arrivals {
+ public:
+  // Offsets count from the start of the output, or of the arrivals in the workspace.
+  Arrivals(const std::vector<std::vector<Run>>& receives, int64_t size)
+      : unpacks_(!contiguous(receives)), receives_(receives), size_(size) {
+    for (const std::vector<Run>& runs : receives) {
+      const int64_t bytes = elements(runs) * size;
+      counts.push_back(bytes);
+      places.push_back(unpacks_ || runs.empty() ? bytes_ : runs[0].to * size);
+      if (unpacks_) bytes_ += bytes;
+    }
+  }
+
+  bool unpacks() const { return unpacks_; }
+  // Bytes of workspace.
+  int64_t bytes() const { return bytes_; }
+  void unpack(const std::byte* arrived, std::byte* output) const {
+    if (!unpacks_) return;
+    for (size_t m = 0; m < receives_.size(); ++m)
+      if (counts[m] > 0) unpack_runs(receives_[m], size_, arrived + places[m], output);
+  }
+
+  std::vector<MPI_Count> counts;  // bytes
+  std::vector<MPI_Aint> places;
+
+ private:
+  bool unpacks_;
+  const std::vector<std::vector<Run>>& receives_;
+  int64_t size_;
+  int64_t bytes_ = 0;
+};
+
+class MpiAllGather : public MpiCollective {
+ public:
+  explicit MpiAllGather(MpiSite site) : MpiCollective(std::move(site)), arrivals_(plan().receives, size()) {
+    check_invariant(elements(plan().receives[plan().self]) == plan().input.elements(),
+                    "an all_gather drops a part of its input");
+    require_workspace(arrivals_.bytes());
+  }
+
+ private:
+  std::byte* arriving() const { return arrivals_.unpacks() ? workspace() : output(); }
+
+  void send() override {
     const void* source = input();
-    const MPI_Count own = plan_.input.elements() * size();
-    if (plan_.in_place() && !unpack_) {
-      std::memmove(output() + receive_places_[plan_.self], input(), static_cast<size_t>(own));
+    const MPI_Count own = plan().input.elements() * size();
+    if (plan().in_place() && !arrivals_.unpacks()) {
+      std::memmove(output() + arrivals_.places[plan().self], input(), static_cast<size_t>(own));
       source = MPI_IN_PLACE;
     }
-    check_mpi(MPI_Iallgatherv_c(source, own, MPI_BYTE, arriving(), receive_counts_.data(),
-                                receive_places_.data(), MPI_BYTE, comm_, &request_),
+    check_mpi(MPI_Iallgatherv_c(source, own, MPI_BYTE, arriving(), arrivals_.counts.data(),
+                                arrivals_.places.data(), MPI_BYTE, comm(), request()),
               "MPI_Iallgatherv_c");
   }
 
-  void start_exchange() {
-    const std::vector<Run>& own = plan_.receives[plan_.self];
-    if (pack_) {
-      std::byte* next = packed();
-      for (const std::vector<Run>& runs : plan_.sends) next = pack_runs(runs, size(), input(), next);
+  void finish() override { arrivals_.unpack(arriving(), output()); }
+
+  CollectiveAmounts handed_to_mpi() const override {
+    return {plan().input.elements(), sum(arrivals_.counts) / size(), fewest(arrivals_.counts) / size()};
+  }
+
+  Arrivals arrivals_;
+};
+
+// An all_to_all or an exchange: each member sends any elements to each other one.
+class MpiExchange : public MpiCollective {
+ public:
+  explicit MpiExchange(MpiSite site) : MpiCollective(std::move(site)), arrivals_(plan().receives, size()) {
+    // If the output takes the place of the input, everything must have left before anything arrives.
+    pack_ = plan().in_place() || !contiguous(plan().sends);
+    for (const std::vector<Run>& runs : plan().sends) {
+      const int64_t bytes = elements(runs) * size();
+      counts_.push_back(bytes);
+      places_.push_back(pack_ || runs.empty() ? packed_bytes_ : runs[0].from * size());
+      if (pack_) packed_bytes_ += bytes;
     }
-    if (plan_.in_place())
-      unpack_runs(own, size(), packed() + send_places_[plan_.self], output());
+    // A device's own part is copied locally.
+    counts_[plan().self] = 0;
+    arrivals_.counts[plan().self] = 0;
+    require_workspace(aligned(packed_bytes_) + arrivals_.bytes());
+  }
+
+ private:
+  std::byte* arriving() const {
+    return arrivals_.unpacks() ? workspace() + aligned(packed_bytes_) : output();
+  }
+
+  void send() override {
+    const std::vector<Run>& own = plan().receives[plan().self];
+    if (pack_) pack_sends();
+    if (plan().in_place())
+      unpack_runs(own, size(), workspace() + places_[plan().self], output());
     else
       copy_runs(own, size(), input(), output());
-    check_mpi(MPI_Ialltoallv_c(pack_ ? packed() : input(), send_counts_.data(), send_places_.data(), MPI_BYTE,
-                               arriving(), receive_counts_.data(), receive_places_.data(), MPI_BYTE, comm_,
-                               &request_),
-              "MPI_Ialltoallv_c");
+    check_mpi(
+        MPI_Ialltoallv_c(pack_ ? workspace() : input(), counts_.data(), places_.data(), MPI_BYTE, arriving(),
+                         arrivals_.counts.data(), arrivals_.places.data(), MPI_BYTE, comm(), request()),
+        "MPI_Ialltoallv_c");
   }
 
-  void finish() {
-    if (plan_.replicated) copy_runs(plan_.receives[plan_.self], size(), packed(), output());
-    if (!unpack_) return;
-    for (size_t m = 0; m < plan_.receives.size(); ++m)
-      if (receive_counts_[m] > 0)
-        unpack_runs(plan_.receives[m], size(), arriving() + receive_places_[m], output());
+  void finish() override { arrivals_.unpack(arriving(), output()); }
+
+  CollectiveAmounts handed_to_mpi() const override {
+    return {plan().input.elements(), 0, sum(counts_) / size()};
   }
 
-  const CollectivePlan plan_;
-  CollectiveCost moved_once_;
-  MPI_Comm comm_;
-  MPI_Op op_;
-  const Arena& arena_;
-  Waiting waiting_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
-  // Counts and offsets per member, in elements for a reduce_scatter and in bytes otherwise. Offsets are in
-  // the input or output region if data goes there directly, otherwise in the workspace.
-  std::vector<MPI_Count> send_counts_, receive_counts_;
-  std::vector<MPI_Aint> send_places_, receive_places_;
-  bool pack_ = false;    // sends go through the workspace
-  bool unpack_ = false;  // receives go through the workspace
+  Arrivals arrivals_;
+  std::vector<MPI_Count> counts_;  // bytes for each member
+  std::vector<MPI_Aint> places_;   // in the input, or in the workspace
+  bool pack_ = false;              // sends go through the workspace
   int64_t packed_bytes_ = 0;
 };
 
@@ -266,7 +299,7 @@ class Alone : public PreparedCollective {
     const std::byte* input = arena_.at(plan_.input.offset);
     std::byte* output = arena_.at(plan_.output.offset);
     if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), output);
-    if (plan_.kind != CollectiveKind::kAllReduce)
+    if (!works_in_place(plan_.kind))
       copy_runs(plan_.receives[0], size, input, output);
     else if (!plan_.in_place())
       std::memcpy(output, input, static_cast<size_t>(plan_.input.elements() * size));
@@ -282,7 +315,19 @@ class Alone : public PreparedCollective {
 
 std::unique_ptr<PreparedCollective> mpi_exchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op,
                                                  const Arena& arena, const Waiting& waiting) {
-  return std::make_unique<MpiExchange>(std::move(plan), comm, op, arena, waiting);
+  MpiSite site{std::move(plan), comm, op, arena, waiting};
+  switch (site.plan.kind) {
+    case CollectiveKind::kAllReduce:
+      return std::make_unique<MpiAllReduce>(std::move(site));
+    case CollectiveKind::kReduceScatter:
+      return std::make_unique<MpiReduceScatter>(std::move(site));
+    case CollectiveKind::kAllGather:
+      return std::make_unique<MpiAllGather>(std::move(site));
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kExchange:
+      return std::make_unique<MpiExchange>(std::move(site));
+  }
+  throw InternalError("a collective of an unknown kind");
 }
 
 std::unique_ptr<PreparedCollective> exchange_alone(CollectivePlan plan, const Arena& arena) {

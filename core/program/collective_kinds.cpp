@@ -1,0 +1,183 @@
+#include "core/program/collective_kinds.h"
+
+#include <algorithm>
+
+#include "core/diagnostics/error.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+bool has(const AxisList& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// The axes over which the operand is partial and the result is not; none if reductions of several kinds are pending
+// over them.
+AxisList reduced_axes(const Resharding& change) {
+  AxisList axes;
+  ReduceKind kind = ReduceKind::kSum;
+  for (const Partial& p : change.from.partial) {
+    if (change.to.is_partial(p.axis)) continue;
+    if (!axes.empty() && p.kind != kind) return {};
+    axes.push_back(p.axis);
+    kind = p.kind;
+  }
+  return axes;
+}
+
+// The axes that split a dimension of `longer` after those that split it in `shorter`, ascending; nothing if these are
+// not the major ones in every dimension.
+std::optional<AxisList> minor_axes(const Sharding& shorter, const Sharding& longer) {
+  AxisList axes;
+  for (size_t d = 0; d < longer.dims.size(); ++d) {
+    const AxisList &before = shorter.dims[d], &after = longer.dims[d];
+    if (before.size() > after.size() || !std::equal(before.begin(), before.end(), after.begin()))
+      return std::nullopt;
+    axes.insert(axes.end(), after.begin() + static_cast<std::ptrdiff_t>(before.size()), after.end());
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+// True if minor axes move, each from one dimension to another. Every device then sends each member of the group its
+// part, and sends no part twice.
+bool only_moves_minor_axes(const Sharding& from, const Sharding& to) {
+  if (split_axes(from) != split_axes(to)) return false;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    const AxisList &before = from.dims[d], &after = to.dims[d];
+    const auto kept = static_cast<size_t>(
+        std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
+    for (size_t i = kept; i < before.size(); ++i)
+      if (has(after, before[i])) return false;
+  }
+  return true;
+}
+
+std::optional<AxisList> all_reduce_group(const Resharding& change) {
+  const AxisList axes = reduced_axes(change);
+  if (axes.empty() || change.from.dims != change.to.dims) return std::nullopt;
+  return axes;
+}
+
+std::optional<AxisList> reduce_scatter_group(const Resharding& change) {
+  const AxisList axes = reduced_axes(change);
+  if (axes.empty() || minor_axes(change.from, change.to) != axes) return std::nullopt;
+  return axes;
+}
+
+std::optional<AxisList> all_gather_group(const Resharding& change) {
+  if (change.from.partial != change.to.partial) return std::nullopt;
+  return minor_axes(change.to, change.from);
+}
+
+std::optional<AxisList> exchange_group(const Resharding& change) {
+  if (change.from.partial != change.to.partial) return std::nullopt;
+  return moving_axes({change.dims, change.from.whole(), change.dims, change.to.whole()}, change.mesh);
+}
+
+std::optional<AxisList> all_to_all_group(const Resharding& change) {
+  if (!only_moves_minor_axes(change.from, change.to)) return std::nullopt;
+  return exchange_group(change);
+}
+
+using Amounts = CollectiveAmounts;
+
+constexpr CollectiveFacts kFacts[] = {
+    {.kind = CollectiveKind::kAllReduce,
+     .reduces = true,
+     .keeps_places = true,
+     .pairwise = false,
+     .general = false,
+     .messages = 2,
+     .share = CostShare::kFlatPart,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.in, 2 * (a.in - a.share)};
+         },
+     .group = all_reduce_group},
+    {.kind = CollectiveKind::kReduceScatter,
+     .reduces = true,
+     .keeps_places = false,
+     .pairwise = false,
+     .general = false,
+     .messages = 1,
+     .share = CostShare::kSmallestOutput,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.in, a.in - a.share};
+         },
+     .group = reduce_scatter_group},
+    {.kind = CollectiveKind::kAllGather,
+     .reduces = false,
+     .keeps_places = false,
+     .pairwise = false,
+     .general = false,
+     .messages = 1,
+     .share = CostShare::kSmallestInput,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.out, a.out - a.share};
+         },
+     .group = all_gather_group},
+    {.kind = CollectiveKind::kAllToAll,
+     .reduces = false,
+     .keeps_places = false,
+     .pairwise = true,
+     .general = false,
+     .messages = 1,
+     .share = CostShare::kSent,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.in, a.share};
+         },
+     .group = all_to_all_group},
+    {.kind = CollectiveKind::kExchange,
+     .reduces = false,
+     .keeps_places = false,
+     .pairwise = true,
+     .general = true,
+     .messages = 1,
+     .share = CostShare::kSent,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.share, a.share};
+         },
+     .group = exchange_group},
+};
+static_assert(std::size(kFacts) == kEnumNames<CollectiveKind>.size());
+
+}  // namespace
+
+std::span<const CollectiveFacts> collective_kinds() {
+  return kFacts;
+}
+
+const CollectiveFacts& facts_of(CollectiveKind kind) {
+  for (const CollectiveFacts& facts : kFacts)
+    if (facts.kind == kind) return facts;
+  throw InternalError("a collective of an unknown kind");
+}
+
+bool reduces(CollectiveKind kind) {
+  return facts_of(kind).reduces;
+}
+
+bool works_in_place(CollectiveKind kind) {
+  return facts_of(kind).keeps_places;
+}
+
+std::optional<Collective> collective_between(const Resharding& change) {
+  for (const CollectiveFacts& facts : kFacts) {
+    const std::optional<AxisList> axes = facts.group(change);
+    if (!axes) continue;
+    if (axes->empty()) return std::nullopt;
+    Collective collective{facts.kind, *axes};
+    for (const Partial& p : change.from.partial)
+      if (facts.reduces && has(*axes, p.axis)) collective.reduce = p.kind;
+    return collective;
+  }
+  throw InternalError("no kind of collective makes this change of a sharding");
+}
+
+}  // namespace mtfc

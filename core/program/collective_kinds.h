@@ -1,0 +1,101 @@
+#pragma once
+// The kinds of collectives. Each has one row, which holds everything that planning, checks, costs and transports ask
+// about a kind; none of them compares kinds. How the data travel is written once per transport (runtime/comm/).
+//
+// Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that this is the cheapest kind which leads
+// from the one sharding to the other, and that a device sends half of what it holds.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/diagnostics/enum_names.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
+template <>
+inline constexpr auto kEnumNames<CollectiveKind> =
+    std::to_array<EnumName<CollectiveKind>>({{CollectiveKind::kAllReduce, "all_reduce"},
+                                             {CollectiveKind::kReduceScatter, "reduce_scatter"},
+                                             {CollectiveKind::kAllGather, "all_gather"},
+                                             {CollectiveKind::kAllToAll, "all_to_all"},
+                                             {CollectiveKind::kExchange, "exchange"}});
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisList axes = {};  // the axes of the group, ascending
+  ReduceKind reduce = ReduceKind::kSum;
+  bool operator==(const Collective&) const = default;
+};
+
+/// Sizes on which the cost of a collective depends besides the device's shards of its operand and its result.
+enum class CostShare {
+  kFlatPart,        // the smallest part of the operand when its flat elements are divided among the members
+  kSmallestInput,   // the smallest shard of the operand that any member holds
+  kSmallestOutput,  // the smallest shard of the result that any member holds
+  kSent,            // what the device sends to the other members
+};
+
+/// Amounts of one collective on one device, all in elements or all in another unit.
+struct CollectiveAmounts {
+  int64_t in = 0, out = 0;  // the device's shards of operand and result
+  int64_t share = 0;        // the CostShare that the kind asks for
+};
+
+struct CollectiveCost {
+  int64_t elements = 0;
+  int64_t bytes_sent = 0;
+
+  bool operator==(const CollectiveCost&) const = default;
+  CollectiveCost& operator+=(const CollectiveCost& other) {
+    elements += other.elements;
+    bytes_sent += other.bytes_sent;
+    return *this;
+  }
+};
+
+/// A change of one tensor's sharding.
+struct Resharding {
+  const Dims& dims;
+  const Sharding& from;
+  const Sharding& to;
+  const Mesh& mesh;
+};
+
+struct CollectiveFacts {
+  CollectiveKind kind;
+  /// It adds up, or otherwise combines, what the devices of a group hold. Other kinds move elements unchanged.
+  bool reduces;
+  /// Each element of the result has the place that it has in the operand: the result may take the operand's place
+  /// in memory, and no workspace is needed.
+  bool keeps_places;
+  /// Each member has something else to send to each other one, so that on a ring, messages pass other devices.
+  bool pairwise;
+  /// It leads from any sharding to any other, may send an element to several members, and may do the work of an
+  /// operation that moves pieces (core/op_rules/pieces.h).
+  bool general;
+  /// The messages that a device sends one after another, for each other member of its group.
+  int messages;
+  CostShare share;
+  /// The cost in units of the amounts, a unit being a byte.
+  CollectiveCost (*cost)(const CollectiveAmounts&);
+  /// The axes of the group in which the collective makes this change, ascending; nothing if it can't.
+  std::optional<AxisList> (*group)(const Resharding&);
+};
+
+/// All kinds, in the order of preference: of several that make a change, the first one sends the least.
+std::span<const CollectiveFacts> collective_kinds();
+const CollectiveFacts& facts_of(CollectiveKind kind);
+
+bool reduces(CollectiveKind kind);
+/// True for a collective that can write its result over its operand, and needs no workspace.
+bool works_in_place(CollectiveKind kind);
+
+/// The collective that makes the change in one move. Returns nothing if nothing moves between devices. Throws
+/// InternalError if no kind makes the change.
+std::optional<Collective> collective_between(const Resharding& change);
+
+}  // namespace mtfc

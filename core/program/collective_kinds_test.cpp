@@ -1,0 +1,51 @@
+#include "core/program/collective_kinds.h"
+
+#include <doctest/doctest.h>
+
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int kRows = 0, kColumns = 1;
+
+std::optional<Collective> between(const Sharding& from, const Sharding& to) {
+  const Mesh mesh({{"rows", 2}, {"columns", 3}});
+  const Dims dims{{"a", 12}, {"b", 18}};
+  return collective_between({dims, from, to, mesh});
+}
+
+Sharding split(const AxisList& a, const AxisList& b, const std::vector<Partial>& partial = {}) {
+  return {{a, b}, partial};
+}
+
+TEST_CASE("the first kind that makes a change of a sharding is chosen") {
+  using Kind = CollectiveKind;
+  const Partial sum{kRows, ReduceKind::kSum}, greatest{kColumns, ReduceKind::kMax};
+  CHECK(between(split({}, {}, {sum}), split({}, {})) == Collective{Kind::kAllReduce, {kRows}});
+  CHECK(between(split({}, {}, {sum}), split({}, {kRows})) == Collective{Kind::kReduceScatter, {kRows}});
+  CHECK(between(split({}, {}, {greatest}), split({}, {})) ==
+        Collective{Kind::kAllReduce, {kColumns}, ReduceKind::kMax});
+  CHECK(between(split({kRows, kColumns}, {}), split({kRows}, {})) ==
+        Collective{Kind::kAllGather, {kColumns}});
+  CHECK(between(split({kRows, kColumns}, {}), split({kRows}, {kColumns})) ==
+        Collective{Kind::kAllToAll, {kColumns}});
+  CHECK(between(split({kRows, kColumns}, {}), split({kColumns, kRows}, {})) ==
+        Collective{Kind::kExchange, {kRows, kColumns}});
+}
+
+TEST_CASE("nothing moves where each device keeps a part of what it holds") {
+  CHECK(between(split({}, {}), split({kRows}, {})) == std::nullopt);
+}
+
+TEST_CASE("no kind makes whole what is pending in two ways") {
+  const std::vector<Partial> mixed{{kRows, ReduceKind::kSum}, {kColumns, ReduceKind::kMax}};
+  CHECK_THROWS_AS(between(split({}, {}, mixed), split({}, {})), InternalError);
+}
+
+TEST_CASE("every kind has a row under its own enumerator") {
+  for (const auto& [kind, name] : kEnumNames<CollectiveKind>) CHECK(facts_of(kind).kind == kind);
+}
+
+}  // namespace
+}  // namespace mtfc
