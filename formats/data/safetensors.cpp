@@ -19,7 +19,7 @@ constexpr size_t kLengthBytes = 8;
 constexpr size_t kLongestHeader = 100'000'000;
 constexpr size_t kMostDimensions = 64;
 constexpr size_t kAlignedHeader = 8;
-constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kMetadataKey = "__metadata__";
 
 struct StoredName {
   std::string_view name;
@@ -77,7 +77,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
       return true;
     }
     if (state_ != State::kTensors) return unexpected("an object");
-    state_ = key_ == kMetadata ? State::kMetadata : State::kEntry;
+    state_ = key_ == kMetadataKey ? State::kMetadata : State::kEntry;
     if (state_ == State::kEntry) entries_.push_back({std::move(key_), {}, {}, {}});
     return true;
   }
@@ -119,7 +119,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   bool unexpected(const std::string& what) {
     if (state_ == State::kBefore) fail("is " + what + " instead of an object");
     if (state_ == State::kMetadata)
-      fail(fmt::format("has {} under '{}' of {}, where a string belongs", what, key_, kMetadata));
+      fail(fmt::format("has {} under '{}' of {}, where a string belongs", what, key_, kMetadataKey));
     if (state_ == State::kTensors) fail(fmt::format("has {} under '{}', where a tensor belongs", what, key_));
     fail(fmt::format("has {} in '{}' of '{}', where it does not belong", what, key_, entry().name));
   }
@@ -255,7 +255,7 @@ SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,
   if (!metadata.empty()) {
     Json object = Json::object();
     for (const auto& [key, value] : metadata) object[key] = value;
-    add(kMetadata, object);
+    add(kMetadataKey, object);
   }
   int64_t end = 0;
   for (TensorPlace& tensor : tensors) {

@@ -250,9 +250,9 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   if (!has_names(parts) || includes.has_gaps()) sink.finish(warnings);
   ModelDraft draft(scope, sink);
   if (const auto blocks = root.find("blocks")) draft.blocks.add(*blocks, false);
-  for (const IncludedFile& file : includes.files())
-    if (const auto blocks = includes.root_of(file).find("blocks"))
-      draft.blocks.add(*blocks, file.name.standard);
+  for (const IncludedFile& included : includes.files())
+    if (const auto blocks = includes.root_of(included).find("blocks"))
+      draft.blocks.add(*blocks, included.name.standard);
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();

@@ -228,9 +228,9 @@ class RankingText {
  public:
   RankingText(const std::vector<ComparedLayout>& layouts, const TableOptions& options)
       : layouts_(layouts), options_(options), order_(best_first(layouts)) {
-    const auto alike = [&](auto text) {
+    const auto alike = [&](auto property) {
       return std::all_of(layouts.begin(), layouts.end(), [&](const ComparedLayout& layout) {
-        return text(layout.layout) == text(layouts.front().layout);
+        return property(layout.layout) == property(layouts.front().layout);
       });
     };
     same_mesh_ = alike(mesh_text);

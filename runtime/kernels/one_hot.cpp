@@ -10,9 +10,9 @@ namespace {
 // The new dimension is the last one, so each index has a row of the result.
 template <typename T, typename I>
 Kernel prepare(const KernelSite& site) {
-  const LocalTensor &indices = site.operands[0], &result = site.results[0];
-  const IndexCheck check{result.type.dims.back(), indices};
-  return [check, held = result.box.back(), count = indices.elements()](const KernelRun& run) -> int64_t {
+  const LocalTensor &indices = site.operands[0], &rows = site.results[0];
+  const IndexCheck check{rows.type.dims.back(), indices};
+  return [check, held = rows.box.back(), count = indices.elements()](const KernelRun& run) -> int64_t {
     check.run(run.operands[0]);
     const I* index = reinterpret_cast<const I*>(run.operands[0]);
     T* result = reinterpret_cast<T*>(run.results[0]);

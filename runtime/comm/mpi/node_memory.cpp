@@ -88,10 +88,10 @@ std::vector<std::byte*> NodeMemory::Window::allocate(int64_t size, size_t ranks,
   // NodeBarrier then order loads and stores, and MPI_Win_sync would add nothing.
   check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle), "MPI_Win_lock_all");
   for (size_t rank = 0; rank < ranks; ++rank) {
-    MPI_Aint bytes = 0;
+    MPI_Aint room = 0;
     int unit = 0;
     void* start = nullptr;
-    check_mpi(MPI_Win_shared_query(handle, static_cast<int>(rank), &bytes, &unit, &start),
+    check_mpi(MPI_Win_shared_query(handle, static_cast<int>(rank), &room, &unit, &start),
               "MPI_Win_shared_query");
     check_invariant(std::bit_cast<uintptr_t>(start) % static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) == 0,
                     "shared memory does not begin at a page");
