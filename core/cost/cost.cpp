@@ -65,15 +65,14 @@ StepCount operator*(const StepCount& count, int64_t times) {
 
 StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   StepCount count;
-  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last());
+  const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last());
   count.flops =
       step.op()->flops({step.attributes(), operands}, local_types(entry, step.outputs, mesh, mesh.last()));
   if (step.op()->family != Family::kContraction) return count;
   // The shards of a dimension add up to it, so the sum over devices follows from the global sizes.
-  std::vector<TensorType> global_operands, global_results;
-  for (const ValueId id : step.inputs) global_operands.push_back(value_of(entry, id).type);
-  for (const ValueId id : step.outputs) global_results.push_back(value_of(entry, id).type);
-  count.flops_total = step.op()->flops({step.attributes(), global_operands}, global_results) *
+  const std::vector<LocalType> whole_operands = held_whole(global_types(entry, step.inputs));
+  const std::vector<LocalType> whole_results = held_whole(global_types(entry, step.outputs));
+  count.flops_total = step.op()->flops({step.attributes(), whole_operands}, whole_results) *
                       (mesh.devices() / mesh.size(distinguishing_axes(entry, step)));
   return count;
 }
@@ -137,9 +136,9 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
   for (const Value& value : entry.values) {
     if (!value.from_model) continue;
     TensorCost tensor{value.name, value.type.dims, value.sharding, {}, {}};
-    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, last))
+    for (const LocalDim& dim : local_dims(value.type.dims, value.sharding, mesh, last))
       tensor.local_shape.push_back(dim.size);
-    for (const Dim& dim : local_dims(value.type.dims, value.sharding, mesh, first))
+    for (const LocalDim& dim : local_dims(value.type.dims, value.sharding, mesh, first))
       tensor.local_shape_min.push_back(dim.size);
     report.tensors.push_back(std::move(tensor));
   }

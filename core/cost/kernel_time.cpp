@@ -47,7 +47,7 @@ double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& p
 }
 
 // The traffic of the copies that a plan makes of operands and result: each is written, and read again.
-int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& result,
+int64_t bytes_packed(const std::vector<LocalType>& operands, const LocalType& result,
                      const EinsumPlan& plan) {
   const auto left = static_cast<size_t>(plan.left);
   int64_t sum = 0;
@@ -58,7 +58,7 @@ int64_t bytes_packed(const std::vector<TensorType>& operands, const TensorType& 
 }
 
 // Adds a contraction of two operands, according to the plan that the executor uses.
-void add_products(const std::vector<TensorType>& operands, const TensorType& result, double flops,
+void add_products(const std::vector<LocalType>& operands, const LocalType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
   const double at_peak = flops / hardware.peak(result.dtype);
@@ -67,7 +67,7 @@ void add_products(const std::vector<TensorType>& operands, const TensorType& res
     return;
   }
   double batch = 1;
-  for (const Dim& dim : plan.batch) batch *= static_cast<double>(std::max<int64_t>(1, dim.size));
+  for (const LocalDim& dim : plan.batch) batch *= static_cast<double>(std::max<int64_t>(1, dim.size));
   const auto kinds =
       batch > 1 ? std::vector<std::string>{"batched_einsum", "einsum"} : std::vector<std::string>{"einsum"};
   time.compute_s += at_peak / table_or_curve(kinds, plan, flops / batch, hardware);
@@ -76,7 +76,7 @@ void add_products(const std::vector<TensorType>& operands, const TensorType& res
 }
 
 // The type in which an operation computes. Comparisons give bool, but compute in the type of their operands.
-DType computed_dtype(const std::vector<TensorType>& operands, const TensorType& result) {
+DType computed_dtype(const std::vector<LocalType>& operands, const LocalType& result) {
   return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
 }
 
@@ -100,8 +100,8 @@ double best_share_of_products(const Hardware& hardware) {
 // Adds the operations of a kernel step, or of a member of a fused one.
 void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
                     KernelTime& time) {
-  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
-                                results = local_types(entry, step.outputs, mesh, mesh.last());
+  const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
+                               results = local_types(entry, step.outputs, mesh, mesh.last());
   const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
   if (flops <= 0) return;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
@@ -151,8 +151,8 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 }
 
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
-  const std::vector<TensorType> operands = local_types(entry, step.inputs, {}, {}),
-                                results = local_types(entry, step.outputs, {}, {});
+  const std::vector<LocalType> operands = held_whole(global_types(entry, step.inputs)),
+                               results = held_whole(global_types(entry, step.outputs));
   const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));

@@ -33,8 +33,8 @@ bool picks(const Step& step) {
 }
 
 // If the result lies in the memory of an operand, only the changed elements are read and written.
-std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std::vector<TensorType>& operands,
-                           const std::vector<TensorType>& results) {
+std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std::vector<LocalType>& operands,
+                           const std::vector<LocalType>& results) {
   int64_t written = 0, read = 0;
   size_t in_place = operands.size();
   for (size_t r = 0; r < results.size(); ++r) {
@@ -56,8 +56,8 @@ std::vector<Access> picked(const EntryPoint& entry, const Step& step, const std:
 
 std::vector<Access> accesses(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (is_control(step.kind()) || step.kind() == StepKind::kWait || leaves_in_place(entry, step)) return {};
-  const std::vector<TensorType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
-                                results = local_types(entry, step.outputs, mesh, mesh.last());
+  const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
+                               results = local_types(entry, step.outputs, mesh, mesh.last());
   if (picks(step)) return picked(entry, step, operands, results);
   std::vector<Access> all;
   for (size_t o = 0; o < operands.size(); ++o)

@@ -31,11 +31,16 @@ inline constexpr TensorId kNoTensor;
 template <typename T>
 using PerTensor = IndexedBy<TensorId, T>;
 
-/// One use of an operation: its attributes and the types of its operands. Types are global, or local to one
-/// device (same dimensions, smaller sizes) where a comment says so.
+/// One use of an operation on whole tensors: its attributes and the types of its operands.
 struct OpCall {
   const Attributes& attributes;
   std::span<const TensorType> operands;
+};
+
+/// The same use on one device, which holds shards of the operands. Sizes in the attributes are global.
+struct LocalCall {
+  const Attributes& attributes;
+  std::span<const LocalType> operands;
 };
 
 /// Thrown by `infer` for a wrong use of an operation; what() says what is wrong. The caller adds the location.
@@ -167,8 +172,8 @@ struct OpDef {
   Signature signature;
   Family family;
 
-  /// The factors of a call (global types). Empty for Family::kRelabel, whose dimensions the partitioner
-  /// matches by element order.
+  /// The factors of a call. Empty for Family::kRelabel, whose dimensions the partitioner matches by element
+  /// order.
   std::vector<Factor> (*roles)(const OpCall&, std::span<const TensorType> results);
 
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
@@ -181,11 +186,11 @@ struct OpDef {
   /// results (kNoTensor: zero). nullptr, spelled kNoGradient: not differentiable.
   std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> result_gradients);
 
-  /// The arithmetic operations of one device, from local types.
-  int64_t (*flops)(const OpCall& local, std::span<const TensorType> results);
+  /// The arithmetic operations of one device.
+  int64_t (*flops)(const LocalCall&, std::span<const LocalType> results);
 
-  /// Scratch bytes that the kernel needs, from local types. nullptr, spelled kNoWorkspace: none.
-  int64_t (*workspace)(const OpCall& local, std::span<const TensorType> results);
+  /// Scratch bytes that the kernel needs on one device. nullptr, spelled kNoWorkspace: none.
+  int64_t (*workspace)(const LocalCall&, std::span<const LocalType> results);
 
   /// For a split kWhole factor: gives the same results by other operations that can run split (argmax becomes
   /// a reduction of (value, index) pairs). The dimension is split into `parts` shards. nullptr, spelled

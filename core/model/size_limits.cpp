@@ -32,7 +32,6 @@ void require_countable(const std::vector<VariableDecl>& variables) {
 void require_countable(const EntryGraph& entry) {
   double bytes = 0, flops = 0;
   for (const Node& node : entry.graph.nodes()) {
-    const std::vector<TensorType> operands = entry.graph.operand_types(node);
     const std::vector<TensorType> results = entry.graph.result_types(node);
     const std::string last = "'" + entry.graph.tensor(node.results[0]).name + "'";
     for (const TensorType& type : results) bytes += kCopies * bytes_of(type);
@@ -43,7 +42,8 @@ void require_countable(const EntryGraph& entry) {
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
         require_countable({entry.name, part->graph, {}, {}, 0});
     if (node.kind == NodeKind::kOp)
-      flops += static_cast<double>(node.op->flops({node.attributes, operands}, results));
+      flops += static_cast<double>(node.op->flops(
+          {node.attributes, held_whole(entry.graph.operand_types(node))}, held_whole(results)));
     if (flops > kMost)
       throw UserError("the operations up to " + last + " add up to more flops than can be counted, 2^62",
                       kHint, node.origin.location);

@@ -78,7 +78,7 @@ void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sh
   for (const int axis : split.axes)
     if (std::find(used.begin(), used.end(), axis) == used.end()) axes.push_back(axis);
   if (axes.empty() || dims.empty()) return;
-  const Dims local = largest_dims(dims, sharding, mesh);
+  const LocalDims local = largest_dims(dims, sharding, mesh);
   size_t best = 0;
   const auto rank = [&](size_t i) {
     return std::tuple(local[i].size >= mesh.size(axes), sharding.dims[i].empty(), local[i].size);

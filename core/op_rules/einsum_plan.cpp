@@ -14,15 +14,15 @@ constexpr int64_t kParts = 16;          // the number of parts into which a cont
 constexpr int64_t kLongGroup = 8192;    // a group with at least this many elements is cut,
 constexpr int64_t kSmallResult = 4096;  // if the result has at most this many
 
-Dims common(const Dims& order, const Dims& other) {
-  Dims both;
-  for (const Dim& dim : order)
+LocalDims common(const LocalDims& order, const LocalDims& other) {
+  LocalDims both;
+  for (const LocalDim& dim : order)
     if (contains(other, dim.name)) both.push_back(dim);
   return both;
 }
 
 /// The number of elements between neighbours along dimension `at` of a dense tensor.
-int64_t stride(const Dims& dims, size_t at) {
+int64_t stride(const LocalDims& dims, size_t at) {
   int64_t result = 1;
   for (size_t i = at + 1; i < dims.size(); ++i) result *= dims[i].size;
   return result;
@@ -36,7 +36,7 @@ struct Group {
 };
 
 /// The group within a tensor, or nothing if its dimensions do not lie side by side in this order.
-std::optional<Group> group_in(const Dims& dims, const Dims& group) {
+std::optional<Group> group_in(const LocalDims& dims, const LocalDims& group) {
   if (group.empty()) return Group{};
   const int begin = position(dims, group[0].name);
   for (size_t i = 0; i < group.size(); ++i)
@@ -45,16 +45,17 @@ std::optional<Group> group_in(const Dims& dims, const Dims& group) {
   return Group{false, end == dims.size(), stride(dims, end - 1)};
 }
 
-std::vector<int64_t> strides_of(const Dims& dims, const Dims& batch) {
+std::vector<int64_t> strides_of(const LocalDims& dims, const LocalDims& batch) {
   std::vector<int64_t> strides;
-  for (const Dim& dim : batch) strides.push_back(stride(dims, static_cast<size_t>(position(dims, dim.name))));
+  for (const LocalDim& dim : batch)
+    strides.push_back(stride(dims, static_cast<size_t>(position(dims, dim.name))));
   return strides;
 }
 
 /// The matrix `rows` x `columns` in a tensor of dimensions `dims`, if the tensor can be used in place. A
 /// result can't be transposed; the plan exchanges its operands instead.
-std::optional<EinsumMatrix> in_place(const Dims& dims, const Dims& batch, const Dims& rows,
-                                     const Dims& columns, bool may_transpose) {
+std::optional<EinsumMatrix> in_place(const LocalDims& dims, const LocalDims& batch, const LocalDims& rows,
+                                     const LocalDims& columns, bool may_transpose) {
   if (dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
   const auto row = group_in(dims, rows);
   const auto column = group_in(dims, columns);
@@ -71,7 +72,7 @@ std::optional<EinsumMatrix> in_place(const Dims& dims, const Dims& batch, const 
   return matrix;
 }
 
-EinsumMatrix packed(const Dims& batch, const Dims& rows, const Dims& columns) {
+EinsumMatrix packed(const LocalDims& batch, const LocalDims& rows, const LocalDims& columns) {
   EinsumMatrix matrix;
   matrix.packed = true;
   matrix.packed_dims = unite(unite(batch, rows), columns);
@@ -80,16 +81,18 @@ EinsumMatrix packed(const Dims& batch, const Dims& rows, const Dims& columns) {
   return matrix;
 }
 
-EinsumMatrix place(const Dims& dims, const Dims& batch, const Dims& rows, const Dims& columns) {
+EinsumMatrix place(const LocalDims& dims, const LocalDims& batch, const LocalDims& rows,
+                   const LocalDims& columns) {
   const auto found = in_place(dims, batch, rows, columns, true);
   return found ? *found : packed(batch, rows, columns);
 }
 
 /// Plans both operands with the contracted dimensions in the order of `contracted`, and returns how many of
 /// them must be copied.
-int plan_operands(EinsumPlan& plan, const std::array<const Dims*, 2>& operands, const Dims& contracted) {
-  const Dims& left = *operands[static_cast<size_t>(plan.left)];
-  const Dims& right = *operands[static_cast<size_t>(1 - plan.left)];
+int plan_operands(EinsumPlan& plan, const std::array<const LocalDims*, 2>& operands,
+                  const LocalDims& contracted) {
+  const LocalDims& left = *operands[static_cast<size_t>(plan.left)];
+  const LocalDims& right = *operands[static_cast<size_t>(1 - plan.left)];
   plan.contracted = contracted;
   plan.a = place(left, plan.batch, plan.rows, contracted);
   plan.b = place(right, plan.batch, contracted, plan.columns);
@@ -98,7 +101,7 @@ int plan_operands(EinsumPlan& plan, const std::array<const Dims*, 2>& operands, 
 
 /// Chooses the operand that has the rows. The other one, whose own dimension comes last in the result, has
 /// the columns, which must lie side by side. With rows alone, the result is one column of any stride.
-int choose_left(const Dims& result, const Dims& free_first, const Dims& free_second) {
+int choose_left(const LocalDims& result, const LocalDims& free_first, const LocalDims& free_second) {
   if (free_first.empty()) return 1;
   if (free_second.empty()) return 0;
   return position(result, free_first.back().name) < position(result, free_second.back().name) ? 0 : 1;
@@ -127,16 +130,16 @@ void cut_contracted(EinsumPlan& plan, int64_t element) {
 
 }  // namespace
 
-EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const TensorType& result) {
+EinsumPlan plan_einsum(const LocalType& first, const LocalType& second, const LocalType& result) {
   EinsumPlan plan;
-  const std::array<const Dims*, 2> operands = {&first.dims, &second.dims};
+  const std::array<const LocalDims*, 2> operands = {&first.dims, &second.dims};
   if (without(unite(first.dims, second.dims), result.dims).empty()) {
     plan.multiplies = true;
     return plan;
   }
   plan.batch = common(common(result.dims, first.dims), second.dims);
-  const std::array<Dims, 2> free = {common(without(result.dims, second.dims), first.dims),
-                                    common(without(result.dims, first.dims), second.dims)};
+  const std::array<LocalDims, 2> free = {common(without(result.dims, second.dims), first.dims),
+                                         common(without(result.dims, first.dims), second.dims)};
   plan.left = choose_left(result.dims, free[0], free[1]);
   const auto left = static_cast<size_t>(plan.left), right = 1 - left;
   plan.rows = free[left];
@@ -150,8 +153,8 @@ EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const 
     plan.columns = common(*operands[right], free[right]);
     plan.c = packed(plan.batch, plan.rows, plan.columns);
   }
-  const Dims in_first = common(without(first.dims, result.dims), second.dims);
-  const Dims in_second = common(without(second.dims, result.dims), first.dims);
+  const LocalDims in_first = common(without(first.dims, result.dims), second.dims);
+  const LocalDims in_second = common(without(second.dims, result.dims), first.dims);
   EinsumPlan other = plan;
   if (plan_operands(other, operands, in_second) < plan_operands(plan, operands, in_first)) plan = other;
   plan.m = elements(plan.rows);

@@ -31,7 +31,7 @@ namespace mtfc {
 /// The storage of a matrix, or of one matrix per combination of batch indices.
 struct EinsumMatrix {
   bool packed = false;                 // copied; for the result: computed in the workspace, then copied
-  Dims packed_dims;                    // the order of that copy
+  LocalDims packed_dims;               // the order of that copy
   int64_t offset = 0;                  // offset of the copy in the workspace, in bytes
   bool transposed = false;             // columns, not rows, are contiguous
   int64_t leading = 1;                 // elements between rows; between columns if transposed
@@ -41,7 +41,7 @@ struct EinsumMatrix {
 struct EinsumPlan {
   bool multiplies = false;  // nothing is contracted or summed: an element-wise product, and the rest is unset
   int left = 0;             // the operand that has the rows; the other one has the columns
-  Dims batch, rows, columns, contracted;
+  LocalDims batch, rows, columns, contracted;
   int64_t m = 1, n = 1, k = 1;
   EinsumMatrix a;     // left, m x k
   EinsumMatrix b;     // right, k x n
@@ -53,6 +53,6 @@ struct EinsumPlan {
 };
 
 /// Operands and result have one dtype, and every dimension of the result is in some operand.
-EinsumPlan plan_einsum(const TensorType& first, const TensorType& second, const TensorType& result);
+EinsumPlan plan_einsum(const LocalType& first, const LocalType& second, const LocalType& result);
 
 }  // namespace mtfc

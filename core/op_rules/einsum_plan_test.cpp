@@ -10,7 +10,7 @@ namespace mtfc {
 namespace {
 
 EinsumPlan plan(std::string_view first, std::string_view second, std::string_view result) {
-  const auto type = [](std::string_view dims) { return TensorType{DType::kF32, dims_of(dims)}; };
+  const auto type = [](std::string_view dims) { return held_whole({DType::kF32, dims_of(dims)}); };
   return plan_einsum(type(first), type(second), type(result));
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a long contracted group with a small result is cut into parts") {
 
 TEST_CASE("smaller shards never need more workspace") {
   const auto needed = [](int64_t k, int64_t m, int64_t n) {
-    const Dim over{"k", k}, row{"m", m}, column{"n", n};
+    const LocalDim over{"k", k}, row{"m", m}, column{"n", n};
     return plan_einsum({DType::kF64, {row, over}}, {DType::kF64, {over, column}},
                        {DType::kF64, {row, column}})
         .workspace_bytes;
@@ -135,8 +135,9 @@ TEST_CASE("smaller shards never need more workspace") {
   const EinsumPlan large = plan("i=3 k=7 j=5", "k=7 l=2", "i=3 j=5 l=2");
   for (const char* small : {"i=1 k=7 j=1", "i=3 k=1 j=5", "i=1 k=1 j=1", "i=0 k=7 j=5"}) {
     CAPTURE(small);
-    const Dims dims = dims_of(small);
-    const TensorType first{DType::kF32, dims}, second{DType::kF32, {dims[1], {"l", 1}}},
+    const LocalType first = held_whole({DType::kF32, dims_of(small)});
+    const LocalDims& dims = first.dims;
+    const LocalType second{DType::kF32, {dims[1], {"l", 1}}},
         result{DType::kF32, {dims[0], dims[2], {"l", 1}}};
     CHECK(plan_einsum(first, second, result).workspace_bytes <= large.workspace_bytes);
   }

@@ -109,15 +109,15 @@ std::vector<Factor> no_factors(const OpCall&, std::span<const TensorType>) {
   return {};
 }
 
-int64_t no_flops(const OpCall&, std::span<const TensorType>) {
+int64_t no_flops(const LocalCall&, std::span<const LocalType>) {
   return 0;
 }
 
-int64_t result_elements(const OpCall&, std::span<const TensorType> results) {
+int64_t result_elements(const LocalCall&, std::span<const LocalType> results) {
   return elements(results[0].dims);
 }
 
-int64_t operand_elements(const OpCall& call, std::span<const TensorType>) {
+int64_t operand_elements(const LocalCall& call, std::span<const LocalType>) {
   return elements(call.operands[0].dims);
 }
 

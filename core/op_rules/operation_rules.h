@@ -37,10 +37,11 @@ std::vector<Factor> pass_factors(const OpCall& call, std::span<const TensorType>
 /// For Family::kRelabel.
 std::vector<Factor> no_factors(const OpCall& call, std::span<const TensorType> results);
 
-int64_t no_flops(const OpCall& call, std::span<const TensorType> results);
-int64_t result_elements(const OpCall& call, std::span<const TensorType> results);
-/// The number of elements of the first operand.
-int64_t operand_elements(const OpCall& call, std::span<const TensorType> results);
+/// Flops of an operation on one device: none, the number of elements of the first result, or that of the
+/// first operand.
+int64_t no_flops(const LocalCall& call, std::span<const LocalType> results);
+int64_t result_elements(const LocalCall& call, std::span<const LocalType> results);
+int64_t operand_elements(const LocalCall& call, std::span<const LocalType> results);
 
 /// `gradient` summed over the dimensions that `dims` lacks, and transposed to the order of `dims`. It must
 /// have all of `dims`.

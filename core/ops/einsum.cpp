@@ -5,9 +5,11 @@
 namespace mtfc::einsum_op {
 namespace {
 
-Dims all_dims(std::span<const TensorType> operands) {
-  Dims all;
-  for (const TensorType& type : operands) all = unite(all, type.dims);
+// The dimensions of all operands, global or local.
+template <typename Type>
+auto all_dims(std::span<const Type> operands) {
+  decltype(Type::dims) all;
+  for (const Type& type : operands) all = unite(all, type.dims);
   return all;
 }
 
@@ -65,14 +67,13 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return result;
 }
 
-int64_t flops(const OpCall& local, std::span<const TensorType>) {
-  return 2 * elements(all_dims(local.operands));
+int64_t flops(const LocalCall& call, std::span<const LocalType>) {
+  return 2 * elements(all_dims(call.operands));
 }
 
-int64_t workspace(const OpCall& local, std::span<const TensorType> results) {
-  return local.operands.size() == 2
-             ? plan_einsum(local.operands[0], local.operands[1], results[0]).workspace_bytes
-             : 0;
+int64_t workspace(const LocalCall& call, std::span<const LocalType> results) {
+  if (call.operands.size() != 2) return 0;
+  return plan_einsum(call.operands[0], call.operands[1], results[0]).workspace_bytes;
 }
 
 std::vector<Example> examples() {

@@ -55,8 +55,8 @@ int64_t einsum_flops(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kOp || node.op->family != Family::kContraction) continue;
-    const std::vector<TensorType> operands = graph.operand_types(node);
-    flops += node.op->flops({node.attributes, operands}, graph.result_types(node));
+    flops += node.op->flops({node.attributes, held_whole(graph.operand_types(node))},
+                            held_whole(graph.result_types(node)));
   }
   return flops;
 }

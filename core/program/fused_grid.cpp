@@ -189,10 +189,10 @@ class GridFinder {
   }
 
   bool fits_cache() const {
-    const Dims largest = largest_dims(grid_.dims, grid_.sharding, mesh_);
+    const LocalDims largest = largest_dims(grid_.dims, grid_.sharding, mesh_);
     const auto split = largest.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims);
-    const int64_t rows = elements(Dims(largest.begin(), split)),
-                  columns = elements(Dims(split, largest.end()));
+    const int64_t rows = elements(LocalDims(largest.begin(), split)),
+                  columns = elements(LocalDims(split, largest.end()));
     for (size_t p = 0; p < parts_.size(); ++p) {
       const Extent made = extent(result(p));
       if (made == Extent::kColumn && columns > kMostSums) return false;

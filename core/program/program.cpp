@@ -91,9 +91,9 @@ std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<
   return types;
 }
 
-std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
-                                    const Mesh& mesh, const Coordinates& at) {
-  std::vector<TensorType> types;
+std::vector<LocalType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                   const Mesh& mesh, const Coordinates& at) {
+  std::vector<LocalType> types;
   for (const ValueId id : values) {
     const Value& value = entry.values[id];
     types.push_back({value.type.dtype, local_dims(value.type.dims, value.sharding, mesh, at)});

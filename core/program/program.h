@@ -227,11 +227,11 @@ std::vector<int64_t> repetitions(const EntryPoint& entry);
 /// The value itself, or the value that it is an alias of.
 ValueId root_of(const EntryPoint& entry, ValueId value);
 
-/// The types of the values with their global sizes, as the program holds them.
+/// The types of the whole values, as the program holds them.
 std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values);
 
-/// The types of the values with the local sizes of the device at `at`.
-std::vector<TensorType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
-                                    const Mesh& mesh, const Coordinates& at);
+/// The types of the shards of the values that the device at `at` holds.
+std::vector<LocalType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                   const Mesh& mesh, const Coordinates& at);
 
 }  // namespace mtfc

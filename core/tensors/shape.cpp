@@ -7,47 +7,84 @@
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
+namespace {
+
+template <DimList List>
+std::string text_of(const List& dims) {
+  std::string text;
+  for (const auto& dim : dims) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", dim.name, dim.size);
+  return text;
+}
+
+}  // namespace
 
 int64_t size_of(DType dtype) {
   static constexpr int64_t kSizes[] = {4, 8, 4, 8, 1};
   return kSizes[static_cast<int>(dtype)];
 }
 
-int64_t elements(const Dims& dims) {
+LocalType held_whole(const TensorType& type) {
+  LocalType local{type.dtype, {}};
+  for (const Dim& dim : type.dims) local.dims.push_back({dim.name, dim.size});
+  return local;
+}
+
+std::vector<LocalType> held_whole(std::span<const TensorType> types) {
+  std::vector<LocalType> local;
+  for (const TensorType& type : types) local.push_back(held_whole(type));
+  return local;
+}
+
+template <DimList List>
+int64_t elements(const List& dims) {
   int64_t count = 1;
-  for (const Dim& dim : dims) count *= dim.size;
+  for (const auto& dim : dims) count *= dim.size;
   return count;
 }
 
-int position(const Dims& dims, std::string_view name) {
+template <DimList List>
+int position(const List& dims, std::string_view name) {
   for (size_t i = 0; i < dims.size(); ++i)
     if (dims[i].name == name) return static_cast<int>(i);
   return -1;
 }
+
+template <DimList List>
+List without(const List& a, const List& b) {
+  List rest;
+  for (const auto& dim : a)
+    if (!contains(b, dim.name)) rest.push_back(dim);
+  return rest;
+}
+
+template <DimList List>
+List unite(const List& a, const List& b) {
+  List all = a;
+  for (const auto& dim : b)
+    if (!contains(a, dim.name)) all.push_back(dim);
+  return all;
+}
+
+template int64_t elements(const Dims&);
+template int64_t elements(const LocalDims&);
+template int position(const Dims&, std::string_view);
+template int position(const LocalDims&, std::string_view);
+template Dims without(const Dims&, const Dims&);
+template LocalDims without(const LocalDims&, const LocalDims&);
+template Dims unite(const Dims&, const Dims&);
+template LocalDims unite(const LocalDims&, const LocalDims&);
 
 bool same_set(const Dims& a, const Dims& b) {
   return a.size() == b.size() &&
          std::all_of(a.begin(), a.end(), [&](const Dim& dim) { return contains(b, dim.name); });
 }
 
-Dims without(const Dims& a, const Dims& b) {
-  Dims rest;
-  for (const Dim& dim : a)
-    if (!contains(b, dim.name)) rest.push_back(dim);
-  return rest;
-}
-
-Dims unite(const Dims& a, const Dims& b) {
-  Dims all = a;
-  for (const Dim& dim : b)
-    if (!contains(a, dim.name)) all.push_back(dim);
-  return all;
-}
-
 std::string to_string(const Dims& dims) {
-  std::string text;
-  for (const Dim& dim : dims) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", dim.name, dim.size);
-  return text;
+  return text_of(dims);
+}
+
+std::string to_string(const LocalDims& dims) {
+  return text_of(dims);
 }
 
 std::string to_string(const TensorType& type) {

@@ -1,8 +1,15 @@
 #pragma once
 // Named dimensions, element types, and tensor types made of both.
+//
+// A size is that of a whole tensor or that of the shard on one device. These are different types, which do not
+// convert into each other: `Dims` and `TensorType` are global, `LocalDims` and `LocalType` are local. Local
+// sizes come from global ones by local_dims() (core/tensors/sharding.h), or by held_whole() where one device
+// holds whole tensors.
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,38 +39,74 @@ inline bool is_integer(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
 }
 
-/// A tensor dimension. Within a model, all dimensions of one name have the same size.
+/// A dimension of a whole tensor. Within a model, all dimensions of one name have the same size.
 struct Dim {
   std::string name;
   int64_t size = 0;
   bool operator==(const Dim&) const = default;
 };
+/// The dimensions of a whole tensor, with their global sizes.
 using Dims = std::vector<Dim>;
 
+/// The type of a whole tensor.
 struct TensorType {
   DType dtype = DType::kF32;
   Dims dims;  // row-major; empty for a scalar
   bool operator==(const TensorType&) const = default;
 };
 
-int64_t elements(const Dims& dims);
+/// A dimension of one device's shard. Two tensors may be split differently, so dimensions of one name may differ
+/// in size.
+struct LocalDim {
+  std::string name;
+  int64_t size = 0;
+  bool operator==(const LocalDim&) const = default;
+};
+/// The dimensions of one device's shard, with their local sizes.
+using LocalDims = std::vector<LocalDim>;
+
+/// The type of one device's shard.
+struct LocalType {
+  DType dtype = DType::kF32;
+  LocalDims dims;  // row-major; empty for a scalar
+  bool operator==(const LocalType&) const = default;
+};
+
+/// The types of the shards on a device that holds these tensors whole.
+LocalType held_whole(const TensorType& type);
+std::vector<LocalType> held_whole(std::span<const TensorType> types);
+
+/// Global or local dimensions. A function of two lists takes two of the same kind. shape.cpp has the functions for both.
+template <typename List>
+concept DimList = std::same_as<List, Dims> || std::same_as<List, LocalDims>;
+
+template <DimList List>
+int64_t elements(const List& dims);
 inline int64_t bytes(const TensorType& type) {
   return elements(type.dims) * size_of(type.dtype);
 }
+inline int64_t bytes(const LocalType& type) {
+  return elements(type.dims) * size_of(type.dtype);
+}
 /// Position of the dimension `name`, or -1.
-int position(const Dims& dims, std::string_view name);
-inline bool contains(const Dims& dims, std::string_view name) {
+template <DimList List>
+int position(const List& dims, std::string_view name);
+template <DimList List>
+bool contains(const List& dims, std::string_view name) {
   return position(dims, name) >= 0;
 }
 /// True if both hold the same dimensions, in any order.
 bool same_set(const Dims& a, const Dims& b);
 /// `a` without the dimensions of `b`.
-Dims without(const Dims& a, const Dims& b);
+template <DimList List>
+List without(const List& a, const List& b);
 /// All dimensions of `a`, then those of `b` that `a` lacks.
-Dims unite(const Dims& a, const Dims& b);
+template <DimList List>
+List unite(const List& a, const List& b);
 
 /// `batch=100, hidden=1024`.
 std::string to_string(const Dims& dims);
+std::string to_string(const LocalDims& dims);
 /// `f32[batch=100, hidden=1024]`.
 std::string to_string(const TensorType& type);
 

@@ -56,14 +56,18 @@ Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, cons
   return box;
 }
 
-Dims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
-  Dims local = dims;
-  const Box box = local_box(dims, sharding, mesh, at);
-  for (size_t i = 0; i < local.size(); ++i) local[i].size = box[i].size();
+LocalDims local_dims(const Dims& dims, const Box& box) {
+  LocalDims local;
+  local.reserve(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) local.push_back({dims[i].name, box[i].size()});
   return local;
 }
 
-Dims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
+LocalDims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
+  return local_dims(dims, local_box(dims, sharding, mesh, at));
+}
+
+LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
   return local_dims(dims, sharding, mesh, mesh.last());
 }
 

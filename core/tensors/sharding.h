@@ -63,10 +63,12 @@ int64_t elements(const Box& box);
 Interval shard_interval(int64_t size, int64_t parts, int64_t index);
 /// The region of a tensor that the device at `at` holds.
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
+/// `dims` with the local sizes of a device that holds the region `box`.
+LocalDims local_dims(const Dims& dims, const Box& box);
 /// `dims` with the local sizes of the device at `at`.
-Dims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
+LocalDims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
 /// `dims` with the local sizes of the device that is last on every axis, which are the largest.
-Dims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
+LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
 
 /// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes, then what is partial.
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh);

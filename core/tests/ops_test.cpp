@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/graph/graph.h"
 #include "core/graph/op_registry.h"
@@ -72,6 +73,13 @@ void check_every_dimension_has_one_factor(const OpDef& op, const OpCall& call,
 
 }  // namespace
 
+// Counts are those of one device, factors those of whole tensors.
+static_assert(std::is_invocable_v<decltype(OpDef::flops), LocalCall, std::vector<LocalType>>);
+static_assert(!std::is_invocable_v<decltype(OpDef::flops), OpCall, std::vector<LocalType>>);
+static_assert(!std::is_invocable_v<decltype(OpDef::flops), LocalCall, std::vector<TensorType>>);
+static_assert(!std::is_invocable_v<decltype(OpDef::roles), LocalCall, std::vector<TensorType>>);
+static_assert(!std::is_invocable_v<decltype(OpDef::roles), OpCall, std::vector<LocalType>>);
+
 TEST_CASE("every example of every operation infers, and its roles and counts fit") {
   for (const OpDef* op : all_ops()) {
     CAPTURE(op->signature.name);
@@ -84,8 +92,10 @@ TEST_CASE("every example of every operation infers, and its roles and counts fit
       const OpCall call{example.attributes, types};
       const std::vector<TensorType> results = op->signature.infer(call);
       REQUIRE_FALSE(results.empty());
-      CHECK(op->flops(call, results) >= 0);
-      if (op->workspace) CHECK(op->workspace(call, results) >= 0);
+      const std::vector<LocalType> operands_whole = held_whole(types), results_whole = held_whole(results);
+      const LocalCall call_whole{example.attributes, operands_whole};
+      CHECK(op->flops(call_whole, results_whole) >= 0);
+      if (op->workspace) CHECK(op->workspace(call_whole, results_whole) >= 0);
       if (op->family == Family::kRelabel) {
         CHECK(op->roles(call, results).empty());
         continue;

@@ -121,8 +121,8 @@ std::string variable_line(const ProgramVariable& variable, const Layout& layout)
 
 std::string local_shape(const Value& value, const Mesh& mesh) {
   const Coordinates first(mesh.axes().size(), 0);
-  const Dims least = local_dims(value.type.dims, value.sharding, mesh, first);
-  const Dims most = largest_dims(value.type.dims, value.sharding, mesh);
+  const LocalDims least = local_dims(value.type.dims, value.sharding, mesh, first);
+  const LocalDims most = largest_dims(value.type.dims, value.sharding, mesh);
   std::string text;
   for (size_t i = 0; i < most.size(); ++i) {
     text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);

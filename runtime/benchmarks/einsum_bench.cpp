@@ -86,6 +86,11 @@ TensorType type_of(const char* dims) {
   return {DType::kF32, dims_of(dims)};
 }
 
+EinsumPlan plan_of(const Case& c) {
+  return plan_einsum(held_whole(type_of(c.first)), held_whole(type_of(c.second)),
+                     held_whole(type_of(c.result)));
+}
+
 /// Values in [-1, 1), the same in every run.
 void fill(std::byte* data, int64_t count) {
   float* values = reinterpret_cast<float*>(data);
@@ -116,7 +121,8 @@ class Einsum {
 
   int64_t place() {
     const Attributes attributes = {{"dims", types_[2].dims}};
-    workspace_bytes_ = op_named("einsum").workspace({attributes, {types_.data(), 2}}, {&types_[2], 1});
+    const std::vector<LocalType> local = held_whole(types_);
+    workspace_bytes_ = op_named("einsum").workspace({attributes, {local.data(), 2}}, {&local[2], 1});
     int64_t bytes = 0;
     for (const TensorType& type : types_) offsets_.push_back(bytes), bytes += aligned(mtfc::bytes(type));
     offsets_.push_back(bytes);
@@ -211,7 +217,7 @@ void print_rates(std::span<const Case> cases, int threads) {
   fmt::print("{:<22} {:>5} {:>5} {:>5} {:>7} {:>4} {:>10} {:>8} {:>8} {:>6} {:>6}   {} threads\n", "einsum",
              "count", "m", "n", "k", "copy", "us", "Gflop/s", "plain", "ratio", "least", threads);
   for (const Case& c : cases) {
-    const EinsumPlan plan = plan_einsum(type_of(c.first), type_of(c.second), type_of(c.result));
+    const EinsumPlan plan = plan_of(c);
     const int64_t count = elements(plan.batch);
     Einsum einsum(c);
     Plain plain(count, plan.m, plan.n, plan.k);
@@ -231,7 +237,7 @@ void print_rates(std::span<const Case> cases, int threads) {
 void print_tiny() {
   fmt::print("{:<22} {:>12} {:>12}\n", "one tiny product", "ns a call", "ns of sgemm");
   for (const Case& c : kTinyCases) {
-    const EinsumPlan plan = plan_einsum(type_of(c.first), type_of(c.second), type_of(c.result));
+    const EinsumPlan plan = plan_of(c);
     Einsum einsum(c);
     Plain plain(1, plan.m, plan.n, plan.k);
     const Figures time = measure(einsum, plain);

@@ -66,7 +66,7 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
 std::span<uint32_t> local_bits(const EntryPoint& entry, const Mesh& mesh, ValueId id, const Arena& arena) {
   const Value& value = entry.values[id];
   const int64_t offset = entry.buffers[value.buffer].offset;
-  const Dims dims = local_types(entry, {id}, mesh, mesh.last())[0].dims;
+  const LocalDims dims = local_types(entry, {id}, mesh, mesh.last())[0].dims;
   return {reinterpret_cast<uint32_t*>(arena.at(offset)), static_cast<size_t>(elements(dims))};
 }
 

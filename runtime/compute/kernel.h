@@ -19,10 +19,13 @@
 
 namespace mtfc {
 
-/// One operand or result as this device holds it: the `box` of the global tensor, dense and row-major.
+/// One operand or result as this device holds it: the region `box` of a whole tensor, dense and row-major. The
+/// local sizes are those of the box. Kernels also need the whole tensor, for the divisor of a mean and for the
+/// positions of indices and random numbers.
 struct LocalTensor {
-  TensorType type;  // global
+  TensorType type;  // of the whole tensor
   Box box;
+  LocalType local_type() const { return {type.dtype, local_dims(type.dims, box)}; }
   std::vector<int64_t> extents() const;
   int64_t elements() const { return mtfc::elements(box); }
 };

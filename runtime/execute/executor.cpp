@@ -352,7 +352,7 @@ std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
     if (!prepared.steps[i].empty()) {
       work.flops = prepared.steps[i][device].flops;
       for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-        for (const TensorType& type : local_types(entry, *values, comm_.mesh(), comm_.devices()[device]))
+        for (const LocalType& type : local_types(entry, *values, comm_.mesh(), comm_.devices()[device]))
           work.bytes += bytes(type);
     }
     all.push_back(work);

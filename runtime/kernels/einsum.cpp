@@ -17,16 +17,14 @@ namespace {
 constexpr int64_t kSingleThread = int64_t{256} * 256 * 256;
 constexpr int64_t kManyTurns = 8;  // products per thread from which one more or less makes no difference
 
-TensorType local_type(const LocalTensor& tensor) {
-  TensorType type = tensor.type;
-  for (size_t i = 0; i < type.dims.size(); ++i) type.dims[i].size = tensor.box[i].size();
-  return type;
-}
-
-LocalTensor whole(DType dtype, const Dims& dims) {
-  LocalTensor tensor{{dtype, dims}, {}};
-  for (const Dim& dim : dims) tensor.box.push_back({0, dim.size});
-  return tensor;
+/// A copy of a shard in the workspace, as a tensor of its own that this device holds whole.
+LocalTensor copy_of(DType dtype, const LocalDims& dims) {
+  LocalTensor copy{{dtype, {}}, {}};
+  for (const LocalDim& dim : dims) {
+    copy.type.dims.push_back({dim.name, dim.size});
+    copy.box.push_back({0, dim.size});
+  }
+  return copy;
 }
 
 /// Runs `kernel` on one operand and one result during another kernel's run.
@@ -49,7 +47,7 @@ struct Contraction {
 
 Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
   if (!matrix.packed) return {};
-  const LocalTensor copy = whole(operand.type.dtype, matrix.packed_dims);
+  const LocalTensor copy = copy_of(operand.type.dtype, matrix.packed_dims);
   if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_spread(operand, copy);
   return prepare_reduction(operand, copy, Reduction::kSum);
 }
@@ -58,7 +56,7 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   const DType dtype = site.results[0].type.dtype;
   Contraction c;
   c.plan =
-      plan_einsum(local_type(site.operands[0]), local_type(site.operands[1]), local_type(site.results[0]));
+      plan_einsum(site.operands[0].local_type(), site.operands[1].local_type(), site.results[0].local_type());
   const EinsumPlan& plan = c.plan;
   check_invariant(plan.workspace_bytes <= site.workspace_bytes, "an einsum was granted too little workspace");
   c.product = {.m = plan.m,
@@ -69,12 +67,12 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
                .a_leading = plan.a.leading,
                .b_leading = plan.b.leading,
                .c_leading = plan.c.leading};
-  for (const Dim& dim : plan.batch) c.batch.extents.push_back(dim.size);
+  for (const LocalDim& dim : plan.batch) c.batch.extents.push_back(dim.size);
   c.batch.strides = {plan.a.batch_strides, plan.b.batch_strides, plan.c.batch_strides};
   c.batch = collapse(c.batch);
   c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
-  if (plan.c.packed) c.unpack = prepare_spread(whole(dtype, plan.c.packed_dims), site.results[0]);
+  if (plan.c.packed) c.unpack = prepare_spread(copy_of(dtype, plan.c.packed_dims), site.results[0]);
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(dtype);
   return c;
@@ -188,12 +186,17 @@ Kernel prepare_pair(const KernelSite& site, int64_t flops) {
 
 /// Any number of operands, element by element, for graphs that no pass has cut into pairs.
 template <typename T>
-Kernel prepare_many(const KernelSite& site, const Dims& all, int64_t flops) {
-  std::vector<std::vector<int64_t>> strides;
+Kernel prepare_many(const KernelSite& site, int64_t flops) {
+  Dims all;
   std::vector<int64_t> extents;
+  for (const LocalTensor& operand : site.operands)
+    for (const Dim& dim : without(operand.type.dims, all)) {
+      all.push_back(dim);
+      extents.push_back(local_extent(operand, dim.name));
+    }
+  std::vector<std::vector<int64_t>> strides;
   for (const LocalTensor& operand : site.operands) strides.push_back(aligned_strides(operand, all));
   const std::vector<int64_t> to = aligned_strides(site.results[0], all);
-  for (const Dim& dim : all) extents.push_back(dim.size);
   return [=, bytes = site.results[0].elements() * size_of(kDTypeOf<T>)](const KernelRun& run) {
     if (bytes > 0) std::memset(run.results[0], 0, static_cast<size_t>(bytes));
     T* result = reinterpret_cast<T*>(run.results[0]);
@@ -212,8 +215,8 @@ Kernel prepare_many(const KernelSite& site, const Dims& all, int64_t flops) {
 }
 
 Kernel prepare(const KernelSite& site) {
-  Dims all;
-  for (const LocalTensor& operand : site.operands) all = unite(all, local_type(operand).dims);
+  LocalDims all;
+  for (const LocalTensor& operand : site.operands) all = unite(all, operand.local_type().dims);
   const int64_t flops = 2 * elements(all);
   if (site.operands.size() == 1) {
     const bool turns = site.operands[0].type.dims.size() == site.results[0].type.dims.size();
@@ -222,7 +225,7 @@ Kernel prepare(const KernelSite& site) {
   }
   if (site.operands.size() == 2) return prepare_pair(site, flops);
   return dispatch(Numbers{}, site.results[0].type.dtype,
-                  [&]<typename T>() -> Kernel { return prepare_many<T>(site, all, flops); });
+                  [&]<typename T>() -> Kernel { return prepare_many<T>(site, flops); });
 }
 
 }  // namespace

@@ -10,16 +10,17 @@
 namespace mtfc {
 namespace {
 
-TensorType local_type(const TensorType& type, const Box& box) {
-  TensorType local = type;
-  for (size_t i = 0; i < box.size(); ++i) local.dims[i].size = box[i].size();
-  return local;
+// The type of the region `box` as a tensor of its own.
+TensorType type_of_slice(const TensorType& type, const Box& box) {
+  TensorType slice = type;
+  for (size_t i = 0; i < box.size(); ++i) slice.dims[i].size = box[i].size();
+  return slice;
 }
 
 }  // namespace
 
 HostTensor slice_of(const HostTensor& tensor, const Box& box) {
-  HostTensor slice(local_type(tensor.type, box));
+  HostTensor slice(type_of_slice(tensor.type, box));
   std::vector<int64_t> sizes;
   for (const Dim& dim : tensor.type.dims) sizes.push_back(dim.size);
   const LocalTensor part{tensor.type, box};
@@ -35,7 +36,8 @@ HostTensor slice_of(const HostTensor& tensor, const Box& box) {
 KernelAnswer call_kernel(const KernelCall& call) {
   const OpDef& op = op_named(call.op);
   KernelSite site{call.attributes, {}, {}, "result", 0};
-  std::vector<TensorType> types, local;
+  std::vector<TensorType> types;
+  std::vector<LocalType> local, made;
   std::vector<HostTensor> parts;
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const TensorType& type = call.operands[i].type;
@@ -43,9 +45,8 @@ KernelAnswer call_kernel(const KernelCall& call) {
     site.operands.push_back({type, box});
     parts.push_back(slice_of(call.operands[i], box));
     types.push_back(type);
-    local.push_back(parts.back().type);
+    local.push_back(site.operands.back().local_type());
   }
-  std::vector<TensorType> made;
   std::vector<HostTensor> held;
   for (const TensorType& type : op.signature.infer({call.attributes, types})) {
     const size_t r = held.size();
@@ -53,13 +54,13 @@ KernelAnswer call_kernel(const KernelCall& call) {
     if (r == 0 && call.result_box) box = *call.result_box;
     if (r > 0 && !call.other_boxes.empty()) box = call.other_boxes.at(r - 1);
     site.results.push_back({type, box});
-    held.emplace_back(local_type(type, box));
-    made.push_back(held.back().type);
+    held.emplace_back(type_of_slice(type, box));
+    made.push_back(site.results.back().local_type());
     // Kernels must not rely on what was in their results before.
     std::fill(held.back().data.begin(), held.back().data.end(), std::byte{1});
   }
   KernelAnswer answer;
-  const OpCall local_call{call.attributes, local};
+  const LocalCall local_call{call.attributes, local};
   answer.planned_flops = op.flops(local_call, made);
   site.workspace_bytes = op.workspace ? op.workspace(local_call, made) : 0;
   std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
