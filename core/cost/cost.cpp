@@ -7,18 +7,14 @@
 namespace mtfc {
 namespace {
 
-const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[id];
-}
-
 // The axes along which devices hold different parts of the step's values.
 AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
   AxisList axes;
   if (const auto* start = step.as<StartCollective>()) axes = start->collective.axes;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values)
-      for (const int axis : split_axes(value_of(entry, id).sharding))
-        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+      for (const int axis : split_axes(entry.values[id].sharding))
+        if (!contains(axes, axis)) axes.push_back(axis);
   return axes;
 }
 
@@ -30,7 +26,7 @@ std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh
     text += "|" + name + "=" + to_string(attribute);
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values) {
-      const Value& value = value_of(entry, id);
+      const Value& value = entry.values[id];
       text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
     }
   return text;
@@ -165,7 +161,7 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
     if (step.kind() == StepKind::kKernel)
       count = kernel_count(entry, step, mesh);
     else if (step.kind() == StepKind::kFused)
-      for (const Step& part : step.members()) count.flops += kernel_count(entry, part, mesh).flops;
+      for (const Step& member : step.members()) count.flops += kernel_count(entry, member, mesh).flops;
     else if (step.kind() == StepKind::kStart && facts_of(step.collective().kind).share == CostShare::kSent) {
       const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
       if (is_new) known->second = busiest_exchange(entry, step, mesh);

@@ -12,12 +12,8 @@ struct Access {
   bool writes;  // memory that was not read before
 };
 
-const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[id];
-}
-
 bool is_same_memory(const EntryPoint& entry, ValueId a, ValueId b) {
-  return value_of(entry, a).buffer == value_of(entry, b).buffer && value_of(entry, a).buffer != kNoBuffer;
+  return entry.values[a].buffer == entry.values[b].buffer && entry.values[a].buffer != kNoBuffer;
 }
 
 bool leaves_in_place(const EntryPoint& entry, const Step& step) {
@@ -124,7 +120,7 @@ class Walk {
     for (const Step& step : entry.steps) {
       accesses_.push_back(accesses(entry, step, mesh));
       std::erase_if(accesses_.back(),
-                    [&](const Access& a) { return value_of(entry, a.value).buffer == kNoBuffer; });
+                    [&](const Access& a) { return entry.values[a.value].buffer == kNoBuffer; });
     }
   }
 
@@ -148,7 +144,7 @@ class Walk {
   }
 
   int64_t offset(const Access& access) const {
-    return entry_.buffers[value_of(entry_, access.value).buffer].offset;
+    return entry_.buffers[entry_.values[access.value].buffer].offset;
   }
 
   void visit(size_t s) {

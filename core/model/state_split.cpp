@@ -76,7 +76,7 @@ void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sh
   const AxisList used = split_axes(sharding);
   AxisList axes;
   for (const int axis : split.axes)
-    if (std::find(used.begin(), used.end(), axis) == used.end()) axes.push_back(axis);
+    if (!contains(used, axis)) axes.push_back(axis);
   if (axes.empty() || dims.empty()) return;
   const LocalDims local = largest_dims(dims, sharding, mesh);
   size_t best = 0;

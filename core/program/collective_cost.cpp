@@ -10,10 +10,6 @@
 namespace mtfc {
 namespace {
 
-const Value& value_of(const EntryPoint& entry, ValueId id) {
-  return entry.values[id];
-}
-
 int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
   return elements(local_box(value.type.dims, value.sharding, mesh, at));
 }
@@ -30,11 +26,11 @@ int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mes
 int64_t sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
   const std::optional<PieceMap> pieces =
       step.op() ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
-  const Value& to = value_of(entry, step.outputs[0]);
+  const Value& to = entry.values[step.outputs[0]];
   const int64_t own = mesh.index(at, step.collective().axes);
   int64_t sent = 0;
   for (size_t k = 0; k < step.inputs.size(); ++k) {
-    const Value& from = value_of(entry, step.inputs[k]);
+    const Value& from = entry.values[step.inputs[k]];
     const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
     for (int64_t member = 0; member < mesh.size(step.collective().axes); ++member) {
       if (member == own) continue;
@@ -57,7 +53,7 @@ CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amo
 
 CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at) {
-  const Value &from = value_of(entry, step.inputs[0]), &to = value_of(entry, step.outputs[0]);
+  const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
   CollectiveAmounts amounts;
   amounts.in = local_elements(from, mesh, at);
   amounts.out = local_elements(to, mesh, at);
@@ -99,14 +95,14 @@ int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (works_in_place(step.collective().kind)) return 0;
   const auto largest = [&](ValueId id) {
-    const Value& value = value_of(entry, id);
+    const Value& value = entry.values[id];
     return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
   };
-  const AxisList kept = split_axes(value_of(entry, step.outputs[0]).sharding);
+  const AxisList kept = split_axes(entry.values[step.outputs[0]].sharding);
   int64_t copies = 1;  // receivers of one element
   if (facts_of(step.collective().kind).general)
     for (const int axis : step.collective().axes)
-      if (std::find(kept.begin(), kept.end(), axis) == kept.end()) copies *= mesh.size(axis);
+      if (!contains(kept, axis)) copies *= mesh.size(axis);
   int64_t sent = 0;
   for (const ValueId id : step.inputs) sent += largest(id) * copies;
   return aligned(sent) + aligned(largest(step.outputs[0]));

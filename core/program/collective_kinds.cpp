@@ -8,10 +8,6 @@
 namespace mtfc {
 namespace {
 
-bool has(const AxisList& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 // The axes over which the operand is partial and the result is not; none if reductions of several kinds are pending
 // over them.
 AxisList reduced_axes(const Resharding& change) {
@@ -49,7 +45,7 @@ bool only_moves_minor_axes(const Sharding& from, const Sharding& to) {
     const auto kept = static_cast<size_t>(
         std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
     for (size_t i = kept; i < before.size(); ++i)
-      if (has(after, before[i])) return false;
+      if (contains(after, before[i])) return false;
   }
   return true;
 }
@@ -174,7 +170,7 @@ std::optional<Collective> collective_between(const Resharding& change) {
     if (axes->empty()) return std::nullopt;
     Collective collective{facts.kind, *axes};
     for (const Partial& p : change.from.partial)
-      if (facts.reduces && has(*axes, p.axis)) collective.reduce = p.kind;
+      if (facts.reduces && contains(*axes, p.axis)) collective.reduce = p.kind;
     return collective;
   }
   throw InternalError("no kind of collective makes this change of a sharding");

@@ -9,10 +9,6 @@
 namespace mtfc {
 namespace {
 
-bool has(const AxisList& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
-
 bool is_prefix(const AxisList& prefix, const AxisList& list) {
   return prefix.size() <= list.size() && std::equal(prefix.begin(), prefix.end(), list.begin());
 }
@@ -49,7 +45,9 @@ class Planner {
  private:
   void slice() {
     const AxisList used = split_axes(now_), partial = partial_axes(now_);
-    if (!append_axes(now_, to_, [&](int axis) { return !has(used, axis) && !has(partial, axis); }).empty())
+    if (!append_axes(now_, to_, [&](int axis) {
+           return !contains(used, axis) && !contains(partial, axis);
+         }).empty())
       moves_.push_back({std::nullopt, now_});
   }
 
@@ -60,14 +58,15 @@ class Planner {
       if (!to_.is_partial(p.axis)) pending[p.kind].push_back(p.axis);
     for (const auto& [kind, axes] : pending) {
       Sharding scattered = now_;
-      const AxisList split = append_axes(scattered, to_, [&all = axes](int axis) { return has(all, axis); });
+      const AxisList split =
+          append_axes(scattered, to_, [&all = axes](int axis) { return contains(all, axis); });
       if (!split.empty()) move_to(without_partial(std::move(scattered), split));
       if (split.size() < axes.size()) move_to(without_partial(now_, axes));
     }
   }
 
   static Sharding without_partial(Sharding sharding, const AxisList& axes) {
-    std::erase_if(sharding.partial, [&](const Partial& p) { return has(axes, p.axis); });
+    std::erase_if(sharding.partial, [&](const Partial& p) { return contains(axes, p.axis); });
     return sharding;
   }
 

@@ -43,8 +43,7 @@ void StructureCheck::check_tensor(const TensorType& type, const Sharding& shardi
   if (uses_axis_twice(sharding)) fail(pointer, "the sharding uses an axis twice");
   for (const Partial& partial : sharding.partial)
     for (const AxisList& axes : sharding.dims)
-      if (std::find(axes.begin(), axes.end(), partial.axis) != axes.end())
-        fail(pointer, "the sharding uses an axis twice");
+      if (contains(axes, partial.axis)) fail(pointer, "the sharding uses an axis twice");
 }
 
 std::string StructureCheck::pointer_of(size_t step) const {
@@ -99,7 +98,7 @@ void StructureCheck::check_sizes(const Step& step, const std::string& pointer,
     if (known != dim.size)
       fail(pointer, fmt::format("the dimension '{}' has {} elements and {}", dim.name, known, dim.size));
   };
-  for (const Step& part : step.members()) check_sizes(part, pointer, sizes);
+  for (const Step& member : step.members()) check_sizes(member, pointer, sizes);
   if (!step.op()) return;
   for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
     for (const ValueId id : *values)

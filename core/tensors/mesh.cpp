@@ -6,6 +6,10 @@
 
 namespace mtfc {
 
+bool contains(const AxisList& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
 Mesh::Mesh(std::vector<Axis> axes, std::vector<int64_t> device_order)
     : axes_(std::move(axes)), ranks_(std::move(device_order)) {
   if (std::is_sorted(ranks_.begin(), ranks_.end())) ranks_.clear();

@@ -23,6 +23,7 @@ struct Axis {
 
 /// Positions of axes in the mesh. A list of axes that split a dimension is in major-first order.
 using AxisList = std::vector<int>;
+bool contains(const AxisList& axes, int axis);
 /// A device's position along every axis of the mesh.
 using Coordinates = std::vector<int64_t>;
 

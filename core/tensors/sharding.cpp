@@ -39,6 +39,12 @@ int64_t elements(const Box& box) {
   return count;
 }
 
+Box whole_box(const Dims& dims) {
+  Box box;
+  for (const Dim& dim : dims) box.push_back({0, dim.size});
+  return box;
+}
+
 Interval shard_interval(int64_t size, int64_t parts, int64_t index) {
   // Computes floor(i*size/parts) without forming i*size, which may overflow.
   const auto cut = [&](int64_t i) { return i * (size / parts) + i * (size % parts) / parts; };

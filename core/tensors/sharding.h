@@ -59,6 +59,8 @@ struct Interval {
 /// A rectangular region of a tensor: one interval per dimension.
 using Box = std::vector<Interval>;
 int64_t elements(const Box& box);
+/// All of a tensor.
+Box whole_box(const Dims& dims);
 
 Interval shard_interval(int64_t size, int64_t parts, int64_t index);
 /// The region of a tensor that the device at `at` holds.

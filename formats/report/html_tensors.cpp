@@ -105,8 +105,7 @@ class TensorDrawing {
     AxisList free;
     const AxisList split = split_axes(tensor_.sharding);
     for (size_t axis = 0; axis < mesh_.axes().size(); ++axis)
-      if (std::find(split.begin(), split.end(), static_cast<int>(axis)) == split.end())
-        free.push_back(static_cast<int>(axis));
+      if (!contains(split, static_cast<int>(axis))) free.push_back(static_cast<int>(axis));
     const int64_t count = mesh_.size(free);
     std::string text;
     for (int64_t i = 0; i < count; ++i) {

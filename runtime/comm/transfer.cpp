@@ -43,9 +43,7 @@ void plan_pieces(CollectivePlan& plan, const EntryPoint& entry, const Step& step
   for (size_t k = 0; k < step.inputs.size(); ++k) {
     const Place own = place_of(entry, step.inputs[k], mesh, members[plan.self]);
     const int64_t distance = (own.offset - plan.input.offset) / size;
-    Box whole;
-    for (const Dim& dim : own.type.dims) whole.push_back({0, dim.size});
-    needed += map.common_elements(k, whole, output.box);
+    needed += map.common_elements(k, whole_box(own.type.dims), output.box);
     const auto append = [&](const Box& from, const Box& to, std::vector<Run>& runs) {
       const size_t before = runs.size();
       map.append_runs(k, from, to, runs);

@@ -21,12 +21,6 @@ void store_element(std::byte* data, DType dtype, int64_t index, double value) {
   });
 }
 
-Box whole_box(const Dims& dims) {
-  Box box;
-  for (const Dim& dim : dims) box.push_back({0, dim.size});
-  return box;
-}
-
 std::vector<int64_t> global_indices(const Dims& dims, const Box& box) {
   std::vector<int64_t> indices{0};
   for (size_t i = 0; i < dims.size(); ++i) {

@@ -14,9 +14,6 @@ namespace mtfc {
 double load_element(const std::byte* data, DType dtype, int64_t index);
 void store_element(std::byte* data, DType dtype, int64_t index, double value);
 
-/// All of a tensor.
-Box whole_box(const Dims& dims);
-
 /// Row-major positions in the global tensor of the elements of `box`, in the box's own order.
 std::vector<int64_t> global_indices(const Dims& dims, const Box& box);
 

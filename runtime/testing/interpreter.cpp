@@ -8,9 +8,7 @@ namespace mtfc {
 namespace {
 
 LocalTensor whole(const TensorType& type) {
-  LocalTensor tensor{type, {}};
-  for (const Dim& dim : type.dims) tensor.box.push_back({0, dim.size});
-  return tensor;
+  return {type, whole_box(type.dims)};
 }
 
 KernelSite site_of(const Graph& graph, const Node& node) {

@@ -30,7 +30,7 @@ struct PartialForms {
 bool uses_axis(const Strategy& strategy, int axis) {
   const auto uses = [&](const Sharding& sharding) {
     const AxisList axes = split_axes(sharding);
-    return std::find(axes.begin(), axes.end(), axis) != axes.end() || sharding.is_partial(axis);
+    return contains(axes, axis) || sharding.is_partial(axis);
   };
   return std::any_of(strategy.operands.begin(), strategy.operands.end(), uses) ||
          std::any_of(strategy.results.begin(), strategy.results.end(), uses);
