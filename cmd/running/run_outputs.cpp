@@ -13,12 +13,12 @@
 namespace mtfc {
 namespace {
 
-double number_at(const LocalPart& part) {
+double number_at(const LocalShard& shard) {
   const auto read = [&](auto zero) {
-    std::memcpy(&zero, part.data, sizeof zero);
+    std::memcpy(&zero, shard.data, sizeof zero);
     return static_cast<double>(zero);
   };
-  switch (part.type.dtype) {
+  switch (shard.type.dtype) {
     case DType::kF32:
       return read(float{});
     case DType::kF64:
@@ -37,7 +37,7 @@ double number_at(const LocalPart& part) {
 struct DistributedTensor {
   TensorType type;
   Sharding sharding;
-  std::vector<LocalPart> shards;
+  std::vector<LocalShard> shards;
 };
 
 DistributedTensor tensor_named(const std::string& name, const Executor& executor, const EntryPoint& entry) {
@@ -54,7 +54,7 @@ DistributedTensor tensor_named(const std::string& name, const Executor& executor
     const Value& value = entry.values[output.value];
     DistributedTensor found{value.type, value.sharding, {}};
     for (size_t device = 0; device < executor.devices(); ++device)
-      found.shards.push_back(executor.part(entry, output.value, device));
+      found.shards.push_back(executor.shard(entry, output.value, device));
     return found;
   }
   throw InternalError("an output was not compiled in");
@@ -65,8 +65,8 @@ DistributedTensor tensor_named(const std::string& name, const Executor& executor
 std::vector<NamedNumber> output_numbers(const Executor& executor, const EntryPoint& entry) {
   std::vector<NamedNumber> found;
   for (const Binding& output : entry.outputs) {
-    const LocalPart part = executor.part(entry, output.value, 0);
-    if (part.type.dims.empty()) found.emplace_back(output.name, number_at(part));
+    const LocalShard shard = executor.shard(entry, output.value, 0);
+    if (shard.type.dims.empty()) found.emplace_back(output.name, number_at(shard));
   }
   return found;
 }

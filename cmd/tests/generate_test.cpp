@@ -103,19 +103,19 @@ class Uncached {
 
   std::vector<double> logits(const Tokens& tokens) {
     for (const Binding& input : entry_.inputs) {
-      const LocalPart part = run_.executor.part(entry_, input.value, 0);
-      auto* data = reinterpret_cast<int32_t*>(part.data);
-      std::fill_n(data, part.elements(), 0);
-      REQUIRE(static_cast<int64_t>(tokens.size()) <= part.elements());
+      const LocalShard shard = run_.executor.shard(entry_, input.value, 0);
+      auto* data = reinterpret_cast<int32_t*>(shard.data);
+      std::fill_n(data, shard.elements(), 0);
+      REQUIRE(static_cast<int64_t>(tokens.size()) <= shard.elements());
       if (input.name == "tokens") std::copy(tokens.begin(), tokens.end(), data);
     }
     run_.executor.run(entry_, 0);
     for (const Binding& output : entry_.outputs) {
       if (output.name != "logits") continue;
-      const LocalPart part = run_.executor.part(entry_, output.value, 0);
-      const int64_t vocab = part.type.dims.back().size;
+      const LocalShard shard = run_.executor.shard(entry_, output.value, 0);
+      const int64_t vocab = shard.type.dims.back().size;
       const auto* row =
-          reinterpret_cast<const float*>(part.data) + static_cast<int64_t>(tokens.size() - 1) * vocab;
+          reinterpret_cast<const float*>(shard.data) + static_cast<int64_t>(tokens.size() - 1) * vocab;
       return {row, row + vocab};
     }
     FAIL("no logits");

@@ -128,13 +128,11 @@ TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's f
 }
 
 template <typename T>
-void put_part(const LocalPart& part, const Dims& dims, std::vector<double>& whole) {
-  Box all;
-  for (const Dim& dim : dims) all.push_back({0, dim.size});
-  for (const Run& run : common_runs(dims, part.box, dims, all))
+void put_shard(const LocalShard& shard, const Dims& dims, std::vector<double>& whole) {
+  for (const Run& run : common_runs(dims, shard.box, dims, whole_box(dims)))
     for (int64_t k = 0; k < run.length; ++k)
       whole[static_cast<size_t>(run.to + k)] =
-          static_cast<double>(reinterpret_cast<const T*>(part.data)[run.from + k]);
+          static_cast<double>(reinterpret_cast<const T*>(shard.data)[run.from + k]);
 }
 
 // The outputs of an evaluation without inputs, f32 and i32, assembled from all devices.
@@ -158,9 +156,9 @@ std::map<std::string, std::vector<double>> outputs_of(const std::string& path, c
     std::vector<double>& whole = outputs[output.name];
     whole.resize(static_cast<size_t>(elements(type.dims)));
     for (size_t device = 0; device < executor.devices(); ++device) {
-      const LocalPart part = executor.part(entry, output.value, device);
-      type.dtype == DType::kI32 ? put_part<int32_t>(part, type.dims, whole)
-                                : put_part<float>(part, type.dims, whole);
+      const LocalShard shard = executor.shard(entry, output.value, device);
+      type.dtype == DType::kI32 ? put_shard<int32_t>(shard, type.dims, whole)
+                                : put_shard<float>(shard, type.dims, whole);
     }
   }
   return outputs;

@@ -64,12 +64,13 @@ WholeTensors trained(const Program& program) {
     for (const InputDecl& input : program.inputs)
       for (const Binding& binding : entry.inputs)
         for (size_t d = 0; d < executor.devices() && binding.name == input.name; ++d)
-          fill_part(data_of(input, step), executor.part(entry, binding.value, d));
+          fill_shard(data_of(input, step), executor.shard(entry, binding.value, d));
     executor.run(entry, step);
     for (const Binding& output : entry.outputs) {
-      std::vector<LocalPart> parts;
-      for (size_t d = 0; d < executor.devices(); ++d) parts.push_back(executor.part(entry, output.value, d));
-      found[fmt::format("{} in step {}", output.name, step)] = assembled(output.name, parts[0].type, parts);
+      std::vector<LocalShard> shards;
+      for (size_t d = 0; d < executor.devices(); ++d)
+        shards.push_back(executor.shard(entry, output.value, d));
+      found[fmt::format("{} in step {}", output.name, step)] = assembled(output.name, shards[0].type, shards);
     }
     // The prediction equals the count.
     const CostReport predicted = cost_report(program, entry, predicted_counts(program, entry)),
@@ -81,9 +82,9 @@ WholeTensors trained(const Program& program) {
   }
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const std::string& name = program.variables[v].decl.name;
-    std::vector<LocalPart> parts;
-    for (size_t d = 0; d < executor.devices(); ++d) parts.push_back(executor.variable(v, d));
-    found[name] = assembled(name, parts[0].type, parts);
+    std::vector<LocalShard> shards;
+    for (size_t d = 0; d < executor.devices(); ++d) shards.push_back(executor.variable(v, d));
+    found[name] = assembled(name, shards[0].type, shards);
   }
   return found;
 }

@@ -85,7 +85,7 @@ class Trained {
   void step() {
     for (const Binding& input : entry_.inputs)
       for (size_t d = 0; d < executor_.devices(); ++d)
-        load_array(read_npy(stored(input.name)), input.name, executor_.part(entry_, input.value, d));
+        load_array(read_npy(stored(input.name)), input.name, executor_.shard(entry_, input.value, d));
     executor_.run(entry_, steps_++);
   }
 
@@ -96,21 +96,21 @@ class Trained {
     return 0;
   }
   std::vector<double> variable(const std::string& name) {
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (size_t v = 0; v < program_.variables.size(); ++v)
       for (size_t d = 0; d < executor_.devices() && program_.variables[v].decl.name == name; ++d)
-        parts.push_back(executor_.variable(v, d));
-    REQUIRE(!parts.empty());
-    return assembled(name, parts[0].type, parts).values;
+        shards.push_back(executor_.variable(v, d));
+    REQUIRE(!shards.empty());
+    return assembled(name, shards[0].type, shards).values;
   }
   std::vector<StepCount> counts() { return executor_.counts(entry_); }
   const EntryPoint& entry() const { return entry_; }
 
  private:
   WholeTensor whole(const std::string& name, ValueId value) {
-    std::vector<LocalPart> parts;
-    for (size_t d = 0; d < executor_.devices(); ++d) parts.push_back(executor_.part(entry_, value, d));
-    return assembled(name, parts[0].type, parts);
+    std::vector<LocalShard> shards;
+    for (size_t d = 0; d < executor_.devices(); ++d) shards.push_back(executor_.shard(entry_, value, d));
+    return assembled(name, shards[0].type, shards);
   }
 
   Program program_;

@@ -134,7 +134,7 @@ class Trained {
       REQUIRE(shape_of(decl) == reference["variables"][decl.name].get<std::vector<int64_t>>());
       ++loaded;
       for (size_t d = 0; d < executor_.devices(); ++d)
-        fill_part({decl.type, start.at(decl.name)}, executor_.variable(v, d));
+        fill_shard({decl.type, start.at(decl.name)}, executor_.variable(v, d));
     }
     REQUIRE(loaded == start.size());
     executor_.load(entry_);
@@ -144,24 +144,24 @@ class Trained {
     REQUIRE(entry_.inputs.size() == reference_["inputs"].size());
     for (const Binding& input : entry_.inputs)
       for (size_t d = 0; d < executor_.devices(); ++d)
-        load_array(reference_.stored(input.name), input.name, executor_.part(entry_, input.value, d));
+        load_array(reference_.stored(input.name), input.name, executor_.shard(entry_, input.value, d));
     executor_.run(entry_, steps_++);
   }
 
   Values output(const std::string& name) {
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (const Binding& output : entry_.outputs)
       for (size_t d = 0; d < executor_.devices() && output.name == name; ++d)
-        parts.push_back(executor_.part(entry_, output.value, d));
-    return whole(name, parts);
+        shards.push_back(executor_.shard(entry_, output.value, d));
+    return whole(name, shards);
   }
   double loss() { return output("loss").at(0); }
   Values variable(const std::string& name) {
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (size_t v = 0; v < program_.variables.size(); ++v)
       for (size_t d = 0; d < executor_.devices() && program_.variables[v].decl.name == name; ++d)
-        parts.push_back(executor_.variable(v, d));
-    return whole(name, parts);
+        shards.push_back(executor_.variable(v, d));
+    return whole(name, shards);
   }
 
  private:
@@ -170,10 +170,10 @@ class Trained {
     for (const Dim& dim : decl.type.dims) shape.push_back(dim.size);
     return shape;
   }
-  static Values whole(const std::string& name, const std::vector<LocalPart>& parts) {
+  static Values whole(const std::string& name, const std::vector<LocalShard>& shards) {
     CAPTURE(name);
-    REQUIRE(!parts.empty());
-    return assembled(name, parts[0].type, parts).values;
+    REQUIRE(!shards.empty());
+    return assembled(name, shards[0].type, shards).values;
   }
 
   Program program_;

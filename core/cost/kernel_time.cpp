@@ -146,7 +146,7 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
     add_operations(entry, step, mesh, hardware, time);
     if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
   }
-  for (const Step& part : step.members()) add_operations(entry, part, mesh, hardware, time);
+  for (const Step& member : step.members()) add_operations(entry, member, mesh, hardware, time);
   return time;
 }
 

@@ -33,20 +33,20 @@ bool in_order(const Dims& part, const Dims& all) {
 
 class GridFinder {
  public:
-  GridFinder(const EntryPoint& entry, std::span<const Step> parts,
+  GridFinder(const EntryPoint& entry, std::span<const Step> members,
              const std::function<bool(ValueId)>& is_needed, const Mesh& mesh)
-      : entry_(entry), parts_(parts), is_needed_(is_needed), mesh_(mesh) {}
+      : entry_(entry), members_(members), is_needed_(is_needed), mesh_(mesh) {}
 
   std::optional<FusedGrid> run() {
-    for (size_t p = 0; p < parts_.size(); ++p) {
-      const std::optional<PartKind> kind = part_kind(entry_, parts_[p]);
+    for (size_t p = 0; p < members_.size(); ++p) {
+      const std::optional<MemberKind> kind = member_kind(entry_, members_[p]);
       if (!kind) return std::nullopt;
       kinds_.push_back(*kind);
-      for (const ValueId id : parts_[p].outputs)
+      for (const ValueId id : members_[p].outputs)
         if (!made_by_.emplace(id, p).second) return std::nullopt;
     }
-    for (const Step& part : parts_)
-      for (const ValueId id : part.inputs)
+    for (const Step& member : members_)
+      for (const ValueId id : member.inputs)
         if (id != root_of(entry_, id) && made_by_.count(root_of(entry_, id)) > 0) return std::nullopt;
     if (!choose_dims() || !choose_sharding() || !choose_rows()) return std::nullopt;
     if (!find_stages() || !fits_cache()) return std::nullopt;
@@ -57,25 +57,25 @@ class GridFinder {
   static size_t index(int id) { return static_cast<size_t>(id); }
   const Value& value(ValueId id) const { return entry_.values[id]; }
   const Dims& dims(ValueId id) const { return value(id).type.dims; }
-  const Dims& result(size_t p) const { return dims(parts_[p].outputs[0]); }
+  const Dims& result(size_t p) const { return dims(members_[p].outputs[0]); }
   Extent extent(const Dims& of) const { return grid_.extent(of); }
 
   // Chooses the dimensions of the largest tensor, in the order that outputs of this size have, or else
   // inputs.
   bool choose_dims() {
     const Dims* most = &result(0);
-    for (size_t p = 0; p < parts_.size(); ++p) {
-      const Dims& size = kinds_[p] == PartKind::kReduction ? dims(parts_[p].inputs[0]) : result(p);
+    for (size_t p = 0; p < members_.size(); ++p) {
+      const Dims& size = kinds_[p] == MemberKind::kReduction ? dims(members_[p].inputs[0]) : result(p);
       if (size.size() > most->size()) most = &size;
     }
     const Dims* chosen = nullptr;
-    for (size_t p = 0; p < parts_.size(); ++p)
-      if (is_needed_(parts_[p].outputs[0]) && same_names(result(p), *most)) {
+    for (size_t p = 0; p < members_.size(); ++p)
+      if (is_needed_(members_[p].outputs[0]) && same_names(result(p), *most)) {
         if (chosen && *chosen != result(p)) return false;
         chosen = &result(p);
       }
-    for (const Step& part : parts_)
-      for (const ValueId id : part.inputs)
+    for (const Step& member : members_)
+      for (const ValueId id : member.inputs)
         if (!chosen && made_by_.count(id) == 0 && same_names(dims(id), *most)) chosen = &dims(id);
     grid_.dims = chosen ? *chosen : *most;
     return true;
@@ -84,8 +84,8 @@ class GridFinder {
   // Returns false unless every value has only dimensions of the grid, each split in only one way.
   bool choose_sharding() {
     std::map<std::string, const AxisList*> axes;
-    for (const Step& part : parts_)
-      for (const std::vector<ValueId>* values : {&part.inputs, &part.outputs})
+    for (const Step& member : members_)
+      for (const std::vector<ValueId>* values : {&member.inputs, &member.outputs})
         for (const ValueId id : *values)
           for (size_t i = 0; i < dims(id).size(); ++i) {
             if (!contains(grid_.dims, dims(id)[i].name)) return false;
@@ -101,12 +101,12 @@ class GridFinder {
     std::optional<size_t> rows;
     const auto agree = [&](size_t count) { return rows.value_or(count) == count && (rows = count, true); };
     const std::span<const Dim> all = grid_.dims;
-    for (size_t p = 0; p < parts_.size(); ++p) {
+    for (size_t p = 0; p < members_.size(); ++p) {
       const Dims& made = result(p);
       if (made.empty() || made.size() == all.size()) continue;
       if (same_names(made, all.first(made.size()))) {
         if (!agree(made.size())) return false;
-      } else if (kinds_[p] == PartKind::kReduction && same_names(made, all.last(made.size()))) {
+      } else if (kinds_[p] == MemberKind::kReduction && same_names(made, all.last(made.size()))) {
         if (!agree(all.size() - made.size())) return false;
       } else {
         return false;
@@ -114,31 +114,32 @@ class GridFinder {
     }
     // An input that is repeated for every row is best read in place, so its dimensions become the columns.
     if (!rows)
-      for (const Step& part : parts_)
-        for (const ValueId id : part.inputs)
+      for (const Step& member : members_)
+        for (const ValueId id : member.inputs)
           if (!rows && !dims(id).empty() && dims(id).size() < all.size() &&
               std::equal(dims(id).begin(), dims(id).end(), all.last(dims(id).size()).begin()))
             rows = all.size() - dims(id).size();
     grid_.row_dims = rows.value_or(0);
-    for (size_t p = 0; p < parts_.size(); ++p)
-      if (is_needed_(parts_[p].outputs[0]) && !in_order(result(p), grid_.dims)) return false;
+    for (size_t p = 0; p < members_.size(); ++p)
+      if (is_needed_(members_[p].outputs[0]) && !in_order(result(p), grid_.dims)) return false;
     return true;
   }
 
   bool find_stages() {
-    std::vector<int> ready(parts_.size(), 0);  // the stage from which on a part's result may be used, or -1
-    grid_.stage.assign(parts_.size(), 0);
-    for (size_t p = 0; p < parts_.size(); ++p) {
+    std::vector<int> ready(members_.size(),
+                           0);  // the stage from which on a member's result may be used, or -1
+    grid_.stage.assign(members_.size(), 0);
+    for (size_t p = 0; p < members_.size(); ++p) {
       const Extent made = extent(result(p));
-      for (const ValueId id : parts_[p].inputs) {
+      for (const ValueId id : members_[p].inputs) {
         const auto maker = made_by_.find(id);
         if (maker == made_by_.end()) continue;
         if (maker->second >= p || ready[maker->second] < 0) return false;
         grid_.stage[p] = std::max(grid_.stage[p], ready[maker->second]);
       }
       ready[p] = grid_.stage[p];
-      if (kinds_[p] != PartKind::kReduction) continue;
-      const Extent from = extent(dims(parts_[p].inputs[0]));
+      if (kinds_[p] != MemberKind::kReduction) continue;
+      const Extent from = extent(dims(members_[p].inputs[0]));
       if (from == Extent::kSingle || from == Extent::kColumn || made == from) return false;
       // Devices with different columns would cut the rows into different blocks, but the values that they
       // share must be the same bit for bit.
@@ -147,11 +148,11 @@ class GridFinder {
       ready[p] = made == Extent::kRow ? grid_.stage[p] + 1 : -1;
     }
     postpone();
-    grid_.order.resize(parts_.size());
+    grid_.order.resize(members_.size());
     std::iota(grid_.order.begin(), grid_.order.end(), 0);
     const auto rank = [&](int p) {
-      const bool reduces = kinds_[index(p)] == PartKind::kReduction;
-      const Extent worked = extent(reduces ? dims(parts_[index(p)].inputs[0]) : result(index(p)));
+      const bool reduces = kinds_[index(p)] == MemberKind::kReduction;
+      const Extent worked = extent(reduces ? dims(members_[index(p)].inputs[0]) : result(index(p)));
       return std::pair(grid_.stage[index(p)], worked == Extent::kElement);
     };
     std::stable_sort(grid_.order.begin(), grid_.order.end(), [&](int a, int b) { return rank(a) < rank(b); });
@@ -161,23 +162,23 @@ class GridFinder {
   // Moves members that are computed per element from rows and inputs to the stage of their first user, so
   // that their values need not be kept.
   void postpone() {
-    for (size_t p = parts_.size(); p-- > 0;) {
-      if (kinds_[p] == PartKind::kReduction || extent(result(p)) != Extent::kElement) continue;
-      if (is_needed_(parts_[p].outputs[0]) || reads_elements_made_here(p)) continue;
+    for (size_t p = members_.size(); p-- > 0;) {
+      if (kinds_[p] == MemberKind::kReduction || extent(result(p)) != Extent::kElement) continue;
+      if (is_needed_(members_[p].outputs[0]) || reads_elements_made_here(p)) continue;
       std::optional<int> used;
-      for (size_t user = p + 1; user < parts_.size(); ++user)
-        for (const ValueId id : parts_[user].inputs)
-          if (id == parts_[p].outputs[0]) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
+      for (size_t user = p + 1; user < members_.size(); ++user)
+        for (const ValueId id : members_[user].inputs)
+          if (id == members_[p].outputs[0]) used = std::min(used.value_or(INT_MAX), grid_.stage[user]);
       if (used) grid_.stage[p] = *used;
     }
   }
 
   // True if a member reads elements made in this step, other than those that can be postponed as well.
   bool reads_elements_made_here(size_t p) const {
-    return std::any_of(parts_[p].inputs.begin(), parts_[p].inputs.end(), [&](ValueId id) {
+    return std::any_of(members_[p].inputs.begin(), members_[p].inputs.end(), [&](ValueId id) {
       const auto maker = made_by_.find(id);
       return maker != made_by_.end() && extent(dims(id)) == Extent::kElement &&
-             (is_needed_(id) || kinds_[maker->second] == PartKind::kReduction ||
+             (is_needed_(id) || kinds_[maker->second] == MemberKind::kReduction ||
               reads_elements_made_here(maker->second));
     });
   }
@@ -193,7 +194,7 @@ class GridFinder {
     const auto split = largest.begin() + static_cast<std::ptrdiff_t>(grid_.row_dims);
     const int64_t rows = elements(LocalDims(largest.begin(), split)),
                   columns = elements(LocalDims(split, largest.end()));
-    for (size_t p = 0; p < parts_.size(); ++p) {
+    for (size_t p = 0; p < members_.size(); ++p) {
       const Extent made = extent(result(p));
       if (made == Extent::kColumn && columns > kMostSums) return false;
       if (made != Extent::kRow) continue;
@@ -203,22 +204,22 @@ class GridFinder {
   }
 
   const EntryPoint& entry_;
-  std::span<const Step> parts_;
+  std::span<const Step> members_;
   const std::function<bool(ValueId)>& is_needed_;
   const Mesh& mesh_;
-  std::vector<PartKind> kinds_;
+  std::vector<MemberKind> kinds_;
   std::map<ValueId, size_t> made_by_;
   FusedGrid grid_;
 };
 
 }  // namespace
 
-std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
+std::optional<MemberKind> member_kind(const EntryPoint& entry, const Step& step) {
   if (step.kind() != StepKind::kKernel || step.outputs.size() != 1 || step.workspace != kNoBuffer)
     return std::nullopt;
-  if (step.op()->family == Family::kElementwise) return PartKind::kElementwise;
+  if (step.op()->family == Family::kElementwise) return MemberKind::kElementwise;
   if (step.op()->family == Family::kGenerator)
-    return step.op()->traits.is_constant ? std::optional(PartKind::kConstant) : std::nullopt;
+    return step.op()->traits.is_constant ? std::optional(MemberKind::kConstant) : std::nullopt;
   const bool moves = step.op()->family == Family::kMovement,
              reduces = step.op()->family == Family::kReduction;
   if ((!moves && !reduces) || step.inputs.size() != 1) return std::nullopt;
@@ -229,7 +230,7 @@ std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step) {
   for (const Factor& factor : step.op()->roles({step.attributes(), operands}, results))
     if (factor.kind != Factor::Kind::kPass && (moves || factor.kind != Factor::Kind::kReduce))
       return std::nullopt;
-  return moves ? PartKind::kBroadcast : PartKind::kReduction;
+  return moves ? MemberKind::kBroadcast : MemberKind::kReduction;
 }
 
 Extent FusedGrid::extent(const Dims& value) const {
@@ -253,9 +254,9 @@ Dims FusedGrid::dims_of(Extent extent) const {
   return {};
 }
 
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> parts,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh) {
-  return GridFinder(entry, parts, is_needed, mesh).run();
+  return GridFinder(entry, members, is_needed, mesh).run();
 }
 
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh) {
@@ -271,13 +272,13 @@ bool may_overwrite(const EntryPoint& entry, const Step& fused, ValueId operand, 
   const auto type = [&](ValueId id) -> const TensorType& { return entry.values[id].type; };
   size_t writer = 0, reader = 0;
   for (size_t p = 0; p < fused.members().size(); ++p) {
-    const Step& part = fused.members()[p];
-    if (part.outputs[0] == result) {
+    const Step& member = fused.members()[p];
+    if (member.outputs[0] == result) {
       writer = p;
       // Sums over rows or columns are written when everything has been read.
-      if (part_kind(entry, part) == PartKind::kReduction) return false;
+      if (member_kind(entry, member) == MemberKind::kReduction) return false;
     }
-    for (const ValueId id : part.inputs) {
+    for (const ValueId id : member.inputs) {
       if (root_of(entry, id) != root_of(entry, operand)) continue;
       if (type(id) != type(result)) return false;
       reader = p;

@@ -2,7 +2,7 @@
 // Fused steps: one kernel works tile by tile through several members (element-wise operations, broadcasts and
 // reductions), so that intermediate values never leave the cache.
 //
-// All members (`parts`) of a fused step work on one grid, the dimensions of its largest tensor. The grid's
+// All members of a fused step work on one grid, the dimensions of its largest tensor. The grid's
 // leading dimensions are the rows, the rest the columns. Each member gives a value for every element of the
 // grid, for every row, for every column, or a single one.
 //
@@ -25,14 +25,14 @@
 
 namespace mtfc {
 
-enum class PartKind {
+enum class MemberKind {
   kElementwise,
   kBroadcast,  // the operand's elements, repeated
   kReduction,  // sums, … of one operand over some of its dimensions
   kConstant,
 };
 /// The kind of member that the kernel step could be in a fused step, or nothing.
-std::optional<PartKind> part_kind(const EntryPoint& entry, const Step& step);
+std::optional<MemberKind> member_kind(const EntryPoint& entry, const Step& step);
 
 enum class Extent { kElement, kRow, kColumn, kSingle };
 
@@ -40,11 +40,11 @@ struct FusedGrid {
   Dims dims;               // global, rows first
   size_t row_dims = 0;     // how many of them are rows
   Sharding sharding;       // of the dimensions, in their order
-  std::vector<int> order;  // of the parts' execution: stage by stage, in each what is per row first
-  std::vector<int> stage;  // of each part
+  std::vector<int> order;  // of the members' execution: stage by stage, in each what is per row first
+  std::vector<int> stage;  // of each member
 
   /// The extent of a value by the names of its dimensions alone, since values that stay within the step have no
-  /// order of their own. Every value that a part makes or reduces has one; for an input of the step it holds if
+  /// order of their own. Every value that a member makes or reduces has one; for an input of the step it holds if
   /// lies_in_order().
   Extent extent(const Dims& value) const;
   /// The dimensions of a value of that extent, in the order of the grid.
@@ -53,10 +53,10 @@ struct FusedGrid {
   bool lies_in_order(const Dims& value) const { return value == dims_of(extent(value)); }
 };
 
-/// The grid on which `parts` can form one fused step whose outputs are the values that fulfil `is_needed`;
-/// nothing if they can't. Each part must come after those that it reads. The number of devices does not
+/// The grid on which `members` can form one fused step whose outputs are the values that fulfil `is_needed`;
+/// nothing if they can't. Each member must come after those that it reads. The number of devices does not
 /// matter.
-std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> parts,
+std::optional<FusedGrid> find_grid(const EntryPoint& entry, std::span<const Step> members,
                                    const std::function<bool(ValueId)>& is_needed, const Mesh& mesh);
 /// The grid of an existing fused step.
 std::optional<FusedGrid> find_grid(const EntryPoint& entry, const Step& fused, const Mesh& mesh);

@@ -188,13 +188,14 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
 // results, and make its outputs.
 std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   std::set<ValueId> known(step.inputs.begin(), step.inputs.end()), made;
-  for (const Step& part : step.members()) {
-    if (part.kind() != StepKind::kKernel || part.workspace != kNoBuffer) return "a member must be a kernel";
-    if (std::string problem = kernel_problem(entry, part, mesh, has_buffers); !problem.empty())
+  for (const Step& member : step.members()) {
+    if (member.kind() != StepKind::kKernel || member.workspace != kNoBuffer)
+      return "a member must be a kernel";
+    if (std::string problem = kernel_problem(entry, member, mesh, has_buffers); !problem.empty())
       return problem;
-    for (const ValueId id : part.inputs)
+    for (const ValueId id : member.inputs)
       if (known.count(id) == 0) return "a member reads a value that is neither an input nor made before it";
-    for (const ValueId id : part.outputs)
+    for (const ValueId id : member.outputs)
       if (!known.insert(id).second || !made.insert(id).second)
         return "a member makes a value that exists already";
   }

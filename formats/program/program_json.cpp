@@ -90,7 +90,7 @@ Json step_json(const Step& step, const Mesh& mesh) {
   }
   if (const auto* leave = step.as<LeaveLoop>()) json["partner"] = leave->end.number();
   if (const auto* repeat = step.as<RepeatLoop>()) json["partner"] = repeat->begin.number();
-  for (const Step& part : step.members()) json["parts"].push_back(step_json(part, mesh));
+  for (const Step& member : step.members()) json["parts"].push_back(step_json(member, mesh));
   return json;
 }
 

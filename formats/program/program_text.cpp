@@ -75,11 +75,11 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
   return line;
 }
 
-// Returns the parts of a fused step, one line each.
-std::string part_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
+// Returns the members of a fused step, one line each.
+std::string member_lines(const EntryPoint& entry, const Step& step, const Mesh& mesh, size_t indent) {
   std::string text;
-  for (const Step& part : step.members())
-    text += fmt::format("        {:{}}{}\n", "", indent, step_line(entry, part, {}, mesh));
+  for (const Step& member : step.members())
+    text += fmt::format("        {:{}}{}\n", "", indent, step_line(entry, member, {}, mesh));
   return text;
 }
 
@@ -144,7 +144,7 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
     if (step.kind() == StepKind::kRepeat) indent -= 2;
     text += fmt::format("  {:>{}} {:{}}{}\n", i, std::to_string(entry.steps.size()).size(), "", indent,
                         step_line(entry, step, counts[i], program.mesh())) +
-            part_lines(entry, step, program.mesh(), indent);
+            member_lines(entry, step, program.mesh(), indent);
     if (step.kind() == StepKind::kLoop) indent += 2;
   }
   text += bindings_line("outputs", entry, entry.outputs);

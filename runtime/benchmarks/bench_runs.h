@@ -27,13 +27,13 @@ class BenchRun {
   void step() { executor_.run(entry_, step_++); }
   const EntryPoint& entry() const { return entry_; }
   /// A value of the last step.
-  LocalPart output(size_t index) const { return executor_.part(entry_, entry_.outputs[index].value, 0); }
+  LocalShard output(size_t index) const { return executor_.shard(entry_, entry_.outputs[index].value, 0); }
   /// Every input and variable.
-  std::vector<LocalPart> leaves() const {
-    std::vector<LocalPart> parts;
-    for (const Binding& input : entry_.inputs) parts.push_back(executor_.part(entry_, input.value, 0));
-    for (size_t v = 0; v < program_.variables.size(); ++v) parts.push_back(executor_.variable(v, 0));
-    return parts;
+  std::vector<LocalShard> leaves() const {
+    std::vector<LocalShard> shards;
+    for (const Binding& input : entry_.inputs) shards.push_back(executor_.shard(entry_, input.value, 0));
+    for (size_t v = 0; v < program_.variables.size(); ++v) shards.push_back(executor_.variable(v, 0));
+    return shards;
   }
 
  private:

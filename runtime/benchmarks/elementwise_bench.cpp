@@ -121,9 +121,9 @@ void backward(Draft& d, Function f) {
   d.output("dx", d.b.add_gradients(loss, {x})[0]);
 }
 
-void fill(const std::vector<LocalPart>& leaves) {
+void fill(const std::vector<LocalShard>& leaves) {
   uint64_t state = 1;
-  for (const LocalPart& leaf : leaves)
+  for (const LocalShard& leaf : leaves)
     for (int64_t i = 0; i < leaf.elements(); ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
       const double uniform = static_cast<double>(state >> 40) / static_cast<double>(1 << 24);

@@ -32,14 +32,14 @@ Model model_of(const std::vector<TensorType>& types, const TimedGraph& build) {
 
 // Fills in numbers that are slow for no operation: of medium size and unordered; indices fit any table of 64
 // rows.
-void fill(const LocalPart& part) {
-  for (int64_t i = 0; i < part.elements(); ++i) {
-    if (part.type.dtype == DType::kF32)
-      reinterpret_cast<float*>(part.data)[i] = 0.5F + static_cast<float>(i * 7919 % 9973) / 9973.0F;
-    else if (part.type.dtype == DType::kF64)
-      reinterpret_cast<double*>(part.data)[i] = 0.5 + static_cast<double>(i * 7919 % 9973) / 9973.0;
+void fill(const LocalShard& shard) {
+  for (int64_t i = 0; i < shard.elements(); ++i) {
+    if (shard.type.dtype == DType::kF32)
+      reinterpret_cast<float*>(shard.data)[i] = 0.5F + static_cast<float>(i * 7919 % 9973) / 9973.0F;
+    else if (shard.type.dtype == DType::kF64)
+      reinterpret_cast<double*>(shard.data)[i] = 0.5 + static_cast<double>(i * 7919 % 9973) / 9973.0;
     else
-      reinterpret_cast<int32_t*>(part.data)[i] = static_cast<int32_t>(i * 7 % 64);
+      reinterpret_cast<int32_t*>(shard.data)[i] = static_cast<int32_t>(i * 7 % 64);
   }
 }
 
@@ -58,7 +58,7 @@ TimedProgram::TimedProgram(const std::vector<TensorType>& inputs, const TimedGra
       device_(program_.mesh(), processes_, node),
       executor_(program_, device_) {
   executor_.load(entry_);
-  for (const Binding& input : entry_.inputs) fill(executor_.part(entry_, input.value, 0));
+  for (const Binding& input : entry_.inputs) fill(executor_.shard(entry_, input.value, 0));
 }
 
 double TimedProgram::seconds(Stopwatch& watch) {

@@ -22,12 +22,6 @@ namespace {
 
 constexpr int64_t kBlockElements = 1 << 20;
 
-Box whole(const Dims& dims) {
-  Box box;
-  for (const Dim& dim : dims) box.push_back({0, dim.size});
-  return box;
-}
-
 constexpr int64_t kMostRuns = 1 << 16;
 
 // Visits a region piece by piece, each with the position of its first element in the region. No piece has
@@ -81,10 +75,10 @@ const std::byte* bytes_of(const std::string& text) {
   return reinterpret_cast<const std::byte*>(text.data());
 }
 
-std::string write_part(const std::string& path, const std::string& shown, int64_t start,
-                       const LocalPart& part) {
+std::string write_shard(const std::string& path, const std::string& shown, int64_t start,
+                        const LocalShard& shard) {
   OutputFile file(path, O_WRONLY, shown);
-  write_slice(file, start, part);
+  write_slice(file, start, shard);
   file.sync();
   return file.error();
 }
@@ -107,15 +101,15 @@ void agree(Processes& processes, const std::string& error, const std::string& te
 }
 
 void write_beside(Comm& comm, const std::string& target, const std::string& shown, const std::string& header,
-                  const std::vector<LocalPart>& parts) {
+                  const std::vector<LocalShard>& shards) {
   Processes& processes = comm.processes();
   std::string temporary = fmt::format("{}.{}.part", target, getpid());
   processes.broadcast(temporary);  // rank 0's
   agree(processes, processes.speaks() ? create(temporary, shown, header) : "", temporary);
 
   std::string error;
-  for (size_t i = 0; i < parts.size() && error.empty(); ++i)
-    error = write_part(temporary, shown, static_cast<int64_t>(header.size()), parts[i]);
+  for (size_t i = 0; i < shards.size() && error.empty(); ++i)
+    error = write_shard(temporary, shown, static_cast<int64_t>(header.size()), shards[i]);
   agree(processes, error, temporary);
 
   if (processes.speaks() && std::rename(temporary.c_str(), target.c_str()) != 0)
@@ -123,22 +117,22 @@ void write_beside(Comm& comm, const std::string& target, const std::string& show
   agree(processes, error, temporary);
 }
 
-// Packs the elements [begin, end) that `parts` hold: position, count and values, one run after another.
-std::string packed_block(const std::vector<std::vector<Run>>& runs, const std::vector<LocalPart>& parts,
+// Packs the elements [begin, end) that `shards` hold: position, count and values, one run after another.
+std::string packed_block(const std::vector<std::vector<Run>>& runs, const std::vector<LocalShard>& shards,
                          int64_t begin, int64_t end) {
   std::string block;
   const auto add = [&](const void* data, int64_t bytes) {
     block.append(static_cast<const char*>(data), static_cast<size_t>(bytes));
   };
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t size = size_of(parts[i].type.dtype);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const int64_t size = size_of(shards[i].type.dtype);
     auto run = std::partition_point(runs[i].begin(), runs[i].end(),
                                     [&](const Run& earlier) { return earlier.to + earlier.length <= begin; });
     for (; run != runs[i].end() && run->to < end; ++run) {
       const int64_t first = std::max(run->to, begin), last = std::min(run->to + run->length, end);
       const int64_t place[2] = {first - begin, last - first};
       add(place, sizeof place);
-      add(parts[i].data + (run->from + first - run->to) * size, (last - first) * size);
+      add(shards[i].data + (run->from + first - run->to) * size, (last - first) * size);
     }
   }
   return block;
@@ -163,11 +157,11 @@ std::string shown_name(const std::string& path) {
 // A file that can't be replaced, such as a pipe, may take bytes in order only: the other ranks hand theirs to the
 // first, a block at a time.
 void write_in_order(Comm& comm, const std::string& path, const std::string& header, const TensorType& type,
-                    const std::vector<LocalPart>& parts) {
+                    const std::vector<LocalShard>& shards) {
   Processes& processes = comm.processes();
   std::vector<std::vector<Run>> runs;
-  for (const LocalPart& part : parts)
-    runs.push_back(common_runs(type.dims, part.box, type.dims, whole(type.dims)));
+  for (const LocalShard& shard : shards)
+    runs.push_back(common_runs(type.dims, shard.box, type.dims, whole_box(type.dims)));
   std::unique_ptr<OutputFile> file;
   if (processes.speaks()) {
     file = path == "-" ? std::make_unique<OutputFile>()
@@ -178,7 +172,7 @@ void write_in_order(Comm& comm, const std::string& path, const std::string& head
   const int64_t size = size_of(type.dtype), count = elements(type.dims);
   for (int64_t begin = 0; begin < count; begin += kBlockElements) {
     const int64_t end = std::min(begin + kBlockElements, count);
-    const std::vector<std::string> packed = processes.gather(packed_block(runs, parts, begin, end));
+    const std::vector<std::string> packed = processes.gather(packed_block(runs, shards, begin, end));
     if (file) {
       std::vector<std::byte> block(static_cast<size_t>((end - begin) * size));
       for (const std::string& part : packed) unpack_block(part, size, block);
@@ -190,28 +184,28 @@ void write_in_order(Comm& comm, const std::string& path, const std::string& head
 
 }  // namespace
 
-std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
-                                     const std::vector<LocalPart>& parts) {
-  std::vector<LocalPart> written;
-  for (size_t device = 0; device < parts.size(); ++device)
-    if (writes(comm.mesh(), comm.devices()[device], sharding)) written.push_back(parts[device]);
+std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& sharding,
+                                       const std::vector<LocalShard>& shards) {
+  std::vector<LocalShard> written;
+  for (size_t device = 0; device < shards.size(); ++device)
+    if (writes(comm.mesh(), comm.devices()[device], sharding)) written.push_back(shards[device]);
   return written;
 }
 
-void write_slice(OutputFile& file, int64_t start, const LocalPart& part) {
-  const Dims& dims = part.type.dims;
-  const int64_t size = size_of(part.type.dtype);
-  visit_pieces(dims, part.box, 0, [&](const Box& piece, int64_t first) {
-    for (const Run& run : common_runs(dims, piece, dims, whole(dims)))
-      file.write_at(part.data + (first + run.from) * size, run.length * size, start + run.to * size);
+void write_slice(OutputFile& file, int64_t start, const LocalShard& shard) {
+  const Dims& dims = shard.type.dims;
+  const int64_t size = size_of(shard.type.dtype);
+  visit_pieces(dims, shard.box, 0, [&](const Box& piece, int64_t first) {
+    for (const Run& run : common_runs(dims, piece, dims, whole_box(dims)))
+      file.write_at(shard.data + (first + run.from) * size, run.length * size, start + run.to * size);
   });
 }
 
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
-                 const std::vector<LocalPart>& parts) {
+                 const std::vector<LocalShard>& shards) {
   check_invariant(sharding.partial.empty(), "a partial value is not written");
   Processes& processes = comm.processes();
-  const std::vector<LocalPart> written = written_parts(comm, sharding, parts);
+  const std::vector<LocalShard> written = written_shards(comm, sharding, shards);
   // Rank 0 looks: the user sees its files.
   FileTarget target;
   if (processes.speaks() && path != "-") target = file_target(path);
@@ -220,7 +214,7 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
   if (known[0] == 'r')
     write_beside(comm, known.substr(1), shown_name(path), header, written);
   else
-    write_in_order(comm, path, header, parts.front().type, written);
+    write_in_order(comm, path, header, shards.front().type, written);
 }
 
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {
@@ -230,14 +224,14 @@ void require_loadable(const StoredArray& array, const std::string& name, const T
   require_convertible(array, type.dtype, 1, "'" + name + "'");
 }
 
-void load_array(const StoredArray& array, const std::string& name, const LocalPart& part) {
-  require_loadable(array, name, part.type);
-  const Dims& dims = part.type.dims;
-  const int64_t size = size_of(part.type.dtype);
-  visit_pieces(dims, part.box, 0, [&](const Box& piece, int64_t first) {
-    for (const Run& run : common_runs(dims, whole(dims), dims, piece))
-      copy_stored(array, {run.from, run.from + run.length}, 1, part.type.dtype,
-                  part.data + (first + run.to) * size);
+void load_array(const StoredArray& array, const std::string& name, const LocalShard& shard) {
+  require_loadable(array, name, shard.type);
+  const Dims& dims = shard.type.dims;
+  const int64_t size = size_of(shard.type.dtype);
+  visit_pieces(dims, shard.box, 0, [&](const Box& piece, int64_t first) {
+    for (const Run& run : common_runs(dims, whole_box(dims), dims, piece))
+      copy_stored(array, {run.from, run.from + run.length}, 1, shard.type.dtype,
+                  shard.data + (first + run.to) * size);
   });
 }
 

@@ -14,27 +14,27 @@
 namespace mtfc {
 
 /// Writes a tensor as the file `path`, or to standard output for `-`: `header`, then all elements in
-/// row-major order. `parts` are the slices of this process's devices, split by `sharding` (nothing partial).
+/// row-major order. `shards` are the slices of this process's devices, split by `sharding` (nothing partial).
 /// All ranks call it. The file appears complete or not at all: it is written under another name, synced and
 /// renamed; a target that can't be replaced is written directly (runtime/data/file_target.h). Throws
 /// RunError, on all ranks alike, with the system's reason.
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
-                 const std::vector<LocalPart>& parts);
+                 const std::vector<LocalShard>& shards);
 
-/// Returns those of this process's parts of a tensor that it has to write: of all devices that hold the same
+/// Returns those of this process's shards of a tensor that it has to write: of all devices that hold the same
 /// region, one writes it.
-std::vector<LocalPart> written_parts(const Comm& comm, const Sharding& sharding,
-                                     const std::vector<LocalPart>& parts);
+std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& sharding,
+                                       const std::vector<LocalShard>& shards);
 
-/// Writes a part to its offsets in a file in which the whole tensor begins at byte `start`.
-void write_slice(OutputFile& file, int64_t start, const LocalPart& part);
+/// Writes a shard to its offsets in a file in which the whole tensor begins at byte `start`.
+void write_slice(OutputFile& file, int64_t start, const LocalShard& shard);
 
 /// Throws RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
 /// equal, or must follow from each other by merging and splitting dimensions, like [768, 2304] and [768, 3,
 /// 12, 64]; and the type must be able to hold the values.
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type);
 
-/// Fills `part` of the tensor `name` from an array that require_loadable accepts. Throws RunError.
-void load_array(const StoredArray& array, const std::string& name, const LocalPart& part);
+/// Fills `shard` of the tensor `name` from an array that require_loadable accepts. Throws RunError.
+void load_array(const StoredArray& array, const std::string& name, const LocalShard& shard);
 
 }  // namespace mtfc

@@ -17,13 +17,13 @@ namespace {
 // Every device's slice of the tensor whose elements are their own global positions.
 struct Slices {
   std::vector<std::vector<float>> data;
-  std::vector<LocalPart> parts;
+  std::vector<LocalShard> shards;
   Slices(const TensorType& type, const Sharding& sharding, const LockstepComm& comm) {
     data.resize(comm.devices().size());
     for (size_t i = 0; i < data.size(); ++i) {
       const Box box = local_box(type.dims, sharding, comm.mesh(), comm.devices()[i]);
       for (const int64_t index : global_indices(type.dims, box)) data[i].push_back(static_cast<float>(index));
-      parts.push_back({type, box, reinterpret_cast<std::byte*>(data[i].data())});
+      shards.push_back({type, box, reinterpret_cast<std::byte*>(data[i].data())});
     }
   }
 };
@@ -39,7 +39,7 @@ TEST_CASE("a tensor is written whole, whatever its sharding") {
   const std::string header = "header";
   for (const Sharding& sharding : {replicated(2), Sharding{{{0}, {1}}, {}}, Sharding{{{}, {1, 0}}, {}}}) {
     const Slices slices(kType, sharding, comm);
-    write_array(comm, path, header, sharding, slices.parts);
+    write_array(comm, path, header, sharding, slices.shards);
     const std::string bytes = contents(path);
     REQUIRE(bytes.size() == header.size() + 35 * sizeof(float));
     CHECK(bytes.substr(0, header.size()) == header);
@@ -57,11 +57,11 @@ TEST_CASE("a file that can't be written leaves nothing behind") {
   Processes processes = Processes::alone();
   LockstepComm comm(kMesh, processes);
   const Slices slices(kType, replicated(2), comm);
-  CHECK_THROWS_AS(write_array(comm, folder.path / "missing" / "t.npy", "", replicated(2), slices.parts),
+  CHECK_THROWS_AS(write_array(comm, folder.path / "missing" / "t.npy", "", replicated(2), slices.shards),
                   RunError);
   // A folder of the final name can't be replaced.
   std::filesystem::create_directory(folder.path / "t.npy");
-  CHECK_THROWS_AS(write_array(comm, folder.path / "t.npy", "", replicated(2), slices.parts), RunError);
+  CHECK_THROWS_AS(write_array(comm, folder.path / "t.npy", "", replicated(2), slices.shards), RunError);
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
 }
 
@@ -75,13 +75,13 @@ TEST_CASE("an array is loaded into the slices of a tensor of its shape") {
   const Sharding sharding{{{0}, {1}}, {}};
   Slices slices(kType, sharding, comm);
   const std::vector<std::vector<float>> expected = slices.data;
-  for (size_t i = 0; i < slices.parts.size(); ++i) {
+  for (size_t i = 0; i < slices.shards.size(); ++i) {
     std::fill(slices.data[i].begin(), slices.data[i].end(), -1.0f);
-    load_array(array, "w", slices.parts[i]);
+    load_array(array, "w", slices.shards[i]);
   }
   CHECK(slices.data == expected);
   array.shape = {7, 5};
-  CHECK_THROWS_WITH_AS(load_array(array, "w", slices.parts[0]),
+  CHECK_THROWS_WITH_AS(load_array(array, "w", slices.shards[0]),
                        "w.npy: an array of shape [7, 5] can't be loaded into 'w' of shape [a=5, b=7]",
                        RunError);
 }

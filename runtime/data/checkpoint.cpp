@@ -75,9 +75,9 @@ class CheckpointWriting {
     for (bool more = true; more;) {
       int64_t written = 0;
       for (; next < slices.size() && written < kRoundBytes && file.error().empty(); ++next) {
-        const LocalPart& part = slices[next].part;
-        write_slice(file, slices[next].start, part);
-        written += part.elements() * size_of(part.type.dtype);
+        const LocalShard& shard = slices[next].shard;
+        write_slice(file, slices[next].start, shard);
+        written += shard.elements() * size_of(shard.type.dtype);
       }
       file.sync();
       agree(file.error());
@@ -87,14 +87,14 @@ class CheckpointWriting {
 
   struct Slice {
     int64_t start;  // offset of its tensor in the file
-    LocalPart part;
+    LocalShard shard;
   };
   std::vector<Slice> own_slices() const {
     std::vector<Slice> slices;
     for (const SavedTensor& tensor : checkpoint_.tensors) {
       check_invariant(tensor.sharding.partial.empty(), "a partial value is not saved");
-      for (const LocalPart& part : written_parts(comm_, tensor.sharding, tensor.parts))
-        slices.push_back({tensor.offset, part});
+      for (const LocalShard& shard : written_shards(comm_, tensor.sharding, tensor.shards))
+        slices.push_back({tensor.offset, shard});
     }
     return slices;
   }

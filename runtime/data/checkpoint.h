@@ -19,9 +19,9 @@ namespace mtfc {
 inline constexpr const char* kUnfinished = ".part";
 
 struct SavedTensor {
-  int64_t offset = 0;            // in bytes, in the file of tensors
-  Sharding sharding;             // nothing partial
-  std::vector<LocalPart> parts;  // one per device of this process
+  int64_t offset = 0;              // in bytes, in the file of tensors
+  Sharding sharding;               // nothing partial
+  std::vector<LocalShard> shards;  // one per device of this process
 };
 
 struct NewCheckpoint {

@@ -61,33 +61,27 @@ Interval held_at(int64_t first, const Run& run) {
 
 // Writes 1 in the rows before `present`, 0 in the others.
 template <typename Element>
-void mark_rows(const LocalPart& part, int64_t present) {
-  const Interval held = part.box[0];
-  const int64_t row = held.size() == 0 ? 0 : part.elements() / held.size();
-  Element* elements = reinterpret_cast<Element*>(part.data);
+void mark_rows(const LocalShard& shard, int64_t present) {
+  const Interval held = shard.box[0];
+  const int64_t row = held.size() == 0 ? 0 : shard.elements() / held.size();
+  Element* elements = reinterpret_cast<Element*>(shard.data);
   for (int64_t i = held.begin; i < held.end; ++i, elements += row)
     std::fill(elements, elements + row, static_cast<Element>(i < present));
 }
 
-void mark_rows(const LocalPart& part, int64_t present) {
-  switch (part.type.dtype) {
+void mark_rows(const LocalShard& shard, int64_t present) {
+  switch (shard.type.dtype) {
     case DType::kF32:
-      return mark_rows<float>(part, present);
+      return mark_rows<float>(shard, present);
     case DType::kF64:
-      return mark_rows<double>(part, present);
+      return mark_rows<double>(shard, present);
     case DType::kI32:
-      return mark_rows<int32_t>(part, present);
+      return mark_rows<int32_t>(shard, present);
     case DType::kI64:
-      return mark_rows<int64_t>(part, present);
+      return mark_rows<int64_t>(shard, present);
     case DType::kBool:
-      return mark_rows<bool>(part, present);
+      return mark_rows<bool>(shard, present);
   }
-}
-
-Box whole(const Dims& dims) {
-  Box box;
-  for (const Dim& dim : dims) box.push_back({0, dim.size});
-  return box;
 }
 
 [[noreturn]] void wrong_shape(const InputData& data, const std::vector<int64_t>& shape,
@@ -161,7 +155,7 @@ void Feed::require_equal_lengths() const {
 void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding& binding, InputData data) {
   Source source{std::move(data), entry.values[binding.value].type, {}, 0, {}, {}};
   for (size_t device = 0; device < executor.devices(); ++device)
-    source.slices.push_back({executor.part(entry, binding.value, device), {}});
+    source.slices.push_back({executor.shard(entry, binding.value, device), {}});
   if (std::holds_alternative<StoredArray>(source.data.source)) {
     place_array(source);
   } else if (std::holds_alternative<RandomSource>(source.data.source)) {
@@ -175,8 +169,8 @@ void Feed::add(const Executor& executor, const EntryPoint& entry, const Binding&
   const size_t from = (windows && !source.type.dims.empty()) || source.training.rows > 0 ? 1 : 0;
   const Dims dims(source.type.dims.begin() + static_cast<std::ptrdiff_t>(from), source.type.dims.end());
   for (Slice& slice : source.slices) {
-    const Box box(slice.part.box.begin() + static_cast<std::ptrdiff_t>(from), slice.part.box.end());
-    slice.runs = common_runs(dims, whole(dims), dims, box);
+    const Box box(slice.shard.box.begin() + static_cast<std::ptrdiff_t>(from), slice.shard.box.end());
+    slice.runs = common_runs(dims, whole_box(dims), dims, box);
   }
   sources_.push_back(std::move(source));
 }
@@ -268,7 +262,7 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
                              hash_bytes(source.data.input));
   for (const Slice& slice : source.slices) {
     if (std::holds_alternative<PresentRows>(source.data.source)) {
-      mark_rows(slice.part, training ? source.batch() : rows_present(step));
+      mark_rows(slice.shard, training ? source.batch() : rows_present(step));
       continue;
     }
     if (source.training.rows > 0) {
@@ -278,10 +272,10 @@ void Feed::fill(const Source& source, int64_t step, bool training) {
     for (const Run& run : slice.runs) {
       if (array)
         copy_stored(*array, held_at(source.first, run), source.data.scale, dtype,
-                    slice.part.data + run.to * size_of(dtype));
+                    slice.shard.data + run.to * size_of(dtype));
       else
         fill_random({std::get<RandomSource>(source.data.source), key, source.data.scale}, dtype, run,
-                    slice.part.data);
+                    slice.shard.data);
     }
   }
 }
@@ -295,15 +289,15 @@ int64_t Feed::row_at(const Source& source, int64_t position) {
 void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, bool training) {
   const int64_t size = size_of(source.type.dtype);
   const Walk& walk = training ? source.training : source.evaluation;
-  const Interval held = slice.part.box.empty() ? Interval{0, 1} : slice.part.box[0];
-  std::byte* to = slice.part.data;
+  const Interval held = slice.shard.box.empty() ? Interval{0, 1} : slice.shard.box[0];
+  std::byte* to = slice.shard.data;
   for (int64_t i = held.begin; i < held.end; ++i) {
     const int64_t row =
         training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
     for (const Run& run : slice.runs)
       copy_stored(*source.array(), held_at(source.first + row * walk.stride, run), source.data.scale,
                   source.type.dtype, to + run.to * size);
-    to += slice.part.elements() / held.size() * size;
+    to += slice.shard.elements() / held.size() * size;
   }
 }
 

@@ -54,8 +54,8 @@ class Feed {
   int64_t batch() const;
 
  private:
-  struct Slice {  // the part of one device
-    LocalPart part;
+  struct Slice {  // the shard of one device
+    LocalShard shard;
     std::vector<Run> runs;  // for one row, or for everything; from stored or global positions to local ones
   };
   struct Walk {

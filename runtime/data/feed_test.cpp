@@ -55,11 +55,11 @@ std::vector<double> fed(const ShardedInput& input, const InputData& data, int64_
   training ? feed.fill_training(step) : feed.fill_evaluation(step);
   std::vector<double> all(static_cast<size_t>(elements(input.type.dims)), -1);
   for (size_t device = 0; device < executor.devices(); ++device) {
-    const LocalPart part = executor.part(entry, ValueId(0), device);
-    const std::vector<int64_t> indices = global_indices(input.type.dims, part.box);
+    const LocalShard shard = executor.shard(entry, ValueId(0), device);
+    const std::vector<int64_t> indices = global_indices(input.type.dims, shard.box);
     for (size_t i = 0; i < indices.size(); ++i) {
       double& slot = all[static_cast<size_t>(indices[i])];
-      const double value = load_element(part.data, input.type.dtype, static_cast<int64_t>(i));
+      const double value = load_element(shard.data, input.type.dtype, static_cast<int64_t>(i));
       CHECK((slot == -1 || slot == value));
       slot = value;
     }
@@ -90,10 +90,10 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
   training ? feed.fill_training(step) : feed.fill_evaluation(step);
   std::vector<std::vector<double>> all;
   for (size_t i = 0; i < types.size(); ++i) {
-    const LocalPart part = executor.part(program.entry_points[0], ValueId(i), 0);
+    const LocalShard shard = executor.shard(program.entry_points[0], ValueId(i), 0);
     all.emplace_back();
-    for (int64_t k = 0; k < part.elements(); ++k)
-      all.back().push_back(load_element(part.data, types[i].dtype, k));
+    for (int64_t k = 0; k < shard.elements(); ++k)
+      all.back().push_back(load_element(shard.data, types[i].dtype, k));
   }
   return all;
 }

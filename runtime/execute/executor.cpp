@@ -48,16 +48,16 @@ int64_t first_not_finite(const std::byte* data, int64_t count) {
 }
 
 // "" where all elements are finite.
-std::string not_finite_problem(const Value& value, const LocalPart& part) {
+std::string not_finite_problem(const Value& value, const LocalShard& shard) {
   if (!is_float(value.type.dtype) || can_be_infinite(value)) return "";
   const bool wide = value.type.dtype == DType::kF64;
-  const int64_t count = part.elements();
+  const int64_t count = shard.elements();
   const int64_t index =
-      wide ? first_not_finite<double>(part.data, count) : first_not_finite<float>(part.data, count);
+      wide ? first_not_finite<double>(shard.data, count) : first_not_finite<float>(shard.data, count);
   if (index == count) return "";
-  const double found = wide ? reinterpret_cast<const double*>(part.data)[index]
-                            : static_cast<double>(reinterpret_cast<const float*>(part.data)[index]);
-  return not_finite_text(value.name, found, {part.type, part.box}, index);
+  const double found = wide ? reinterpret_cast<const double*>(shard.data)[index]
+                            : static_cast<double>(reinterpret_cast<const float*>(shard.data)[index]);
+  return not_finite_text(value.name, found, {shard.type, shard.box}, index);
 }
 
 // `message (on device rows=1,cols=0)`, where there are several.
@@ -217,7 +217,7 @@ size_t Executor::next_step(Loaded& prepared, size_t index) {
 bool Executor::holds(const EntryPoint& entry, ValueId condition) {
   bool any = false;
   for (size_t device = 0; device < devices(); ++device)
-    any |= *reinterpret_cast<const bool*>(part(entry, condition, device).data);
+    any |= *reinterpret_cast<const bool*>(shard(entry, condition, device).data);
   return comm_.processes().maximum(any) > 0;
 }
 
@@ -262,12 +262,12 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
         break;
     }
   } catch (const RunError& error) {
-    const auto* part = dynamic_cast<const PartError*>(&error);
+    const auto* failed = dynamic_cast<const MemberError*>(&error);
     const auto* wait = dynamic_cast<const WaitError*>(&error);
     std::string message = wait ? missing_text(program_, *wait) : error.what();
     if (device != kNoDevice) message = on_device(message, comm_.mesh(), comm_.devices()[device]);
-    throw RunError(
-        fmt::format("{}: {}", step_text(prepared.entry, part ? part->part : step, train_step), message));
+    throw RunError(fmt::format(
+        "{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message));
   }
 }
 
@@ -298,7 +298,7 @@ void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < devices(); ++device) {
       const Value& value = entry.values[input.value];
-      const std::string problem = not_finite_problem(value, part(entry, input.value, device));
+      const std::string problem = not_finite_problem(value, shard(entry, input.value, device));
       if (!problem.empty())
         throw RunError(fmt::format("{}, step {}: {}", entry.name, train_step + 1,
                                    on_device("the input " + problem, comm_.mesh(), comm_.devices()[device])));
@@ -307,27 +307,27 @@ void Executor::check_inputs(const EntryPoint& entry, int64_t train_step) {
 
 void Executor::check_results(const EntryPoint& entry, const Step& step, size_t device) {
   for (const ValueId id : step.outputs) {
-    const std::string problem = not_finite_problem(entry.values[id], part(entry, id, device));
+    const std::string problem = not_finite_problem(entry.values[id], shard(entry, id, device));
     if (problem.empty()) continue;
     for (const Step& made : step.members())
-      if (made.outputs[0] == id) throw PartError(made, problem);
+      if (made.outputs[0] == id) throw MemberError(made, problem);
     throw RunError(problem);
   }
 }
 
-LocalPart Executor::part(const EntryPoint& entry, ValueId value, size_t device) const {
+LocalShard Executor::shard(const EntryPoint& entry, ValueId value, size_t device) const {
   const Place place = place_of(entry, value, comm_.mesh(), comm_.devices()[device]);
   return {place.type, place.box, arenas_[device].at(place.offset)};
 }
 
-LocalPart Executor::variable(size_t index, size_t device) const {
+LocalShard Executor::variable(size_t index, size_t device) const {
   const ProgramVariable& variable = program_.variables[index];
   return {variable.decl.type,
           local_box(variable.decl.type.dims, variable.sharding, comm_.mesh(), comm_.devices()[device]),
           arenas_[device].at(variable.offset)};
 }
 
-LocalPart Executor::cache(const EntryPoint& entry, size_t index, size_t device) const {
+LocalShard Executor::cache(const EntryPoint& entry, size_t index, size_t device) const {
   const ProgramVariable& cache = entry.caches[index];
   return {cache.decl.type,
           local_box(cache.decl.type.dims, cache.sharding, comm_.mesh(), comm_.devices()[device]),

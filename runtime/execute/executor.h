@@ -27,8 +27,8 @@ struct ExecutorOptions {
   int64_t fused_tile = kFusedTile;
 };
 
-/// A device's part of a value: `box` of the global tensor, dense and row-major at `data`.
-struct LocalPart {
+/// A device's shard of a value: `box` of the global tensor, dense and row-major at `data`.
+struct LocalShard {
   TensorType type;  // global
   Box box;
   std::byte* data = nullptr;
@@ -56,9 +56,9 @@ class Executor {
 
   /// Returns the place of a value in memory. Fill inputs before each run; outputs stay valid until another
   /// entry point runs.
-  LocalPart part(const EntryPoint& entry, ValueId value, size_t device) const;
-  LocalPart variable(size_t index, size_t device) const;
-  LocalPart cache(const EntryPoint& entry, size_t index, size_t device) const;
+  LocalShard shard(const EntryPoint& entry, ValueId value, size_t device) const;
+  LocalShard variable(size_t index, size_t device) const;
+  LocalShard cache(const EntryPoint& entry, size_t index, size_t device) const;
   /// Makes the caches of `entry` zero, as before its first run. They hold until another entry point runs.
   void clear_caches(const EntryPoint& entry);
   /// Bytes of the arena of each device.

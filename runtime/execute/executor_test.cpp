@@ -50,9 +50,9 @@ Program program_of(const char* op) {
 
 void fill(Executor& executor, const EntryPoint& entry, double sign) {
   for (size_t device = 0; device < executor.devices(); ++device) {
-    const LocalPart part = executor.part(entry, ValueId(0), device);
-    for (int64_t i = 0; i < part.elements(); ++i)
-      store_element(part.data, DType::kF32, i, sign * static_cast<double>(part.box[0].begin + i + 1));
+    const LocalShard shard = executor.shard(entry, ValueId(0), device);
+    for (int64_t i = 0; i < shard.elements(); ++i)
+      store_element(shard.data, DType::kF32, i, sign * static_cast<double>(shard.box[0].begin + i + 1));
   }
 }
 
@@ -74,8 +74,8 @@ TEST_CASE("kernels, collectives and slices run in order on every device, and are
   }
   CHECK(seen == 4);
   for (size_t device = 0; device < 2; ++device) {
-    const LocalPart whole = executor.part(entry, ValueId(2), device),
-                    kept = executor.part(entry, ValueId(3), device);
+    const LocalShard whole = executor.shard(entry, ValueId(2), device),
+                     kept = executor.shard(entry, ValueId(3), device);
     REQUIRE(whole.elements() == 5);
     for (int64_t i = 0; i < 5; ++i)
       CHECK(load_element(whole.data, DType::kF32, i) == static_cast<double>((i + 1) * (i + 1)));

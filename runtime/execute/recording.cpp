@@ -13,10 +13,10 @@
 namespace mtfc {
 namespace {
 
-double element_of(const LocalPart& part, int64_t index) {
-  return dispatch(AllTypes{}, part.type.dtype, [&]<typename T>() {
+double element_of(const LocalShard& shard, int64_t index) {
+  return dispatch(AllTypes{}, shard.type.dtype, [&]<typename T>() {
     T value;
-    std::memcpy(&value, part.data + index * static_cast<int64_t>(sizeof value), sizeof value);
+    std::memcpy(&value, shard.data + index * static_cast<int64_t>(sizeof value), sizeof value);
     return static_cast<double>(value);
   });
 }
@@ -52,20 +52,19 @@ Recorder::Recorder(Executor& executor) : executor_(executor) {
 }
 
 RecordedTensor Recorder::assembled(const std::string& name, const TensorType& type,
-                                   const std::vector<LocalPart>& parts) const {
+                                   const std::vector<LocalShard>& shards) const {
   RecordedTensor tensor;
   tensor.name = name;
   tensor.type = type;
   const auto count = static_cast<size_t>(elements(type.dims));
   tensor.values.resize(count);
   std::vector<bool> written(count, false);
-  Box whole;
-  for (const Dim& dim : type.dims) whole.push_back({0, dim.size});
-  for (const LocalPart& part : parts)
-    for (const Run& run : common_runs(type.dims, part.box, type.dims, whole))
+  const Box whole = whole_box(type.dims);
+  for (const LocalShard& shard : shards)
+    for (const Run& run : common_runs(type.dims, shard.box, type.dims, whole))
       for (int64_t k = 0; k < run.length; ++k) {
         const auto to = static_cast<size_t>(run.to + k);
-        const double value = element_of(part, run.from + k);
+        const double value = element_of(shard, run.from + k);
         if (written[to] && !same(tensor.values[to], value) && !tensor.torn) tensor.torn = to;
         tensor.values[to] = value;
         written[to] = true;
@@ -76,17 +75,17 @@ RecordedTensor Recorder::assembled(const std::string& name, const TensorType& ty
 void Recorder::record(const EntryPoint& entry, const Step& step) {
   if (step.kind() == StepKind::kStart) return;
   if (step.kind() == StepKind::kFused) {
-    for (const Step& part : step.members()) record(entry, part);
+    for (const Step& member : step.members()) record(entry, member);
     return;
   }
   for (const ValueId id : step.outputs) {
     const Value& value = entry.values[id];
     if (value.buffer == kNoBuffer) continue;
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (size_t device = 0; device < executor_.devices(); ++device)
-      parts.push_back(executor_.part(entry, id, device));
+      shards.push_back(executor_.shard(entry, id, device));
     // The devices of a partial value hold different terms: only their size counts.
-    RecordedTensor tensor = assembled(value.name, value.type, parts);
+    RecordedTensor tensor = assembled(value.name, value.type, shards);
     // A copy is as exact as its operand.
     const bool copies = step.op() && step.op()->traits.copies == Copies::kOperand;
     const auto exact = copies ? operands_.find(step.inputs[0]) : operands_.end();
@@ -109,10 +108,10 @@ void Recorder::run(const EntryPoint& entry, int64_t step) {
   executor_.run(entry, step);
   const std::vector<ProgramVariable>& variables = executor_.program().variables;
   for (size_t v = 0; v < variables.size(); ++v) {
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (size_t device = 0; device < executor_.devices(); ++device)
-      parts.push_back(executor_.variable(v, device));
-    RecordedTensor tensor = assembled("new " + variables[v].decl.name, variables[v].decl.type, parts);
+      shards.push_back(executor_.variable(v, device));
+    RecordedTensor tensor = assembled("new " + variables[v].decl.name, variables[v].decl.type, shards);
     tensor.entry = entry.name;
     tensor.step = step;
     tensor.operation = "variable";

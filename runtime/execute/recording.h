@@ -39,7 +39,7 @@ class Recorder {
  private:
   void record(const EntryPoint& entry, const Step& step);
   RecordedTensor assembled(const std::string& name, const TensorType& type,
-                           const std::vector<LocalPart>& parts) const;
+                           const std::vector<LocalShard>& shards) const;
 
   Executor& executor_;
   int64_t step_ = 0;

@@ -56,7 +56,7 @@ void end_streams() {
 #endif
 }
 
-// The first element that is not finite, in the order of parts and then of elements.
+// The first element that is not finite, in the order of members and then of elements.
 struct Fault {
   int member = -1;
   int64_t index = 0;
@@ -308,8 +308,8 @@ void work_through(const PreparedFused& fused, Worker& worker, int64_t thread, in
 [[noreturn]] void report(const PreparedFused& fused, const Fault& fault) {
   const Step& member = fused.step.members()[static_cast<size_t>(fault.member)];
   const Value& value = fused.entry.values[member.outputs[0]];
-  throw PartError(member, not_finite_text(value.name, fault.value, local_tensor(value, fused.mesh, fused.at),
-                                          fault.index));
+  throw MemberError(member, not_finite_text(value.name, fault.value,
+                                            local_tensor(value, fused.mesh, fused.at), fault.index));
 }
 
 int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {

@@ -72,7 +72,7 @@ struct Placed {
 // reads before it is written.
 bool is_streamed(const FusedWork& work, const FusedMember& member) {
   const ValueId id = member.result();
-  if (!work.is_result(id) || member.kind == PartKind::kConstant || member.made != Extent::kElement)
+  if (!work.is_result(id) || member.kind == MemberKind::kConstant || member.made != Extent::kElement)
     return false;
   if (elements(work.box) * work.element_bytes(id) < cache_bytes() / 2) return false;
   return std::none_of(work.step.inputs.begin(), work.step.inputs.end(),
@@ -82,7 +82,7 @@ bool is_streamed(const FusedWork& work, const FusedMember& member) {
 TilePlace place_result(const FusedWork& work, const FusedMember& member, bool streamed, Placed& placed) {
   const ValueId id = member.result();
   const int64_t element = work.element_bytes(id);
-  if (member.made == Extent::kSingle || member.kind == PartKind::kConstant)
+  if (member.made == Extent::kSingle || member.kind == MemberKind::kConstant)
     return {Memory::kShared, 0, placed.shared.take(element), 0, 0};
   if (work.is_result(id) && !streamed) return work.stored_result(id);
   if (member.made == Extent::kRow) return placed.scratch.take(work.blocks.rows_per_block * element);
@@ -152,7 +152,7 @@ MemberPlaces place_member(const FusedWork& work, size_t m, Placed& placed) {
   MemberPlaces places;
   for (const ValueId id : member.step.inputs)
     places.operands.push_back(place_operand(work, member, id, placed));
-  const bool reduces = member.kind == PartKind::kReduction;
+  const bool reduces = member.kind == MemberKind::kReduction;
   if (reduces) places.accumulators = place_accumulators(work, member, placed);
   // Sums that are shared by threads are in their results when the step ends, and not before.
   if (reduces && member.made != Extent::kRow) {

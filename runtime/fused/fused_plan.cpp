@@ -105,7 +105,7 @@ TileInstruction making(const FusedWork& work, size_t m, const MemberPlaces& plac
 TileFunction tile_function(const FusedWork& work, const FusedMember& member) {
   TileTypes types{{}, work.value(member.result()).type.dtype};
   for (const ValueId id : member.step.inputs) types.operands.push_back(work.value(id).type.dtype);
-  if (member.kind == PartKind::kBroadcast)
+  if (member.kind == MemberKind::kBroadcast)
     return dispatch(AllTypes{}, types.result, []<typename T>() -> TileFunction { return copy_tile<T>; });
   return kernel_named(member.step.op()->signature.name).tile(types);
 }
@@ -113,7 +113,7 @@ TileFunction tile_function(const FusedWork& work, const FusedMember& member) {
 void add_computation(const FusedWork& work, size_t m, const MemberPlaces& places, FusedPlan& plan) {
   const FusedMember& member = work.members[m];
   const ValueId out = member.result();
-  if (member.kind == PartKind::kElementwise) plan.flops += work.local(out).elements();
+  if (member.kind == MemberKind::kElementwise) plan.flops += work.local(out).elements();
   TileInstruction compute = making(work, m, places);
   for (const OperandPlace& operand : places.operands) compute.operands.push_back(operand.place);
   compute.function = tile_function(work, member);
@@ -171,9 +171,9 @@ void add_reduction(const FusedWork& work, size_t m, const MemberPlaces& places, 
 void add_member(const FusedWork& work, size_t m, const MemberPlaces& places, FusedPlan& plan) {
   const FusedMember& member = work.members[m];
   if (work.views.count(member.result()) > 0) return;
-  if (member.kind == PartKind::kConstant) return add_constant(work, member, places, plan);
+  if (member.kind == MemberKind::kConstant) return add_constant(work, member, places, plan);
   for (const OperandPlace& operand : places.operands) add_operand(work, member, operand, plan);
-  if (member.kind == PartKind::kReduction)
+  if (member.kind == MemberKind::kReduction)
     add_reduction(work, m, places, plan);
   else
     add_computation(work, m, places, plan);

@@ -79,14 +79,14 @@ std::vector<double> outputs_of(int64_t rows, int64_t columns, int64_t tile) {
   Processes processes = Processes::alone();
   LockstepComm comm(program.mesh(), processes);
   Executor executor(program, comm, {.fused_tile = tile});
-  const LocalPart x = executor.part(entry, entry.inputs[0].value, 0);
+  const LocalShard x = executor.shard(entry, entry.inputs[0].value, 0);
   for (int64_t i = 0; i < x.elements(); ++i) reinterpret_cast<double*>(x.data)[i] = input(i);
   executor.run(entry, 0);
   std::vector<double> values;
   for (const Binding& output : entry.outputs) {
-    const LocalPart part = executor.part(entry, output.value, 0);
-    const double* data = reinterpret_cast<const double*>(part.data);
-    values.insert(values.end(), data, data + part.elements());
+    const LocalShard shard = executor.shard(entry, output.value, 0);
+    const double* data = reinterpret_cast<const double*>(shard.data);
+    values.insert(values.end(), data, data + shard.elements());
   }
   return values;
 }

@@ -17,11 +17,11 @@ std::vector<FusedMember> find_members(const EntryPoint& entry, const Step& step,
   std::vector<FusedMember> members;
   for (size_t m = 0; m < step.members().size(); ++m) {
     const Step& member = step.members()[m];
-    const PartKind kind = *part_kind(entry, member);
+    const MemberKind kind = *member_kind(entry, member);
     const Extent made = extent(member.outputs[0]);
-    const Extent worked = kind == PartKind::kReduction ? extent(member.inputs[0]) : made;
+    const Extent worked = kind == MemberKind::kReduction ? extent(member.inputs[0]) : made;
     members.push_back({member, kind, worked, made, grid.stage[m]});
-    if (kind == PartKind::kReduction)
+    if (kind == MemberKind::kReduction)
       members.back().reduction = tile_reduction(kernel_named(member.op()->signature.name).reduction.value(),
                                                 type(member.outputs[0]).dtype);
   }
@@ -57,7 +57,7 @@ void find_uses(FusedWork& work) {
       use.member = static_cast<int>(m);
       use.stage = std::max(use.stage, member.stage);
     }
-    if (member.kind == PartKind::kBroadcast && !work.is_result(member.result()))
+    if (member.kind == MemberKind::kBroadcast && !work.is_result(member.result()))
       work.views[member.result()] = work.source(member.step.inputs[0]);
   }
 }
@@ -101,7 +101,7 @@ TilePlace FusedWork::stored_result(ValueId id) const {
 FusedWork fused_work(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
                      int64_t tile) {
   std::optional<FusedGrid> grid = find_grid(entry, step, mesh);
-  check_invariant(grid.has_value(), "the parts of a fused step do not fit together");
+  check_invariant(grid.has_value(), "the members of a fused step do not fit together");
   const Box box = local_box(grid->dims, grid->sharding, mesh, at);
   FusedWork work{entry, step, mesh, at, *std::move(grid), box, {}};
   work.members = find_members(entry, step, work.grid);

@@ -19,7 +19,7 @@ namespace mtfc {
 
 struct FusedMember {
   const Step& step;
-  PartKind kind;
+  MemberKind kind;
   Extent worked;  // of its result, or of the operand that it reduces
   Extent made;    // of its result
   int stage;

@@ -22,21 +22,21 @@ const Dims& dims_of(const EntryPoint& entry, const Binding& binding) {
   return entry.values[binding.value].type.dims;
 }
 
-// Visits the contiguous runs of `part`: (offset in the whole tensor, offset in the part, length).
+// Visits the contiguous runs of `shard`: (offset in the whole tensor, offset in the shard, length).
 template <typename Visit>
-void for_each_run(const LocalPart& part, Visit visit) {
-  const size_t rank = part.box.size();
+void for_each_run(const LocalShard& shard, Visit visit) {
+  const size_t rank = shard.box.size();
   if (rank == 0) return visit(0, 0, 1);
-  const int64_t count = part.box[rank - 1].size();
+  const int64_t count = shard.box[rank - 1].size();
   std::vector<int64_t> at;
-  for (const Interval& interval : part.box) at.push_back(interval.begin);
-  for (int64_t local = 0; local < part.elements(); local += count) {
+  for (const Interval& interval : shard.box) at.push_back(interval.begin);
+  for (int64_t local = 0; local < shard.elements(); local += count) {
     int64_t global = 0;
-    for (size_t i = 0; i < rank; ++i) global = global * part.type.dims[i].size + at[i];
+    for (size_t i = 0; i < rank; ++i) global = global * shard.type.dims[i].size + at[i];
     visit(global, local, count);
     for (size_t i = rank - 1; i-- > 0;) {
-      if (++at[i] < part.box[i].end) break;
-      at[i] = part.box[i].begin;
+      if (++at[i] < shard.box[i].end) break;
+      at[i] = shard.box[i].begin;
     }
   }
 }
@@ -48,18 +48,18 @@ int64_t places_of(const EntryPoint& decode) {
 }
 
 // Copies a cache into one with more places on the same device; all other dimensions are equal.
-void copy_cache(const std::vector<std::byte>& from, const LocalPart& part, const LocalPart& to) {
-  const size_t rank = part.box.size();
-  const auto size = static_cast<size_t>(size_of(part.type.dtype));
+void copy_cache(const std::vector<std::byte>& from, const LocalShard& shard, const LocalShard& to) {
+  const size_t rank = shard.box.size();
+  const auto size = static_cast<size_t>(size_of(shard.type.dtype));
   std::vector<int64_t> at(rank, 0);
-  const int64_t count = rank == 0 ? 1 : part.box[rank - 1].size();
-  for (int64_t local = 0; local < part.elements(); local += count) {
+  const int64_t count = rank == 0 ? 1 : shard.box[rank - 1].size();
+  for (int64_t local = 0; local < shard.elements(); local += count) {
     int64_t there = 0;
     for (size_t i = 0; i < rank; ++i) there = there * to.box[i].size() + at[i];
     std::memcpy(to.data + static_cast<size_t>(there) * size, from.data() + static_cast<size_t>(local) * size,
                 static_cast<size_t>(count) * size);
     for (size_t i = rank; i-- > 1;) {
-      if (++at[i - 1] < part.box[i - 1].size()) break;
+      if (++at[i - 1] < shard.box[i - 1].size()) break;
       at[i - 1] = 0;
     }
   }
@@ -89,9 +89,9 @@ void Decoder::move_on() {
   std::vector<std::vector<std::byte>> held;
   for (size_t device = 0; device < executor_.devices(); ++device)
     for (size_t c = 0; c < last.caches.size(); ++c) {
-      const LocalPart part = executor_.cache(last, c, device);
-      const auto bytes = static_cast<size_t>(part.elements() * size_of(part.type.dtype));
-      held.emplace_back(part.data, part.data + bytes);
+      const LocalShard shard = executor_.cache(last, c, device);
+      const auto bytes = static_cast<size_t>(shard.elements() * size_of(shard.type.dtype));
+      held.emplace_back(shard.data, shard.data + bytes);
     }
   ++current_;
   executor_.load(decode());
@@ -108,20 +108,20 @@ void Decoder::fill(std::string_view input, std::span<const Value> values) {
   if (!binding) return;
   const int64_t own_places = std::max<int64_t>(1, places_of(decode()));
   for (size_t device = 0; device < executor_.devices(); ++device) {
-    const LocalPart part = executor_.part(decode(), binding->value, device);
+    const LocalShard shard = executor_.shard(decode(), binding->value, device);
     const auto put = [&](auto* data) {
-      for_each_run(part, [&](int64_t from, int64_t to, int64_t count) {
+      for_each_run(shard, [&](int64_t from, int64_t to, int64_t count) {
         if (input == kSeenInput) from = from / own_places * places_ + from % own_places;
         std::transform(values.data() + from, values.data() + from + count, data + to,
                        [](Value value) { return static_cast<std::remove_pointer_t<decltype(data)>>(value); });
       });
     };
-    if (part.type.dtype == DType::kI32)
-      put(reinterpret_cast<int32_t*>(part.data));
-    else if (part.type.dtype == DType::kI64)
-      put(reinterpret_cast<int64_t*>(part.data));
+    if (shard.type.dtype == DType::kI32)
+      put(reinterpret_cast<int32_t*>(shard.data));
+    else if (shard.type.dtype == DType::kI64)
+      put(reinterpret_cast<int64_t*>(shard.data));
     else
-      put(reinterpret_cast<uint8_t*>(part.data));
+      put(reinterpret_cast<uint8_t*>(shard.data));
   }
 }
 
@@ -135,14 +135,14 @@ void Decoder::step(int64_t position, std::span<const int64_t> tokens, std::span<
 }
 
 std::vector<double> Decoder::logits(int64_t sequence) const {
-  const LocalPart part = executor_.part(decode(), decode().outputs[0].value, 0);
+  const LocalShard shard = executor_.shard(decode(), decode().outputs[0].value, 0);
   const int64_t count = beams_ * vocabulary_;
   std::vector<double> found(static_cast<size_t>(count));
   const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, found.begin()); };
-  if (part.type.dtype == DType::kF64)
-    copy(reinterpret_cast<const double*>(part.data));
+  if (shard.type.dtype == DType::kF64)
+    copy(reinterpret_cast<const double*>(shard.data));
   else
-    copy(reinterpret_cast<const float*>(part.data));
+    copy(reinterpret_cast<const float*>(shard.data));
   for (const double logit : found)
     if (std::isnan(logit) || logit == INFINITY)
       throw RunError(fmt::format("decode, position {}: a logit is {}", position_, logit));

@@ -88,7 +88,7 @@ class TrialRun {
     executor_.load(entry);
     for (const Binding& input : entry.inputs)
       for (size_t device = 0; device < executor_.devices(); ++device)
-        fill_part(leaves_.at(input.name), executor_.part(entry, input.value, device));
+        fill_shard(leaves_.at(input.name), executor_.shard(entry, input.value, device));
     executor_.run(entry, step);
     std::string problem = mismatch(expected.outputs, outputs(entry), expected.rounding);
     if (problem.empty()) problem = mismatch(expected.variables, variables(), expected.rounding);
@@ -101,7 +101,7 @@ class TrialRun {
   void set_variables(const WholeTensors& values) {
     for (size_t i = 0; i < program_.variables.size(); ++i)
       for (size_t device = 0; device < executor_.devices(); ++device)
-        fill_part(values.at(program_.variables[i].decl.name), executor_.variable(i, device));
+        fill_shard(values.at(program_.variables[i].decl.name), executor_.variable(i, device));
   }
 
   WholeTensors variables() const {
@@ -109,17 +109,17 @@ class TrialRun {
     for (size_t i = 0; i < program_.variables.size(); ++i) {
       const VariableDecl& decl = program_.variables[i].decl;
       found[decl.name] = assembled(decl.name, decl.type,
-                                   parts([&](size_t device) { return executor_.variable(i, device); }));
+                                   shards([&](size_t device) { return executor_.variable(i, device); }));
     }
     return found;
   }
 
  private:
-  template <typename PartOf>
-  std::vector<LocalPart> parts(PartOf part_of) const {
-    std::vector<LocalPart> parts;
-    for (size_t device = 0; device < executor_.devices(); ++device) parts.push_back(part_of(device));
-    return parts;
+  template <typename ShardOf>
+  std::vector<LocalShard> shards(ShardOf shard_of) const {
+    std::vector<LocalShard> shards;
+    for (size_t device = 0; device < executor_.devices(); ++device) shards.push_back(shard_of(device));
+    return shards;
   }
 
   WholeTensors outputs(const EntryPoint& entry) const {
@@ -127,7 +127,7 @@ class TrialRun {
     for (const Binding& output : entry.outputs)
       found[output.name] =
           assembled(output.name, entry.values[output.value].type,
-                    parts([&](size_t device) { return executor_.part(entry, output.value, device); }));
+                    shards([&](size_t device) { return executor_.shard(entry, output.value, device); }));
     return found;
   }
 

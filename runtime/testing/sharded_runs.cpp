@@ -21,7 +21,7 @@ void run_once(Executor& executor, const EntryPoint& entry, const WholeTensors& i
   executor.load(entry);
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < executor.devices(); ++device)
-      fill_part(inputs.at(input.name), executor.part(entry, input.value, device));
+      fill_shard(inputs.at(input.name), executor.shard(entry, input.value, device));
   executor.run(entry, 0);
 }
 
@@ -45,21 +45,22 @@ std::vector<TensorId> add_operation(GraphBuilder& b, const std::string& kind,
 
 }  // namespace
 
-void fill_part(const WholeTensor& whole, const LocalPart& part) {
+void fill_shard(const WholeTensor& whole, const LocalShard& shard) {
   const Dims& dims = whole.type.dims;
-  for (const Run& run : common_runs(dims, whole_box(dims), dims, part.box))
+  for (const Run& run : common_runs(dims, whole_box(dims), dims, shard.box))
     for (int64_t k = 0; k < run.length; ++k)
-      store_element(part.data, part.type.dtype, run.to + k, whole.values[run.from + k]);
+      store_element(shard.data, shard.type.dtype, run.to + k, whole.values[run.from + k]);
 }
 
-WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts) {
+WholeTensor assembled(const std::string& name, const TensorType& type,
+                      const std::vector<LocalShard>& shards) {
   const Dims& dims = type.dims;
   WholeTensor tensor{type, std::vector<double>(static_cast<size_t>(elements(dims)))};
   std::vector<bool> seen(tensor.values.size(), false);
-  for (const LocalPart& part : parts)
-    for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
+  for (const LocalShard& shard : shards)
+    for (const Run& run : common_runs(dims, shard.box, dims, whole_box(dims)))
       for (int64_t k = 0; k < run.length; ++k) {
-        const double value = load_element(part.data, part.type.dtype, run.from + k);
+        const double value = load_element(shard.data, shard.type.dtype, run.from + k);
         const auto at = static_cast<size_t>(run.to + k);
         if (seen[at] && std::bit_cast<uint64_t>(tensor.values[at]) != std::bit_cast<uint64_t>(value))
           throw RunError(fmt::format("'{}' differs between devices at element {}", name, at));
@@ -150,10 +151,10 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
 WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry) {
   WholeTensors outputs;
   for (const Binding& output : entry.outputs) {
-    std::vector<LocalPart> parts;
+    std::vector<LocalShard> shards;
     for (size_t device = 0; device < executor.devices(); ++device)
-      parts.push_back(executor.part(entry, output.value, device));
-    outputs[output.name] = assembled(output.name, entry.values[output.value].type, parts);
+      shards.push_back(executor.shard(entry, output.value, device));
+    outputs[output.name] = assembled(output.name, entry.values[output.value].type, shards);
   }
   return outputs;
 }
@@ -174,13 +175,13 @@ std::string run_and_compare(const Program& program, Comm& comm, const WholeTenso
   run_once(executor, entry, inputs);
   for (const Binding& output : entry.outputs)
     for (size_t device = 0; device < executor.devices(); ++device) {
-      const LocalPart part = executor.part(entry, output.value, device);
+      const LocalShard shard = executor.shard(entry, output.value, device);
       const WholeTensor& whole = expected.at(output.name);
       const Dims& dims = whole.type.dims;
       WholeTensor found = whole;
-      for (const Run& run : common_runs(dims, part.box, dims, whole_box(dims)))
+      for (const Run& run : common_runs(dims, shard.box, dims, whole_box(dims)))
         for (int64_t k = 0; k < run.length; ++k)
-          found.values[run.to + k] = load_element(part.data, part.type.dtype, run.from + k);
+          found.values[run.to + k] = load_element(shard.data, shard.type.dtype, run.from + k);
       const std::string problem = difference({{output.name, whole}}, {{output.name, found}});
       if (!problem.empty()) return problem;
     }

@@ -30,11 +30,11 @@ WholeTensor drawn(const ExampleOperand& operand, uint64_t seed);
 /// the weight being the input `weight`. `inputs` receives values for all of them.
 Model model_of(const std::string& kind, const Example& example, bool gradients, WholeTensors& inputs);
 
-/// Puts the elements of `whole` that a device holds into its part.
-void fill_part(const WholeTensor& whole, const LocalPart& part);
-/// The tensor that the parts of all devices make up. Where several hold an element it must be the same to the
+/// Puts the elements of `whole` that a device holds into its shard.
+void fill_shard(const WholeTensor& whole, const LocalShard& shard);
+/// The tensor that the shards of all devices make up. Where several hold an element it must be the same to the
 /// bit: RunError where it is not, and where none holds it.
-WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalPart>& parts);
+WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalShard>& shards);
 
 /// The outputs of the last run of `entry`, whose devices are all in this process, put together by assembled().
 WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry);
@@ -43,7 +43,7 @@ WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry);
 /// devices must be the same to the bit: RunError where they are not.
 WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);
 
-/// Runs it on the devices of `comm` that this process holds. "" where their parts of the outputs are those of
+/// Runs it on the devices of `comm` that this process holds. "" where their shards of the outputs are those of
 /// `expected`, to rounding; otherwise the first difference.
 std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,
                             const WholeTensors& expected);

@@ -58,7 +58,7 @@ WholeTensors run(const Layout& layout, const char* entry_name, int64_t step) {
   executor.load(entry);
   for (const Binding& input : entry.inputs)
     for (size_t device = 0; device < executor.devices(); ++device)
-      fill_part(kOnes, executor.part(entry, input.value, device));
+      fill_shard(kOnes, executor.shard(entry, input.value, device));
   executor.run(entry, step);
   return whole_outputs(executor, entry);
 }

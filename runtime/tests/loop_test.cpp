@@ -208,7 +208,7 @@ TEST_CASE("a loop of known length is counted in full, by the report and by the r
   for (int run = 0; run < 2; ++run) {
     for (const Binding& input : entry.inputs)
       for (size_t device = 0; device < 2; ++device)
-        fill_part(made.inputs.at(input.name), executor.part(entry, input.value, device));
+        fill_shard(made.inputs.at(input.name), executor.shard(entry, input.value, device));
     executor.run(entry, run);
     const std::vector<StepCount> counted = executor.counts(entry);
     for (size_t s = 0; s < counted.size(); ++s) {

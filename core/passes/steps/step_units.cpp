@@ -130,8 +130,8 @@ StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
     : entry_(partitioned.entry), keep_all_(keep_all) {
   for (const StepIndex s : entry_.steps.ids()) {
     const Step& step = entry_.steps[s];
-    const std::optional<PartKind> kind = part_kind(entry_, step);
-    fusible_.push_back(kind && *kind != PartKind::kConstant);
+    const std::optional<MemberKind> kind = member_kind(entry_, step);
+    fusible_.push_back(kind && *kind != MemberKind::kConstant);
     for (const ValueId id : step.inputs) readers_[root(id)].push_back(s);
     if (step.kind() == StepKind::kStart) continue;
     for (const ValueId id : step.outputs) maker_[root(id)] = s;
@@ -148,7 +148,7 @@ std::vector<Step> StepUses::steps(const Unit& unit) const {
 
 bool StepUses::is_constant(StepIndex s) const {
   return s != StepIndex() && step(s).kind() == StepKind::kKernel &&
-         part_kind(entry_, step(s)) == PartKind::kConstant;
+         member_kind(entry_, step(s)) == MemberKind::kConstant;
 }
 
 StepIndex StepUses::maker(ValueId id) const {
