@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-constexpr int kRows = 0, kColumns = 1;
+constexpr int kRowAxis = 0, kColumnAxis = 1;
 
 std::optional<Collective> between(const Sharding& from, const Sharding& to) {
   const Mesh mesh({{"rows", 2}, {"columns", 3}});
@@ -21,25 +21,25 @@ Sharding split(const AxisList& a, const AxisList& b, const std::vector<Partial>&
 
 TEST_CASE("the first kind that makes a change of a sharding is chosen") {
   using Kind = CollectiveKind;
-  const Partial sum{kRows, ReduceKind::kSum}, greatest{kColumns, ReduceKind::kMax};
-  CHECK(between(split({}, {}, {sum}), split({}, {})) == Collective{Kind::kAllReduce, {kRows}});
-  CHECK(between(split({}, {}, {sum}), split({}, {kRows})) == Collective{Kind::kReduceScatter, {kRows}});
+  const Partial sum{kRowAxis, ReduceKind::kSum}, greatest{kColumnAxis, ReduceKind::kMax};
+  CHECK(between(split({}, {}, {sum}), split({}, {})) == Collective{Kind::kAllReduce, {kRowAxis}});
+  CHECK(between(split({}, {}, {sum}), split({}, {kRowAxis})) == Collective{Kind::kReduceScatter, {kRowAxis}});
   CHECK(between(split({}, {}, {greatest}), split({}, {})) ==
-        Collective{Kind::kAllReduce, {kColumns}, ReduceKind::kMax});
-  CHECK(between(split({kRows, kColumns}, {}), split({kRows}, {})) ==
-        Collective{Kind::kAllGather, {kColumns}});
-  CHECK(between(split({kRows, kColumns}, {}), split({kRows}, {kColumns})) ==
-        Collective{Kind::kAllToAll, {kColumns}});
-  CHECK(between(split({kRows, kColumns}, {}), split({kColumns, kRows}, {})) ==
-        Collective{Kind::kExchange, {kRows, kColumns}});
+        Collective{Kind::kAllReduce, {kColumnAxis}, ReduceKind::kMax});
+  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {})) ==
+        Collective{Kind::kAllGather, {kColumnAxis}});
+  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {kColumnAxis})) ==
+        Collective{Kind::kAllToAll, {kColumnAxis}});
+  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kColumnAxis, kRowAxis}, {})) ==
+        Collective{Kind::kExchange, {kRowAxis, kColumnAxis}});
 }
 
 TEST_CASE("nothing moves where each device keeps a part of what it holds") {
-  CHECK(between(split({}, {}), split({kRows}, {})) == std::nullopt);
+  CHECK(between(split({}, {}), split({kRowAxis}, {})) == std::nullopt);
 }
 
 TEST_CASE("no kind makes whole what is pending in two ways") {
-  const std::vector<Partial> mixed{{kRows, ReduceKind::kSum}, {kColumns, ReduceKind::kMax}};
+  const std::vector<Partial> mixed{{kRowAxis, ReduceKind::kSum}, {kColumnAxis, ReduceKind::kMax}};
   CHECK_THROWS_AS(between(split({}, {}, mixed), split({}, {})), InternalError);
 }
 

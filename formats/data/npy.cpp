@@ -126,7 +126,8 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
 }
 
 // Returns the header's text and the offset of the elements.
-std::pair<std::string_view, size_t> locate_header(std::span<const std::byte> bytes, const std::string& file) {
+std::pair<std::string_view, size_t> locate_npy_header(std::span<const std::byte> bytes,
+                                                      const std::string& file) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.empty()) throw RunError(file + ": the file is empty");
   if (!text.starts_with(kMagic)) throw RunError(file + ": not a .npy file");
@@ -158,7 +159,7 @@ int64_t checked_bytes(const StoredArray& array) {
 
 StoredArray read_npy(const std::string& path) {
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const auto [text, offset] = locate_header(file->bytes(), path);
+  const auto [text, offset] = locate_npy_header(file->bytes(), path);
   const Header header = HeaderParser(text, path).parse();
   StoredArray array;
   array.file = path;

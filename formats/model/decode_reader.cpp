@@ -37,7 +37,7 @@ std::string input_problem(std::string_view name, const TensorType& type) {
   return "";
 }
 
-void read_input(const NamedCursor& input, ModelDraft& draft) {
+void read_decode_input(const NamedCursor& input, ModelDraft& draft) {
   const std::vector<std::string> known = {std::string(kTokenInput), std::string(kPositionInput),
                                           std::string(kSeenInput)};
   if (std::find(known.begin(), known.end(), input.key) == known.end())
@@ -138,7 +138,8 @@ void pass_on_uses(const ModelDraft& from, ModelDraft& to) {
 
 void read_parts(const Cursor& at, ModelDraft& draft) {
   if (const auto inputs = at.require("inputs")) {
-    for (const NamedCursor& input : inputs->members("an object {name: input}")) read_input(input, draft);
+    for (const NamedCursor& input : inputs->members("an object {name: input}"))
+      read_decode_input(input, draft);
     for (const std::string_view name : {kTokenInput, kPositionInput}) inputs->require(name);
     check_seen(*inputs, draft);
   }

@@ -10,7 +10,7 @@
 namespace mtfc {
 namespace {
 
-std::optional<ScheduleKind> read_kind(const Cursor& at) {
+std::optional<ScheduleKind> read_schedule_kind(const Cursor& at) {
   const std::optional<std::string> name = at.string("the name of a schedule");
   if (!name) return std::nullopt;
   if (const std::optional<ScheduleKind> kind = value_named<ScheduleKind>(*name)) return kind;
@@ -42,7 +42,7 @@ void read_rate(const std::optional<Cursor>& at, const NameLookup& lookup, DType 
 std::optional<Schedule> read_schedule(const Cursor& at, const NameLookup& lookup, DType narrowest) {
   const size_t before = at.sink().error_count();
   const std::optional<Cursor> named = at.require("schedule");
-  const std::optional<ScheduleKind> kind = named ? read_kind(*named) : std::nullopt;
+  const std::optional<ScheduleKind> kind = named ? read_schedule_kind(*named) : std::nullopt;
   if (!kind) return std::nullopt;
   const bool is_rsqrt = *kind == ScheduleKind::kRsqrt;
   std::vector<std::string> keys = {"schedule", "peak", "warmup", "doc"};

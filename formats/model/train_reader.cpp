@@ -26,7 +26,7 @@ TensorId read_loss(const Cursor& at, ModelDraft& draft) {
   return kNoTensor;
 }
 
-const OptimizerDef* read_kind(const Cursor& at) {
+const OptimizerDef* read_optimizer_kind(const Cursor& at) {
   const std::optional<std::string> name = at.string("the name of an optimizer");
   if (!name) return nullptr;
   const OptimizerDef* optimizer = find_optimizer(*name);
@@ -160,7 +160,7 @@ std::optional<Cursor> find_once(const Cursor& train, const Cursor& optimizer, st
 
 void read_optimizer(const Cursor& train, const Cursor& at, ModelDraft& draft, TrainSpec& spec) {
   const std::optional<Cursor> kind = at.require("kind");
-  const OptimizerDef* optimizer = kind ? read_kind(*kind) : nullptr;
+  const OptimizerDef* optimizer = kind ? read_optimizer_kind(*kind) : nullptr;
   if (!optimizer) return;
   spec.optimizer = std::string(optimizer->name);
   read_settings(at, *optimizer, draft, spec);

@@ -11,11 +11,11 @@
 namespace mtfc {
 namespace {
 
-using Assignment = std::vector<AxisList>;  // the axes of each factor
+using FactorAxes = std::vector<AxisList>;  // the axes of each factor
 
-bool uses_axis_twice(const Assignment& assignment) {
+bool uses_axis_twice(const FactorAxes& axes_by_factor) {
   AxisList all;
-  for (const AxisList& axes : assignment) all.insert(all.end(), axes.begin(), axes.end());
+  for (const AxisList& axes : axes_by_factor) all.insert(all.end(), axes.begin(), axes.end());
   std::sort(all.begin(), all.end());
   return std::adjacent_find(all.begin(), all.end()) != all.end();
 }
@@ -36,7 +36,7 @@ class Chooser {
 
   Strategy choose() const {
     std::vector<std::vector<AxisList>> wanted;  // per factor: the axes that its tensors have
-    Assignment agreed;
+    FactorAxes agreed;
     bool agree = true;
     for (const Factor& factor : factors_) {
       wanted.push_back(sites(factor));
@@ -64,19 +64,19 @@ class Chooser {
     return found;
   }
 
-  Strategy strategy(const Assignment& assignment) const {
+  Strategy strategy(const FactorAxes& axes_by_factor) const {
     Strategy chosen;
     for (const TensorType& type : operand_types_) chosen.operands.push_back(replicated(type.dims.size()));
     for (const TensorType& type : result_types_) chosen.results.push_back(replicated(type.dims.size()));
     for (size_t f = 0; f < factors_.size(); ++f) {
       const Factor& factor = factors_[f];
       for (size_t i = 0; i < factor.operands.size(); ++i)
-        if (factor.operands[i] >= 0) chosen.operands[i].dims[factor.operands[i]] = assignment[f];
+        if (factor.operands[i] >= 0) chosen.operands[i].dims[factor.operands[i]] = axes_by_factor[f];
       for (size_t i = 0; i < chosen.results.size(); ++i) {
         if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
-          chosen.results[i].dims[factor.results[i]] = assignment[f];
+          chosen.results[i].dims[factor.results[i]] = axes_by_factor[f];
         if (factor.kind == Factor::Kind::kReduce)
-          for (const int axis : assignment[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
+          for (const int axis : axes_by_factor[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
       }
     }
     for (Sharding& result : chosen.results) std::sort(result.partial.begin(), result.partial.end());
@@ -89,12 +89,12 @@ class Chooser {
     const auto at = static_cast<size_t>(moved.results[0]);
     const AxisList used = split_axes(result);
     for (const int axis : target(node_.results[0]).dims[at]) {
-      if (std::find(used.begin(), used.end(), axis) != used.end()) break;
+      if (contains(used, axis)) break;
       result.dims[at].push_back(axis);
     }
   }
 
-  // The cheapest assignment of prefixes of the wanted lists that uses no axis twice.
+  // The cheapest choice of prefixes of the wanted lists that uses no axis twice.
   Strategy cheapest(const std::vector<std::vector<AxisList>>& wanted) const {
     std::vector<std::vector<AxisList>> options;
     for (const std::vector<AxisList>& lists : wanted) {
@@ -106,11 +106,11 @@ class Chooser {
     }
     std::optional<Strategy> best;
     std::tuple<MoveCost, int64_t> best_cost;
-    Assignment assignment(factors_.size());
+    FactorAxes axes_by_factor(factors_.size());
     const auto visit = [&](auto&& self, size_t f) -> void {
       if (f == factors_.size()) {
-        Strategy candidate = strategy(assignment);
-        const auto cost = std::make_tuple(cost_of(candidate), -parallelism(assignment));
+        Strategy candidate = strategy(axes_by_factor);
+        const auto cost = std::make_tuple(cost_of(candidate), -parallelism(axes_by_factor));
         if (!best || cost < best_cost) {
           best = std::move(candidate);
           best_cost = cost;
@@ -118,9 +118,9 @@ class Chooser {
         return;
       }
       for (const AxisList& option : options[f]) {
-        assignment[f] = option;
-        if (!uses_axis_twice(
-                Assignment(assignment.begin(), assignment.begin() + static_cast<std::ptrdiff_t>(f) + 1)))
+        axes_by_factor[f] = option;
+        if (!uses_axis_twice(FactorAxes(axes_by_factor.begin(),
+                                        axes_by_factor.begin() + static_cast<std::ptrdiff_t>(f) + 1)))
           self(self, f + 1);
       }
     };
@@ -128,9 +128,9 @@ class Chooser {
     return *best;
   }
 
-  int64_t parallelism(const Assignment& assignment) const {
+  int64_t parallelism(const FactorAxes& axes_by_factor) const {
     int64_t parts = 1;
-    for (const AxisList& axes : assignment) parts *= mesh_.size(axes);
+    for (const AxisList& axes : axes_by_factor) parts *= mesh_.size(axes);
     return parts;
   }
 
