@@ -136,7 +136,7 @@ void save_checkpoint(Executor& executor, const std::string& folder, const Checkp
     const size_t v = positions.at(place.name);
     SavedTensor saved{place.offset, program.variables[v].sharding, {}};
     for (size_t device = 0; device < executor.devices(); ++device)
-      saved.parts.push_back(executor.variable(v, device));
+      saved.shards.push_back(executor.variable(v, device));
     checkpoint.tensors.push_back(std::move(saved));
   }
   write_checkpoint(executor.comm(), checkpoint);
