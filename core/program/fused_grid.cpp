@@ -126,8 +126,8 @@ class GridFinder {
   }
 
   bool find_stages() {
-    std::vector<int> ready(members_.size(),
-                           0);  // the stage from which on a member's result may be used, or -1
+    // The stage from which on a member's result may be used, or -1.
+    std::vector<int> ready(members_.size(), 0);
     grid_.stage.assign(members_.size(), 0);
     for (size_t p = 0; p < members_.size(); ++p) {
       const Extent made = extent(result(p));

@@ -100,9 +100,12 @@ class CollectiveCalibration {
   static void adopt_rates(Link& link) {
     for (const CollectiveFacts& missing : collective_kinds()) {
       if (link.collectives.count(to_string(missing.kind)) > 0) continue;
-      for (const CollectiveFacts& alike : collective_kinds())
-        if (alike.pairwise == missing.pairwise && link.collectives.count(to_string(alike.kind)) > 0)
-          link.collectives[to_string(missing.kind)] = link.collectives.at(to_string(alike.kind));
+      for (const CollectiveFacts& alike : collective_kinds()) {
+        const auto measured = link.collectives.find(to_string(alike.kind));
+        if (measured == link.collectives.end() || alike.pairwise != missing.pairwise) continue;
+        link.collectives.emplace(to_string(missing.kind), Rate(measured->second));
+        break;
+      }
     }
   }
 

@@ -175,7 +175,7 @@ class MpiReduceScatter : public MpiCollective {
   bool pack_ = false;              // members' pieces do not lie one after another
 };
 
-// What arrives from each member: straight in its place, or in the workspace if any member's part is not contiguous.
+// The members' parts arrive straight in their places, or in the workspace if any of them is not contiguous.
 class Arrivals {
  public:
   // Offsets count from the start of the output, or of the arrivals in the workspace.
