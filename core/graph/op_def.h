@@ -179,7 +179,8 @@ struct OpDef {
   /// Sets of operands that may all be sum-partial over the same axes while the others are whole, giving a
   /// sum-partial result: {{0, 1}} for add, {{0}, {1}} for mul, {{kEveryOperand}} for concat, which is the
   /// set of all operands, and {{kEachOperand}} for einsum, which is one set for each operand. Read the sets with
-  /// linear_sets(). If empty, all operands must be whole. A kMoved factor with a `fill` other than 0 needs whole operands in any case.
+  /// linear_sets(). If empty, all operands must be whole. A kMoved factor with a `fill` other than 0 needs whole
+  /// operands in any case.
   std::vector<std::vector<int>> linear_in;
 
   /// Adds operations that compute the gradient of each operand (kNoTensor: none) from the gradients of the

@@ -22,8 +22,8 @@ AxisList reduced_axes(const Resharding& change) {
   return axes;
 }
 
-// The axes that split a dimension of `longer` after those that split it in `shorter`, ascending; nothing if these are
-// not the major ones in every dimension.
+// The axes that split a dimension of `longer` after those that split it in `shorter`, ascending. Returns nothing unless,
+// in every dimension, the axes of `shorter` are the first ones of `longer`.
 std::optional<AxisList> minor_axes(const Sharding& shorter, const Sharding& longer) {
   AxisList axes;
   for (size_t d = 0; d < longer.dims.size(); ++d) {

@@ -40,12 +40,12 @@ struct FusedGrid {
   Dims dims;               // global, rows first
   size_t row_dims = 0;     // how many of them are rows
   Sharding sharding;       // of the dimensions, in their order
-  std::vector<int> order;  // of the members' execution: stage by stage, in each what is per row first
+  std::vector<int> order;  // in which members run: by stage; within a stage, members per row run first
   std::vector<int> stage;  // of each member
 
-  /// The extent of a value by the names of its dimensions alone, since values that stay within the step have no
-  /// order of their own. Every value that a member makes or reduces has one; for an input of the step it holds if
-  /// lies_in_order().
+  /// Derives a value's extent from the names of its dimensions, because values that stay within the step have no
+  /// order of their own. Every value that a member makes or reduces has an extent. For an input of the step, the
+  /// extent is valid only if lies_in_order() is true.
   Extent extent(const Dims& value) const;
   /// The dimensions of a value of that extent, in the order of the grid.
   Dims dims_of(Extent extent) const;

@@ -239,7 +239,9 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
     return from.sharding.dims == to.sharding.dims ? "" : "the result is split in another way";
   const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
   const bool fits = moves.size() == 1 && moves[0].collective == step.collective();
-  return fits ? "" : "a reduce_scatter does not lead from the operand to the result";
+  return fits ? ""
+              : fmt::format("a {} does not lead from the operand to the result",
+                            to_string(step.collective().kind));
 }
 
 std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,

@@ -1,7 +1,7 @@
 #pragma once
 // Named dimensions, element types, and tensor types made of both.
 //
-// A size is that of a whole tensor or that of the shard on one device. These are different types, which do not
+// A size is global (of a whole tensor) or local (of one device's shard). These are different types, which do not
 // convert into each other: `Dims` and `TensorType` are global, `LocalDims` and `LocalType` are local. Local
 // sizes come from global ones by local_dims() (core/tensors/sharding.h), or by held_whole() where one device
 // holds whole tensors.
@@ -76,7 +76,8 @@ struct LocalType {
 LocalType held_whole(const TensorType& type);
 std::vector<LocalType> held_whole(std::span<const TensorType> types);
 
-/// Global or local dimensions. A function of two lists takes two of the same kind. shape.cpp has the functions for both.
+/// Global or local dimensions. A function of two lists takes two of the same kind. The functions are compiled for
+/// both in shape.cpp.
 template <typename List>
 concept DimList = std::same_as<List, Dims> || std::same_as<List, LocalDims>;
 

@@ -48,8 +48,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-// The texts that are dumped after a pass. If a later pass fails, the text of the entry point may be missing, and
-// texts of parts of its loops as well.
+// The texts that are dumped after a pass. If a later pass fails, the texts of the entry point and of some loops
+// may be missing.
 struct Dump {
   std::vector<std::string> parts;    // of loops
   std::optional<std::string> entry;  // the entry point itself

@@ -42,7 +42,8 @@ EntryPoint entry_of(CollectiveKind kind, const AxisList& axes, const Mesh& mesh,
   const int64_t room = aligned(mtfc::bytes(type));
   EntryPoint entry;
   entry.name = "train";
-  // Like the planner: the result takes the operand's place if it can, and the workspace holds a copy from each member.
+  // As in a planned program, the result takes the operand's place if the kind allows it. The workspace is large enough
+  // for every kind.
   const bool in_place = works_in_place(kind);
   entry.values = {{"x", type, change.from, BufferId(0)}, {"y", type, change.to, BufferId(in_place ? 0 : 1)}};
   const int64_t workspace = room * (devices + 1);

@@ -72,8 +72,8 @@ void plan_runs(CollectivePlan& plan, const Sides& sides, const Mesh& mesh,
   }
 }
 
-// A collective that moves elements is complete if the arriving runs cover the whole output; one that reduces is,
-// if each member's runs do.
+// A collective that moves elements is complete if the arriving runs cover the whole output; one that
+// reduces is complete if the runs of each member cover the whole output.
 void check_complete(const CollectivePlan& plan) {
   int64_t arriving = 0;
   for (const std::vector<Run>& runs : plan.receives) {

@@ -396,6 +396,14 @@ TEST_CASE("definitions are of operations, and exempt is only what has none and i
   }
 }
 
+TEST_CASE("an element-wise operation, which may be a member of a fused step, has a tile") {
+  for (const OpDef* op : all_ops()) {
+    INFO(op->signature.name);
+    const bool has_tile = kernel_named(op->signature.name).tile != nullptr;
+    CHECK((has_tile || op->family != Family::kElementwise));
+  }
+}
+
 TEST_CASE("an unknown kernel is a bug") {
   CHECK_THROWS_AS(kernel_named("nothing"), InternalError);
 }

@@ -21,8 +21,8 @@ namespace mtfc {
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalShard>& shards);
 
-/// Returns those of this process's shards of a tensor that it has to write: of all devices that hold the same
-/// region, one writes it.
+/// Returns the shards of a tensor that this process must write. Each region is written by only one of the devices
+/// that hold it.
 std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& sharding,
                                        const std::vector<LocalShard>& shards);
 

@@ -32,19 +32,19 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
 
 /// Puts the elements of `whole` that a device holds into its shard.
 void fill_shard(const WholeTensor& whole, const LocalShard& shard);
-/// The tensor that the shards of all devices make up. Where several hold an element it must be the same to the
-/// bit: RunError where it is not, and where none holds it.
+/// The tensor that the shards of all devices make up. Devices that hold the same element must
+/// agree on it bit for bit. Throws RunError if they differ, or if none holds it.
 WholeTensor assembled(const std::string& name, const TensorType& type, const std::vector<LocalShard>& shards);
 
 /// The outputs of the last run of `entry`, whose devices are all in this process, put together by assembled().
 WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry);
 
-/// Runs the evaluate entry point of `program` on all devices in this process. A value's copies on several
-/// devices must be the same to the bit: RunError where they are not.
+/// Runs the evaluate entry point of `program` on all devices in this process. Devices that hold
+/// the same element must agree on it bit for bit. Throws RunError if they differ.
 WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);
 
-/// Runs it on the devices of `comm` that this process holds. "" where their shards of the outputs are those of
-/// `expected`, to rounding; otherwise the first difference.
+/// Runs it on the devices of `comm` that this process holds. Returns "" if their shards of the outputs are
+/// those of `expected`, to rounding, and otherwise the first difference.
 std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,
                             const WholeTensors& expected);
 

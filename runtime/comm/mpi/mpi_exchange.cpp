@@ -63,8 +63,8 @@ struct MpiSite {
   Waiting waiting;
 };
 
-// The common part of all kinds. A kind prepares in its constructor, from which its data may go through the workspace,
-// and makes one MPI call in send().
+// The common part of all kinds. A kind's constructor decides whether its data goes through the workspace, and its send()
+// makes one MPI call.
 class MpiCollective : public PreparedCollective {
  public:
   explicit MpiCollective(MpiSite site) : site_(std::move(site)) {}
@@ -90,7 +90,7 @@ class MpiCollective : public PreparedCollective {
   virtual void send() = 0;
   // Moves what has arrived to its place.
   virtual void finish() {}
-  // The amounts that send() passes to MPI.
+  // The amounts from which the traffic of one start is counted.
   virtual CollectiveAmounts handed_to_mpi() const = 0;
 
   const CollectivePlan& plan() const { return site_.plan; }

@@ -128,7 +128,7 @@ TEST_CASE("every collective inside a node gives what its definition says") {
   }
 }
 
-// Operands of `floats` elements for all kinds, with a separate buffer for the result and in place.
+// Operands of `floats` elements for all kinds but the exchange, with a separate buffer for the result and in place.
 std::vector<Trial> trials_of(int64_t floats, int64_t devices) {
   const Sharding whole = replicated(2), rows{{{0}, {}}, {}}, columns{{{}, {0}}, {}};
   Sharding sum = whole;
