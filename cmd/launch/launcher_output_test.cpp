@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::launcher_output_test {
 namespace {
 
 const std::string kRule(83, '=');
@@ -71,4 +71,4 @@ TEST_CASE("MPI's word on a rank that ended the job is dropped") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::launcher_output_test

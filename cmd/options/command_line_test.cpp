@@ -8,7 +8,7 @@
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 
-namespace mtfc {
+namespace mtfc::command_line_test {
 namespace {
 
 struct Values {
@@ -191,4 +191,4 @@ TEST_CASE("mistakes that CLI11 words") {
         "error: Could not convert: --scale = half (see mill grind --help)");
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::command_line_test

@@ -6,7 +6,7 @@
 
 #include "core/diagnostics/error.h"
 
-namespace mtfc {
+namespace mtfc::error_text_test {
 namespace {
 
 // As main ends with it: `exit 1: TEXT`.
@@ -33,4 +33,4 @@ TEST_CASE("every other error is a bug that asks to be reported") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::error_text_test

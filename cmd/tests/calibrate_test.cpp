@@ -15,7 +15,7 @@
 #include "core/testing/text.h"
 #include "formats/hardware/hardware_reader.h"
 
-namespace mtfc {
+namespace mtfc::calibrate_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -119,4 +119,4 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);  // out, err
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::calibrate_test

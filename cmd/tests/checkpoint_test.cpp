@@ -18,7 +18,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/safetensors.h"
 
-namespace mtfc {
+namespace mtfc::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -381,4 +381,4 @@ TEST_CASE("options that need each other") {
         mistake("--map needs --load (it renames the tensors of a loaded file)"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::checkpoint_test

@@ -9,7 +9,7 @@
 
 #include "cmd/testing/shell.h"
 
-namespace mtfc {
+namespace mtfc::command_line_test {
 namespace {
 
 // Returns the output of `mtfc` in the folder of the bundled models, after "exit N: ".
@@ -187,4 +187,4 @@ TEST_CASE("names that the model does not have, and files that are not there") {
         refusal("the model and the layout can't both be read from standard input"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::command_line_test

@@ -13,7 +13,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc {
+namespace mtfc::cost_report_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -90,4 +90,4 @@ TEST_CASE("a device order moves ranks and leaves numbers as they are") {
                         .substr(8))["device_order"] == Json({2, 0, 3, 1}));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::cost_report_test

@@ -13,7 +13,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::digits_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -90,4 +90,4 @@ TEST_CASE("digits are learned, and alike under every layout") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::digits_test

@@ -13,7 +13,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::evaluation_test {
 namespace {
 
 const char* const kModel = R"({
@@ -71,4 +71,4 @@ TEST_CASE("without such an input an evaluation goes in whole batches and says wh
         std::string::npos);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::evaluation_test

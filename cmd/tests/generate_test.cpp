@@ -22,7 +22,7 @@
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/generate/decoder.h"
 
-namespace mtfc {
+namespace mtfc::generate_test {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -428,4 +428,4 @@ TEST_CASE("what can't be generated is refused with a reason") {
         line("--set batch=3 has no room for 4 sequences"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::generate_test

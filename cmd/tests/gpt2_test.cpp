@@ -15,7 +15,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
-namespace mtfc {
+namespace mtfc::gpt2_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -126,4 +126,4 @@ TEST_CASE("the published size of GPT-2 has the published number of parameters") 
   CHECK(Json::parse(std::ifstream(folder / "r"))["parameters"]["count"] == 124439808);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::gpt2_test

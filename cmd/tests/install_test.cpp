@@ -9,7 +9,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::install_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,4 +41,4 @@ TEST_CASE("an installed mtfc finds what it needs") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::install_test

@@ -15,7 +15,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/execute/executor.h"
 
-namespace mtfc {
+namespace mtfc::known_answers_test {
 namespace {
 
 struct Trial {
@@ -230,4 +230,4 @@ TEST_CASE("a program has the same steps for 2 devices and for 4096") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::known_answers_test

@@ -19,7 +19,7 @@
 #include "core/testing/text.h"
 #include "runtime/processes/processes.h"
 
-namespace mtfc {
+namespace mtfc::launch_test {
 namespace {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
@@ -214,4 +214,4 @@ TEST_CASE("a rank alone under another MPI's launcher is told which one is right"
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::launch_test

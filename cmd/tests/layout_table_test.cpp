@@ -14,7 +14,7 @@
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
-namespace mtfc {
+namespace mtfc::layout_table_test {
 namespace {
 
 struct Sizes {
@@ -141,4 +141,4 @@ TEST_CASE("the paper's layout table holds while sizes and axes are doubled one a
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::layout_table_test

@@ -14,7 +14,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/safetensors.h"
 
-namespace mtfc {
+namespace mtfc::load_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -218,4 +218,4 @@ TEST_CASE("a checkpoint loads into a model that keeps other optimizer state, and
   CHECK(evaluated("--mesh a:2 --layout model:a").size() > 100);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::load_test

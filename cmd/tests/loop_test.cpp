@@ -14,7 +14,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc {
+namespace mtfc::loop_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -178,4 +178,4 @@ TEST_CASE("a trace has the last round of a loop, and nothing of a loop without r
   CHECK(count(none, "loop y") == 2);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::loop_test

@@ -18,7 +18,7 @@
 #include "runtime/execute/executor.h"
 #include "runtime/testing/sharded_runs.h"
 
-namespace mtfc {
+namespace mtfc::microbatches_test {
 namespace {
 
 constexpr int kSteps = 3;
@@ -136,4 +136,4 @@ TEST_CASE("gradients of all parts are reduced once, and activations take the mem
   CHECK(reduced(parts) == reduced(whole));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::microbatches_test

@@ -9,7 +9,7 @@
 #include "runtime/testing/model_json.h"
 #include "runtime/testing/random_models.h"
 
-namespace mtfc {
+namespace mtfc::model_file_test {
 namespace {
 
 TEST_CASE("a random case, written as files, is read as it was") {
@@ -40,4 +40,4 @@ TEST_CASE("a random case, written as files, is read as it was") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::model_file_test

@@ -20,7 +20,7 @@
 #include "runtime/execute/executor.h"
 #include "runtime/testing/sharded_runs.h"
 
-namespace mtfc {
+namespace mtfc::optimizer_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -294,4 +294,4 @@ TEST_CASE("split state: only a few all_gathers are under way at a time") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::optimizer_test

@@ -15,7 +15,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::output_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ TEST_CASE("two outputs to one place, and sources for one name, are refused") {
                 "--evaluate or --valid)"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::output_test

@@ -21,7 +21,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc {
+namespace mtfc::program_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -440,4 +440,4 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::program_test

@@ -16,7 +16,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::readme_test {
 namespace {
 
 struct Example {
@@ -90,4 +90,4 @@ TEST_CASE("every file the README links to is there") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::readme_test

@@ -13,7 +13,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/npy.h"
 
-namespace mtfc {
+namespace mtfc::reference_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -90,4 +90,4 @@ TEST_CASE("byte_mlp equals NumPy") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::reference_test

@@ -13,7 +13,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::run_errors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST_CASE("broken IDX files") {
   CHECK(with_x(folder, "a", packed.substr(0, packed.size() - 9)) == refusal("a: the gzip data is cut off"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::run_errors_test

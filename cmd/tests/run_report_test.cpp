@@ -12,7 +12,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::run_report_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -140,4 +140,4 @@ TEST_CASE("a profile that can't predict a run is refused before it starts") {
   CHECK_FALSE(std::filesystem::exists(folder / "w1"));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::run_report_test

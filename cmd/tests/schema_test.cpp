@@ -17,7 +17,7 @@
 #include "formats/hardware/hardware_reader.h"
 #include "formats/reference/operation_reference.h"
 
-namespace mtfc {
+namespace mtfc::schema_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -323,4 +323,4 @@ TEST_CASE("mistakes in hardware profiles are invalid, at their place, and mtfc r
   judge.require_invalid_at(mistakes);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::schema_test

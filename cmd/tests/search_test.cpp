@@ -12,7 +12,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc {
+namespace mtfc::search_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -173,4 +173,4 @@ TEST_CASE("options that don't go together") {
             .starts_with("exit 1: mtfc: error: cannot write "));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::search_test

@@ -13,7 +13,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::shared_memory_test {
 namespace {
 
 struct Outcome {
@@ -78,4 +78,4 @@ TEST_CASE("a small /dev/shm ends no run") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::shared_memory_test

@@ -15,7 +15,7 @@
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::text_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -155,4 +155,4 @@ TEST_CASE("text that can't be fed is refused with a reason") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::text_test

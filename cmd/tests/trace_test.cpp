@@ -12,7 +12,7 @@
 
 #include "core/testing/scratch_folder.h"
 
-namespace mtfc {
+namespace mtfc::trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -145,4 +145,4 @@ TEST_CASE("a report tells where the time of a step goes") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::trace_test

@@ -21,7 +21,7 @@
 #include "runtime/execute/executor.h"
 #include "runtime/testing/sharded_runs.h"
 
-namespace mtfc {
+namespace mtfc::transformer_reference_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -287,4 +287,4 @@ TEST_CASE("dropout in Transformers is the same under layouts") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::transformer_reference_test

@@ -20,7 +20,7 @@
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
-namespace mtfc {
+namespace mtfc::transformer_test {
 namespace {
 
 using Sets = std::vector<std::string>;
@@ -250,4 +250,4 @@ TEST_CASE("a library that is not there, and one that is meant") {
         "directory\n");
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::transformer_test

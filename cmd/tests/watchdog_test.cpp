@@ -15,7 +15,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc {
+namespace mtfc::watchdog_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST_CASE("a rank that stops is named by those that wait for it, and the run end
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::watchdog_test

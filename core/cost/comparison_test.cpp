@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::comparison_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST_CASE("the steps that take most") {
   report.steps[2].time.seconds = 1;
   CHECK(costliest_steps(report) == Order{2, 0, 1});
 }
+
+}  // namespace mtfc::comparison_test

@@ -4,7 +4,7 @@
 
 #include "core/testing/steps_by_hand.h"
 
-using namespace mtfc;
+namespace mtfc::device_order_test {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST_CASE("no order is proposed where none is better, or asked for") {
   const Program rows = sums_over_rows();
   CHECK_FALSE(propose_device_order(rows, rows.entry_points[0], counts, flat).has_value());
 }
+
+}  // namespace mtfc::device_order_test

@@ -4,7 +4,7 @@
 
 #include "core/diagnostics/error.h"
 
-using namespace mtfc;
+namespace mtfc::hardware_test {
 
 TEST_CASE("a curve is linear on a logarithmic scale of sizes, and constant beyond its ends") {
   const Curve curve({{1e6, 0.5}, {1e8, 0.9}, {1e9, 0.1}});
@@ -44,3 +44,5 @@ TEST_CASE("a table of products is linear between its sizes, on logarithmic scale
     CHECK(table.at(0, 1e9, 1) == doctest::Approx(0.01));
   }
 }
+
+}  // namespace mtfc::hardware_test

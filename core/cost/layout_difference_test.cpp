@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::layout_difference_test {
 
 namespace {
 
@@ -45,3 +45,5 @@ TEST_CASE("the rules in which two layouts differ") {
   CHECK(rule_differences(best, other) == "heads whole, d_ff over rows+cols, vocab over cols");
   CHECK(rule_differences(best, best) == "");
 }
+
+}  // namespace mtfc::layout_difference_test

@@ -4,7 +4,7 @@
 
 #include "core/testing/steps_by_hand.h"
 
-using namespace mtfc;
+namespace mtfc::memory_traffic_test {
 
 namespace {
 
@@ -87,3 +87,5 @@ TEST_CASE("in a loop the second round counts") {
   CHECK(found[2][0].distance == 2 * kSmall);
   CHECK(found[0][0].distance == 2 * kLarge + 4 * kSmall);
 }
+
+}  // namespace mtfc::memory_traffic_test

@@ -8,7 +8,7 @@
 #include "core/graph/op_registry.h"
 #include "core/testing/steps_by_hand.h"
 
-using namespace mtfc;
+namespace mtfc::time_model_test {
 
 namespace {
 
@@ -200,3 +200,5 @@ TEST_CASE("a loop takes as long as its rounds") {
     CHECK(seven.steps[3].seconds == doctest::Approx(7 * one.steps[3].seconds));
   }
 }
+
+}  // namespace mtfc::time_model_test

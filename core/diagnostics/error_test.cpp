@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::error_test {
 
 TEST_CASE("a diagnostic says where, what, and what to do") {
   CHECK(to_string(Diagnostic{{"m.json", 3, 7, "/ops/0"}, "wrong", "mend it"}) ==
@@ -29,3 +29,5 @@ TEST_CASE("a diagnostic is one line of text, whatever a file holds") {
   CHECK(to_string(Diagnostic{{}, "-" + wide, ""}) ==
         "error: -" + wide.substr(0, 58) + "..." + wide.substr(0, 60));
 }
+
+}  // namespace mtfc::error_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::suggest_test {
 
 TEST_CASE("slips of the finger are recognised") {
   CHECK(did_you_mean("hiden", {"batch", "hidden"}) == "did you mean 'hidden'?");
@@ -18,3 +18,5 @@ TEST_CASE("other names are not suggested") {
   CHECK(did_you_mean("depth", {"batch", "rows"}).empty());
   CHECK(did_you_mean("w", {"", "w"}).empty());
 }
+
+}  // namespace mtfc::suggest_test

@@ -4,7 +4,7 @@
 
 #include "core/graph/op_registry.h"
 
-namespace mtfc {
+namespace mtfc::entry_graph_test {
 namespace {
 
 // The graph of y = neg(x) without its neg.
@@ -33,4 +33,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::entry_graph_test

@@ -6,7 +6,7 @@
 
 #include "core/passes/pipeline.h"
 
-namespace mtfc {
+namespace mtfc::decoding_test {
 namespace {
 
 const Dim kBatch{"batch", 6}, kLength{"length", 10}, kVocab{"vocab", 8}, kModel{"model", 4};
@@ -93,4 +93,4 @@ TEST_CASE("only what decode needs is left of a model") {
   CHECK(compile(left, split("vocab"), with_decode()).find("train") == nullptr);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::decoding_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::microbatch_cut_test {
 namespace {
 
 const Dim kBatch{"batch", 6}, kModel{"model", 4};
@@ -82,4 +82,4 @@ TEST_CASE("the dimension that counts microbatches has a name that the model does
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::microbatch_cut_test

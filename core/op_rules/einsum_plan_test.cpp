@@ -6,7 +6,7 @@
 
 #include "core/op_rules/example.h"
 
-namespace mtfc {
+namespace mtfc::einsum_plan_test {
 namespace {
 
 EinsumPlan plan(std::string_view first, std::string_view second, std::string_view result) {
@@ -143,4 +143,4 @@ TEST_CASE("smaller shards never need more workspace") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::einsum_plan_test

@@ -7,7 +7,7 @@
 
 #include "core/graph/op_registry.h"
 
-namespace mtfc {
+namespace mtfc::pieces_test {
 namespace {
 
 struct Use {
@@ -120,4 +120,4 @@ TEST_CASE("whole rows are one run, and a reversed row too") {
   CHECK(runs_of("reverse", {{"dim", Dim{"a", 100}}}) == 100);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::pieces_test

@@ -10,7 +10,7 @@
 #include "core/program/buffer_check.h"
 #include "core/testing/test_model.h"
 
-namespace mtfc {
+namespace mtfc::pipeline_test {
 namespace {
 
 // The collectives of an entry point in order, with their elements: `all_reduce rows 256, exchange cols 12`.
@@ -266,4 +266,4 @@ TEST_CASE("a row that is written into a cache costs no copy of the cache") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::pipeline_test

@@ -4,7 +4,7 @@
 
 #include "core/diagnostics/error.h"
 
-namespace mtfc {
+namespace mtfc::collective_kinds_test {
 namespace {
 
 constexpr int kRowAxis = 0, kColumnAxis = 1;
@@ -48,4 +48,4 @@ TEST_CASE("every kind has a row under its own enumerator") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::collective_kinds_test

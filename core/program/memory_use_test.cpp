@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::memory_use_test {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("what is alive at a step, the largest first") {
   CHECK(alive[3].bytes == 2);
   CHECK(alive_at(program, four_steps(), 3).size() == 3);
 }
+
+}  // namespace mtfc::memory_use_test

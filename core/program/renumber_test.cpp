@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::renumber_test {
 namespace {
 
 template <typename A>
@@ -28,4 +28,4 @@ TEST_CASE("a step that stands for a whole loop keeps the number of its loop") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::renumber_test

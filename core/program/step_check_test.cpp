@@ -6,7 +6,7 @@
 
 #include "core/graph/op_registry.h"
 
-namespace mtfc {
+namespace mtfc::step_check_test {
 namespace {
 
 const Mesh kLine({{"p", 4}});
@@ -86,4 +86,4 @@ TEST_CASE("numbers other than zero are not filled into a partial sum") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::step_check_test

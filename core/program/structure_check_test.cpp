@@ -6,7 +6,7 @@
 
 #include "core/testing/steps_by_hand.h"
 
-namespace mtfc {
+namespace mtfc::structure_check_test {
 namespace {
 
 const Mesh kOne({{"p", 1}});
@@ -53,4 +53,4 @@ TEST_CASE("only variables are assigned, and in their own type and sharding") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::structure_check_test

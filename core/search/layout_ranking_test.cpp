@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::layout_ranking_test {
 
 namespace {
 
@@ -28,3 +28,5 @@ TEST_CASE("the shortest steps stay, and of equal ones the simplest layout") {
   CHECK(ranking.layouts()[1].memory == 2);
   CHECK(ranking.excludes(3.001));
 }
+
+}  // namespace mtfc::layout_ranking_test

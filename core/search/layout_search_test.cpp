@@ -14,7 +14,7 @@
 #include "core/testing/sanitized.h"
 #include "core/testing/test_model.h"
 
-namespace mtfc {
+namespace mtfc::layout_search_test {
 namespace {
 
 TensorId einsum(TestModel& m, const std::vector<TensorId>& operands, const std::vector<std::string>& names) {
@@ -333,4 +333,4 @@ TEST_CASE("a search that is stopped says so, and has the best so far") {
   CHECK(result.best.size() == options.top);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::layout_search_test

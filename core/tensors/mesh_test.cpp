@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::mesh_test {
 
 TEST_CASE("a rank is the row-major position") {
   const Mesh mesh({{"rows", 2}, {"cols", 3}});
@@ -19,3 +19,5 @@ TEST_CASE("a device order moves ranks to other positions") {
   CHECK(mesh.coordinates(4) == mesh.last());
   CHECK_FALSE(mesh == Mesh({{"rows", 2}, {"cols", 3}}));
 }
+
+}  // namespace mtfc::mesh_test

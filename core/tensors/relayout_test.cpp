@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-namespace mtfc {
+namespace mtfc::relayout_test {
 namespace {
 
 Dims shape(std::initializer_list<int64_t> sizes) {
@@ -128,4 +128,4 @@ TEST_CASE("moving axes reach everything a device needs, for every pair of shardi
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::relayout_test

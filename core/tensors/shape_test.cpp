@@ -7,7 +7,7 @@
 
 #include "core/tensors/sharding.h"
 
-namespace mtfc {
+namespace mtfc::shape_test {
 namespace {
 
 // True if neither type can be made from the other, not even explicitly.
@@ -65,4 +65,4 @@ TEST_CASE("a device that holds whole tensors has local types of their global siz
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::shape_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::sharding_test {
 namespace {
 
 TEST_CASE("shards cover a dimension, the last is the largest, and they nest") {
@@ -43,4 +43,4 @@ TEST_CASE("a device's box follows its coordinates, major axis first") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::sharding_test

@@ -7,7 +7,7 @@
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
 
-namespace mtfc {
+namespace mtfc::ops_test {
 namespace {
 
 std::vector<TensorType> types_of(const Example& example) {
@@ -398,4 +398,4 @@ TEST_CASE("the cross-entropy says which labels it wants") {
   CHECK(error_of("softmax", {logits}, {{"over", Dims{}}}) == "'over' names no dimension | 'over'");
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::ops_test

@@ -13,7 +13,7 @@
 #include "core/testing/scratch_folder.h"
 #include "formats/data/idx.h"
 
-using namespace mtfc;
+namespace mtfc::data_spec_test {
 
 namespace {
 
@@ -250,3 +250,5 @@ TEST_CASE("malformed specs are the user's") {
   CHECK(complaint(spec + ",rows=0:4").ends_with("/d has 3 rows"));
   CHECK(complaint(spec + ",rows=-1:2").ends_with(": rows: '-1' is not a row number"));
 }
+
+}  // namespace mtfc::data_spec_test

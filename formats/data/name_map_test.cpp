@@ -8,7 +8,7 @@
 
 #include "core/diagnostics/error.h"
 
-namespace mtfc {
+namespace mtfc::name_map_test {
 
 TEST_CASE("a star stands for a piece of a name, in order") {
   const NameMap map({"h.*.mlp.*.weight=layer_*/ffn/*", "h.*.attn.bias=", "a*b=*x"});
@@ -49,4 +49,4 @@ TEST_CASE("rules come from files too") {
   CHECK_THROWS_AS(NameMap({"a=*"}), UserError);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::name_map_test

@@ -10,7 +10,7 @@
 
 #include "core/diagnostics/error.h"
 
-using namespace mtfc;
+namespace mtfc::npy_test {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("broken files are refused with a reason") {
   CHECK_THROWS_WITH_AS(read_npy("/nonexistent.npy"), "/nonexistent.npy: No such file or directory", RunError);
   CHECK_THROWS_WITH_AS(read_npy("/"), "/: not a regular file", RunError);
 }
+
+}  // namespace mtfc::npy_test

@@ -12,7 +12,7 @@
 #include "core/diagnostics/error.h"
 #include "formats/json/mapped_file.h"
 
-namespace mtfc {
+namespace mtfc::safetensors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,4 +143,4 @@ TEST_CASE("broken files are refused with the reason") {
   CHECK_THROWS_AS(read_safetensors("/nowhere.safetensors"), UnreadableFile);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::safetensors_test

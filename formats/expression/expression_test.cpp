@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace mtfc;
+namespace mtfc::expression_test {
 
 namespace {
 
@@ -97,3 +97,5 @@ TEST_CASE("nesting is limited, length is not") {
   for (int i = 0; i < 99999; ++i) sum += "+1";
   CHECK(value(sum) == "100000");
 }
+
+}  // namespace mtfc::expression_test

@@ -9,7 +9,7 @@
 
 #include "core/diagnostics/error.h"
 
-using namespace mtfc;
+namespace mtfc::hardware_reader_test {
 
 namespace {
 
@@ -116,3 +116,5 @@ TEST_CASE("mistakes in profiles, with their places") {
         "h.json:2:51: error: /axes/*/colour: unknown key 'colour' (keys here are latency_s, bytes_per_s, "
         "overlaps, collectives, doc)");
 }
+
+}  // namespace mtfc::hardware_reader_test

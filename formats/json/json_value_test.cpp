@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace mtfc;
+namespace mtfc::json_value_test {
 
 namespace {
 
@@ -127,3 +127,5 @@ TEST_CASE("pointers escape as RFC 6901 says") {
   CHECK(child_pointer("/a", "b/c~d") == "/a/b~1c~0d");
   CHECK(child_pointer("", "") == "/");
 }
+
+}  // namespace mtfc::json_value_test

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-using namespace mtfc;
+namespace mtfc::layout_reader_test {
 
 namespace {
 
@@ -83,3 +83,5 @@ TEST_CASE("a layout flag that names a file") {
   CHECK_FALSE(is_layout_file(""));
   CHECK_FALSE(is_layout_file("batch:rows"));
 }
+
+}  // namespace mtfc::layout_reader_test

@@ -4,7 +4,7 @@
 
 #include "formats/layout/layout_reader.h"
 
-using namespace mtfc;
+namespace mtfc::layout_writer_test {
 
 TEST_CASE("a layout that is written is the layout that is read") {
   const Layout layout{Mesh({{"rows", 2}, {"cols", 3}}, {0, 2, 4, 1, 3, 5}),
@@ -25,3 +25,5 @@ TEST_CASE("a layout that is written is the layout that is read") {
 TEST_CASE("what a layout lacks is left out") {
   CHECK(layout_json({Mesh({{"a", 2}}), {}}, "") == "{\n \"mesh\": {\"a\":2},\n \"rules\": []\n}\n");
 }
+
+}  // namespace mtfc::layout_writer_test

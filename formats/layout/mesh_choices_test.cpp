@@ -4,7 +4,7 @@
 
 #include "core/diagnostics/error.h"
 
-using namespace mtfc;
+namespace mtfc::mesh_choices_test {
 
 namespace {
 
@@ -47,3 +47,5 @@ TEST_CASE("meshes that can't have so many devices") {
         "some "
         "axes)");
 }
+
+}  // namespace mtfc::mesh_choices_test

@@ -10,7 +10,7 @@
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
-namespace mtfc {
+namespace mtfc::block_reader_test {
 namespace {
 
 const std::string kFfn = R"("ffn": {
@@ -172,4 +172,4 @@ TEST_CASE("calls that make calls that make calls end with a message") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::block_reader_test

@@ -12,7 +12,7 @@
 #include "formats/program/program_reader.h"
 #include "formats/program/program_writer.h"
 
-namespace mtfc {
+namespace mtfc::loop_reader_test {
 namespace {
 
 const std::string kBlocks = R"(
@@ -154,4 +154,4 @@ TEST_CASE("a saved program has its loops, and says what it can't count") {
   CHECK(compile(read(kTimes), read_layout(layout), {}).warnings.empty());
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::loop_reader_test

@@ -8,7 +8,7 @@
 #include "core/graph/op_registry.h"
 #include "core/model/optimizer.h"
 
-using namespace mtfc;
+namespace mtfc::model_reader_test {
 
 namespace {
 
@@ -266,3 +266,5 @@ TEST_CASE("a model that does not train has no optimizer to replace") {
                  {}, warnings, {.overrides = {"sgd", false}}),
       "error: --optimizer: the model does not train (it needs \"train\" with a loss and an optimizer)");
 }
+
+}  // namespace mtfc::model_reader_test

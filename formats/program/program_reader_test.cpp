@@ -12,7 +12,7 @@
 #include "formats/model/model_reader.h"
 #include "formats/program/program_writer.h"
 
-namespace mtfc {
+namespace mtfc::program_reader_test {
 namespace {
 
 std::string saved(const std::string& model, const std::string& mesh, const std::string& rules) {
@@ -141,4 +141,4 @@ TEST_CASE("whatever number is changed, the reader decides") {
   CHECK(refused > tried / 7 * 3);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::program_reader_test

@@ -9,7 +9,7 @@
 #include "core/graph/op_registry.h"
 #include "core/testing/steps_by_hand.h"
 
-using namespace mtfc;
+namespace mtfc::program_writer_test {
 
 namespace {
 
@@ -87,3 +87,5 @@ TEST_CASE("the JSON form holds everything") {
   CHECK(entry["outputs"].dump() == R"([{"name":"y","value":2}])");
   CHECK(program_json(example()) == program_json(example()));
 }
+
+}  // namespace mtfc::program_writer_test

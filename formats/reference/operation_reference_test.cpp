@@ -11,7 +11,7 @@
 #include "core/graph/operation_text.h"
 #include "formats/model/model_reader.h"
 
-namespace mtfc {
+namespace mtfc::operation_reference_test {
 namespace {
 
 bool fits(const std::string& text, size_t width) {
@@ -112,4 +112,4 @@ TEST_CASE("a page") {
         "  y: f64[batch=5, model=3]\n");
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::operation_reference_test

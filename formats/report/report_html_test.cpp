@@ -7,7 +7,7 @@
 #include "formats/report/report_writer.h"
 #include "formats/text/html_text.h"
 
-using namespace mtfc;
+namespace mtfc::report_html_test {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("the timeline has a lane for kernels and one for each group of axes") 
   CHECK(has(timeline_drawing(report), "<rect x=\"250.00\" width=\"125.00\""));
   CHECK(has(timeline_drawing(report), "<rect x=\"750.00\" width=\"250.00\""));
 }
+
+}  // namespace mtfc::report_html_test

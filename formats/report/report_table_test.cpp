@@ -6,7 +6,7 @@
 #include "core/testing/text.h"
 #include "formats/report/report_writer.h"
 
-using namespace mtfc;
+namespace mtfc::report_table_test {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST_CASE("CSV: a line per layout, or per step") {
   CHECK(has(steps, ",scores") == false);
   CHECK(has(steps, "block_0/attention/scores,einsum,,forward,,1,300,0,0,6,,\n"));
 }
+
+}  // namespace mtfc::report_table_test

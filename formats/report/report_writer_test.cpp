@@ -9,7 +9,7 @@
 #include "core/testing/steps_by_hand.h"
 #include "formats/text/quantity.h"
 
-using namespace mtfc;
+namespace mtfc::report_writer_test {
 
 namespace {
 
@@ -111,3 +111,5 @@ TEST_CASE("a run's report has the time of each kind of step, collectives with th
         R"({"name":"sum","kind":"all_reduce","source":"/ops/0","phase":"forward","seconds":10.0,)"
         R"("seconds_max":18.0,"start_seconds":2.0,"wait_seconds":8.0})");
 }
+
+}  // namespace mtfc::report_writer_test

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace mtfc;
+namespace mtfc::search_writer_test {
 
 namespace {
 
@@ -75,3 +75,5 @@ TEST_CASE("what was searched, and whether it is proved") {
   CHECK(json["layouts"][1]["slower_by_s"].get<double>() == doctest::Approx(3e-3));
   CHECK(json["layouts"][0]["same_figures"] == 3);
 }
+
+}  // namespace mtfc::search_writer_test

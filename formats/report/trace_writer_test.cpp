@@ -7,7 +7,7 @@
 
 #include "core/testing/steps_by_hand.h"
 
-namespace mtfc {
+namespace mtfc::trace_writer_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -91,4 +91,4 @@ TEST_CASE("a trace without runs is still one, and a long one comes in pieces") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::trace_writer_test

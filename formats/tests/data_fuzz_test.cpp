@@ -21,7 +21,7 @@
 #include "formats/testing/fuzz_guard.h"
 #include "formats/testing/mutation.h"
 
-namespace mtfc {
+namespace mtfc::data_fuzz_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -281,4 +281,4 @@ TEST_CASE("mutants of .safetensors files are read or refused with a message") {
   try_files(safetensors_files());
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::data_fuzz_test

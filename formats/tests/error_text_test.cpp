@@ -17,7 +17,7 @@
 #include "formats/layout/layout_reader.h"
 #include "formats/model/model_reader.h"
 
-using namespace mtfc;
+namespace mtfc::error_text_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -82,3 +82,5 @@ TEST_CASE("mistakes are answered with the expected text") {
     CHECK(answer(folder) == text_if_any(folder / "expected.txt").value_or("expected.txt is missing"));
   }
 }
+
+}  // namespace mtfc::error_text_test

@@ -24,7 +24,7 @@
 #include "formats/testing/mutation.h"
 #include "formats/testing/seed_models.h"
 
-namespace mtfc {
+namespace mtfc::input_fuzz_test {
 namespace {
 
 constexpr int64_t kCases = kSanitized ? 500 : 5000;
@@ -184,4 +184,4 @@ TEST_CASE("mutants of models and layouts are accepted or refused with a message"
   if (!folder) CHECK(refused > cases / 20);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::input_fuzz_test

@@ -21,7 +21,7 @@
 #include "formats/model/model_reader.h"
 #include "formats/program/program_writer.h"
 
-using namespace mtfc;
+namespace mtfc::pass_cases_test {
 namespace fs = std::filesystem;
 
 namespace {
@@ -135,3 +135,5 @@ TEST_CASE("every pass has at least three cases in which it does something") {
     before = pass;
   }
 }
+
+}  // namespace mtfc::pass_cases_test

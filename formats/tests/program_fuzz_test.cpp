@@ -22,7 +22,7 @@
 #include "formats/testing/mutation.h"
 #include "formats/testing/seed_models.h"
 
-namespace mtfc {
+namespace mtfc::program_fuzz_test {
 namespace {
 
 constexpr int64_t kCases = kSanitized ? 500 : 3000;
@@ -120,4 +120,4 @@ TEST_CASE("mutants of saved programs are read or refused with a message") {
   if (!dump) CHECK(read < cases / 2);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::program_fuzz_test

@@ -18,7 +18,7 @@
 #include "formats/program/program_reader.h"
 #include "formats/program/program_writer.h"
 
-namespace mtfc {
+namespace mtfc::readme_test {
 namespace {
 
 std::vector<std::string> lines() {
@@ -125,4 +125,4 @@ TEST_CASE("the reference names every operation and every optimizer, and no other
   CHECK(names_in_table("| `kind` | settings |", 0, 1) == optimizers);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::readme_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace mtfc;
+namespace mtfc::collective_calibration_test {
 
 TEST_CASE("latency and bandwidth come back from times made of them, never below zero") {
   const auto samples = [](double alpha, double beta) {
@@ -20,3 +20,5 @@ TEST_CASE("latency and bandwidth come back from times made of them, never below 
   CHECK(fit_line(falling).first > 0);
   CHECK(fit_line(falling).second == 0);
 }
+
+}  // namespace mtfc::collective_calibration_test

@@ -4,7 +4,7 @@
 
 #include "runtime/testing/collective_cases.h"
 
-namespace mtfc {
+namespace mtfc::comm_lockstep_test {
 namespace {
 
 int64_t wrong_in_lockstep(const CollectiveCase& c) {
@@ -34,4 +34,4 @@ TEST_CASE("every collective gives what its definition says") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::comm_lockstep_test

@@ -8,7 +8,7 @@
 #include "runtime/testing/collective_cases.h"
 #include "scripts/mpi_test_main.h"
 
-namespace mtfc {
+namespace mtfc::comm_mpi_test {
 namespace {
 
 // `shared`: true if the ranks of a node share memory.
@@ -122,4 +122,4 @@ TEST_CASE("a mesh of another size than the number of ranks is refused") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::comm_mpi_test

@@ -5,7 +5,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/testing/collective_cases.h"
 
-namespace mtfc {
+namespace mtfc::transfer_test {
 namespace {
 
 CollectivePlan plan(const CollectiveCase& c, int64_t rank) {
@@ -72,4 +72,4 @@ TEST_CASE("a step whose output nobody holds is refused") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::transfer_test

@@ -8,7 +8,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::blas_test {
 namespace {
 
 struct Einsum {
@@ -170,4 +170,4 @@ TEST_CASE("plain products read transposed matrices and strided rows") {
   CHECK(c[4] == 11);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::blas_test

@@ -9,7 +9,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::elementwise_test {
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -181,4 +181,4 @@ TEST_CASE("not-a-number passes through sign and minimum, and no comparison but n
   CHECK(apply_comparison("not_equal", kNaN, kNaN) == 1);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::elementwise_test

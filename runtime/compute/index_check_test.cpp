@@ -8,7 +8,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::index_check_test {
 namespace {
 
 const DType kF64 = DType::kF64, kI32 = DType::kI32;
@@ -157,4 +157,4 @@ TEST_CASE("large scatters and gathers are the same with threads") {
   CHECK(same);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::index_check_test

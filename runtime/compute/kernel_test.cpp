@@ -12,7 +12,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::kernel_test {
 namespace {
 
 // A second definition of every operation, as plain as possible: values by named index, one element at a time.
@@ -408,4 +408,4 @@ TEST_CASE("an unknown kernel is a bug") {
   CHECK_THROWS_AS(kernel_named("nothing"), InternalError);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::kernel_test

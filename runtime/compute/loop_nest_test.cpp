@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::loop_nest_test {
 
 TEST_CASE("loops join where every tensor walks them as one") {
   const LoopNest whole = collapse({{4, 6, 5}, {{30, 5, 1}}});
@@ -33,4 +33,4 @@ TEST_CASE("a cursor starts anywhere and wraps") {
   CHECK(second == std::vector<int64_t>{0, 0, 1, 1, 1});
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::loop_nest_test

@@ -8,7 +8,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::random_test {
 namespace {
 
 using Words = std::array<uint32_t, 4>;
@@ -106,4 +106,4 @@ TEST_CASE("a part of an interleaved tensor has the numbers of its rows there") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::random_test

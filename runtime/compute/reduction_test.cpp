@@ -10,7 +10,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::reduction_test {
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -141,4 +141,4 @@ TEST_CASE("one flag is enough, in any place of a long row") {
   CHECK(reduce("reduce_all", type, std::vector<double>(40, 1)) == std::vector<double>{1});
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::reduction_test

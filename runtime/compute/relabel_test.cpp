@@ -6,7 +6,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::relabel_test {
 
 TEST_CASE("large transposes and broadcasts put every element in its place") {
   const HostTensor x = example_tensor(steps("a=70 b=37 c=41", DType::kI32), 0);
@@ -46,4 +46,4 @@ TEST_CASE("parts of nothing are moved") {
   CHECK(answer.result.data.empty());
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::relabel_test

@@ -11,7 +11,7 @@
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/elements.h"
 
-namespace mtfc {
+namespace mtfc::array_file_test {
 namespace {
 
 // Every device's slice of the tensor whose elements are their own global positions.
@@ -87,4 +87,4 @@ TEST_CASE("an array is loaded into the slices of a tensor of its shape") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::array_file_test

@@ -10,7 +10,7 @@
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/elements.h"
 
-namespace mtfc {
+namespace mtfc::feed_test {
 namespace {
 
 struct ShardedInput {
@@ -318,4 +318,4 @@ TEST_CASE("rows that fill up the last batch of an evaluation are marked, and in 
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::feed_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace mtfc {
+namespace mtfc::row_order_test {
 namespace {
 
 std::vector<int64_t> epoch(uint64_t seed, int64_t windows, int64_t number) {
@@ -46,4 +46,4 @@ TEST_CASE("windows come from all over, however many there are") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::row_order_test

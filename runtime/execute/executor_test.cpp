@@ -8,7 +8,7 @@
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/elements.h"
 
-namespace mtfc {
+namespace mtfc::executor_test {
 namespace {
 
 Step step_of(const char* op, const std::string& name, std::initializer_list<int> inputs, int output) {
@@ -114,4 +114,4 @@ TEST_CASE("a program that needs more memory than there is says so") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::executor_test

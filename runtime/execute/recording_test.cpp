@@ -5,7 +5,7 @@
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
 
-namespace mtfc {
+namespace mtfc::recording_test {
 namespace {
 
 // y = 2 * [0, 1, …, 6], s = the sum of y, best = argmax of y.
@@ -117,4 +117,4 @@ TEST_CASE("what is made in every round is compared round by round, and at the en
   CHECK(compare(right, shorter, 0).first->expected == 4);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::recording_test

@@ -3,7 +3,7 @@
 #include "runtime/execute/timeline.h"
 #include "scripts/mpi_test_main.h"
 
-namespace mtfc {
+namespace mtfc::timeline_mpi_test {
 namespace {
 
 TEST_CASE("timelines of all ranks come together on rank 0's clock") {
@@ -45,4 +45,4 @@ TEST_CASE("what steps took is the mean over ranks, and the most of any") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::timeline_mpi_test

@@ -4,7 +4,7 @@
 
 #include "runtime/processes/clock_offset.h"
 
-namespace mtfc {
+namespace mtfc::timeline_test {
 namespace {
 
 Program two_steps() {
@@ -72,4 +72,4 @@ TEST_CASE("the quickest message tells how far two clocks are apart") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::timeline_test

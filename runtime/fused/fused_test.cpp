@@ -11,7 +11,7 @@
 #include "runtime/compute/threads.h"
 #include "runtime/execute/executor.h"
 
-namespace mtfc {
+namespace mtfc::fused_test {
 namespace {
 
 // y = softmax of x[r, c] over c; outputs: per row the log of the sum of x², per column the mean of y, and the
@@ -128,4 +128,4 @@ TEST_CASE("the sums of a fused step do not depend on the number of threads") {
   for (const std::vector<double>& other : found) CHECK(other == found[0]);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::fused_test

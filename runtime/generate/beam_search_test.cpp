@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace mtfc {
+namespace mtfc::beam_search_test {
 namespace {
 
 // The probabilities of the next of three tokens after the given ones: a trap for greedy search.
@@ -79,4 +79,4 @@ TEST_CASE("beams see the places of their own past only") {
   CHECK(std::equal(expected.begin(), expected.end(), past.seen().begin(), past.seen().end()));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::beam_search_test

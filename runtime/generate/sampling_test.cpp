@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace mtfc {
+namespace mtfc::sampling_test {
 namespace {
 
 const std::vector<double> kLogits = {std::log(0.1), std::log(0.4), std::log(0.2), std::log(0.3)};
@@ -57,4 +57,4 @@ TEST_CASE("log probabilities of large logits add up to one") {
   CHECK(sum == doctest::Approx(1).epsilon(1e-12));
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::sampling_test

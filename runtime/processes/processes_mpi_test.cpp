@@ -13,7 +13,7 @@
 #include "runtime/testing/elements.h"
 #include "scripts/mpi_test_main.h"
 
-namespace mtfc {
+namespace mtfc::processes_mpi_test {
 namespace {
 
 TEST_CASE("ranks agree on bytes, largest values, sums and successes") {
@@ -107,4 +107,4 @@ TEST_CASE("ranks write one file together") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::processes_mpi_test

@@ -12,7 +12,7 @@
 #include "core/graph/op_registry.h"
 #include "runtime/processes/step_text.h"
 
-namespace mtfc {
+namespace mtfc::watchdog_test {
 namespace {
 
 // The ranks that giving up on `ranks` reports.
@@ -142,4 +142,4 @@ TEST_CASE("missing ranks are told with the steps they are at") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::watchdog_test

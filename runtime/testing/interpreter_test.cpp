@@ -9,7 +9,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::interpreter_test {
 namespace {
 
 /// Gradients of the sum of `of` * `weights` with respect to every tensor; kNoTensor where there is none.
@@ -212,4 +212,4 @@ TEST_CASE("pow with whole exponents has a gradient for any base") {
         Both{{-12, 0, 2, 0, -0.5, 10}, {0, 0, 0, 0, 0, 0}});
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::interpreter_test

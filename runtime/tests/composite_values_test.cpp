@@ -10,7 +10,7 @@
 #include "runtime/testing/interpreter.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::composite_values_test {
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -105,4 +105,4 @@ TEST_CASE("argmax and its split rule take the lowest index, and the first not-a-
   CHECK(argmax_by_split_rule(x) == expected);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::composite_values_test

@@ -12,7 +12,7 @@
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/testing/reference.h"
 
-namespace mtfc {
+namespace mtfc::dropout_test {
 namespace {
 
 constexpr double kRate = 0.3;
@@ -103,4 +103,4 @@ TEST_CASE("dropout is off in evaluation") {
     CHECK(evaluate.at(name).values == evaluate.at("x").values);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::dropout_test

@@ -9,7 +9,7 @@
 #include "runtime/testing/reference.h"
 #include "scripts/mpi_test_main.h"
 
-namespace mtfc {
+namespace mtfc::every_layout_mpi_test {
 namespace {
 
 std::vector<Mesh> meshes_of(int64_t ranks) {
@@ -62,4 +62,4 @@ TEST_CASE("operations on ranks") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::every_layout_mpi_test

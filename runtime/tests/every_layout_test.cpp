@@ -9,7 +9,7 @@
 #include "core/testing/sanitized.h"
 #include "runtime/testing/reference.h"
 
-namespace mtfc {
+namespace mtfc::every_layout_test {
 namespace {
 
 constexpr int64_t kMostDevices = kSanitized ? 4 : 8;
@@ -104,4 +104,4 @@ TEST_CASE("every operation under every layout, second half") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::every_layout_test

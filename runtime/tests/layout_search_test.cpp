@@ -14,7 +14,7 @@
 #include "core/testing/sanitized.h"
 #include "runtime/testing/random_models.h"
 
-namespace mtfc {
+namespace mtfc::layout_search_test {
 namespace {
 
 constexpr uint64_t kCases = kSanitized ? 6 : 20;
@@ -93,4 +93,4 @@ TEST_CASE("random models: the bounds of all rule sets hold, and the best is foun
   CHECK(searched > kCases / 3);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::layout_search_test

@@ -14,7 +14,7 @@
 #include "runtime/testing/reference.h"
 #include "runtime/testing/sharded_runs.h"
 
-namespace mtfc {
+namespace mtfc::loop_test {
 namespace {
 
 constexpr DType kFloat = DType::kF64;
@@ -233,4 +233,4 @@ TEST_CASE("a gradient that would go through a loop of unknown length is refused"
                        UserError);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::loop_test

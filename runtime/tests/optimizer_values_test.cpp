@@ -7,7 +7,7 @@
 #include "runtime/testing/interpreter.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::optimizer_values_test {
 namespace {
 
 /// Returns the variable and its slots, one element each, after one update.
@@ -94,4 +94,4 @@ TEST_CASE("adafactor leaves alone what has no gradient, beside large and tiny on
   CHECK(w[5] == 6);
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::optimizer_values_test

@@ -13,7 +13,7 @@
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
-namespace mtfc {
+namespace mtfc::parts_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -150,4 +150,4 @@ TEST_CASE("large sums and rankings are the same with threads") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::parts_test

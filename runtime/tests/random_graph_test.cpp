@@ -18,7 +18,7 @@
 #include "runtime/testing/model_json.h"
 #include "runtime/testing/random_models.h"
 
-namespace mtfc {
+namespace mtfc::random_graph_test {
 namespace {
 
 constexpr int64_t kCases = kSanitized ? 150 : 2000;
@@ -61,4 +61,4 @@ TEST_CASE("gradients of random graphs are their slopes") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::random_graph_test

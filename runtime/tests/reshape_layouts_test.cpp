@@ -6,7 +6,7 @@
 #include "core/passes/pipeline.h"
 #include "runtime/testing/reference.h"
 
-namespace mtfc {
+namespace mtfc::reshape_layouts_test {
 namespace {
 
 struct Counts {
@@ -66,4 +66,4 @@ TEST_CASE("reshapes, lists of axes") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::reshape_layouts_test

@@ -5,7 +5,7 @@
 #include "core/graph/op_registry.h"
 #include "core/passes/graph/expand_composites.h"
 
-namespace mtfc {
+namespace mtfc::expand_gradients_test {
 namespace {
 
 const TensorType kRow{DType::kF32, {{"cols", 5}}};
@@ -43,4 +43,4 @@ TEST_CASE("a composite that misuses an operation is an internal error that names
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::expand_gradients_test

@@ -9,7 +9,7 @@
 
 #include "core/op_rules/example.h"
 
-namespace mtfc {
+namespace mtfc::order_contractions_test {
 namespace {
 
 struct Network {
@@ -119,4 +119,4 @@ TEST_CASE("many operands are paired too") {
   }
 }
 
-}  // namespace mtfc
+}  // namespace mtfc::order_contractions_test

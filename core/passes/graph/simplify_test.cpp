@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::simplify_test {
 namespace {
 
 const Dims kRows{{"rows", 3}}, kBoth{{"rows", 3}, {"cols", 5}}, kTurned{{"cols", 5}, {"rows", 3}};
@@ -51,4 +51,4 @@ TEST_CASE("factors of one and terms of zero go where the other operand has the r
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::simplify_test

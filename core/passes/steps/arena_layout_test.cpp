@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace mtfc {
+namespace mtfc::arena_layout_test {
 namespace {
 
 void check_plan(const std::vector<ArenaBlock>& blocks, int64_t end) {
@@ -47,4 +47,4 @@ TEST_CASE("a block that ends makes room for the next") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::arena_layout_test

@@ -5,7 +5,7 @@
 #include "core/program/structure_check.h"
 #include "core/testing/steps_by_hand.h"
 
-namespace mtfc {
+namespace mtfc::inline_loops_test {
 namespace {
 
 Value value_named(const std::string& name) {
@@ -51,4 +51,4 @@ TEST_CASE("a sum of what no step of a round makes is added to at the end of the 
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::inline_loops_test

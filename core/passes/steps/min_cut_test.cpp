@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::min_cut_test {
 namespace {
 
 TEST_CASE("the cut takes the cheapest edges, nearest to the source where several are") {
@@ -34,4 +34,4 @@ TEST_CASE("flow finds its way back over an edge already used") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::min_cut_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace mtfc {
+namespace mtfc::tensor_forms_test {
 namespace {
 
 // One input, x[m, l], which is split over m.
@@ -40,4 +40,4 @@ TEST_CASE("a form is made once, and from the form from which least is sent") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::tensor_forms_test

@@ -15,7 +15,7 @@
 #include "runtime/memory/bulk_copy.h"
 #include "runtime/testing/collective_cases.h"
 
-namespace mtfc {
+namespace mtfc::node_collectives_test {
 namespace {
 
 // The pages of groups by their ranks, as all threads see them.
@@ -179,4 +179,4 @@ TEST_CASE("more small all_reduces than mailboxes") {
 }
 
 }  // namespace
-}  // namespace mtfc
+}  // namespace mtfc::node_collectives_test
