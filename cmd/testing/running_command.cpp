@@ -35,6 +35,14 @@ void RunningCommand::interrupt() const {
   kill(process_, SIGINT);
 }
 
+void RunningCommand::pause() const {
+  kill(process_, SIGSTOP);
+}
+
+void RunningCommand::resume() const {
+  kill(process_, SIGCONT);
+}
+
 bool RunningCommand::ended() {
   return look(WNOHANG);
 }

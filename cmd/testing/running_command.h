@@ -27,6 +27,9 @@ class RunningCommand {
   RunningCommand& operator=(const RunningCommand&) = delete;
 
   void interrupt() const;
+  /// Stops it where it is, until resume(): it keeps its files and locks, and takes no time of a processor.
+  void pause() const;
+  void resume() const;
   bool ended();
   /// Waits for the end; -1 where a signal ended it.
   int exit_code();

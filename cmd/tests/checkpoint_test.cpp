@@ -354,7 +354,9 @@ TEST_CASE("a folder serves one run at a time") {
       folder, "$MTFC run model.json -q --input x=x.npy --steps 100000000 --checkpoint ck --metrics log");
   // Once it takes steps, the folder is its own.
   REQUIRE(eventually([&] { return first.ended() || !folder.read("log").empty(); }));
+  first.pause();
   const std::string said = folder.said("$RUN --steps 1 --checkpoint ck");
+  first.resume();
   first.interrupt();
   CHECK(first.exit_code() == 0);
   CHECK(said == refusal("another run is writing its checkpoints to 'ck'"));
