@@ -1,6 +1,9 @@
 #include "core/program/collective_kinds.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
 
 #include "core/diagnostics/error.h"
 
@@ -9,10 +12,14 @@ namespace {
 
 constexpr int kRowAxis = 0, kColumnAxis = 1;
 
-std::optional<Collective> between(const Sharding& from, const Sharding& to) {
+// The collective as text: its kind, its axes, and how it combines elements if it does; "" if nothing moves.
+std::string between(const Sharding& from, const Sharding& to) {
   const Mesh mesh({{"rows", 2}, {"columns", 3}});
   const Dims dims{{"a", 12}, {"b", 18}};
-  return collective_between({dims, from, to, mesh});
+  const std::optional<Collective> made = collective_between({dims, from, to, mesh});
+  if (!made) return "";
+  const std::string moved = fmt::format("{} {}", to_string(made->kind), mesh.names(made->axes));
+  return reduces(made->kind) ? fmt::format("{} {}", moved, to_string(made->reduce)) : moved;
 }
 
 Sharding split(const AxisList& a, const AxisList& b, const std::vector<Partial>& partial = {}) {
@@ -20,22 +27,19 @@ Sharding split(const AxisList& a, const AxisList& b, const std::vector<Partial>&
 }
 
 TEST_CASE("the first kind that makes a change of a sharding is chosen") {
-  using Kind = CollectiveKind;
   const Partial sum{kRowAxis, ReduceKind::kSum}, greatest{kColumnAxis, ReduceKind::kMax};
-  CHECK(between(split({}, {}, {sum}), split({}, {})) == Collective{Kind::kAllReduce, {kRowAxis}});
-  CHECK(between(split({}, {}, {sum}), split({}, {kRowAxis})) == Collective{Kind::kReduceScatter, {kRowAxis}});
-  CHECK(between(split({}, {}, {greatest}), split({}, {})) ==
-        Collective{Kind::kAllReduce, {kColumnAxis}, ReduceKind::kMax});
-  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {})) ==
-        Collective{Kind::kAllGather, {kColumnAxis}});
+  CHECK(between(split({}, {}, {sum}), split({}, {})) == "all_reduce rows sum");
+  CHECK(between(split({}, {}, {sum}), split({}, {kRowAxis})) == "reduce_scatter rows sum");
+  CHECK(between(split({}, {}, {greatest}), split({}, {})) == "all_reduce columns max");
+  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {})) == "all_gather columns");
   CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {kColumnAxis})) ==
-        Collective{Kind::kAllToAll, {kColumnAxis}});
+        "all_to_all columns");
   CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kColumnAxis, kRowAxis}, {})) ==
-        Collective{Kind::kExchange, {kRowAxis, kColumnAxis}});
+        "exchange rows+columns");
 }
 
 TEST_CASE("nothing moves where each device keeps a part of what it holds") {
-  CHECK(between(split({}, {}), split({kRowAxis}, {})) == std::nullopt);
+  CHECK(between(split({}, {}), split({kRowAxis}, {})).empty());
 }
 
 TEST_CASE("no kind makes whole what is pending in two ways") {
