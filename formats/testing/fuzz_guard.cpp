@@ -11,7 +11,8 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call
 namespace mtfc {
 namespace {
 
-constexpr unsigned kLongest = 60;  // seconds
+constexpr unsigned kLongest = 120;  // seconds until the process is ended
+constexpr double kSlow = 30;        // seconds; to compile transformer_encdec takes 7 with sanitizers
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
 volatile uint64_t watched = 0;
 
@@ -48,9 +49,15 @@ FuzzGuard::~FuzzGuard() {
   for (const int signal : kCrashes) std::signal(signal, SIG_DFL);
 }
 
-void FuzzGuard::watch(uint64_t seed) const {
+void FuzzGuard::watch(uint64_t seed) {
   watched = seed;
+  begin_ = std::clock();
   alarm(kLongest);
+}
+
+std::string FuzzGuard::too_slow() const {
+  const double seconds = static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
+  return seconds > kSlow ? fmt::format(" took {:.1f} s of processor time", seconds) : "";
 }
 
 }  // namespace mtfc

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <ctime>
+#include <string>
 
 namespace mtfc {
 
@@ -17,9 +19,13 @@ class FuzzGuard {
   FuzzGuard& operator=(const FuzzGuard&) = delete;
 
   /// Begins a new case.
-  void watch(uint64_t seed) const;
+  void watch(uint64_t seed);
+  /// Returns what is wrong if the case has taken far longer than the largest model does, and otherwise "". It
+  /// measures the time of the processor, so that a busy machine does not matter.
+  std::string too_slow() const;
 
  private:
+  std::clock_t begin_ = 0;
   rlimit memory_before_ = {};
 };
 

@@ -216,7 +216,7 @@ void try_files(const std::vector<SeedFile>& seeds) {
   const MemoryFile file;
   const Vocabulary none;
   int64_t read = 0, failed = 0;
-  const FuzzGuard guard;
+  FuzzGuard guard;
   for (int64_t i = 0; i < cases && failed < 5; ++i) {
     const auto seed = static_cast<uint64_t>(first + i);
     Mutator mutator(seed, none);
@@ -253,7 +253,7 @@ TEST_CASE("mutants of sources are taken apart or refused as the user's") {
   const NameLookup lookup = lookup_of(Dims{{"vocab", 100}});
   const Vocabulary none;
   int64_t accepted = 0;
-  const FuzzGuard guard;
+  FuzzGuard guard;
   for (int64_t i = 0; i < cases; ++i) {
     const auto seed = static_cast<uint64_t>(first + i);
     guard.watch(seed);
