@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
 #include "core/model/microbatches.h"
 #include "core/model/training.h"
-#include "core/passes/graph/expand_composites.h"
 
 namespace mtfc {
 namespace {

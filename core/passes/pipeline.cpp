@@ -8,10 +8,10 @@
 #include <new>
 
 #include "core/diagnostics/suggest.h"
+#include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
-#include "core/passes/graph/expand_composites.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
 #include "core/passes/graph/remove_dead.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/graph/expand_composites.h"
 #include "core/model/entry_points.h"
-#include "core/passes/graph/expand_composites.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/remove_dead.h"
 #include "runtime/testing/example_data.h"

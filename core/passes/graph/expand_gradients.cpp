@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/passes/graph/expand_composites.h"
+#include "core/graph/expand_composites.h"
 
 namespace mtfc {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
-#include "core/passes/graph/expand_composites.h"
 
 namespace mtfc::expand_gradients_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/passes/graph/expand_composites.h"
+#include "core/graph/expand_composites.h"
 
 #include <algorithm>
 
