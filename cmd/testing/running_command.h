@@ -27,7 +27,7 @@ class RunningCommand {
   RunningCommand& operator=(const RunningCommand&) = delete;
 
   void interrupt() const;
-  /// Stops it where it is, until resume(): it keeps its files and locks, and takes no time of a processor.
+  /// Suspends the process until resume(). It keeps its files and locks, and uses no processor time.
   void pause() const;
   void resume() const;
   bool ended();

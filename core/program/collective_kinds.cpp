@@ -22,8 +22,8 @@ AxisList reduced_axes(const Resharding& change) {
   return axes;
 }
 
-// The axes that split a dimension of `longer` after those that split it in `shorter`, ascending. Returns nothing unless,
-// in every dimension, the axes of `shorter` are the first ones of `longer`.
+// The axes that `longer` adds to those of `shorter`, over all dimensions, ascending. Returns nothing unless, in every
+// dimension, the axes of `shorter` are a prefix of those of `longer`.
 std::optional<AxisList> minor_axes(const Sharding& shorter, const Sharding& longer) {
   AxisList axes;
   for (size_t d = 0; d < longer.dims.size(); ++d) {

@@ -1,9 +1,10 @@
 #pragma once
 // The kinds of collectives. Each has one row, from which the planning of reshards, the checks and the costs take all
-// that they need. Only the transports (runtime/comm/) have code for single kinds.
+// that they need. Apart from the exchange, which passes name, only the transports (runtime/comm/) have code for
+// individual kinds.
 //
-// Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that it makes this change over p, and that
-// it costs what a device sends, which is half of its shard.
+// Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that an all_to_all makes this
+// change over p, and that a device sends half of its shard.
 
 #include <cstdint>
 #include <optional>
@@ -70,9 +71,9 @@ struct CollectiveFacts {
   /// It adds up, or otherwise combines, what the devices of a group hold. Other kinds move elements unchanged.
   bool reduces;
   /// Each element of the result has the place that it has in the operand: the result may take the operand's place
-  /// in memory, and no workspace is needed. Transports and predicted times take such a kind for an all_reduce.
+  /// in memory, and no workspace is needed. Transports and predicted times treat such a kind as an all_reduce.
   bool keeps_places;
-  /// Each member sends different data to every other member, so on a ring messages pass through other devices.
+  /// Each member may send different data to each other member, so on a ring messages pass through other devices.
   bool pairwise;
   /// It makes any change that reduces nothing, may send an element to several members, and may do the work of an
   /// operation that moves pieces (core/op_rules/pieces.h).
@@ -80,7 +81,7 @@ struct CollectiveFacts {
   /// The messages that a device sends one after another, for each other member of its group.
   int messages;
   CostShare share;
-  /// The cost of these amounts if each of their units is one byte.
+  /// The cost for these amounts, counting each unit as one byte.
   CollectiveCost (*cost)(const CollectiveAmounts&);
   /// The axes of the group in which the collective makes this change, ascending; nothing if it can't.
   std::optional<AxisList> (*group)(const Resharding&);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kRowAxis = 0, kColumnAxis = 1;
 
-// The collective as text: its kind, its axes, and how it combines elements if it does; "" if nothing moves.
+// The collective as text: its kind, its axes and, for a reduction, how it combines elements; "" if nothing moves.
 std::string between(const Sharding& from, const Sharding& to) {
   const Mesh mesh({{"rows", 2}, {"columns", 3}});
   const Dims dims{{"a", 12}, {"b", 18}};

@@ -76,8 +76,8 @@ struct LocalType {
 LocalType held_whole(const TensorType& type);
 std::vector<LocalType> held_whole(std::span<const TensorType> types);
 
-/// Global or local dimensions. A function of two lists takes two of the same kind. The functions are compiled for
-/// both in shape.cpp.
+/// Global or local dimensions. A function of two lists takes two of the same kind. shape.cpp instantiates the
+/// functions for both.
 template <typename List>
 concept DimList = std::same_as<List, Dims> || std::same_as<List, LocalDims>;
 

@@ -12,7 +12,7 @@ namespace mtfc {
 namespace {
 
 constexpr unsigned kLongest = 120;  // seconds until the process is ended
-constexpr double kSlow = 30;        // seconds; to compile transformer_encdec takes 7 with sanitizers
+constexpr double kSlow = 30;        // seconds; compiling transformer_encdec takes 7 with sanitizers
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
 volatile uint64_t watched = 0;
 

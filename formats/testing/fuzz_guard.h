@@ -20,8 +20,8 @@ class FuzzGuard {
 
   /// Begins a new case.
   void watch(uint64_t seed);
-  /// Returns what is wrong if the case has taken far longer than the largest model does, and otherwise "". It
-  /// measures the time of the processor, so that a busy machine does not matter.
+  /// Returns a message if the case has taken far longer than the largest model takes, and otherwise "". Measures
+  /// processor time, so a busy machine does not matter.
   std::string too_slow() const;
 
  private:

@@ -90,7 +90,7 @@ class MpiCollective : public PreparedCollective {
   virtual void send() = 0;
   // Moves what has arrived to its place.
   virtual void finish() {}
-  // The amounts from which the traffic of one start is counted.
+  // The amounts from which start() counts its traffic.
   virtual CollectiveAmounts handed_to_mpi() const = 0;
 
   const CollectivePlan& plan() const { return site_.plan; }
