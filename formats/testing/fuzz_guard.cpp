@@ -5,14 +5,17 @@
 
 #include <csignal>
 
+#include "core/testing/sanitized.h"
+
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): a name of the sanitizers
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 namespace mtfc {
 namespace {
 
-constexpr unsigned kLongest = 120;  // seconds until the process is ended
-constexpr double kSlow = 30;        // seconds; compiling transformer_encdec takes 7 with sanitizers
+constexpr unsigned kLongest = 60;  // seconds until the process is ended
+// Seconds of processor time. Compiling transformer_encdec takes 7 with sanitizers, and less than one without.
+constexpr double kSlow = kSanitized ? 30 : 5;
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
 volatile uint64_t watched = 0;
 

@@ -43,8 +43,8 @@ WholeTensors whole_outputs(Executor& executor, const EntryPoint& entry);
 /// the same element must agree on it bit for bit. Throws RunError if they differ.
 WholeTensors run_in_lockstep(const Program& program, const WholeTensors& inputs);
 
-/// Runs the evaluate entry point on the devices of `comm` that this process holds. Returns "" if their shards of the outputs are
-/// those of `expected`, to rounding, and otherwise the first difference.
+/// Runs the evaluate entry point on the devices of `comm` that this process holds. Returns "" if their shards
+/// of the outputs are those of `expected`, to rounding, and otherwise the first difference.
 std::string run_and_compare(const Program& program, Comm& comm, const WholeTensors& inputs,
                             const WholeTensors& expected);
 
