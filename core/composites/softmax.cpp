@@ -33,6 +33,7 @@ extern const CompositeDef kComposite = {
                          {.operands = {normal("classes=7 batch=5")},
                           .attributes = {{"over", dims_of("classes=7")}}},
                          {.operands = {normal("a=3 b=5 c=7")}, .attributes = {{"over", dims_of("a=3 c=7")}}}},
+            .worked = {worked({known("classes=2", {3, 3})}, {{"over", dims_of("classes=2")}}, {{0.5, 0.5}})},
         },
     .expand = expand,
     .gradient = gradient,

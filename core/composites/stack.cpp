@@ -57,6 +57,8 @@ extern const CompositeDef kComposite = {
                           {{"dim", dim_of("three=3")}}},
                          {{steps("", DType::kI32), steps("", DType::kI32)}, {{"dim", dim_of("pair=2")}}},
                          {{normal("a=7")}, {{"dim", dim_of("one=1")}}}},
+            .worked = {worked({known("a=2", {1, 2}), known("a=2", {3, 4})}, {{"dim", dim_of("pair=2")}},
+                              {{1, 2, 3, 4}})},
         },
     .expand = expand,
     .gradient = kGradientOfParts,

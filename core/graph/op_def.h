@@ -74,6 +74,19 @@ struct Example {
   Attributes attributes;
 };
 
+/// A tensor of which every element is known; row-major.
+struct KnownTensor {
+  TensorType type;
+  std::vector<double> elements;
+};
+
+/// A use of an operation whose results were worked out by hand. `mtfc ops` prints it, and a test compares.
+struct WorkedExample {
+  std::vector<KnownTensor> operands;
+  Attributes attributes;
+  std::vector<std::vector<double>> results;  // row-major
+};
+
 /// An operand whose dtype is independent of the others': indices, a position, a condition. A literal in its
 /// place gets the dtype `literal`, and its dtype does not decide that of literals in other places.
 struct OwnDType {
@@ -91,6 +104,8 @@ struct Signature {
   /// Result types. Throws OpError. Operand counts and attribute types have been checked before.
   std::vector<TensorType> (*infer)(const OpCall&);
   std::vector<Example> examples;
+  /// Optional, unless runtime/compute/kernel_test.cpp defines the operation a second time.
+  std::vector<WorkedExample> worked = {};
 };
 
 enum class Family {

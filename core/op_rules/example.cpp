@@ -46,6 +46,18 @@ ExampleOperand flags(std::string_view dims) {
   return {{DType::kBool, dims_of(dims)}, Fill::kBool, 0};
 }
 
+KnownTensor known(std::string_view dims, std::vector<double> elements, DType dtype) {
+  const TensorType type{dtype, dims_of(dims)};
+  check_invariant(static_cast<int64_t>(elements.size()) == mtfc::elements(type.dims),
+                  "a worked example has too few or too many elements");
+  return {type, std::move(elements)};
+}
+
+WorkedExample worked(std::vector<KnownTensor> operands, Attributes attributes,
+                     std::vector<std::vector<double>> results) {
+  return {std::move(operands), std::move(attributes), std::move(results)};
+}
+
 std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second) {
   const auto use = [&](std::string_view a, std::string_view b, DType dtype = DType::kF64) {
     return Example{{first(a, dtype), second(b, dtype)}, {}};

@@ -23,6 +23,13 @@ ExampleOperand steps(std::string_view dims, DType dtype = DType::kF64);
 ExampleOperand indices(std::string_view dims, int64_t limit, DType dtype = DType::kI32);
 ExampleOperand flags(std::string_view dims);
 
+/// The elements are row-major. Takes as many as the dimensions have.
+KnownTensor known(std::string_view dims, std::vector<double> elements, DType dtype = DType::kF32);
+
+/// The use of an operation that has these results.
+WorkedExample worked(std::vector<KnownTensor> operands, Attributes attributes,
+                     std::vector<std::vector<double>> results);
+
 /// Uses of an element-wise operation of two operands: one lacks dimensions, adds some, or has another order.
 using ExampleMaker = ExampleOperand (*)(std::string_view dims, DType dtype);
 std::vector<Example> aligned_examples(ExampleMaker first, ExampleMaker second);

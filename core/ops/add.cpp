@@ -21,6 +21,9 @@ extern const OpDef kOp = {
             .attributes = {kResultOrder},
             .infer = infer_number_binary,
             .examples = aligned_number_examples(),
+            .worked = {worked(
+                {known("batch=2 hidden=3", {1, 2, 3, 4, 5, 6}), known("hidden=3", {10, 20, 30})}, {},
+                {{11, 22, 33, 14, 25, 36}})},
         },
     .family = Family::kElementwise,
     .roles = pass_factors,

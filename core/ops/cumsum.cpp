@@ -83,6 +83,8 @@ extern const OpDef kOp = {
                            kParts},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked({known("length=5", {1, 2, 3, 4, 5})}, {{"dim", dim_of("length=5")}},
+                              {{1, 3, 6, 10, 15}})},
         },
     .family = Family::kReduction,
     .roles = roles,

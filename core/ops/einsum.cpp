@@ -129,6 +129,8 @@ extern const OpDef kOp = {
                   "the dimensions to contract; the result keeps the others in order of appearance"}},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked({known("i=2 k=2", {1, 2, 3, 4}), known("k=2 j=2", {5, 6, 7, 8})},
+                              {{"over", dims_of("k=2")}}, {{19, 22, 43, 50}})},
         },
     .family = Family::kContraction,
     .roles = roles,

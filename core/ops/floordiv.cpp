@@ -26,6 +26,8 @@ extern const OpDef kOp = {
             .attributes = {kResultOrder},
             .infer = infer_number_binary,
             .examples = examples(),
+            .worked = {worked({known("batch=4", {7, -7, 7, -7}), known("batch=4", {3, 3, -3, -3})}, {},
+                              {{2, -3, -3, 2}})},
         },
     .family = Family::kElementwiseChecked,
     .roles = pass_factors,

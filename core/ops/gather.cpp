@@ -101,6 +101,9 @@ extern const OpDef kOp = {
             .own_dtypes = {{1, DType::kI32}},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked(
+                {known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("batch=2", {2, 0}, DType::kI32)},
+                {{"dim", dim_of("vocab=3")}}, {{5, 6, 1, 2}})},
         },
     .family = Family::kIndexing,
     .roles = roles,

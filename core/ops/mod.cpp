@@ -26,6 +26,8 @@ extern const OpDef kOp = {
             .attributes = {kResultOrder},
             .infer = infer_number_binary,
             .examples = examples(),
+            .worked = {worked({known("batch=4", {7, -7, 7, -7}), known("batch=4", {3, 3, -3, -3})}, {},
+                              {{1, 2, -2, -1}})},
         },
     .family = Family::kElementwiseChecked,
     .roles = pass_factors,

@@ -48,6 +48,8 @@ extern const OpDef kOp = {
             .own_dtypes = {{0, DType::kI32}},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked({known("batch=2", {2, 0}, DType::kI32)}, {{"dim", dim_of("classes=3")}},
+                              {{0, 0, 1, 1, 0, 0}})},
         },
     .family = Family::kIndexing,
     .roles = pass_factors,

@@ -12,6 +12,10 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {spread_to(b, b.op("div", {gradients[0], count}), from.dims)};
 }
 
+std::vector<WorkedExample> in_numbers() {
+  return {worked({known("batch=2 hidden=3", {1, 2, 3, 4, 5, 9})}, {{"over", dims_of("hidden=3")}}, {{2, 6}})};
+}
+
 }  // namespace
 
 extern const OpDef kOp = {
@@ -34,6 +38,7 @@ extern const OpDef kOp = {
                          {.operands = {normal("batch=5 hidden=7", DType::kF32)},
                           .attributes = {{"over", dims_of("hidden=7")}}},
                          {.operands = {normal("")}, .attributes = {}}},
+            .worked = in_numbers(),
         },
     .family = Family::kReduction,
     .roles = reduction_factors<ReduceKind::kSum>,

@@ -27,6 +27,7 @@ extern const OpDef kOp = {
                          {.operands = {normal("")}, .attributes = {}},
                          {.operands = {steps("batch=5 hidden=7", DType::kI32)}, .attributes = {}},
                          {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+            .worked = {worked({known("batch=5", {-2, -0.5, 0, 0.25, 3})}, {}, {{0, 0, 0, 0.25, 3}})},
         },
     .family = Family::kElementwise,
     .roles = pass_factors,

@@ -35,6 +35,7 @@ extern const OpDef kOp = {
                          {{normal("length=7 batch=5")}, {{"dim", dim_of("length=7")}}},
                          {{normal("a=3 b=5 c=2", DType::kF32)}, {{"dim", dim_of("b=5")}}},
                          {{steps("a=11", DType::kI64)}, {{"dim", dim_of("a=11")}}}},
+            .worked = {worked({known("length=3", {1, 2, 3})}, {{"dim", dim_of("length=3")}}, {{3, 2, 1}})},
         },
     .family = Family::kMovement,
     .roles = roles,

@@ -16,6 +16,7 @@ extern const OpDef kOp = {
                          {.operands = {normal("a=3 b=5 c=7")}, .attributes = {}},
                          {.operands = {normal("")}, .attributes = {}},
                          {.operands = {normal("batch=5", DType::kF32)}, .attributes = {}}},
+            .worked = {worked({known("batch=5", {-1.5, -0.5, 0.5, 1.2, 2.5})}, {}, {{-2, 0, 0, 1, 2}})},
         },
     .family = Family::kElementwise,
     .roles = pass_factors,

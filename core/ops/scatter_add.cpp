@@ -93,6 +93,8 @@ extern const OpDef kOp = {
             .own_dtypes = {{1, DType::kI32}},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked({known("batch=3", {1, 2, 4}), known("batch=3", {2, 0, 2}, DType::kI32)},
+                              {{"dim", dim_of("vocab=4")}}, {{2, 0, 5, 0}})},
         },
     .family = Family::kIndexing,
     .roles = roles,

@@ -123,6 +123,9 @@ extern const OpDef kOp = {
             .own_dtypes = {{kAt, DType::kI32}},
             .infer = infer,
             .examples = examples(),
+            .worked = {worked(
+                {known("length=5", {1, 2, 3, 4, 5}), known("new=2", {8, 9}), known("", {3}, DType::kI32)},
+                {{"dim", dim_of("length=5")}, {"from", dim_of("new=2")}}, {{1, 2, 3, 8, 9}})},
         },
     .family = Family::kIndexing,
     .roles = roles,

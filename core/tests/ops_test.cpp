@@ -106,6 +106,22 @@ TEST_CASE("every example of every operation infers, and its roles and counts fit
   }
 }
 
+TEST_CASE("worked examples of operations and composites have as many results as are inferred") {
+  const auto check = [](const Signature& signature) {
+    CAPTURE(signature.name);
+    for (const WorkedExample& worked : signature.worked) {
+      std::vector<TensorType> types;
+      for (const KnownTensor& operand : worked.operands) types.push_back(operand.type);
+      const std::vector<TensorType> results = signature.infer({worked.attributes, types});
+      REQUIRE(results.size() == worked.results.size());
+      for (size_t i = 0; i < results.size(); ++i)
+        CHECK(elements(results[i].dims) == static_cast<int64_t>(worked.results[i].size()));
+    }
+  };
+  for (const OpDef* op : all_ops()) check(op->signature);
+  for (const CompositeDef* composite : all_composites()) check(composite->signature);
+}
+
 TEST_CASE("the traits of every operation fit its signature") {
   for (const OpDef* op : all_ops()) {
     CAPTURE(op->signature.name);

@@ -126,6 +126,37 @@ std::string attributes_text(const Signature& signature, int width) {
   return text.empty() ? "" : "\nAttributes:\n" + text;
 }
 
+// The elements as a JSON list of lists, as long as the dimensions; those of a bool are true and false. `next` is the
+// first element, and afterwards the one behind the last.
+std::string nested(const Dims& dims, size_t depth, DType dtype, const double*& next) {
+  if (depth == dims.size()) {
+    const double element = *next++;
+    return dtype == DType::kBool ? fmt::format("{}", element != 0) : fmt::format("{}", element);
+  }
+  std::string text;
+  for (int64_t i = 0; i < dims[depth].size; ++i)
+    text += (i ? ", " : "") + nested(dims, depth + 1, dtype, next);
+  return "[" + text + "]";
+}
+
+std::string known_text(const std::string& name, const TensorType& type, const std::vector<double>& elements) {
+  const double* next = elements.data();
+  return fmt::format("  {}: {} = {}\n", name, to_string(type), nested(type.dims, 0, type.dtype, next));
+}
+
+std::string worked_text(const Signature& signature, const WorkedExample& worked) {
+  std::vector<TensorType> types;
+  for (const KnownTensor& operand : worked.operands) types.push_back(operand.type);
+  const std::vector<TensorType> results = signature.infer({worked.attributes, types});
+  const std::vector<std::string> in = example_names('x', types.size()),
+                                 out = example_names('y', results.size());
+  std::string text =
+      fmt::format("\nIn numbers:\n  {}\n", operation_text(signature.name, out, in, worked.attributes));
+  for (size_t i = 0; i < types.size(); ++i) text += known_text(in[i], types[i], worked.operands[i].elements);
+  for (size_t i = 0; i < results.size(); ++i) text += known_text(out[i], results[i], worked.results[i]);
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> example_names(char letter, size_t count) {
@@ -261,6 +292,7 @@ std::string operation_page(const Signature& signature, int width) {
     text += fmt::format("  {}: {}\n", in[i], to_string(operands[i]));
   for (size_t i = 0; i < results.size(); ++i)
     text += fmt::format("  {}: {}\n", out[i], to_string(results[i]));
+  for (const WorkedExample& worked : signature.worked) text += worked_text(signature, worked);
   return text;
 }
 

@@ -63,6 +63,23 @@ TEST_CASE("every operation is listed, in lines that fit") {
   CHECK(fits(operation_list(60), 60));
 }
 
+TEST_CASE("worked examples are shown in numbers") {
+  const std::string page = operation_page(*find_signature("top_k"), 80);
+  const std::string expected =
+      "\nIn numbers:\n"
+      "  {\"out\": [\"y1\", \"y2\"], \"op\": \"top_k\", \"in\": \"x\", \"dim\": \"classes\", \"to\": "
+      "\"best\"}\n"
+      "  x: f32[classes=5] = [3, 9, 4, 9, 1]\n"
+      "  y1: f32[best=3] = [9, 9, 4]\n"
+      "  y2: i32[best=3] = [1, 3, 2]\n";
+  CHECK(page.find(expected) != std::string::npos);
+  const std::string where = operation_page(*find_signature("where"), 80);
+  CHECK(where.find("x1: bool[batch=3] = [true, false, true]\n") != std::string::npos);
+  const std::string add = operation_page(*find_signature("add"), 80);
+  CHECK(add.find("x1: f32[batch=2, hidden=3] = [[1, 2, 3], [4, 5, 6]]\n") != std::string::npos);
+  CHECK(operation_page(*find_signature("sin"), 80).find("In numbers") == std::string::npos);
+}
+
 TEST_CASE("the example of every page can be pasted into a model, and means what the page says") {
   for (const std::string& name : operation_names()) {
     CAPTURE(name);
@@ -109,7 +126,13 @@ TEST_CASE("a page") {
         "  {\"out\": \"y\", \"op\": \"gather\", \"in\": [\"x1\", \"x2\"], \"dim\": \"vocab\"}\n"
         "  x1: f64[vocab=7, model=3]\n"
         "  x2: i32[batch=5]\n"
-        "  y: f64[batch=5, model=3]\n");
+        "  y: f64[batch=5, model=3]\n"
+        "\n"
+        "In numbers:\n"
+        "  {\"out\": \"y\", \"op\": \"gather\", \"in\": [\"x1\", \"x2\"], \"dim\": \"vocab\"}\n"
+        "  x1: f32[vocab=3, model=2] = [[1, 2], [3, 4], [5, 6]]\n"
+        "  x2: i32[batch=2] = [2, 0]\n"
+        "  y: f32[batch=2, model=2] = [[5, 6], [1, 2]]\n");
 }
 
 }  // namespace mtfc::operation_reference_test

@@ -15,7 +15,8 @@
 namespace mtfc::kernel_test {
 namespace {
 
-// A second definition of every operation, as plain as possible: values by named index, one element at a time.
+// A second definition of operations, as plain as possible: values by named index, one element at a time. An operation
+// that has none here has worked examples in core/ops/.
 
 using Index = std::map<std::string, int64_t, std::less<>>;
 
@@ -364,21 +365,70 @@ void check_example(const OpDef& op, const Example& example, const Reference& ref
   for (size_t i = 0; i < others.size(); ++i) check_equal(evaluated.others[i], others[i]);
 }
 
+HostTensor known_tensor(const KnownTensor& known) {
+  return tensor_of(known.type, known.elements);
+}
+
+void check_worked(const OpDef& op, const WorkedExample& worked) {
+  std::vector<HostTensor> operands;
+  for (const KnownTensor& operand : worked.operands) operands.push_back(known_tensor(operand));
+  const KernelAnswer answer =
+      call_kernel({.op = op.signature.name, .attributes = worked.attributes, .operands = operands});
+  check_equal(answer.result, tensor_of(answer.result.type, worked.results[0]));
+  for (size_t i = 0; i < answer.others.size(); ++i)
+    check_equal(answer.others[i], tensor_of(answer.others[i].type, worked.results[i + 1]));
+}
+
+// Repeats the elements of the worked example, of which all tensors have the same dimensions, until there are more of
+// them than a tile or a vector register holds.
+void check_repeated(const OpDef& op, const WorkedExample& worked) {
+  constexpr int64_t kCount = 5003;
+  const auto repeated = [](DType dtype, const std::vector<double>& elements) {
+    std::vector<double> many;
+    for (int64_t i = 0; i < kCount; ++i) many.push_back(elements[static_cast<size_t>(i) % elements.size()]);
+    return tensor_of({dtype, {{"repeated", kCount}}}, many);
+  };
+  std::vector<HostTensor> operands;
+  for (const KnownTensor& operand : worked.operands)
+    operands.push_back(repeated(operand.type.dtype, operand.elements));
+  const KernelAnswer answer =
+      call_kernel({.op = op.signature.name, .attributes = worked.attributes, .operands = operands});
+  check_equal(answer.result, repeated(answer.result.type.dtype, worked.results[0]));
+}
+
+bool can_be_repeated(const OpDef& op, const WorkedExample& worked) {
+  return is_elementwise(op) && worked.attributes.entries().empty() &&
+         std::all_of(worked.operands.begin(), worked.operands.end(), [&](const KnownTensor& operand) {
+           return operand.type.dims == worked.operands[0].type.dims;
+         });
+}
+
 }  // namespace
 
-// Operations without a second definition here are tested in other ways: gradients against finite differences,
-// and results under every layout.
+// Gradients are tested elsewhere, against finite differences, and so are results under every layout.
 TEST_CASE("every kernel agrees with its definition on every example") {
   const auto known = references();
   for (const OpDef* op : all_ops()) {
     const std::string_view name = op->signature.name;
     CAPTURE(name);
     const auto reference = known.find(name);
-    if (reference == known.end() && !is_exempt(name)) FAIL_CHECK("the operation has no second definition");
+    if (reference == known.end() && op->signature.worked.empty() && !is_exempt(name))
+      FAIL_CHECK("the operation has neither a worked example in its signature nor a second definition here");
     for (size_t i = 0; i < op->signature.examples.size(); ++i) {
       CAPTURE(i);
       check_example(*op, op->signature.examples[i],
                     reference == known.end() ? Reference{} : reference->second);
+    }
+  }
+}
+
+TEST_CASE("every kernel gives the results of the worked examples") {
+  for (const OpDef* op : all_ops()) {
+    CAPTURE(op->signature.name);
+    for (size_t i = 0; i < op->signature.worked.size(); ++i) {
+      CAPTURE(i);
+      check_worked(*op, op->signature.worked[i]);
+      if (can_be_repeated(*op, op->signature.worked[i])) check_repeated(*op, op->signature.worked[i]);
     }
   }
 }

@@ -54,6 +54,26 @@ std::vector<double> argmax_by_split_rule(const HostTensor& x) {
 
 }  // namespace
 
+TEST_CASE("every composite gives the results of its worked examples") {
+  for (const CompositeDef* def : all_composites())
+    for (const WorkedExample& worked : def->signature.worked) {
+      CAPTURE(def->signature.name);
+      GraphBuilder b;
+      std::vector<TensorId> ids;
+      std::map<TensorId, HostTensor> leaves;
+      for (const KnownTensor& operand : worked.operands) {
+        ids.push_back(b.add_input("x" + std::to_string(ids.size()), operand.type));
+        leaves[ids.back()] = tensor_of(operand.type, operand.elements);
+      }
+      const Node node{
+          .kind = NodeKind::kComposite, .composite = def, .operands = ids, .attributes = worked.attributes};
+      const std::vector<TensorId> results = def->expand(b, node);
+      const PerTensor<HostTensor> values = interpret(std::move(b).build(), leaves);
+      for (size_t i = 0; i < results.size(); ++i)
+        check_close(numbers_of(values[results[i]]), worked.results[i], 1e-6);
+    }
+}
+
 TEST_CASE("the softmax family has its values, large logits included") {
   const double eighth = std::log(0.125), quarter = std::log(0.25), rest = std::log(0.625),
                half = std::log(0.5);
