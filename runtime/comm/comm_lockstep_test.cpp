@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "runtime/testing/collective_cases.h"
 
 namespace mtfc::comm_lockstep_test {
@@ -31,6 +33,15 @@ TEST_CASE("every collective gives what its definition says") {
       CAPTURE(c.name);
       CHECK(wrong_in_lockstep(c) == 0);
     }
+}
+
+TEST_CASE("every kind of collective is among the cases") {
+  std::set<CollectiveKind> kinds;
+  for (const CollectiveCase& c : collective_cases(4)) kinds.insert(c.kind);
+  for (const CollectiveFacts& facts : collective_kinds()) {
+    CAPTURE(to_string(facts.kind));
+    CHECK(kinds.count(facts.kind) == 1);
+  }
 }
 
 }  // namespace

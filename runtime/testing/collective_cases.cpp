@@ -1,5 +1,7 @@
 #include "runtime/testing/collective_cases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -106,37 +108,63 @@ void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const 
   add("all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
 }
 
-// Moves of an [n, 5] matrix between shardings and shapes.
+// The shardings of a matrix over the mesh: each axis splits rows or columns, or is pending (a sum), or is not used.
+std::vector<Sharding> matrix_shardings(const Mesh& mesh) {
+  std::vector<Sharding> all{replicated(2)};
+  for (size_t axis = 0; axis < mesh.axes().size(); ++axis) {
+    const std::vector<Sharding> without_axis = all;
+    for (const Sharding& sharding : without_axis) {
+      all.push_back(sharding);
+      all.back().partial.push_back({static_cast<int>(axis), ReduceKind::kSum});
+      for (size_t d = 0; d < sharding.dims.size(); ++d)
+        for (size_t at = 0; at <= sharding.dims[d].size(); ++at) {
+          all.push_back(sharding);
+          AxisList& axes = all.back().dims[d];
+          axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(at), static_cast<int>(axis));
+        }
+    }
+  }
+  return all;
+}
+
+// Every kind with every change of an [n, 5] matrix's sharding that it makes.
+void add_changes(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
+  const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
+  for (const Sharding& from : matrix_shardings(mesh))
+    for (const Sharding& to : matrix_shardings(mesh)) {
+      if (!to.partial.empty()) continue;
+      for (const CollectiveFacts& facts : collective_kinds()) {
+        const std::optional<AxisList> axes = facts.group({type.dims, from, to, mesh});
+        if (!axes || axes->empty()) continue;
+        const std::string name =
+            fmt::format("{} over {} from {} to {}", to_string(facts.kind), to_string(mesh),
+                        to_string(type.dims, from, mesh), to_string(type.dims, to, mesh));
+        add_case(cases, {name, mesh, facts.kind, *axes, type, from, type, to});
+      }
+    }
+}
+
+// Moves of an [n, 5] matrix to other shapes.
 void add_moves(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
   const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
   const TensorType flat{DType::kF32, {{"c", 5 * n}}}, turned{DType::kF32, {{"b", 5}, {"a", n}}};
   AxisList all;
   for (size_t i = 0; i < mesh.axes().size(); ++i) all.push_back(static_cast<int>(i));
-  const auto add = [&](const std::string& what, CollectiveKind collective, const AxisList& axes,
-                       const Sharding& from, const TensorType& result, const Sharding& to) {
+  const auto add = [&](const std::string& what, const Sharding& from, const TensorType& result,
+                       const Sharding& to) {
     const std::string name = what + " " + to_string(mesh) + " " + to_string(type);
-    add_case(cases, {name, mesh, collective, axes, type, from, result, to});
+    add_case(cases, {name, mesh, CollectiveKind::kExchange, all, type, from, result, to});
   };
-  const CollectiveKind gather = CollectiveKind::kAllGather, exchange = CollectiveKind::kExchange,
-                       all_to_all = CollectiveKind::kAllToAll;
   const Sharding rows{{all, {}}, {}}, columns{{{}, all}, {}};
-  add("all_gather rows", gather, all, rows, type, replicated(2));
-  add("all_gather columns", gather, all, columns, type, replicated(2));
-  add("all_to_all rows to columns", all_to_all, all, rows, type, columns);
-  add("exchange to another shape", exchange, all, columns, flat, {{all}, {}});
-  add("exchange between shapes without common cuts", exchange, all, rows, turned, columns);
-  if (all.size() == 1) return;
-  add("all_gather of a minor axis", gather, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {}}, {}});
-  add("all_to_all of a minor axis", all_to_all, {1}, {{{0, 1}, {}}, {}}, type, {{{0}, {1}}, {}});
-  add("exchange of swapped axes", exchange, all, {{{0}, {1}}, {}}, type, {{{1}, {0}}, {}});
-  add("exchange where the source has replicas", exchange, all, {{{0}, {}}, {}}, type, {{{}, {0, 1}}, {}});
+  add("exchange to another shape", columns, flat, {{all}, {}});
+  add("exchange between shapes without common cuts", rows, turned, columns);
 }
 
 }  // namespace
 
 std::vector<CollectiveCase> collective_cases(int64_t devices) {
   std::vector<Mesh> meshes{Mesh({{"p", devices}})};
-  if (devices == 4) meshes.push_back(Mesh({{"r", 2}, {"c", 2}}));
+  if (devices > 2 && devices % 2 == 0) meshes.push_back(Mesh({{"r", 2}, {"c", devices / 2}}));
   std::vector<CollectiveCase> cases;
   for (const Mesh& mesh : meshes)
     for (const int64_t n : {8, 7, 3, 1}) {
@@ -145,6 +173,7 @@ std::vector<CollectiveCase> collective_cases(int64_t devices) {
              {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
           if (dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin)
             add_reductions(cases, mesh, {dtype, {{"a", n}, {"b", 5}}}, kind);
+      if (n == 8 || n == 3) add_changes(cases, mesh, n);
       add_moves(cases, mesh, n);
     }
   return cases;

@@ -25,7 +25,8 @@ struct CollectiveCase {
   bool in_place = false;
 };
 
-/// Collectives on `devices` devices: every kind, even and uneven, empty shards, several axes, reshapes.
+/// Collectives on `devices` devices. Every kind makes every change of a matrix's sharding that its row says it can
+/// make, with even and uneven and empty shards. Beside these are reductions of all dtypes, and reshapes.
 std::vector<CollectiveCase> collective_cases(int64_t devices);
 
 /// An entry point `train` of one collective from value 0 to value 1, with the workspace that the planner
