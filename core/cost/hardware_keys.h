@@ -4,8 +4,7 @@
 //
 // A row whose field is a member needs nothing else than its use: the type of the member says how it is read,
 // checked and written, and one that isn't required is written where it differs from its default. A row whose
-// field is a HardwarePart has code of its own for it in reader, writer and schema. A test holds formats/README.md
-// to the names.
+// field is a HardwarePart has code of its own for it in reader, writer and schema.
 
 #include <span>
 #include <string>

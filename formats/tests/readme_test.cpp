@@ -1,7 +1,8 @@
-// The examples of formats/README.md are files that mtfc reads, and its table lists every operation.
+// The examples of formats/README.md are files that mtfc reads, and the names in its tables exist.
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -104,22 +105,33 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
                                                  read_layout(sources), {})));
 }
 
-TEST_CASE("the reference names every key of a hardware profile") {
-  const std::set<std::string> named = names_in_table("| key | meaning |", 0, 1);
-  std::vector<std::string> keys;
-  append_key_names(hardware_keys(), false, keys);
-  append_key_names(rate_keys(), false, keys);
-  append_key_names(link_keys(), false, keys);
-  for (const std::string& key : keys) {
-    CAPTURE(key);
-    CHECK(named.count(key) == 1);
+TEST_CASE("the keys of a hardware profile that the reference explains exist") {
+  const auto check_table = [](const std::string& head, const std::vector<std::string>& known) {
+    const std::set<std::string> named = names_in_table(head, 0, 1);
+    CHECK(named.size() > 4);
+    for (const std::string& name : named) {
+      CAPTURE(name);
+      CHECK(std::count(known.begin(), known.end(), name) == 1);
+    }
+  };
+  std::vector<std::string> profile, link;
+  append_key_names(hardware_keys(), false, profile);
+  append_key_names(rate_keys(), false, link);
+  append_key_names(link_keys(), false, link);
+  check_table("| profile key | meaning |", profile);
+  check_table("| link key | meaning |", link);
+}
+
+TEST_CASE("the operations that the reference names exist") {
+  const std::set<std::string> named = names_in_table("| family | such as |", 1, 1);
+  CHECK(named.size() > 50);
+  for (const std::string& operation : named) {
+    CAPTURE(operation);
+    CHECK(find_signature(operation));
   }
 }
 
-TEST_CASE("the reference names every operation and every optimizer, and no others") {
-  const std::vector<std::string> operations = operation_names();
-  CHECK(names_in_table("| family | operations |", 1, 1) ==
-        std::set<std::string>(operations.begin(), operations.end()));
+TEST_CASE("the reference names every optimizer, and no others") {
   std::set<std::string> optimizers = {"kind"};  // the head of the table
   for (const OptimizerDef* optimizer : all_optimizers()) optimizers.emplace(optimizer->name);
   CHECK(names_in_table("| `kind` | settings |", 0, 1) == optimizers);
