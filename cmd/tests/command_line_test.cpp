@@ -56,7 +56,8 @@ TEST_CASE("help and the version are found wherever they are looked for") {
   CHECK(printed("ops assign").find("variable  the name of the variable") != std::string::npos);
   CHECK(printed("ops").find("statements:\n  assign ") != std::string::npos);
   CHECK(said("ops matmul") == refusal("there is no operation 'matmul' (did you mean 'einsum'?)"));
-  CHECK(said("ops frobnicate") == refusal("there is no operation 'frobnicate' (mtfc ops lists them)"));
+  CHECK(said("ops frobnicate") ==
+        refusal("there is no operation 'frobnicate' (mtfc ops lists all operations)"));
 }
 
 TEST_CASE("another optimizer or dtype") {

@@ -74,13 +74,14 @@ struct Example {
   Attributes attributes;
 };
 
-/// A tensor of which every element is known; row-major.
+/// A tensor with given elements, in row-major order.
 struct KnownTensor {
   TensorType type;
   std::vector<double> elements;
 };
 
-/// A use of an operation whose results were worked out by hand. `mtfc ops` prints it, and a test compares.
+/// A use of an operation whose results were worked out by hand. `mtfc ops` prints it, and a test compares the results with
+/// those that mtfc computes.
 struct WorkedExample {
   std::vector<KnownTensor> operands;
   Attributes attributes;
@@ -104,7 +105,7 @@ struct Signature {
   /// Result types. Throws OpError. Operand counts and attribute types have been checked before.
   std::vector<TensorType> (*infer)(const OpCall&);
   std::vector<Example> examples;
-  /// Optional, unless runtime/compute/kernel_test.cpp defines the operation a second time.
+  /// Required of an operation, unless runtime/compute/kernel_test.cpp defines it a second time or exempts it.
   std::vector<WorkedExample> worked = {};
 };
 

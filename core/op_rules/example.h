@@ -23,10 +23,10 @@ ExampleOperand steps(std::string_view dims, DType dtype = DType::kF64);
 ExampleOperand indices(std::string_view dims, int64_t limit, DType dtype = DType::kI32);
 ExampleOperand flags(std::string_view dims);
 
-/// The elements are row-major. Takes as many as the dimensions have.
+/// A tensor with these elements, in row-major order. Their number must fit the dimensions.
 KnownTensor known(std::string_view dims, std::vector<double> elements, DType dtype = DType::kF32);
 
-/// The use of an operation that has these results.
+/// A use of an operation, together with the results that it must give.
 WorkedExample worked(std::vector<KnownTensor> operands, Attributes attributes,
                      std::vector<std::vector<double>> results);
 

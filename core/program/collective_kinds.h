@@ -1,7 +1,7 @@
 #pragma once
 // The kinds of collectives. Each has one row, from which the planning of reshards, the checks and the costs take all
-// that they need. Apart from the exchange, which passes name, only the transports (runtime/comm/) have code for
-// individual kinds.
+// that they need. Only the transports (runtime/comm/) have code for individual kinds, with one exception: the passes
+// refer to the exchange by name.
 //
 // Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that an all_to_all makes this
 // change over p, and that a device sends half of its shard.
@@ -73,7 +73,7 @@ struct CollectiveFacts {
   /// Each element of the result has the place that it has in the operand: the result may take the operand's place
   /// in memory, and no workspace is needed. Transports and predicted times treat such a kind as an all_reduce.
   bool keeps_places;
-  /// Each member may send different data to each other member, so on a ring messages pass through other devices.
+  /// A member may send different data to every other member, so on a ring messages pass through other devices.
   bool pairwise;
   /// It makes any change that reduces nothing, may send an element to several members, and may do the work of an
   /// operation that moves pieces (core/op_rules/pieces.h).

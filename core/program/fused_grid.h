@@ -40,7 +40,7 @@ struct FusedGrid {
   Dims dims;               // global, rows first
   size_t row_dims = 0;     // how many of them are rows
   Sharding sharding;       // of the dimensions, in their order
-  std::vector<int> order;  // of execution: stage by stage, and within one those computed per row first
+  std::vector<int> order;  // of execution: by stage, and within a stage, members computed per row first
   std::vector<int> stage;  // of each member
 
   /// Derives a value's extent from the names of its dimensions, because values that stay within the step have no

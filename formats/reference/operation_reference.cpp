@@ -76,7 +76,8 @@ std::string role(const Factor& factor) {
       {{Factor::Kind::kPass, "each device computes its part"},
        {Factor::Kind::kReduce, "each device computes a partial result, and the partial results are reduced"},
        {Factor::Kind::kWhole,
-        "each device needs the whole dimension, or the operation runs in steps that can be split"},
+        "each device needs the whole dimension, unless the operation can be replaced by others that work on "
+        "parts"},
        {Factor::Kind::kMoved, "devices exchange the elements that move"}});
   return std::string(name_in(kNames, factor.kind));
 }
@@ -96,16 +97,16 @@ std::string factor_name(const Factor& factor, const std::vector<TensorType>& ope
 std::string roles_text(const OpDef& op, const Example& example, const std::vector<TensorType>& operands,
                        const std::vector<TensorType>& results, int width) {
   if (op.family == Family::kRelabel)
-    return "\nWhere dimensions are split:\n" + wrapped("  ",
-                                                       "the result is split in the same way as far as the "
-                                                       "order of elements allows; otherwise elements move",
-                                                       2, width);
+    return "\nIf dimensions are split:\n" + wrapped("  ",
+                                                    "the result is split in the same way as far as the "
+                                                    "order of elements allows; otherwise elements move",
+                                                    2, width);
   const std::vector<Factor> factors = op.roles({example.attributes, operands}, results);
   if (factors.empty()) return "";
   size_t longest = 0;
   for (const Factor& factor : factors)
     longest = std::max(longest, factor_name(factor, operands, results).size());
-  std::string text = "\nWhere dimensions of the example are split:\n";
+  std::string text = "\nIf dimensions of the example are split:\n";
   for (const Factor& factor : factors)
     text += wrapped(fmt::format("  {:<{}}  ", factor_name(factor, operands, results), longest), role(factor),
                     longest + 4, width);
@@ -126,8 +127,8 @@ std::string attributes_text(const Signature& signature, int width) {
   return text.empty() ? "" : "\nAttributes:\n" + text;
 }
 
-// The elements as a JSON list of lists, as long as the dimensions; those of a bool are true and false. `next` is the
-// first element, and afterwards the one behind the last.
+// Writes the elements as nested JSON lists, with the sizes of the dimensions. Elements of a bool tensor are written as true
+// and false. `next` points to the first element to write, and is moved past the last one written.
 std::string nested(const Dims& dims, size_t depth, DType dtype, const double*& next) {
   if (depth == dims.size()) {
     const double element = *next++;
@@ -151,7 +152,7 @@ std::string worked_text(const Signature& signature, const WorkedExample& worked)
   const std::vector<std::string> in = example_names('x', types.size()),
                                  out = example_names('y', results.size());
   std::string text =
-      fmt::format("\nIn numbers:\n  {}\n", operation_text(signature.name, out, in, worked.attributes));
+      fmt::format("\nWorked example:\n  {}\n", operation_text(signature.name, out, in, worked.attributes));
   for (size_t i = 0; i < types.size(); ++i) text += known_text(in[i], types[i], worked.operands[i].elements);
   for (size_t i = 0; i < results.size(); ++i) text += known_text(out[i], results[i], worked.results[i]);
   return text;
@@ -204,7 +205,7 @@ const std::vector<StatementKind>& statement_kinds() {
        "  block  the name of the block, required\n"
        "  in     its inputs: an operand or a list of operands\n"
        "  out    a name for each of its outputs, required\n"
-       "  bind   an object that gives the block's own dimensions a dimension, and its params a number\n"
+       "  bind   an object that maps each dimension of the block to a dimension, and each param to a number\n"
        "  scope  the prefix of its names; default: the block's name\n",
        R"({"out": "y", "op": "call", "block": "ffn", "in": "x", "bind": {"hidden": "d_ff", "rate": 0.1}})"},
       {"gradients", "Computes the gradients of a scalar with respect to tensors, one gradient for each.",
@@ -268,7 +269,7 @@ std::string operation_hint(const std::string& name) {
   std::vector<std::string> known = operation_names();
   for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);
   const std::string near = did_you_mean(name, known);
-  return near.empty() ? "mtfc ops lists them" : near;
+  return near.empty() ? "mtfc ops lists all operations" : near;
 }
 
 std::string operation_page(const Signature& signature, int width) {

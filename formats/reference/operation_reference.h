@@ -10,8 +10,8 @@ namespace mtfc {
 
 /// All of them by family, one or more lines each, in lines of at most `width` characters.
 std::string operation_list(int width);
-/// One of them in full: operands, attributes, the effect of splitting its dimensions, an example, and, if it has worked
-/// examples, these in numbers.
+/// One of them in full: operands, attributes, the effect of splitting its dimensions, an example, and any worked
+/// examples.
 std::string operation_page(const Signature& signature, int width);
 
 /// A kind of statement of `ops` that is not an operation of the registry: `assign`, `call`, ….

@@ -63,10 +63,10 @@ TEST_CASE("every operation is listed, in lines that fit") {
   CHECK(fits(operation_list(60), 60));
 }
 
-TEST_CASE("worked examples are shown in numbers") {
+TEST_CASE("worked examples are shown with their numbers") {
   const std::string page = operation_page(*find_signature("top_k"), 80);
   const std::string expected =
-      "\nIn numbers:\n"
+      "\nWorked example:\n"
       "  {\"out\": [\"y1\", \"y2\"], \"op\": \"top_k\", \"in\": \"x\", \"dim\": \"classes\", \"to\": "
       "\"best\"}\n"
       "  x: f32[classes=5] = [3, 9, 4, 9, 1]\n"
@@ -77,7 +77,7 @@ TEST_CASE("worked examples are shown in numbers") {
   CHECK(where.find("x1: bool[batch=3] = [true, false, true]\n") != std::string::npos);
   const std::string add = operation_page(*find_signature("add"), 80);
   CHECK(add.find("x1: f32[batch=2, hidden=3] = [[1, 2, 3], [4, 5, 6]]\n") != std::string::npos);
-  CHECK(operation_page(*find_signature("sin"), 80).find("In numbers") == std::string::npos);
+  CHECK(operation_page(*find_signature("sin"), 80).find("Worked example") == std::string::npos);
 }
 
 TEST_CASE("the example of every page can be pasted into a model, and means what the page says") {
@@ -116,7 +116,7 @@ TEST_CASE("a page") {
         "\n"
         "Gradient: yes\n"
         "\n"
-        "Where dimensions of the example are split:\n"
+        "If dimensions of the example are split:\n"
         "  vocab  each device computes a partial result, and the partial results are\n"
         "         reduced\n"
         "  batch  each device computes its part\n"
@@ -128,7 +128,7 @@ TEST_CASE("a page") {
         "  x2: i32[batch=5]\n"
         "  y: f64[batch=5, model=3]\n"
         "\n"
-        "In numbers:\n"
+        "Worked example:\n"
         "  {\"out\": \"y\", \"op\": \"gather\", \"in\": [\"x1\", \"x2\"], \"dim\": \"vocab\"}\n"
         "  x1: f32[vocab=3, model=2] = [[1, 2], [3, 4], [5, 6]]\n"
         "  x2: i32[batch=2] = [2, 0]\n"

@@ -123,7 +123,7 @@ TEST_CASE("the keys of a hardware profile that the reference explains exist") {
 }
 
 TEST_CASE("the operations that the reference names exist") {
-  const std::set<std::string> named = names_in_table("| family | such as |", 1, 1);
+  const std::set<std::string> named = names_in_table("| family | examples |", 1, 1);
   CHECK(named.size() > 50);
   for (const std::string& operation : named) {
     CAPTURE(operation);

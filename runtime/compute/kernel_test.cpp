@@ -15,8 +15,8 @@
 namespace mtfc::kernel_test {
 namespace {
 
-// A second definition of operations, as plain as possible: values by named index, one element at a time. An operation
-// that has none here has worked examples in core/ops/.
+// A second definition of operations, as plain as possible: values by named index, one element at a time. Other
+// operations have worked examples in core/ops/, or are exempt (kExempt).
 
 using Index = std::map<std::string, int64_t, std::less<>>;
 
@@ -379,8 +379,8 @@ void check_worked(const OpDef& op, const WorkedExample& worked) {
     check_equal(answer.others[i], tensor_of(answer.others[i].type, worked.results[i + 1]));
 }
 
-// Repeats the elements of the worked example, of which all tensors have the same dimensions, until there are more of
-// them than a tile or a vector register holds.
+// Repeats the elements of a worked example whose tensors all have the same dimensions, until there are more of them
+// than a tile or a vector register holds.
 void check_repeated(const OpDef& op, const WorkedExample& worked) {
   constexpr int64_t kCount = 5003;
   const auto repeated = [](DType dtype, const std::vector<double>& elements) {
@@ -405,7 +405,7 @@ bool can_be_repeated(const OpDef& op, const WorkedExample& worked) {
 
 }  // namespace
 
-// Gradients are tested elsewhere, against finite differences, and so are results under every layout.
+// Other tests compare gradients with finite differences, and check the results under every layout.
 TEST_CASE("every kernel agrees with its definition on every example") {
   const auto known = references();
   for (const OpDef* op : all_ops()) {

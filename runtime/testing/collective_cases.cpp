@@ -108,7 +108,7 @@ void add_reductions(std::vector<CollectiveCase>& cases, const Mesh& mesh, const 
   add("all_reduce beside a split", CollectiveKind::kAllReduce, last, split, {{{0}, {}}, {}});
 }
 
-// The shardings of a matrix over the mesh: each axis splits rows or columns, or is pending (a sum), or is not used.
+// The shardings of a matrix over the mesh: each axis splits rows or columns, or is partial (a sum), or is unused.
 std::vector<Sharding> matrix_shardings(const Mesh& mesh) {
   std::vector<Sharding> all{replicated(2)};
   for (size_t axis = 0; axis < mesh.axes().size(); ++axis) {
@@ -127,7 +127,7 @@ std::vector<Sharding> matrix_shardings(const Mesh& mesh) {
   return all;
 }
 
-// Every kind with every change of an [n, 5] matrix's sharding that it makes.
+// Adds a case for every kind and every change of an [n, 5] matrix's sharding that the kind can make.
 void add_changes(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
   const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
   for (const Sharding& from : matrix_shardings(mesh))

@@ -25,8 +25,9 @@ struct CollectiveCase {
   bool in_place = false;
 };
 
-/// Collectives on `devices` devices. Every kind makes every change of a matrix's sharding that its row says it can
-/// make, with even and uneven and empty shards. Beside these are reductions of all dtypes, and reshapes.
+/// Returns collectives on `devices` devices. They cover every kind with every change of a matrix's sharding that the kind
+/// can make according to its row, with even, uneven and empty shards. They also cover reductions of all dtypes, and
+/// reshapes.
 std::vector<CollectiveCase> collective_cases(int64_t devices);
 
 /// An entry point `train` of one collective from value 0 to value 1, with the workspace that the planner
