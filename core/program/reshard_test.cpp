@@ -56,7 +56,7 @@ TEST_CASE("a reduce_scatter appends its axis, and another order needs an all_red
         "all_reduce rows [a/columns, b], exchange columns [a/rows+columns, b]");
 }
 
-TEST_CASE("axes that end in different ways are reduced one after another") {
+TEST_CASE("axes that need different reductions are reduced one after another") {
   CHECK(moves(split({}, {}, {kRowSum, kColumnSum}), split({kRows})) ==
         "reduce_scatter rows [a/rows, b, sum over columns], all_reduce columns [a/rows, b]");
   const Partial greatest{kColumns, ReduceKind::kMax};
