@@ -37,7 +37,7 @@ std::vector<TensorId> split_rule(GraphBuilder& b, const Node& node, int64_t) {
   return {b.op("reduce_min", {found}, {{"over", over}})};
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {
       worked({known("batch=2 classes=3", {1, 5, 2, 7, 7, 0})}, {{"over", dims_of("classes=3")}}, {{1, 0}})};
 }
@@ -62,7 +62,7 @@ extern const OpDef kOp = {
                          {.operands = {steps("batch=5 classes=7", DType::kI32)},
                           .attributes = {{"over", dims_of("classes=7")}}},
                          {.operands = {steps("classes=7")}, .attributes = {{"over", dims_of("classes=7")}}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kReduction,
     .roles = roles,

@@ -66,7 +66,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return found;
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {worked({known("a=2", {1, 2}), known("b=3", {3, 4, 5})},
                  {{"dim", dims_of("a=2 b=3")}, {"to", dim_of("c=5")}}, {{1, 2, 3, 4, 5}})};
 }
@@ -98,7 +98,7 @@ extern const OpDef kOp = {
                          {{steps("a=1", DType::kI32), steps("b=5", DType::kI32)},
                           {{"dim", dims_of("a=1 b=5")}, {"to", dim_of("c=6")}}},
                          {{normal("batch=5 a=3")}, {{"dim", dims_of("a=3")}}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kMovement,
     .roles = roles,

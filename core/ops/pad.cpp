@@ -61,7 +61,7 @@ Example use(ExampleOperand x, const Padding& padding, std::string_view to, doubl
            {"value", value}}};
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {worked({known("length=3", {1, 2, 3})},
                  {{"dim", dim_of("length=3")},
                   {"low", int64_t{1}},
@@ -98,7 +98,7 @@ extern const OpDef kOp = {
                          use(steps("length=5", DType::kI32), {dim_of("length=5"), 0, 6, 0}, "longer=11", -1),
                          use(flags("a=3 b=5"), {dim_of("a=3"), 2, 2, 0}, "longer=7", 1),
                          {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kMovement,
     .roles = roles,

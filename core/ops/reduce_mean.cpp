@@ -12,7 +12,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {spread_to(b, b.op("div", {gradients[0], count}), from.dims)};
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {worked({known("batch=2 hidden=3", {1, 2, 3, 4, 5, 9})}, {{"over", dims_of("hidden=3")}}, {{2, 6}})};
 }
 
@@ -38,7 +38,7 @@ extern const OpDef kOp = {
                          {.operands = {normal("batch=5 hidden=7", DType::kF32)},
                           .attributes = {{"over", dims_of("hidden=7")}}},
                          {.operands = {normal("")}, .attributes = {}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kReduction,
     .roles = reduction_factors<ReduceKind::kSum>,

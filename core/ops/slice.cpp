@@ -66,7 +66,7 @@ Example use(ExampleOperand x, const Range& range, std::string_view to) {
            {"to", dim_of(to)}}};
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {worked(
       {known("length=7", {10, 20, 30, 40, 50, 60, 70})},
       {{"dim", dim_of("length=7")}, {"start", int64_t{1}}, {"stride", int64_t{2}}, {"to", dim_of("part=3")}},
@@ -99,7 +99,7 @@ extern const OpDef kOp = {
                          use(steps("length=7", DType::kI32), {dim_of("length=7"), 6, 7, 5}, "one=1"),
                          use(flags("a=3 b=5"), {dim_of("a=3"), 1, 3, 1}, "part=2"),
                          {{normal("a=5 b=7")}, {{"dim", dim_of("b=7")}}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kMovement,
     .roles = roles,

@@ -14,7 +14,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {b.op("transpose", {gradients[0]}, {{"dims", b.dims(node.operands[0])}})};
 }
 
-std::vector<WorkedExample> in_numbers() {
+std::vector<WorkedExample> worked_examples() {
   return {worked({known("rows=2 cols=3", {1, 2, 3, 4, 5, 6})}, {{"dims", dims_of("cols=3 rows=2")}},
                  {{1, 4, 2, 5, 3, 6}})};
 }
@@ -40,7 +40,7 @@ extern const OpDef kOp = {
                          {.operands = {steps("a=3 b=5", DType::kI64)},
                           .attributes = {{"dims", dims_of("b=5 a=3")}}},
                          {.operands = {flags("a=3 b=5")}, .attributes = {{"dims", dims_of("b=5 a=3")}}}},
-            .worked = in_numbers(),
+            .worked = worked_examples(),
         },
     .family = Family::kMovement,
     .roles = pass_factors,

@@ -365,13 +365,10 @@ void check_example(const OpDef& op, const Example& example, const Reference& ref
   for (size_t i = 0; i < others.size(); ++i) check_equal(evaluated.others[i], others[i]);
 }
 
-HostTensor known_tensor(const KnownTensor& known) {
-  return tensor_of(known.type, known.elements);
-}
-
 void check_worked(const OpDef& op, const WorkedExample& worked) {
   std::vector<HostTensor> operands;
-  for (const KnownTensor& operand : worked.operands) operands.push_back(known_tensor(operand));
+  for (const KnownTensor& operand : worked.operands)
+    operands.push_back(tensor_of(operand.type, operand.elements));
   const KernelAnswer answer =
       call_kernel({.op = op.signature.name, .attributes = worked.attributes, .operands = operands});
   check_equal(answer.result, tensor_of(answer.result.type, worked.results[0]));

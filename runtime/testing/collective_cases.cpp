@@ -130,15 +130,16 @@ std::vector<Sharding> matrix_shardings(const Mesh& mesh) {
 // Adds a case for every kind and every change of an [n, 5] matrix's sharding that the kind can make.
 void add_changes(std::vector<CollectiveCase>& cases, const Mesh& mesh, int64_t n) {
   const TensorType type{DType::kF32, {{"a", n}, {"b", 5}}};
-  for (const Sharding& from : matrix_shardings(mesh))
-    for (const Sharding& to : matrix_shardings(mesh)) {
+  const std::vector<Sharding> shardings = matrix_shardings(mesh);
+  for (const Sharding& from : shardings)
+    for (const Sharding& to : shardings) {
       if (!to.partial.empty()) continue;
       for (const CollectiveFacts& facts : collective_kinds()) {
         const std::optional<AxisList> axes = facts.group({type.dims, from, to, mesh});
         if (!axes || axes->empty()) continue;
         const std::string name =
-            fmt::format("{} over {} from {} to {}", to_string(facts.kind), to_string(mesh),
-                        to_string(type.dims, from, mesh), to_string(type.dims, to, mesh));
+            fmt::format("{} of {} over {} from {} to {}", to_string(facts.kind), to_string(type),
+                        to_string(mesh), to_string(type.dims, from, mesh), to_string(type.dims, to, mesh));
         add_case(cases, {name, mesh, facts.kind, *axes, type, from, type, to});
       }
     }
@@ -173,6 +174,7 @@ std::vector<CollectiveCase> collective_cases(int64_t devices) {
              {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin, ReduceKind::kProd})
           if (dtype != DType::kBool || kind == ReduceKind::kMax || kind == ReduceKind::kMin)
             add_reductions(cases, mesh, {dtype, {{"a", n}, {"b", 5}}}, kind);
+      // Even shards of 8, uneven ones of 3, of which the fourth is empty: the other sizes would only repeat these.
       if (n == 8 || n == 3) add_changes(cases, mesh, n);
       add_moves(cases, mesh, n);
     }
