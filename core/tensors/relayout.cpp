@@ -1,6 +1,8 @@
 #include "core/tensors/relayout.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "core/diagnostics/error.h"
 
@@ -102,6 +104,75 @@ bool aligned(int64_t a, int64_t b, int64_t parts) {
   return a == b || (a % parts == 0 && b % parts == 0);
 }
 
+constexpr int kNoAxis = -1;
+
+// A digit of an element's position in a group, if positions are written as numbers of mixed radix: [b8/r+s] over
+// r:2,s:2 has the digits {r, 2}, {s, 2}, {none, 2}. Each device holds one value of a digit that an axis splits, and
+// all values of the others.
+struct Digit {
+  int axis = kNoAxis;
+  int64_t size = 1;
+};
+
+// The digits of dimensions [begin, end), major first. Returns nothing if a dimension is split unevenly.
+std::optional<std::vector<Digit>> digits_of(const Dims& dims, const Sharding& sharding,
+                                            const ReshapeGroup& group, const Mesh& mesh) {
+  std::vector<Digit> digits;
+  for (size_t i = group.from_begin; i < group.from_end; ++i) {
+    int64_t left = dims[i].size;
+    for (const int axis : sharding.dims[i]) {
+      if (left % mesh.size(axis) != 0) return std::nullopt;
+      left /= mesh.size(axis);
+      digits.push_back({axis, mesh.size(axis)});
+    }
+    const bool continues = !digits.empty() && digits.back().axis == kNoAxis;
+    if (continues)
+      digits.back().size *= left;
+    else if (left > 1)
+      digits.push_back({kNoAxis, left});
+  }
+  return digits;
+}
+
+// Distributes digits over dimensions of other sizes.
+class DigitReader {
+ public:
+  explicit DigitReader(std::vector<Digit> digits) : digits_(std::move(digits)) {}
+
+  // Takes the digits of a dimension of `size` elements. Sets `axes` to the axes that split it. Returns false if the
+  // digits do not add up to the size, or if an axis splits a digit that is not the leading one.
+  bool take(int64_t size, AxisList& axes) {
+    bool leads = true;
+    while (size > 1) {
+      if (next_ == digits_.size()) return false;
+      Digit& digit = digits_[next_];
+      if (digit.axis != kNoAxis && (!leads || size % digit.size != 0)) return false;
+      if (digit.axis != kNoAxis) {
+        axes.push_back(digit.axis);
+        size /= digit.size;
+        ++next_;
+        continue;
+      }
+      leads = false;
+      const int64_t taken = std::min(size, digit.size);
+      if (size % taken != 0 || digit.size % taken != 0) return is_free_from_here();
+      size /= taken;
+      digit.size /= taken;
+      if (digit.size == 1) ++next_;
+    }
+    return true;
+  }
+  // True if no axis splits any digit that is left.
+  bool is_free_from_here() const {
+    return std::all_of(digits_.begin() + static_cast<std::ptrdiff_t>(next_), digits_.end(),
+                       [](const Digit& digit) { return digit.axis == kNoAxis; });
+  }
+
+ private:
+  std::vector<Digit> digits_;
+  size_t next_ = 0;
+};
+
 bool is_single(const ReshapeGroup& group) {
   return group.from_end - group.from_begin == 1 && group.to_end - group.to_begin == 1;
 }
@@ -147,20 +218,23 @@ std::vector<Run> common_runs(const Dims& from_dims, const Box& from, const Dims&
   return runs;
 }
 
+int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to,
+                        const ReshapeGroup& group) {
+  if (is_single(group)) {
+    const Interval a = from[group.from_begin], b = to[group.to_begin];
+    return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+  }
+  int64_t common = 0;
+  intersect(flat_intervals({from_dims, from, group.from_begin, group.from_end}),
+            flat_intervals({to_dims, to, group.to_begin, group.to_end}),
+            [&](int64_t, int64_t, int64_t length) { common += length; });
+  return common;
+}
+
 int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to) {
   int64_t count = 1;
-  for (const ReshapeGroup& group : reshape_groups(from_dims, to_dims)) {
-    int64_t common = 0;
-    if (is_single(group)) {
-      const Interval a = from[group.from_begin], b = to[group.to_begin];
-      common = std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
-    } else {
-      intersect(flat_intervals({from_dims, from, group.from_begin, group.from_end}),
-                flat_intervals({to_dims, to, group.to_begin, group.to_end}),
-                [&](int64_t, int64_t, int64_t length) { common += length; });
-    }
-    count *= common;
-  }
+  for (const ReshapeGroup& group : reshape_groups(from_dims, to_dims))
+    count *= common_elements(from_dims, from, to_dims, to, group);
   return count;
 }
 
@@ -168,18 +242,24 @@ bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, c
              Sharding& to) {
   to = replicated(to_dims.size());
   for (const ReshapeGroup& group : reshape_groups(from_dims, to_dims)) {
-    if (is_single(group)) {
-      to.dims[group.to_begin] = from.dims[group.from_begin];
+    // Only dimensions of size 1 stand beside two of one size, and none of those is split.
+    const size_t lead = leading(from_dims, group.from_begin, group.from_end);
+    const size_t to_lead = leading(to_dims, group.to_begin, group.to_end);
+    const bool same =
+        lead < group.from_end && to_lead < group.to_end && from_dims[lead].size == to_dims[to_lead].size;
+    bool only_lead_is_split = true;
+    for (size_t i = group.from_begin; i < group.from_end; ++i)
+      if (i != lead && !from.dims[i].empty()) only_lead_is_split = false;
+    if (same && only_lead_is_split) {
+      to.dims[to_lead] = from.dims[lead];
       continue;
     }
-    const size_t lead = leading(from_dims, group.from_begin, group.from_end);
-    for (size_t i = group.from_begin; i < group.from_end; ++i)
-      if (i != lead && !from.dims[i].empty()) return false;
-    if (lead >= group.from_end || from.dims[lead].empty()) continue;
-    const size_t to_lead = leading(to_dims, group.to_begin, group.to_end);
-    const int64_t parts = mesh.size(from.dims[lead]);
-    if (to_lead >= group.to_end || !aligned(from_dims[lead].size, to_dims[to_lead].size, parts)) return false;
-    to.dims[to_lead] = from.dims[lead];
+    std::optional<std::vector<Digit>> digits = digits_of(from_dims, from, group, mesh);
+    if (!digits) return false;
+    DigitReader reader(std::move(*digits));
+    for (size_t i = group.to_begin; i < group.to_end; ++i)
+      if (!reader.take(to_dims[i].size, to.dims[i])) return false;
+    if (!reader.is_free_from_here()) return false;
   }
   to.partial = from.partial;
   return true;

@@ -47,11 +47,14 @@ struct Run {
 std::vector<Run> common_runs(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to);
 /// The number of elements that common_runs() lists, without listing them.
 int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to);
+/// The factor that one of the groups contributes to that number.
+int64_t common_elements(const Dims& from_dims, const Box& from, const Dims& to_dims, const Box& to,
+                        const ReshapeGroup& group);
 
 /// Sets `to` to the sharding of the destination under which every device already holds its elements, and
-/// returns true; returns false if there is none. The axes that split a group's leading dimension move to the
-/// leading dimension of the destination if they divide both evenly. Example: [a16/r] -> [c4,d4] with r:2
-/// gives [c4/r,d4]; [a15/r] -> [c5,d3] gives none.
+/// returns true; returns false if there is none. Axes that divide a group evenly move to the dimensions of the
+/// destination that take their digits. With r:2,s:2: [a16/r] -> [c4,d4] gives [c4/r,d4]; [a8/r+s] -> [c2,d4] gives
+/// [c2/r,d4/s]; [a15/r] -> [c5,d3] gives none.
 bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, const Mesh& mesh,
              Sharding& to);
 

@@ -89,6 +89,66 @@ TEST_CASE("a sharding carries over where its shards stay the same elements") {
   CHECK(to == Sharding{{{0}}, {{1, ReduceKind::kSum}}});
 }
 
+TEST_CASE("axes that split leading digits carry over one by one") {
+  const Mesh mesh({{"r", 2}, {"s", 2}});
+  Sharding to;
+  CHECK(carries(shape({8}), {{{0, 1}}, {}}, shape({2, 4}), mesh, to));
+  CHECK(to == Sharding{{{0}, {1}}, {}});
+  CHECK(carries(shape({2, 4}), {{{0}, {1}}, {}}, shape({8}), mesh, to));
+  CHECK(to == Sharding{{{0, 1}}, {}});
+  // [6, 2/s] is not split at the start of a dimension of [4, 3], but [4, 3/s] at that of [2, 6] would be.
+  CHECK_FALSE(carries(shape({6, 2}), {{{}, {1}}, {}}, shape({4, 3}), mesh, to));
+  CHECK(carries(shape({4, 6}), {{{0}, {1}}, {}}, shape({2, 2, 6}), mesh, to));
+  CHECK(to == Sharding{{{0}, {}, {1}}, {}});
+  CHECK_FALSE(carries(shape({4, 6}), {{{0}, {1}}, {}}, shape({24}), mesh, to));
+}
+
+// All shardings of a tensor with `rank` dimensions over two axes.
+std::vector<Sharding> all_shardings(size_t rank) {
+  const std::vector<AxisList> lists = {{}, {0}, {1}, {0, 1}, {1, 0}};
+  std::vector<Sharding> all{{{}, {}}};
+  for (size_t d = 0; d < rank; ++d) {
+    std::vector<Sharding> longer;
+    for (const Sharding& s : all)
+      for (const AxisList& list : lists) {
+        Sharding next = s;
+        next.dims.push_back(list);
+        if (!uses_axis_twice(next)) longer.push_back(next);
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+TEST_CASE("under a sharding that carries over, every device holds the same elements in the same order") {
+  const Mesh mesh({{"r", 2}, {"c", 3}});
+  const std::vector<std::pair<Dims, Dims>> shapes = {
+      {shape({24}), shape({4, 6})},     {shape({12, 2}), shape({2, 12})}, {shape({6, 4}), shape({2, 3, 4})},
+      {shape({1, 6}), shape({6, 1})},   {shape({36}), shape({2, 3, 6})},  {shape({15, 7}), shape({21, 5})},
+      {shape({5, 6}), shape({5, 1, 6})}};
+  int carried = 0;
+  for (const auto& [from_dims, to_dims] : shapes)
+    for (const auto& [here, there] : {std::pair(from_dims, to_dims), std::pair(to_dims, from_dims)})
+      for (const Sharding& from : all_shardings(here.size())) {
+        Sharding to;
+        if (!carries(here, from, there, mesh, to)) continue;
+        ++carried;
+        for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+          const Box held = local_box(here, from, mesh, mesh.coordinates(rank));
+          const Box carried_box = local_box(there, to, mesh, mesh.coordinates(rank));
+          int64_t next = 0;
+          for (const Run& run : common_runs(here, held, there, carried_box)) {
+            REQUIRE(run.from == next);
+            REQUIRE(run.to == next);
+            next += run.length;
+          }
+          REQUIRE(next == elements(held));
+          REQUIRE(next == elements(carried_box));
+        }
+      }
+  CHECK(carried > 60);
+}
+
 // A device must find everything it needs on the devices that differ from it only along the moving axes.
 TEST_CASE("moving axes reach everything a device needs, for every pair of shardings") {
   const Mesh mesh({{"r", 2}, {"c", 3}});
@@ -96,21 +156,6 @@ TEST_CASE("moving axes reach everything a device needs, for every pair of shardi
                                                      {shape({6, 4}), shape({2, 3, 4})},
                                                      {shape({15, 7}), shape({21, 5})},
                                                      {shape({12}), shape({2, 6})}};
-  const std::vector<AxisList> lists = {{}, {0}, {1}, {0, 1}, {1, 0}};
-  const auto all_shardings = [&](size_t rank) {
-    std::vector<Sharding> all{{{}, {}}};
-    for (size_t d = 0; d < rank; ++d) {
-      std::vector<Sharding> longer;
-      for (const Sharding& s : all)
-        for (const AxisList& list : lists) {
-          Sharding next = s;
-          next.dims.push_back(list);
-          if (!uses_axis_twice(next)) longer.push_back(next);
-        }
-      all = std::move(longer);
-    }
-    return all;
-  };
   for (const auto& [from_dims, to_dims] : shapes)
     for (const Sharding& from : all_shardings(from_dims.size()))
       for (const Sharding& to : all_shardings(to_dims.size())) {
