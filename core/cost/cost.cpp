@@ -18,40 +18,12 @@ AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
   return axes;
 }
 
-// A key of everything on which the count of an exchange depends.
-std::string shape_of(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  std::string text = mesh.names(step.collective().axes);
-  if (step.op()) text += "|" + std::string(step.op()->signature.name);
-  for (const auto& [name, attribute] : step.attributes().entries())
-    text += "|" + name + "=" + to_string(attribute);
-  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-    for (const ValueId id : *values) {
-      const Value& value = entry.values[id];
-      text += "|" + to_string(value.type) + "|" + to_string(value.type.dims, value.sharding, mesh);
-    }
-  return text;
-}
-
-StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh,
-                           const Coordinates& at) {
-  const CollectiveCost cost = collective_cost(entry, step, mesh, at);
+StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  const CollectiveCost cost = largest_collective_cost(entry, step, mesh);
   StepCount count;
   count.elements = cost.elements;
   count.bytes_sent = cost.bytes_sent;
   return count;
-}
-
-// The most that any device sends. The overlap of the regions decides which device that is, so all are
-// counted.
-StepCount busiest_exchange(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  StepCount most;
-  const AxisList axes = distinguishing_axes(entry, step);
-  for (int64_t device = 0; device < mesh.size(axes); ++device) {
-    const StepCount count = collective_count(entry, step, mesh, mesh.moved(mesh.last(), axes, device));
-    most.elements = std::max(most.elements, count.elements);
-    most.bytes_sent = std::max(most.bytes_sent, count.bytes_sent);
-  }
-  return most;
 }
 
 StepCount operator*(const StepCount& count, int64_t times) {
@@ -151,9 +123,6 @@ std::string kind_of(const Step& step) {
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry) {
   const Mesh& mesh = program.mesh();
   std::vector<StepCount> counts;
-  // Counting an exchange looks at many devices, but a model's layers exchange alike: each kind is counted
-  // once.
-  std::map<std::string, StepCount> exchanges;
   const std::vector<int64_t> times = repetitions(entry);
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
@@ -162,12 +131,8 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
       count = kernel_count(entry, step, mesh);
     else if (step.kind() == StepKind::kFused)
       for (const Step& member : step.members()) count.flops += kernel_count(entry, member, mesh).flops;
-    else if (step.kind() == StepKind::kStart && facts_of(step.collective().kind).share == CostShare::kSent) {
-      const auto [known, is_new] = exchanges.try_emplace(shape_of(entry, step, mesh));
-      if (is_new) known->second = busiest_exchange(entry, step, mesh);
-      count = known->second;
-    } else if (step.kind() == StepKind::kStart)
-      count = collective_count(entry, step, mesh, mesh.last());
+    else if (step.kind() == StepKind::kStart)
+      count = collective_count(entry, step, mesh);
     counts.push_back(count * times[s]);
   }
   return counts;

@@ -137,14 +137,23 @@ void PieceMap::look(std::span<const TensorType> operands, const TensorType& resu
   covers_all_ = given == result.dims[static_cast<size_t>(moved_.results[0])].size;
 }
 
-int64_t PieceMap::common_elements(size_t operand, const Box& from, const Box& to) const {
-  const auto moved = static_cast<size_t>(moved_.results[0]);
+int64_t PieceMap::count(size_t operand) const {
+  return std::count_if(moved_.pieces.begin(), moved_.pieces.end(),
+                       [&](const Piece& piece) { return piece.operand == static_cast<int>(operand); });
+}
+
+int64_t PieceMap::common_along(size_t operand, size_t dim, Interval from, Interval to) const {
+  if (!moves(dim)) return intersection(from, to).size();
   int64_t count = 0;
   for (const Piece& piece : moved_.pieces)
-    if (piece.operand == static_cast<int>(operand))
-      count += common_part(piece, from[static_cast<size_t>(positions_[operand][moved])], to[moved]).size();
+    if (piece.operand == static_cast<int>(operand)) count += common_part(piece, from, to).size();
+  return count;
+}
+
+int64_t PieceMap::common_elements(size_t operand, const Box& from, const Box& to) const {
+  int64_t count = 1;
   for (size_t d = 0; d < to.size(); ++d)
-    if (d != moved) count *= intersection(from[static_cast<size_t>(positions_[operand][d])], to[d]).size();
+    count *= common_along(operand, d, from[operand_dim(operand, d)], to[d]);
   return count;
 }
 

@@ -46,6 +46,17 @@ class PieceMap {
 
   /// The number of elements that the region `to` of the result takes from the region `from` of an operand.
   int64_t common_elements(size_t operand, const Box& from, const Box& to) const;
+  /// The factor that the dimension `dim` of the result contributes to that number: `from` is a part of the operand's
+  /// dimension that corresponds to it.
+  int64_t common_along(size_t operand, size_t dim, Interval from, Interval to) const;
+  /// The operand's dimension that corresponds to the dimension `dim` of the result.
+  size_t operand_dim(size_t operand, size_t dim) const {
+    return static_cast<size_t>(positions_[operand][dim]);
+  }
+  /// True for the dimension of the result along which elements move.
+  bool moves(size_t dim) const { return static_cast<int>(dim) == moved_.results[0]; }
+  /// The number of pieces that are taken from the operand.
+  int64_t count(size_t operand) const;
   /// Appends these elements as runs between the two regions. Their order depends only on the arguments, so
   /// sender and receiver agree on it.
   void append_runs(size_t operand, const Box& from, const Box& to, std::vector<Run>& runs) const;

@@ -140,7 +140,7 @@ TEST_CASE("pieces over a split dimension send just what another device needs") {
   const Dim m{"m", 16}, part{"part", 12};
   CHECK(moved("shift", {{"dim", m}, {"by", int64_t{1}}}) == "exchange p 8");
   CHECK(moved("shift", {{"dim", m}, {"by", int64_t{-9}}}) == "exchange p 32");
-  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{16}}}) == "exchange p 0");
+  CHECK(moved("shift", {{"dim", m}, {"by", int64_t{16}}}) == "");
   CHECK(moved("shift", {{"dim", Dim{"l", 8}}, {"by", int64_t{1}}}) == "");
   CHECK(moved("reverse", {{"dim", m}}) == "exchange p 32");
   // [0, 12) in shards of 3 comes from shards of 4: device 1 gives a row to device 0, device 2 gives two to
@@ -149,6 +149,40 @@ TEST_CASE("pieces over a split dimension send just what another device needs") {
   CHECK(moved("slice", first, {part}, {{"m", {0}}, {"part", {0}}}) == "exchange p 24");
   CHECK(moved("slice", first, {part}, {{"part", {0}}}) == "");
   CHECK(moved("slice", first, {part}, {{"m", {0}}}) == "exchange p 96");
+}
+
+TEST_CASE("axes move with the digits that they split, and nothing else moves") {
+  const auto reshaped = [](const Dims& from, const Dims& to,
+                           const std::vector<std::pair<std::string, AxisList>>& rules) {
+    TestModel model;
+    const TensorId a = model.input("a", from);
+    model.declare(to);
+    model.output(model.op("y", "reshape", {a}, {{"dims", to}}));
+    return collectives(model.compiled(kSquare, rules));
+  };
+  const std::vector<std::pair<std::string, AxisList>> rules{{"b", {0, 1}}, {"u", {0}}, {"v", {1}}};
+  CHECK(reshaped({{"b", 8}}, {{"u", 2}, {"v", 4}}, rules) == "");
+  CHECK(reshaped({{"u", 2}, {"v", 4}}, {{"b", 8}}, rules) == "");
+  CHECK(reshaped({{"b", 8}}, {{"u", 4}, {"v", 2}}, rules) != "");
+}
+
+TEST_CASE("no collective stands where every device has what it needs") {
+  const auto moved = [](std::string_view op, int64_t size, const Attributes& attributes) {
+    TestModel model;
+    const TensorId a = model.input("a", {{"m", size}, {"l", 8}});
+    model.declare({attributes.get<Dim>("to")});
+    model.output(model.op("y", op, {a}, attributes));
+    return collectives(model.compiled(kLine, {{"m", {0}}, {"part", {0}}}));
+  };
+  const Dim m{"m", 4}, three{"m", 3};
+  // The last device has the last element of four, and also that of one.
+  CHECK(moved("slice", 4, {{"dim", m}, {"start", int64_t{3}}, {"to", Dim{"part", 1}}}) == "");
+  CHECK(
+      moved("slice", 4, {{"dim", m}, {"start", int64_t{2}}, {"limit", int64_t{3}}, {"to", Dim{"part", 1}}}) ==
+      "exchange p 8");
+  // Three elements over four devices: device i has element i-1, which a pad by one puts at position i.
+  CHECK(moved("pad", 3, {{"dim", three}, {"low", int64_t{1}}, {"to", Dim{"part", 4}}}) == "");
+  CHECK(moved("pad", 3, {{"dim", three}, {"high", int64_t{1}}, {"to", Dim{"part", 4}}}) == "exchange p 8");
 }
 
 TEST_CASE("softmax, cross-entropy and argmax over a split dimension send only batch-sized values") {

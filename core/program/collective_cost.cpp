@@ -1,46 +1,71 @@
 #include "core/program/collective_cost.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
-#include "core/diagnostics/error.h"
-#include "core/program/piece_map.h"
-#include "core/tensors/relayout.h"
+#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {
 
-int64_t local_elements(const Value& value, const Mesh& mesh, const Coordinates& at) {
-  return elements(local_box(value.type.dims, value.sharding, mesh, at));
-}
-
-// The smallest region of `value` that a member of the group around `at` holds.
-int64_t smallest_share(const Value& value, const AxisList& axes, const Mesh& mesh, const Coordinates& at) {
+// The smallest size of a shard of a dimension among devices that differ from the one at `at` on the axes of `group`.
+int64_t smallest_size(int64_t size, const AxisList& axes, const AxisList& group, const Mesh& mesh,
+                      Coordinates at) {
+  const int64_t parts = mesh.size(axes);
+  if (size % parts == 0) return size / parts;
+  AxisList varied;
+  for (const int axis : axes)
+    if (contains(group, axis)) varied.push_back(axis);
+  if (varied.size() == axes.size()) return size / parts;
   int64_t smallest = INT64_MAX;
-  for (int64_t member = 0; member < mesh.size(axes); ++member)
-    smallest = std::min(smallest, local_elements(value, mesh, mesh.moved(at, axes, member)));
+  for (int64_t member = 0; member < mesh.size(varied); ++member) {
+    at = mesh.moved(std::move(at), varied, member);
+    smallest = std::min(smallest, shard_interval(size, parts, mesh.index(at, axes)).size());
+  }
   return smallest;
 }
 
-// Elements that the device at `at` sends to the other members of its group.
-int64_t sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {
-  const std::optional<PieceMap> pieces =
-      step.op() ? std::optional<PieceMap>(piece_map_of(entry, step)) : std::nullopt;
-  const Value& to = entry.values[step.outputs[0]];
-  const int64_t own = mesh.index(at, step.collective().axes);
-  int64_t sent = 0;
-  for (size_t k = 0; k < step.inputs.size(); ++k) {
-    const Value& from = entry.values[step.inputs[k]];
-    const Box mine = local_box(from.type.dims, from.sharding, mesh, at);
-    for (int64_t member = 0; member < mesh.size(step.collective().axes); ++member) {
-      if (member == own) continue;
-      const Box theirs =
-          local_box(to.type.dims, to.sharding, mesh, mesh.moved(at, step.collective().axes, member));
-      sent += pieces ? pieces->common_elements(k, mine, theirs)
-                     : common_elements(from.type.dims, mine, to.type.dims, theirs);
-    }
+// The smallest region of a tensor that a member of the group around `at` holds. No axis splits two dimensions, so the
+// sizes along them vary independently.
+int64_t smallest_share(const MovedTensor& tensor, const AxisList& group, const Mesh& mesh,
+                       const Coordinates& at) {
+  int64_t share = 1;
+  for (size_t d = 0; d < tensor.dims.size(); ++d)
+    share *= smallest_size(tensor.dims[d].size, tensor.sharding.dims[d], group, mesh, at);
+  return share;
+}
+
+// The amounts of a collective on the device at `at`. `sent` gives what it sends.
+template <typename Sent>
+CollectiveAmounts amounts_of(const Collective& collective, const MovedTensor& from, const MovedTensor& to,
+                             const Mesh& mesh, const Coordinates& at, Sent sent) {
+  CollectiveAmounts amounts;
+  amounts.in = elements(local_box(from.dims, from.sharding, mesh, at));
+  amounts.out = elements(local_box(to.dims, to.sharding, mesh, at));
+  switch (facts_of(collective.kind).share) {
+    case CostShare::kFlatPart:
+      amounts.share = amounts.in / mesh.size(collective.axes);
+      break;
+    case CostShare::kSmallestInput:
+      amounts.share = smallest_share(from, collective.axes, mesh, at);
+      break;
+    case CostShare::kSmallestOutput:
+      amounts.share = smallest_share(to, collective.axes, mesh, at);
+      break;
+    case CostShare::kSent:
+      amounts.share = sent();
+      break;
   }
-  return sent;
+  return amounts;
+}
+
+template <typename Sent>
+CollectiveCost cost_of(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at,
+                       Sent sent) {
+  const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
+  const CollectiveAmounts amounts = amounts_of(step.collective(), {from.type.dims, from.sharding},
+                                               {to.type.dims, to.sharding}, mesh, at, sent);
+  return collective_cost(step.collective().kind, amounts, size_of(from.type.dtype));
 }
 
 }  // namespace
@@ -53,43 +78,20 @@ CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amo
 
 CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at) {
-  const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
-  CollectiveAmounts amounts;
-  amounts.in = local_elements(from, mesh, at);
-  amounts.out = local_elements(to, mesh, at);
-  const AxisList& axes = step.collective().axes;
-  switch (facts_of(step.collective().kind).share) {
-    case CostShare::kFlatPart:
-      amounts.share = amounts.in / mesh.size(axes);
-      break;
-    case CostShare::kSmallestInput:
-      amounts.share = smallest_share(from, axes, mesh, at);
-      break;
-    case CostShare::kSmallestOutput:
-      amounts.share = smallest_share(to, axes, mesh, at);
-      break;
-    case CostShare::kSent:
-      amounts.share = sent_elements(entry, step, mesh, at);
-      break;
-  }
-  return collective_cost(step.collective().kind, amounts, size_of(from.type.dtype));
+  return cost_of(entry, step, mesh, at, [&] { return sent_elements(entry, step, mesh).sent(at); });
 }
 
-int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members) {
-  CollectiveAmounts amounts{in, out, 0};
-  switch (facts_of(kind).share) {
-    case CostShare::kFlatPart:
-    case CostShare::kSmallestOutput:
-      amounts.share = in / members;
-      break;
-    case CostShare::kSmallestInput:
-      amounts.share = out / members;
-      break;
-    case CostShare::kSent:
-      amounts.share = out - out / members;
-      break;
-  }
-  return collective_cost(kind, amounts, 1).bytes_sent;
+CollectiveCost largest_collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  // The last device has the largest shards.
+  return cost_of(entry, step, mesh, mesh.last(), [&] { return sent_elements(entry, step, mesh).most(); });
+}
+
+int64_t planned_elements_sent(const Collective& collective, const Resharding& change) {
+  const MovedTensor from{change.dims, change.from}, to{change.dims, change.to};
+  const CollectiveAmounts amounts = amounts_of(collective, from, to, change.mesh, change.mesh.last(), [&] {
+    return SentElements(from, to, collective.axes, change.mesh).most_or_bound();
+  });
+  return collective_cost(collective.kind, amounts, 1).bytes_sent;
 }
 
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {

@@ -25,9 +25,12 @@ CollectiveCost collective_cost(CollectiveKind kind, const CollectiveAmounts& amo
 CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                const Coordinates& at);
 
-/// The bytes sent of a collective whose devices' shards of input and output all have `in` and `out` bytes, and
-/// where an exchange sends all of its output that is not its own: an estimate, for planning.
-int64_t estimated_bytes_sent(CollectiveKind kind, int64_t in, int64_t out, int64_t members);
+/// The largest cost of the collective that `step` starts, over all devices.
+CollectiveCost largest_collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh);
+
+/// The elements that the busiest device sends if `collective` makes `change`, for planning: the same number as
+/// largest_collective_cost() gives, but a bound on it where more than some 100 devices may send different numbers.
+int64_t planned_elements_sent(const Collective& collective, const Resharding& change);
 
 /// Scratch bytes that packing for a collective (a kStart or kWait step) needs on any device: what it may
 /// send, and what it may receive.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/diagnostics/error.h"
+#include "core/program/sent_elements.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -75,6 +76,11 @@ std::optional<AxisList> exchange_group(const Resharding& change) {
 std::optional<AxisList> all_to_all_group(const Resharding& change) {
   if (!only_moves_minor_axes(change.from, change.to)) return std::nullopt;
   return exchange_group(change);
+}
+
+// True if every device already holds what it needs, as it may where a dimension has fewer elements than devices.
+bool moves_nothing(const Resharding& change, const AxisList& axes) {
+  return SentElements({change.dims, change.from}, {change.dims, change.to}, axes, change.mesh).none();
 }
 
 using Amounts = CollectiveAmounts;
@@ -163,17 +169,24 @@ bool works_in_place(CollectiveKind kind) {
   return facts_of(kind).keeps_places;
 }
 
-std::optional<Collective> collective_between(const Resharding& change) {
+std::optional<SingleMove> single_move(const Resharding& change) {
   for (const CollectiveFacts& facts : kFacts) {
     const std::optional<AxisList> axes = facts.group(change);
     if (!axes) continue;
-    if (axes->empty()) return std::nullopt;
+    if (axes->empty()) return SingleMove{};
     Collective collective{facts.kind, *axes};
     for (const Partial& p : change.from.partial)
       if (facts.reduces && contains(*axes, p.axis)) collective.reduce = p.kind;
-    return collective;
+    if (!facts.reduces && moves_nothing(change, *axes)) return SingleMove{};
+    return SingleMove{collective};
   }
-  throw InternalError("no kind of collective makes this change of a sharding");
+  return std::nullopt;
+}
+
+std::optional<Collective> collective_between(const Resharding& change) {
+  const std::optional<SingleMove> move = single_move(change);
+  check_invariant(move.has_value(), "no kind of collective makes this change of a sharding");
+  return move->collective;
 }
 
 }  // namespace mtfc

@@ -95,8 +95,15 @@ bool reduces(CollectiveKind kind);
 /// True for a collective that can write its result over its operand, and needs no workspace.
 bool works_in_place(CollectiveKind kind);
 
-/// The collective that makes the change in one move. Returns nothing if nothing moves between devices. Throws
-/// InternalError if no kind makes the change.
+/// A change of a sharding that is made at once.
+struct SingleMove {
+  std::optional<Collective> collective;  // nothing if nothing moves between devices
+};
+
+/// The single move that makes the change, or nothing if no kind of collective does.
+std::optional<SingleMove> single_move(const Resharding& change);
+
+/// The same, where it is known that there is one. Throws InternalError otherwise.
 std::optional<Collective> collective_between(const Resharding& change);
 
 }  // namespace mtfc

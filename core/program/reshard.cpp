@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "core/diagnostics/error.h"
 #include "core/program/collective_cost.h"
+#include "core/program/reshard_search.h"
 
 namespace mtfc {
 namespace {
@@ -28,10 +32,12 @@ AxisList append_axes(Sharding& now, const Sharding& to, Usable usable) {
   return taken;
 }
 
-class Planner {
+// The direct way: slices, then reductions, by reduce_scatter if the result is split over the axis anyway, then one
+// collective.
+class DirectPlanner {
  public:
-  Planner(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh)
-      : dims_(dims), to_(to), mesh_(mesh), now_(from) {}
+  explicit DirectPlanner(const Resharding& change)
+      : dims_(change.dims), to_(change.to), mesh_(change.mesh), now_(change.from) {}
 
   std::vector<Move> plan() {
     slice();
@@ -65,11 +71,6 @@ class Planner {
     }
   }
 
-  static Sharding without_partial(Sharding sharding, const AxisList& axes) {
-    std::erase_if(sharding.partial, [&](const Partial& p) { return contains(axes, p.axis); });
-    return sharding;
-  }
-
   // If nothing moves between devices, each keeps a part of what it holds.
   void move_to(const Sharding& next) {
     moves_.push_back({collective_between({dims_, now_, next, mesh_}), next});
@@ -83,29 +84,51 @@ class Planner {
   std::vector<Move> moves_;
 };
 
+// A text that is the same for changes that have the same plan. Names of dimensions and axes do not matter.
+std::string key_of(const Resharding& change) {
+  std::string key;
+  const auto add = [&](int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  for (const Axis& axis : change.mesh.axes()) add(axis.size);
+  for (const Dim& dim : change.dims) {
+    add(-1);
+    add(dim.size);
+  }
+  for (const Sharding* sharding : {&change.from, &change.to}) {
+    for (const AxisList& axes : sharding->dims) {
+      add(-2);
+      for (const int axis : axes) add(axis);
+    }
+    for (const Partial& p : sharding->partial) {
+      add(-3);
+      add(p.axis);
+      add(static_cast<int64_t>(p.kind));
+    }
+  }
+  return key;
+}
+
+// Layers repeat, and strategies are compared by their reshards, so the same plans are needed again and again.
+const ReshardPlan& planned(const Resharding& change) {
+  constexpr size_t kMostKept = 1 << 14;
+  thread_local std::unordered_map<std::string, ReshardPlan> plans;
+  std::string key = key_of(change);
+  if (const auto at = plans.find(key); at != plans.end()) return at->second;
+  if (plans.size() >= kMostKept) plans.clear();
+  ReshardPlan direct = costed(change, DirectPlanner(change).plan());
+  return plans.emplace(std::move(key), cheapest_reshard(change, std::move(direct))).first->second;
+}
+
 }  // namespace
 
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
   if (from == to) return {};
-  return Planner(dims, from, to, mesh).plan();
-}
-
-MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh) {
-  MoveCost cost;
-  for (const Move& move : moves) {
-    if (move.collective) {
-      const int64_t group = mesh.size(move.collective->axes);
-      const int64_t in = elements(largest_dims(type.dims, from, mesh)) * size_of(type.dtype);
-      const int64_t out = elements(largest_dims(type.dims, move.to, mesh)) * size_of(type.dtype);
-      cost += {estimated_bytes_sent(move.collective->kind, in, out, group), 1};
-    }
-    from = move.to;
-  }
-  return cost;
+  return planned({dims, from, to, mesh}).moves;
 }
 
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh) {
-  return cost_of(plan_reshard(type.dims, from, to, mesh), type, from, mesh);
+  if (from == to) return {};
+  const ReshardPlan& plan = planned({type.dims, from, to, mesh});
+  return {plan.elements * size_of(type.dtype), plan.collectives};
 }
 
 }  // namespace mtfc

@@ -1,11 +1,13 @@
 #pragma once
 // Resharding: the moves that take a tensor from one sharding to another, and the bytes that they send.
 //
-// Moves are made in this order: slices first (they are free and make the rest smaller); then reductions, by
-// reduce_scatter if the result is split over the axis anyway; then one collective. That is an all_gather of
-// minor axes, an all_to_all of minor axes that go to other dimensions (several at once: {b/rows+cols} ->
-// {e/rows, m/cols} is one message), or else an exchange of exact regions. Example over rows:2,cols:2:
-// {b/rows} -> {b, c/cols} is a slice to {b/rows, c/cols}, then an all_gather over rows.
+// The moves are those that together send the fewest bytes. A slice is free, and makes shards smaller before a reduction.
+// A reduce_scatter sends half as much as an all_reduce. An exchange of exact regions goes from any sharding to any other.
+// Examples over rows:2,cols:8:
+//
+//   {b/rows} -> {b, c/cols}        slice to {b/rows, c/cols}, all_gather over rows
+//   {sum over rows} -> {b/rows+cols, c}
+//                                  slice to {b, c/cols}, reduce_scatter to {b/rows, c/cols}, all_to_all over cols
 
 #include <cstdint>
 #include <optional>
@@ -20,12 +22,15 @@ namespace mtfc {
 struct Move {
   std::optional<Collective> collective;  // nothing where each device keeps a part of what it holds: a slice
   Sharding to;                           // the sharding after the move
+  bool operator==(const Move&) const = default;
 };
 
-/// The moves from one sharding to the other. The partial axes of `to` must be partial in `from`, too.
+/// The moves from one sharding to the other that send the fewest bytes; among these, the plan with the fewest
+/// collectives. The partial axes of `to` must be partial in `from`, too. Over meshes with so many axes that they split
+/// the tensor in thousands of ways, only slices, reductions and one further collective are considered.
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
-/// The criteria by which plans are compared: bytes sent per device (from largest shards), then the number of
+/// The criteria by which plans are compared: bytes that the busiest device sends, move by move, then the number of
 /// collectives.
 struct MoveCost {
   int64_t bytes = 0;
@@ -37,7 +42,7 @@ struct MoveCost {
     return *this;
   }
 };
-MoveCost cost_of(const std::vector<Move>& moves, const TensorType& type, Sharding from, const Mesh& mesh);
+/// The cost of the moves of plan_reshard().
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -8,7 +8,7 @@
 #include "core/op_rules/pieces.h"
 #include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
-#include "core/program/reshard.h"
+#include "core/program/sent_elements.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -100,7 +100,7 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
     case Factor::Kind::kWhole:
       return all_are(operands, {}) && all_are(results, {}) ? "" : "a dimension that must be whole is split";
     case Factor::Kind::kMoved:
-      // An exchange takes operands that are split alike; a kernel takes whole ones.
+      // An exchange takes operands that are split alike; a kernel takes whole ones, unless nothing moves.
       return all_are(operands, exchanges ? operands.at(0) : AxisList{})
                  ? ""
                  : "the moved dimension of an operand is split";
@@ -152,7 +152,22 @@ std::string partial_problem(const EntryPoint& entry, const Step& step, const std
   return "";
 }
 
-std::string operation_problem(const EntryPoint& entry, const Step& step) {
+AxisList sorted(AxisList axes) {
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+// True if the step's operation moves pieces, and every device holds the pieces that it needs.
+bool has_all_pieces(const EntryPoint& entry, const Step& step, const std::vector<Factor>& factors,
+                    const Mesh& mesh) {
+  const Factor* moved = moved_factor(factors);
+  if (!moved) return false;
+  const Sharding& first = sharding_of(entry, step.inputs[0]);
+  const AxisList axes = sorted(first.dims[static_cast<size_t>(moved->operands[0])]);
+  return moved_pieces(entry, step, axes, mesh).none();
+}
+
+std::string operation_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
   const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                 results = global_types(entry, step.outputs);
@@ -167,15 +182,15 @@ std::string operation_problem(const EntryPoint& entry, const Step& step) {
                : "a copy is split in another way";
   }
   const std::vector<Factor> factors = step.op()->roles({step.attributes(), operands}, results);
-  const std::string problem =
-      factors_problem(factors, shardings_of(entry, step.inputs), shardings_of(entry, step.outputs),
-                      step.kind() == StepKind::kStart);
+  const bool takes_split_dims = step.kind() == StepKind::kStart || has_all_pieces(entry, step, factors, mesh);
+  const std::string problem = factors_problem(factors, shardings_of(entry, step.inputs),
+                                              shardings_of(entry, step.outputs), takes_split_dims);
   return problem.empty() ? partial_problem(entry, step, factors) : problem;
 }
 
 std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   if (!step.op()) return "a kernel needs an operation";
-  if (std::string problem = operation_problem(entry, step); !problem.empty()) return problem;
+  if (std::string problem = operation_problem(entry, step, mesh); !problem.empty()) return problem;
   if (step.op()->workspace == kNoWorkspace || !has_buffers) return "";
   const int64_t needed =
       step.op()->workspace({step.attributes(), local_types(entry, step.inputs, mesh, mesh.last())},
@@ -206,6 +221,12 @@ std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh&
   return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the members are in the wrong order";
 }
 
+// True if a collective of this kind, over these axes, leads from one sharding of a tensor to the other.
+bool makes_change(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
+  return facts_of(step.collective().kind).group({from.type.dims, from.sharding, to.sharding, mesh}) ==
+         step.collective().axes;
+}
+
 // Checks that both values have the same elements in row-major order, and that the step's axes are those along
 // which the elements move.
 std::string move_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
@@ -214,16 +235,18 @@ std::string move_problem(const Value& from, const Value& to, const Step& step, c
   if (from.sharding.partial != to.sharding.partial) return "only a reduction makes a partial value whole";
   const AxisList moving =
       moving_axes({from.type.dims, from.sharding.whole(), to.type.dims, to.sharding.whole()}, mesh);
-  if (step.kind() == StepKind::kSlice) return moving.empty() ? "" : "a slice needs what other devices hold";
+  if (step.kind() == StepKind::kSlice) {
+    const MovedTensor operand{from.type.dims, from.sharding}, result{to.type.dims, to.sharding};
+    return SentElements(operand, result, moving, mesh).none() ? "" : "a slice needs what other devices hold";
+  }
   if (!std::includes(step.collective().axes.begin(), step.collective().axes.end(), moving.begin(),
                      moving.end()))
     return "elements move along an axis that the collective is not over";
   if (facts_of(step.collective().kind).general) return "";
-  const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
-  const bool fits = from.type == to.type && moves.size() == 1 && moves[0].collective == step.collective();
-  return fits ? ""
-              : fmt::format("an {} does not lead from the operand to the result",
-                            to_string(step.collective().kind));
+  return from.type == to.type && makes_change(from, to, step, mesh)
+             ? ""
+             : fmt::format("an {} does not lead from the operand to the result",
+                           to_string(step.collective().kind));
 }
 
 std::string reduction_problem(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
@@ -237,11 +260,9 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
   if (left != to.sharding.partial) return "the result is partial in another way";
   if (works_in_place(step.collective().kind))
     return from.sharding.dims == to.sharding.dims ? "" : "the result is split in another way";
-  const std::vector<Move> moves = plan_reshard(from.type.dims, from.sharding, to.sharding, mesh);
-  const bool fits = moves.size() == 1 && moves[0].collective == step.collective();
-  return fits ? ""
-              : fmt::format("a {} does not lead from the operand to the result",
-                            to_string(step.collective().kind));
+  return makes_change(from, to, step, mesh) ? ""
+                                            : fmt::format("a {} does not lead from the operand to the result",
+                                                          to_string(step.collective().kind));
 }
 
 std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,
@@ -256,16 +277,15 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
   const Value &from = entry.values[step.inputs[0]], &to = entry.values[step.outputs[0]];
   if (step.op()) {
     if (!facts_of(step.collective().kind).general) return "only an exchange does the work of an operation";
-    problem = operation_problem(entry, step);
+    problem = operation_problem(entry, step, mesh);
     if (!problem.empty()) return problem;
     const std::vector<TensorType> operands = global_types(entry, step.inputs),
                                   results = global_types(entry, step.outputs);
     const std::vector<Factor> factors = step.op()->roles({step.attributes(), operands}, results);
     const Factor* moved = moved_factor(factors);
     if (!moved) return fmt::format("'{}' moves no pieces", step.op()->signature.name);
-    AxisList axes = from.sharding.dims[static_cast<size_t>(moved->operands[0])];
-    std::sort(axes.begin(), axes.end());
-    if (axes != step.collective().axes) return "elements move along other axes than the exchange is over";
+    if (sorted(from.sharding.dims[static_cast<size_t>(moved->operands[0])]) != step.collective().axes)
+      return "elements move along other axes than the exchange is over";
   } else if (step.inputs.size() != 1) {
     return "a collective has one operand";
   } else {

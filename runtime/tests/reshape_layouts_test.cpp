@@ -1,8 +1,9 @@
-// Every reshape under every rule set is either refused because the layout is illegal, or right.
+// Every reshape, slice and pad under every rule set is either refused because the layout is illegal, or right.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
 #include "runtime/testing/reference.h"
 
@@ -12,20 +13,43 @@ namespace {
 struct Counts {
   int64_t rule_sets = 0;
   int64_t legal = 0;
+  int64_t without_collective = 0;
   std::vector<std::string> wrong;
 };
 
-void try_reshape(const Dims& from, const Dims& to, const Mesh& mesh, bool lists, Counts& counts) {
+// "" if `program` gives what is expected, and makes no collective that sends nothing.
+std::string problem_of(const Program& program, const WholeTensors& inputs, const WholeTensors& expected,
+                       Counts& counts) {
+  const EntryPoint& entry = *program.find("evaluate");
+  const std::vector<StepCount> counted = predicted_counts(program, entry);
+  bool communicates = false;
+  for (size_t s = 0; s < entry.steps.size(); ++s) {
+    if (entry.steps[s].kind() != StepKind::kStart) continue;
+    communicates = true;
+    if (counted[s].bytes_sent == 0) return entry.steps[s].name + " sends nothing";
+  }
+  counts.without_collective += communicates ? 0 : 1;
+  return difference(expected, run_in_lockstep(program, inputs));
+}
+
+struct Trial {
+  std::string op;
+  Dims from, to;
+  Attributes attributes;
+};
+
+void try_layouts(const Trial& trial, const Mesh& mesh, bool lists, Counts& counts) {
+  const auto& [op, from, to, attributes] = trial;
   WholeTensors inputs;
-  const Example example{{{{DType::kF32, from}, Fill::kNormal, 0}}, {{"dims", to}}};
-  const Model model = model_of("reshape", example, false, inputs);
+  const Example example{{{{DType::kF32, from}, Fill::kNormal, 0}}, attributes};
+  const Model model = model_of(op, example, false, inputs);
   const WholeTensors expected = reference_outputs(model, inputs);
-  REQUIRE(expected.at("y0").values == inputs.at("x0").values);
   for (const Layout& layout : all_rule_sets(mesh, unite(from, to), lists)) {
     ++counts.rule_sets;
     std::string problem;
     try {
-      problem = difference(expected, run_in_lockstep(compile(model, layout, {}), inputs));
+      const Program program = compile(model, layout, {});
+      problem = problem_of(program, inputs, expected, counts);
       ++counts.legal;
       if (!is_legal(model, layout)) problem = "an illegal layout was accepted";
     } catch (const UserError& error) {
@@ -34,9 +58,18 @@ void try_reshape(const Dims& from, const Dims& to, const Mesh& mesh, bool lists,
       problem = error.what();
     }
     if (!problem.empty())
-      counts.wrong.push_back(fmt::format("[{}] -> [{}] mesh {} layout {}: {}", to_string(from), to_string(to),
-                                         to_string(mesh), to_string(layout), problem));
+      counts.wrong.push_back(fmt::format("{}: [{}] -> [{}] mesh {} layout {}: {}", op, to_string(from),
+                                         to_string(to), to_string(mesh), to_string(layout), problem));
   }
+}
+
+void report(const Counts& counts) {
+  for (size_t i = 0; i < counts.wrong.size() && i < 10; ++i) FAIL_CHECK(counts.wrong[i]);
+  CHECK(counts.wrong.empty());
+}
+
+void try_reshape(const Dims& from, const Dims& to, const Mesh& mesh, bool lists, Counts& counts) {
+  try_layouts({"reshape", from, to, {{"dims", to}}}, mesh, lists, counts);
 }
 
 Counts try_all(const Mesh& mesh, bool lists) {
@@ -44,8 +77,7 @@ Counts try_all(const Mesh& mesh, bool lists) {
   try_reshape({{"a", 16}, {"b", 8}}, {{"c", 16}, {"d", 8}}, mesh, lists, counts);
   try_reshape({{"a", 16}, {"b", 8}}, {{"c", 4}, {"d", 4}, {"e", 8}}, mesh, lists, counts);
   try_reshape({{"a", 15}, {"b", 7}}, {{"c", 21}, {"d", 5}}, mesh, lists, counts);
-  for (size_t i = 0; i < counts.wrong.size() && i < 10; ++i) FAIL_CHECK(counts.wrong[i]);
-  CHECK(counts.wrong.empty());
+  report(counts);
   return counts;
 }
 
@@ -63,6 +95,30 @@ TEST_CASE("reshapes, lists of axes") {
   MESSAGE(fmt::format("{} rule sets, {} legal", counts.rule_sets, counts.legal));
   CHECK(counts.rule_sets == 4375);
   CHECK(counts.legal == 451);
+}
+
+TEST_CASE("tiny tensors, of which some devices hold nothing, need no collective where nothing moves") {
+  for (const Mesh& mesh : {Mesh({{"rows", 2}, {"cols", 2}}), Mesh({{"rows", 3}, {"cols", 2}})}) {
+    Counts counts;
+    try_reshape({{"a", 8}}, {{"c", 2}, {"d", 4}}, mesh, true, counts);
+    try_reshape({{"c", 2}, {"d", 4}}, {{"a", 8}}, mesh, true, counts);
+    try_reshape({{"a", 1}, {"b", 3}}, {{"c", 3}, {"d", 1}}, mesh, true, counts);
+    const Dim four{"a", 4}, three{"a", 3};
+    for (int64_t start = 0; start < 4; ++start)
+      try_layouts({"slice",
+                   {four, {"l", 2}},
+                   {{"c", 1}, {"l", 2}},
+                   {{"dim", four}, {"start", start}, {"limit", start + 1}, {"to", Dim{"c", 1}}}},
+                  mesh, true, counts);
+    for (const char* side : {"low", "high"})
+      try_layouts({"pad",
+                   {three, {"l", 2}},
+                   {{"c", 4}, {"l", 2}},
+                   {{"dim", three}, {side, int64_t{1}}, {"to", Dim{"c", 4}}}},
+                  mesh, true, counts);
+    report(counts);
+    CHECK(counts.without_collective > 100);
+  }
 }
 
 }  // namespace

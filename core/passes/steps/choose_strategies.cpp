@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "core/op_rules/pieces.h"
-#include "core/program/collective_cost.h"
 #include "core/program/reshard.h"
+#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {
@@ -144,14 +144,17 @@ class Chooser {
     return cost;
   }
 
-  // An upper bound on the bytes of a device's shard of the result that come from others.
   MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
-    const AxisList& axes = candidate.operands[0].dims[moved.operands[0]];
+    AxisList axes = candidate.operands[0].dims[moved.operands[0]];
     if (axes.empty()) return {};
-    const TensorType& type = result_types_[0];
-    const int64_t bytes =
-        elements(largest_dims(type.dims, candidate.results[0], mesh_)) * size_of(type.dtype);
-    return {estimated_bytes_sent(CollectiveKind::kExchange, bytes, bytes, mesh_.size(axes)), 1};
+    std::sort(axes.begin(), axes.end());
+    std::vector<MovedTensor> operands;
+    for (size_t i = 0; i < operand_types_.size(); ++i)
+      operands.push_back({operand_types_[i].dims, candidate.operands[i]});
+    const SentElements sent(PieceMap(*node_.op, node_.attributes, operand_types_, result_types_), operands,
+                            {result_types_[0].dims, candidate.results[0]}, axes, mesh_);
+    const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
+    return {bytes, bytes > 0 ? 1 : 0};
   }
 
   const Node& node_;

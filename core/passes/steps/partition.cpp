@@ -8,6 +8,7 @@
 #include "core/graph/op_registry.h"
 #include "core/op_rules/pieces.h"
 #include "core/passes/steps/tensor_forms.h"
+#include "core/program/sent_elements.h"
 #include "core/tensors/relayout.h"
 
 namespace mtfc {
@@ -84,7 +85,7 @@ void add_kernel(TensorForms& forms, size_t n) {
   for (size_t i = 0; i < node.results.size(); ++i)
     step.outputs.push_back(forms.add(node.results[i], result_sharding(sharded, n, i)));
   const AxisList moving = moving_axes_of(forms.graph(), node, strategy);
-  if (moving.empty())
+  if (moving.empty() || moved_pieces(forms.made().entry, step, moving, forms.mesh()).none())
     forms.made().entry.steps.push_back(std::move(step));
   else
     forms.emit_collective(std::move(step), {CollectiveKind::kExchange, moving});
@@ -110,7 +111,8 @@ void add_exchange(TensorForms& forms, const Node& node) {
   const Relayout relayout{forms.graph().type(in).dims, from, forms.graph().type(out).dims, to};
   const AxisList axes = moving_axes(relayout, forms.mesh());
   Move move{std::nullopt, to};
-  if (!axes.empty()) move.collective = Collective{CollectiveKind::kExchange, axes};
+  if (!SentElements({relayout.from_dims, from}, {relayout.to_dims, to}, axes, forms.mesh()).none())
+    move.collective = Collective{CollectiveKind::kExchange, axes};
   const ValueId operand = forms.obtain(in, from, node);
   forms.emit_move(forms.new_step(node), operand, forms.add(out, to), move);
 }

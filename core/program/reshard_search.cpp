@@ -1,0 +1,237 @@
+#include "core/program/reshard_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "core/program/collective_cost.h"
+
+namespace mtfc {
+namespace {
+
+// A search goes through no more splits of a tensor than this. Three axes split four dimensions in 193 ways, four in
+// 1,457.
+constexpr size_t kMostSplits = 2000;
+
+using Split = std::vector<AxisList>;  // the axes of each dimension
+
+// All ways to split `rank` dimensions over some of `axes`. Returns nothing if there are more than kMostSplits.
+std::vector<Split> all_splits(size_t rank, const AxisList& axes) {
+  std::vector<Split> splits{Split(rank)};
+  for (const int axis : axes) {
+    const size_t before = splits.size();
+    for (size_t s = 0; s < before; ++s)
+      for (size_t d = 0; d < rank; ++d)
+        for (size_t at = 0; at <= splits[s][d].size(); ++at) {
+          if (splits.size() >= kMostSplits) return {};
+          Split longer = splits[s];
+          longer[d].insert(longer[d].begin() + static_cast<std::ptrdiff_t>(at), axis);
+          splits.push_back(std::move(longer));
+        }
+  }
+  return splits;
+}
+
+double parts_of(const Sharding& sharding, const Mesh& mesh) {
+  double parts = 1;
+  for (const AxisList& axes : sharding.dims) parts *= static_cast<double>(mesh.size(axes));
+  return parts;
+}
+
+// The most elements that a device can hold under both shardings.
+double most_common(const Resharding& change) {
+  double common = 1;
+  for (size_t d = 0; d < change.dims.size(); ++d) {
+    const AxisList &a = change.from.dims[d], &b = change.to.dims[d];
+    const auto parts = static_cast<double>(std::max(change.mesh.size(a), change.mesh.size(b)));
+    common *= std::ceil(static_cast<double>(change.dims[d].size) / parts);
+  }
+  return common;
+}
+
+// A number of elements that a device sends at least, averaged over devices, on any way from one sharding to the other.
+// What devices receive in a move is what others send. A whole tensor lacks all elements of its new shard that are not in
+// the old one. A partial one over g devices is first reduced, in shards of n elements that free axes may have made as
+// small as possible: by reduce_scatter, which sends n(g-1)/g and leaves n/g, or by all_reduce, which sends 2n(g-1)/g and
+// leaves n. Then the rest of the new shard is received.
+int64_t least_sent(const Resharding& change) {
+  double all = 1;
+  for (const Dim& dim : change.dims) all *= static_cast<double>(dim.size);
+  const double needed = all / parts_of(change.to, change.mesh);
+  double reduced = 1;
+  for (const Partial& p : change.from.partial)
+    if (!change.to.is_partial(p.axis)) reduced *= static_cast<double>(change.mesh.size(p.axis));
+  double least = needed - most_common(change);
+  if (reduced > 1) {
+    double kept_partial = 1;
+    for (const Partial& p : change.to.partial) kept_partial *= static_cast<double>(change.mesh.size(p.axis));
+    const double held = all * reduced * kept_partial / static_cast<double>(change.mesh.devices());
+    const double sent = held * (1 - 1 / reduced);
+    least = std::min(sent + std::max(0.0, needed - held / reduced), 2 * sent + std::max(0.0, needed - held));
+  }
+  return std::max<int64_t>(0, static_cast<int64_t>(std::ceil(least - 1e-6 * std::max(1.0, std::abs(least)))));
+}
+
+struct Cost {
+  int64_t elements = 0;
+  int64_t collectives = 0;
+  int64_t moves = 0;
+  auto operator<=>(const Cost&) const = default;
+  Cost operator+(const Cost& other) const {
+    return {elements + other.elements, collectives + other.collectives, moves + other.moves};
+  }
+};
+
+Cost cost_of(const SingleMove& move, const Resharding& change) {
+  if (!move.collective) return {0, 0, 1};
+  return {planned_elements_sent(*move.collective, change), 1, 1};
+}
+
+using Key = std::pair<Split, std::vector<Partial>>;
+Key key_of(const Sharding& sharding) {
+  return {sharding.dims, sharding.partial};
+}
+
+class ReshardSearch {
+ public:
+  ReshardSearch(const Resharding& change, const ReshardPlan& known)
+      : change_(change),
+        splits_(all_splits(change.dims.size(), usable_axes())),
+        best_{known.elements, known.collectives, static_cast<int64_t>(known.moves.size())} {}
+
+  // The moves of a plan that is better than the known one, or none.
+  std::vector<Move> run() {
+    if (splits_.empty()) return {};
+    reach(change_.from, {}, {std::nullopt, change_.from}, nullptr);
+    while (!open_.empty()) {
+      const auto [estimate, order, state] = open_.top();
+      open_.pop();
+      if (estimate >= best_) break;
+      if (state->closed) continue;
+      state->closed = true;
+      expand(*state);
+    }
+    return path();
+  }
+
+ private:
+  struct State {
+    Cost cost;
+    Move last;  // the move that leads here
+    const State* before = nullptr;
+    bool known = false;
+    bool closed = false;
+  };
+
+  // All axes but those over which the result stays partial.
+  AxisList usable_axes() const {
+    AxisList axes;
+    for (size_t axis = 0; axis < change_.mesh.axes().size(); ++axis)
+      if (!change_.to.is_partial(static_cast<int>(axis)) && change_.mesh.size(static_cast<int>(axis)) > 1)
+        axes.push_back(static_cast<int>(axis));
+    return axes;
+  }
+
+  void expand(const State& state) {
+    const Sharding& now = state.last.to;
+    for (const Split& split : splits_) {
+      Sharding next{split, now.partial};
+      std::erase_if(next.partial, [&](const Partial& p) { return contains(split_axes(next), p.axis); });
+      if (next != now) try_move(state, next);
+    }
+    // An all_reduce over any of the axes that are to be reduced in the same way.
+    const size_t subsets = size_t{1} << now.partial.size();
+    for (size_t subset = 1; subset < subsets; ++subset) {
+      AxisList axes;
+      bool is_possible = true;
+      for (size_t i = 0; i < now.partial.size(); ++i)
+        if ((subset >> i & 1) != 0) {
+          axes.push_back(now.partial[i].axis);
+          is_possible = is_possible && !change_.to.is_partial(axes.back());
+        }
+      if (is_possible) try_move(state, without_partial(now, axes));
+    }
+  }
+
+  void try_move(const State& state, const Sharding& next) {
+    if (estimate(next, state.cost) >= best_) return;
+    const Resharding step{change_.dims, state.last.to, next, change_.mesh};
+    const std::optional<SingleMove> move = single_move(step);
+    if (!move) return;
+    reach(next, state.cost + cost_of(*move, step), {move->collective, next}, &state);
+  }
+
+  // The least cost of a plan that has come to `sharding` at this cost.
+  Cost estimate(const Sharding& sharding, const Cost& cost) const {
+    if (sharding == change_.to) return cost;
+    const int64_t rest = least_sent({change_.dims, sharding, change_.to, change_.mesh});
+    return cost + Cost{rest, rest > 0 ? 1 : 0, 1};
+  }
+
+  void reach(const Sharding& sharding, const Cost& cost, Move move, const State* before) {
+    const Cost least = estimate(sharding, cost);
+    if (least >= best_) return;
+    State& state = states_[key_of(sharding)];
+    if (state.known && state.cost <= cost) return;
+    state = {cost, std::move(move), before, true};
+    if (sharding == change_.to) {
+      best_ = cost;
+      arrived_ = &state;
+    } else {
+      open_.emplace(least, order_++, &state);
+    }
+  }
+
+  std::vector<Move> path() const {
+    std::vector<const State*> states;
+    for (const State* state = arrived_; state && state->before; state = state->before)
+      states.push_back(state);
+    std::vector<Move> moves;
+    for (size_t i = states.size(); i-- > 0;) moves.push_back(states[i]->last);
+    return moves;
+  }
+
+  const Resharding& change_;
+  std::vector<Split> splits_;
+  Cost best_;
+  std::map<Key, State> states_;
+  const State* arrived_ = nullptr;
+  // Of the states with the least estimate, the one that was reached first is expanded first, so that a plan depends on
+  // nothing but the change.
+  std::priority_queue<std::tuple<Cost, int64_t, State*>, std::vector<std::tuple<Cost, int64_t, State*>>,
+                      std::greater<>>
+      open_;
+  int64_t order_ = 0;
+};
+
+}  // namespace
+
+Sharding without_partial(Sharding sharding, const AxisList& axes) {
+  std::erase_if(sharding.partial, [&](const Partial& p) { return contains(axes, p.axis); });
+  return sharding;
+}
+
+ReshardPlan costed(const Resharding& change, std::vector<Move> moves) {
+  ReshardPlan plan;
+  Sharding now = change.from;
+  for (const Move& move : moves) {
+    if (move.collective) {
+      plan.elements += planned_elements_sent(*move.collective, {change.dims, now, move.to, change.mesh});
+      ++plan.collectives;
+    }
+    now = move.to;
+  }
+  plan.moves = std::move(moves);
+  return plan;
+}
+
+ReshardPlan cheapest_reshard(const Resharding& change, ReshardPlan known) {
+  if (known.elements <= least_sent(change)) return known;
+  std::vector<Move> moves = ReshardSearch(change, known).run();
+  return moves.empty() ? known : costed(change, std::move(moves));
+}
+
+}  // namespace mtfc

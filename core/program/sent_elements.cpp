@@ -1,0 +1,198 @@
+#include "core/program/sent_elements.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/program/piece_map.h"
+
+namespace mtfc {
+namespace {
+
+// Plans that compare many moves look at no more devices than this for each.
+constexpr int64_t kDevicesLookedAt = 128;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+void add_axes(AxisList& to, const AxisList& axes) {
+  for (const int axis : axes)
+    if (!contains(to, axis)) to.push_back(axis);
+}
+
+int64_t overlap(Interval a, Interval b) {
+  return std::max<int64_t>(0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+}
+
+// `axes` without the longest suffix whose axes all are in `group`.
+AxisList without_suffix(AxisList axes, const AxisList& group) {
+  while (!axes.empty() && contains(group, axes.back())) axes.pop_back();
+  return axes;
+}
+
+bool shares_axis(const AxisList& a, const AxisList& b) {
+  return std::any_of(a.begin(), a.end(), [&](int axis) { return contains(b, axis); });
+}
+
+bool is_single(const ReshapeGroup& group) {
+  return group.from_end - group.from_begin == 1 && group.to_end - group.to_begin == 1;
+}
+
+MovedTensor tensor_of(const EntryPoint& entry, ValueId id) {
+  return {entry.values[id].type.dims, entry.values[id].sharding};
+}
+
+}  // namespace
+
+SentElements::SentElements(const MovedTensor& from, const MovedTensor& to, AxisList axes, const Mesh& mesh)
+    : result_(to), axes_(std::move(axes)), mesh_(mesh) {
+  std::vector<Line> lines;
+  for (const ReshapeGroup& group : reshape_groups(from.dims, to.dims)) lines.push_back({group, {}, {}});
+  add_operand(from, std::move(lines));
+}
+
+SentElements::SentElements(PieceMap pieces, const std::vector<MovedTensor>& operands,
+                           const MovedTensor& result, AxisList axes, const Mesh& mesh)
+    : pieces_(std::move(pieces)), result_(result), axes_(std::move(axes)), mesh_(mesh) {
+  for (size_t k = 0; k < operands.size(); ++k) {
+    std::vector<Line> lines;
+    for (size_t d = 0; d < result.dims.size(); ++d) {
+      const size_t from = pieces_->operand_dim(k, d);
+      lines.push_back({{from, from + 1, d, d + 1}, {}, {}, pieces_->moves(d)});
+    }
+    add_operand(operands[k], std::move(lines));
+  }
+}
+
+void SentElements::add_operand(const MovedTensor& from, std::vector<Line> lines) {
+  for (Line& line : lines) {
+    for (size_t i = line.dims.from_begin; i < line.dims.from_end; ++i)
+      add_axes(line.from_axes, from.sharding.dims[i]);
+    for (size_t i = line.dims.to_begin; i < line.dims.to_end; ++i)
+      add_axes(line.to_axes, result_.sharding.dims[i]);
+    add_axes(split_, line.from_axes);
+    add_axes(split_, line.to_axes);
+  }
+  if (operands_.empty())
+    for (const int axis : axes_)
+      if (!contains(split_axes(result_.sharding), axis)) receivers_ *= mesh_.size(axis);
+  operands_.push_back({from, std::move(lines)});
+  devices_ = mesh_.size(split_);
+}
+
+int64_t SentElements::common(size_t operand, const Line& line, const Box& from, const Box& to) const {
+  const ReshapeGroup& dims = line.dims;
+  if (line.is_moved)
+    return pieces_->common_along(operand, dims.to_begin, from[dims.from_begin], to[dims.to_begin]);
+  if (is_single(dims)) return overlap(from[dims.from_begin], to[dims.to_begin]);
+  return common_elements(operands_[operand].tensor.dims, from, result_.dims, to, dims);
+}
+
+int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const {
+  AxisList varied;
+  for (const int axis : line.to_axes)
+    if (contains(axes_, axis)) varied.push_back(axis);
+  // The shards of members that differ in minor axes make up a shard of the coarser split.
+  if (!line.is_moved && is_single(line.dims)) {
+    const AxisList kept = without_suffix(line.to_axes, axes_);
+    const int64_t size = result_.dims[line.dims.to_begin].size;
+    if (!shares_axis(kept, axes_))
+      return overlap(held[line.dims.from_begin],
+                     shard_interval(size, mesh_.size(kept), mesh_.index(at, kept)));
+  } else if (varied.size() == line.to_axes.size()) {
+    return common(operand, line, held, whole_box(result_.dims));
+  }
+  int64_t sum = 0;
+  for (int64_t member = 0; member < mesh_.size(varied); ++member)
+    sum += common(operand, line, held,
+                  local_box(result_.dims, result_.sharding, mesh_, mesh_.moved(at, varied, member)));
+  return sum;
+}
+
+int64_t SentElements::sent(const Coordinates& at) const {
+  const Box needed = local_box(result_.dims, result_.sharding, mesh_, at);
+  int64_t total = 0;
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    const MovedTensor& tensor = operands_[k].tensor;
+    const Box held = local_box(tensor.dims, tensor.sharding, mesh_, at);
+    int64_t all = receivers_, own = 1;
+    for (const Line& line : operands_[k].lines) {
+      all *= wanted(k, line, held, at);
+      own *= common(k, line, held, needed);
+    }
+    total += all - own;
+  }
+  return total;
+}
+
+int64_t SentElements::most_wanted(size_t operand, const Line& line) const {
+  const MovedTensor& from = operands_[operand].tensor;
+  int64_t held = 1;
+  for (size_t i = line.dims.from_begin; i < line.dims.from_end; ++i)
+    held *= ceil_div(from.dims[i].size, mesh_.size(from.sharding.dims[i]));
+  // Pieces may take an element more than once.
+  if (line.is_moved) return held * std::max<int64_t>(1, pieces_->count(operand));
+  if (!is_single(line.dims)) return held;
+  const AxisList kept = without_suffix(line.to_axes, axes_);
+  return shares_axis(kept, axes_)
+             ? held
+             : std::min(held, ceil_div(result_.dims[line.dims.to_begin].size, mesh_.size(kept)));
+}
+
+int64_t SentElements::least_own(size_t operand, const Line& line) const {
+  if (line.is_moved || !is_single(line.dims)) return 0;
+  const AxisList &a = line.from_axes, &b = line.to_axes;
+  const auto [rest_a, rest_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (rest_a != a.end() && rest_b != b.end()) return 0;
+  const int64_t size = operands_[operand].tensor.dims[line.dims.from_begin].size;
+  return size / mesh_.size(rest_a == a.end() ? b : a);
+}
+
+int64_t SentElements::bound() const {
+  int64_t total = 0;
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    int64_t all = receivers_, own = 1;
+    for (const Line& line : operands_[k].lines) {
+      all *= most_wanted(k, line);
+      own *= least_own(k, line);
+    }
+    total += all - own;
+  }
+  return total;
+}
+
+Coordinates SentElements::device(int64_t index) const {
+  return mesh_.moved(mesh_.last(), split_, index);
+}
+
+int64_t SentElements::most() const {
+  const int64_t limit = bound();
+  int64_t most = 0;
+  // The last device has the largest shards. If all shards are alike, the bound is reached after a few devices.
+  for (int64_t index = devices_; index-- > 0 && most < limit;) most = std::max(most, sent(device(index)));
+  return most;
+}
+
+int64_t SentElements::most_or_bound() const {
+  return devices_ <= kDevicesLookedAt ? most() : bound();
+}
+
+bool SentElements::none() const {
+  if (bound() == 0) return true;
+  for (int64_t index = devices_; index-- > 0;)
+    if (sent(device(index)) > 0) return false;
+  return true;
+}
+
+SentElements sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  if (step.op()) return moved_pieces(entry, step, step.collective().axes, mesh);
+  return {tensor_of(entry, step.inputs[0]), tensor_of(entry, step.outputs[0]), step.collective().axes, mesh};
+}
+
+SentElements moved_pieces(const EntryPoint& entry, const Step& step, const AxisList& axes, const Mesh& mesh) {
+  std::vector<MovedTensor> operands;
+  for (const ValueId id : step.inputs) operands.push_back(tensor_of(entry, id));
+  return {piece_map_of(entry, step), operands, tensor_of(entry, step.outputs[0]), axes, mesh};
+}
+
+}  // namespace mtfc

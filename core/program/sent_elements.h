@@ -1,0 +1,84 @@
+#pragma once
+// The elements that a device sends when a tensor is resharded or relabelled, or when an operation moves pieces of its
+// operands. They are counted without looking at each other device in turn.
+//
+// A device sends each element that it holds to every other member of its group that needs it. Regions are rectangular,
+// so the number is a product over *lines*: groups of dimensions that correspond to each other in operand and result.
+// Along each line, a device holds some elements that members of its group need (`wanted`), and some that it needs itself
+// (`own`). It sends
+//
+//   product of `wanted` * the number of members that need the same elements - product of `own`
+//
+// Example over p:4, [a8/p, b8] to [a8, b8/p]: along a, a device holds 2 elements, both wanted and its own; along b, it
+// holds 8 elements, all of them wanted and 2 of them its own. It sends 2*8 - 2*2 = 12 elements.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/op_rules/pieces.h"
+#include "core/program/program.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+
+/// A tensor on one side of a move. The references must outlive the objects below.
+struct MovedTensor {
+  const Dims& dims;
+  const Sharding& sharding;
+};
+
+class SentElements {
+ public:
+  /// The change of one tensor's sharding, or a relabelling, within the groups over `axes`.
+  SentElements(const MovedTensor& from, const MovedTensor& to, AxisList axes, const Mesh& mesh);
+  /// An operation that moves pieces of its operands, within the groups over `axes`.
+  SentElements(PieceMap pieces, const std::vector<MovedTensor>& operands, const MovedTensor& result,
+               AxisList axes, const Mesh& mesh);
+
+  /// The number of elements that the device at `at` sends.
+  int64_t sent(const Coordinates& at) const;
+  /// The largest number that any device sends.
+  int64_t most() const;
+  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds.
+  int64_t most_or_bound() const;
+  /// True if no device sends anything.
+  bool none() const;
+
+ private:
+  // Corresponding dimensions of an operand and the result, and the axes that split them on the two sides, major first.
+  struct Line {
+    ReshapeGroup dims;
+    AxisList from_axes, to_axes;
+    bool is_moved = false;  // by the operation, piece by piece
+  };
+  struct Operand {
+    MovedTensor tensor;
+    std::vector<Line> lines;
+  };
+
+  void add_operand(const MovedTensor& from, std::vector<Line> lines);
+  int64_t common(size_t operand, const Line& line, const Box& from, const Box& to) const;
+  int64_t wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const;
+  int64_t most_wanted(size_t operand, const Line& line) const;
+  int64_t least_own(size_t operand, const Line& line) const;
+  int64_t bound() const;
+  Coordinates device(int64_t index) const;
+
+  std::optional<PieceMap> pieces_;
+  std::vector<Operand> operands_;
+  MovedTensor result_;
+  AxisList axes_;
+  const Mesh& mesh_;
+  int64_t receivers_ = 1;  // members that hold the same region of the result
+  AxisList split_;         // axes on which devices may differ in what they send
+  int64_t devices_ = 1;    // along split_
+};
+
+/// The elements that the collective that `step` starts sends; it must be of a kind that may send different elements to
+/// each member (CostShare::kSent).
+SentElements sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh);
+/// The elements that devices would send for the operation of `step`, which moves pieces, in groups over `axes`.
+SentElements moved_pieces(const EntryPoint& entry, const Step& step, const AxisList& axes, const Mesh& mesh);
+
+}  // namespace mtfc

@@ -1,0 +1,109 @@
+#include "core/program/sent_elements.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "core/graph/op_registry.h"
+
+// Every number is compared with a count over all pairs of devices.
+namespace mtfc::sent_elements_test {
+namespace {
+
+// All shardings of `rank` dimensions over two axes.
+std::vector<Sharding> all_shardings(size_t rank) {
+  std::vector<Sharding> all{{std::vector<AxisList>(rank), {}}};
+  for (int axis = 0; axis < 2; ++axis) {
+    const std::vector<Sharding> before = all;
+    for (const Sharding& sharding : before)
+      for (size_t d = 0; d < rank; ++d)
+        for (size_t at = 0; at <= sharding.dims[d].size(); ++at) {
+          Sharding longer = sharding;
+          longer.dims[d].insert(longer.dims[d].begin() + static_cast<std::ptrdiff_t>(at), axis);
+          all.push_back(longer);
+        }
+  }
+  return all;
+}
+
+// `common` counts the elements that two devices have in common: of what the first one holds, and the second one needs.
+template <typename Common>
+void check_counts(const SentElements& sent, const AxisList& axes, const Mesh& mesh, Common common) {
+  int64_t most = 0;
+  for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+    const Coordinates at = mesh.coordinates(rank);
+    int64_t expected = 0;
+    for (int64_t m = 0; m < mesh.size(axes); ++m)
+      if (const Coordinates member = mesh.moved(at, axes, m); member != at) expected += common(at, member);
+    REQUIRE(sent.sent(at) == expected);
+    most = std::max(most, expected);
+  }
+  REQUIRE(sent.most() == most);
+  REQUIRE(sent.most_or_bound() == most);
+  REQUIRE(sent.none() == (most == 0));
+}
+
+const Mesh kMesh({{"r", 2}, {"c", 3}});
+
+TEST_CASE("reshards and relabellings of any sharding into any other") {
+  const std::pair<Dims, Dims> shapes[] = {{{{"a", 12}, {"b", 6}}, {{"a", 12}, {"b", 6}}},
+                                          {{{"a", 7}, {"b", 1}}, {{"a", 7}, {"b", 1}}},
+                                          {{{"a", 12}}, {{"b", 2}, {"c", 6}}},
+                                          {{{"a", 15}, {"b", 7}}, {{"c", 21}, {"d", 5}}}};
+  for (const auto& [from_dims, to_dims] : shapes)
+    for (const Sharding& from : all_shardings(from_dims.size()))
+      for (const Sharding& to : all_shardings(to_dims.size())) {
+        const AxisList axes = moving_axes({from_dims, from, to_dims, to}, kMesh);
+        check_counts(
+            SentElements({from_dims, from}, {to_dims, to}, axes, kMesh), axes, kMesh,
+            [&, &held = from_dims, &needed = to_dims](const Coordinates& at, const Coordinates& member) {
+              return common_elements(held, local_box(held, from, kMesh, at), needed,
+                                     local_box(needed, to, kMesh, member));
+            });
+      }
+}
+
+TEST_CASE("pieces of one operand and of several") {
+  const Dim wide{"wide", 11}, a{"a", 7}, both{"both", 14};
+  struct Trial {
+    const char* op;
+    size_t operands;
+    Attributes attributes;
+    Dims result;
+  };
+  const Trial trials[] = {
+      {"pad", 1, {{"dim", a}, {"low", int64_t{3}}, {"high", int64_t{1}}, {"to", wide}}, {wide, {"l", 3}}},
+      {"reverse", 1, {{"dim", a}}, {a, {"l", 3}}},
+      {"shift", 1, {{"dim", a}, {"by", int64_t{2}}, {"wrap", true}}, {a, {"l", 3}}},
+      {"concat", 2, {{"dim", Dims{a}}, {"to", both}}, {both, {"l", 3}}}};
+  const Dims dims{a, {"l", 3}};
+  for (const Trial& trial : trials)
+    for (const Sharding& sharding : all_shardings(2)) {
+      const std::vector<TensorType> operands(trial.operands, {DType::kF32, dims}),
+          results{{DType::kF32, trial.result}};
+      const PieceMap pieces(op_named(trial.op), trial.attributes, operands, results);
+      AxisList axes = sharding.dims[0];
+      std::sort(axes.begin(), axes.end());
+      const std::vector<MovedTensor> held(trial.operands, {dims, sharding});
+      CAPTURE(trial.op);
+      check_counts(SentElements(pieces, held, {trial.result, sharding}, axes, kMesh), axes, kMesh,
+                   [&](const Coordinates& at, const Coordinates& member) {
+                     int64_t common = 0;
+                     for (size_t k = 0; k < trial.operands; ++k)
+                       common += pieces.common_elements(k, local_box(dims, sharding, kMesh, at),
+                                                        local_box(trial.result, sharding, kMesh, member));
+                     return common;
+                   });
+    }
+}
+
+TEST_CASE("a large mesh is not looked at device by device where all shards are alike") {
+  const Mesh mesh({{"r", 4096}, {"c", 4096}});
+  const Dims dims{{"a", 4096 * 4096}, {"b", 4096}};
+  const Sharding from{{{0, 1}, {}}, {}}, to{{{0}, {1}}, {}};
+  const SentElements sent({dims, from}, {dims, to}, {1}, mesh);
+  CHECK(sent.most() == 4096 - 1);
+}
+
+}  // namespace
+}  // namespace mtfc::sent_elements_test
