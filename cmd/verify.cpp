@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "cmd/command.h"
@@ -14,6 +17,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/execute/executor.h"
 #include "runtime/execute/recording.h"
+#include "runtime/execute/replay.h"
 
 namespace mtfc {
 namespace {
@@ -24,31 +28,100 @@ struct Options {
   std::vector<std::string> inputs;
   uint64_t seed = 0;
   int64_t steps = 1;
-  double tolerance = 0;  // 0: by dtype
+  double tolerance = 0;  // 0: what rounding explains
 };
 
-// Records every tensor that the program makes in the first steps, and in an evaluation after them.
-std::vector<RecordedTensor> recorded(const Program& program, const std::vector<InputData>& inputs,
-                                     const Options& options) {
+// A program with everything that it runs on, in this process.
+struct Machine {
+  explicit Machine(const Program& of, const Options& options)
+      : program(of), comm(program.mesh(), processes), executor(program, comm, {options.seed, false}) {}
+  const Program& program;
   Processes processes = Processes::alone();
-  LockstepComm comm(program.mesh(), processes);
-  Executor executor(program, comm, {options.seed, false});
-  Recorder recorder(executor);
-  recorder.run(*program.find("init"), 0);
-  const EntryPoint* train = program.find("train");
-  const EntryPoint& evaluate = *program.find("evaluate");
-  const auto run = [&](const EntryPoint& entry, int64_t steps) {
-    executor.load(entry);
-    Feed feed(executor, entry, inputs, options.seed);
-    for (int64_t step = 0; step < steps; ++step) {
-      feed.fill_training(step);
-      recorder.run(entry, step);
-    }
-  };
-  if (train) run(*train, options.steps);
-  run(evaluate, train ? 1 : options.steps);
-  return recorder.tensors();
+  LockstepComm comm;
+  Executor executor;
+};
+
+// How far the two programs are apart if each goes on with what it has computed itself.
+struct Drift {
+  double largest = 0;  // relative to the largest element of the tensor
+  MadeTensor tensor;
+};
+
+double largest_magnitude(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  return largest;
 }
+
+void add_drift(const Assembled& found, const Assembled& expected, const MadeTensor& tensor, Drift& drift) {
+  if (!is_float(found.value.type.dtype)) return;
+  const std::vector<double> a = numbers_of(expected.value), b = numbers_of(found.value);
+  const double largest = largest_magnitude(a);
+  for (size_t i = 0; i < a.size(); ++i)
+    if (const double relative = std::abs(a[i] - b[i]) / largest; relative > drift.largest)
+      drift = {relative, tensor};
+}
+
+// Runs both programs side by side and compares them.
+class Verification {
+ public:
+  Verification(const Program& whole, const Program& split, const Options& options)
+      : whole_(whole, options), split_(split, options), recorder_(split_.executor), options_(options) {}
+
+  void run(const std::vector<InputData>& inputs) {
+    run_steps("init", {}, 1);
+    const bool trains = whole_.program.find("train");
+    if (trains) run_steps("train", inputs, options_.steps);
+    run_steps("evaluate", inputs, trains ? 1 : options_.steps);
+  }
+
+  Comparison comparison;
+  Drift drift;
+
+ private:
+  void run_steps(const char* name, const std::vector<InputData>& inputs, int64_t steps) {
+    const EntryPoint &whole = *whole_.program.find(name), &split = *split_.program.find(name);
+    whole_.executor.load(whole);
+    split_.executor.load(split);
+    Feed whole_feed(whole_.executor, whole, inputs, options_.seed);
+    Feed split_feed(split_.executor, split, inputs, options_.seed);
+    for (int64_t step = 0; step < steps; ++step) {
+      whole_feed.fill_training(step);
+      split_feed.fill_training(step);
+      compare_inputs(whole, split, step);
+      const Recording recording = recorder_.run(split, step);
+      replay(whole_.program, whole, recording, {options_.seed, options_.tolerance}, comparison);
+      whole_.executor.run(whole, step);
+      find_drift(recording, whole);
+    }
+  }
+
+  void compare_inputs(const EntryPoint& whole, const EntryPoint& split, int64_t step) {
+    const std::map<std::string, Assembled> expected = inputs_of(whole_.executor, whole);
+    for (const auto& [name, found] : inputs_of(split_.executor, split))
+      if (const auto same = expected.find(name); same != expected.end())
+        compare(found, {same->second.value},
+                {.entry = whole.name, .step = step, .name = name, .operation = "input"}, comparison);
+  }
+
+  void find_drift(const Recording& found, const EntryPoint& entry) {
+    MadeTensor tensor{.entry = entry.name, .step = found.step};
+    for (const auto& [name, expected] : outputs_of(whole_.executor, entry)) {
+      tensor.name = name;
+      add_drift(found.outputs.at(name), expected, tensor, drift);
+    }
+    const std::vector<Assembled> variables = variables_of(whole_.executor);
+    for (size_t v = 0; v < variables.size(); ++v) {
+      tensor.name = whole_.program.variables[v].decl.name;
+      add_drift(found.variables[v], variables[v], tensor, drift);
+    }
+  }
+
+  Machine whole_, split_;
+  Recorder recorder_;
+  const Options& options_;
+};
 
 // `[batch=3, hidden=17]`
 std::string place(const Dims& dims, size_t element) {
@@ -70,35 +143,46 @@ void report_nans(const Comparison& comparison) {
         comparison.nan_where);
 }
 
-int report(const Comparison& comparison, const Program& program, double tolerance) {
-  const std::string layout = fmt::format(
-      "{}, {}", program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
-      program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
-  if (!comparison.first) {
-    std::cout << fmt::format("the same as on one device: {} tensors compared, {}\n", comparison.tensors,
-                             layout);
-    if (comparison.largest > 0)
-      std::cout << fmt::format("the largest difference is {:.2g} of the largest element, in '{}'\n",
-                               comparison.largest, comparison.where);
-    report_nans(comparison);
-    return kExitSuccess;
-  }
-  const Difference& first = *comparison.first;
-  const RecordedTensor& tensor = *first.tensor;
+std::string layout_text(const Program& program) {
+  return fmt::format("{}, {}",
+                     program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
+                     program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
+}
+
+int report_difference(const Difference& first, const Program& program, double tolerance) {
+  const MadeTensor& tensor = first.tensor;
   const std::string where = place(tensor.type.dims, first.element);
   std::cout << fmt::format("the first tensor that differs is '{}': {}, step {}, made by {}{}, {}\n",
                            tensor.name, tensor.entry, tensor.step + 1, tensor.operation,
-                           tensor.source.empty() ? "" : " at " + tensor.source, layout);
+                           tensor.source.empty() ? "" : " at " + tensor.source, layout_text(program));
   if (first.allowed < 0)
     std::cout << fmt::format("  at {}, devices that should agree hold different values, one of which is {}\n",
                              where, first.found);
   else
-    std::cout << fmt::format("  at {} it is {}, and on one device it is {}; {} {:.2g}\n", where, first.found,
-                             first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
-                             first.allowed);
-  if (!is_float(tensor.type.dtype))
-    std::cout << "  (this need not be an error if rounding decides, as between two nearly equal numbers)\n";
+    std::cout << fmt::format(
+        "  at {} it is {}, and on one device, from the same operands, it is {}; {} {:.2g}\n", where,
+        first.found, first.expected, tolerance > 0 ? "the tolerance allows" : "rounding explains",
+        first.allowed);
   return kExitRunFailed;
+}
+
+int report(const Verification& verification, const Program& program, double tolerance) {
+  const Comparison& comparison = verification.comparison;
+  if (comparison.first) return report_difference(*comparison.first, program, tolerance);
+  if (comparison.tensors == 0) {
+    std::cout << "nothing was compared: the model has no outputs and no variables\n";
+    return kExitRunFailed;
+  }
+  std::cout << fmt::format("the same as on one device: {} tensors compared, {}\n", comparison.tensors,
+                           layout_text(program));
+  if (comparison.largest > 0)
+    std::cout << fmt::format("the largest difference is {:.2g} of the terms added, in '{}'\n",
+                             comparison.largest, comparison.where);
+  if (const Drift& drift = verification.drift; drift.largest > 0)
+    std::cout << fmt::format("rounding adds up to {:.2g} of the largest element, in '{}' ({}, step {})\n",
+                             drift.largest, drift.tensor.name, drift.tensor.entry, drift.tensor.step + 1);
+  report_nans(comparison);
+  return kExitSuccess;
 }
 
 int run(const Options& options) {
@@ -117,9 +201,9 @@ int run(const Options& options) {
       throw UserError(fmt::format("the variable '{}' has no \"init\"", variable.decl.name),
                       "verify starts from initial values");
   set_threads(1);
-  const std::vector<RecordedTensor> expected = recorded(whole, inputs, options);
-  return report(compare(expected, recorded(split, inputs, options), options.tolerance), split,
-                options.tolerance);
+  Verification verification(whole, split, options);
+  verification.run(inputs);
+  return report(verification, split, options.tolerance);
 }
 
 std::function<int()> setup(CommandLine& line) {
@@ -139,8 +223,8 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("S")
       .show_default();
   line.add_option("--tolerance", options->tolerance,
-                  "largest allowed difference of floats, relative to the largest element (default: 1e-4 for "
-                  "f32, 1e-9 for f64)")
+                  "largest allowed difference of floats, relative to the magnitudes that an operation adds "
+                  "(default: what rounding explains)")
       .check(positive_number())
       .type_name("R");
   return [options] { return run(*options); };
@@ -150,7 +234,9 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kVerifyCommand = {
     .name = "verify",
-    .summary = "run a model under a layout and on one device, and compare every tensor",
+    .summary =
+        "run a model under a layout and on one device, and compare every tensor; compare decode with the "
+        "model",
     .examples =
         "  mtfc verify model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
         "  mtfc verify model.json --layout layout.json --steps 3 --input x=data.npy",

@@ -1,0 +1,228 @@
+#include "runtime/execute/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/diagnostics/error.h"
+#include "runtime/execute/counterparts.h"
+#include "runtime/execute/rounding.h"
+
+namespace mtfc {
+namespace {
+
+using Records = std::vector<Assembled>;
+
+// A tensor as the replay goes on with it.
+struct Known {
+  WholeValue value;
+  std::vector<double> magnitudes = {};  // empty: those of the elements
+  size_t times = 0;                     // that it was made
+};
+
+// The records that tell the content of a tensor when it is made for the `turn`-th time. Forms made less often are
+// those of the last time, after the loop that makes the tensor.
+std::vector<const Assembled*> records_of_turn(const std::vector<const Records*>& forms, size_t turn) {
+  size_t times = 0;
+  for (const Records* each : forms) times = std::max(times, each->size());
+  std::vector<const Assembled*> made;
+  for (const Records* each : forms) {
+    if (each->size() == times && turn < times)
+      made.push_back(&(*each)[turn]);
+    else if (turn + 1 == times && !each->empty())
+      made.push_back(&each->back());
+  }
+  return made;
+}
+
+// The form that operations that are not linear read, which is whole, with the magnitudes of a partial one.
+Known chosen(const std::vector<const Assembled*>& forms) {
+  const auto whole =
+      std::find_if(forms.begin(), forms.end(), [](const Assembled* form) { return !form->is_partial; });
+  Known known{(whole == forms.end() ? forms.front() : *whole)->value};
+  for (const Assembled* form : forms)
+    if (!form->magnitudes.empty()) known.magnitudes = form->magnitudes;
+  return known;
+}
+
+class Replay {
+ public:
+  Replay(const Program& program, const EntryPoint& whole, const Recording& found,
+         const ReplayOptions& options, Comparison& comparison)
+      : program_(program),
+        whole_(whole),
+        found_(found),
+        options_(options),
+        comparison_(comparison),
+        counterparts_(whole, *found.entry),
+        aliases_(aliases_of(whole)),
+        leaves_(leaves_of(whole)),
+        known_(whole.values.size()) {}
+
+  void run() {
+    for (const ValueId id : leaves_.ids())
+      if (leaves_[id] && whole_.values[id].buffer != kNoBuffer) take_leaf(id);
+    for (size_t i = 0; i < whole_.steps.size(); i = next_step(i)) run_step(whole_.steps[i]);
+    compare_outputs();
+    compare_variables();
+  }
+
+ private:
+  void judge(const Assembled& found, ExpectedTensor expected, MadeTensor place) {
+    place.entry = whole_.name;
+    place.step = found_.step;
+    if (options_.tolerance > 0 && expected.rate > 0) expected.rate = options_.tolerance;
+    compare(found, expected, std::move(place), comparison_);
+  }
+
+  // Inputs and variables are what the recording says they were.
+  void take_leaf(ValueId id) {
+    const ValueId own = counterparts_.own(id);
+    if (own == kNoValue || found_.values[own].empty()) return;
+    const Assembled& recorded = found_.values[own][0];
+    known_[id] = {recorded.value, {}, 1};
+    const MadeTensor place = {.name = whole_.values[id].name, .operation = "resharding"};
+    judge(recorded, {recorded.value}, place);
+    for (const ValueId form : counterparts_.forms(id))
+      for (const Assembled& each : found_.values[form]) judge(each, {recorded.value}, place);
+    take_aliases(id, place);
+  }
+
+  // Goes on with a tensor that was just made: as recorded, if it is, and as computed here otherwise. The magnitudes
+  // of `expected` come from `magnitudes`, if they are needed.
+  template <typename Magnitudes>
+  void take(ValueId id, ExpectedTensor expected, const MadeTensor& place, Magnitudes magnitudes) {
+    Known& known = known_[id];
+    std::vector<const Records*> forms;
+    if (const ValueId own = counterparts_.own(id); own != kNoValue) forms.push_back(&found_.values[own]);
+    // The other forms of a leaf are those of its first content.
+    if (!leaves_[id])
+      for (const ValueId form : counterparts_.forms(id)) forms.push_back(&found_.values[form]);
+    const std::vector<const Assembled*> made = records_of_turn(forms, known.times);
+    const size_t times = known.times + 1;
+    if (made.empty() || !std::all_of(made.begin(), made.end(),
+                                     [&](const Assembled* each) { return is_equal(*each, expected.value); }))
+      expected.magnitudes = magnitudes(expected.value);
+    for (const Assembled* each : made) judge(*each, expected, place);
+    if (made.empty()) {
+      known = {std::move(expected.value), std::move(expected.magnitudes)};
+    } else {
+      ++comparison_.tensors;
+      known = chosen(made);
+    }
+    known.times = times;
+    if (const BufferId buffer = whole_.values[id].buffer;
+        buffer != kNoBuffer && whole_.buffers[buffer].kind == BufferKind::kVariable)
+      last_made_[whole_.buffers[buffer].offset] = id;
+    if (!leaves_[id]) take_aliases(id, place);
+  }
+
+  void take_aliases(ValueId root, MadeTensor place) {
+    for (const ValueId alias : aliases_[root]) {
+      place.name = whole_.values[alias].name;
+      place.operation = "relabelling";
+      take(alias, known(root, whole_.values[alias].type), place,
+           [&](const WholeValue&) { return known_[root].magnitudes; });
+    }
+  }
+
+  // A tensor as it is known, perhaps under other dimensions. Other forms of it may differ by a reduction's rounding.
+  ExpectedTensor known(ValueId id, const TensorType& type) const {
+    ExpectedTensor same{known_[id].value, known_[id].magnitudes, rounding_of(type.dtype)};
+    same.value.type = type;
+    return same;
+  }
+
+  void run_step(const Step& step) {
+    for (const Step& member : step.members()) run_step(member);
+    const auto* kernel = step.as<RunKernel>();
+    if (!kernel) return;
+    std::vector<Operand> operands;
+    std::vector<const WholeValue*> values;
+    for (const ValueId id : step.inputs) {
+      check_invariant(known_[id].times > 0, "a run is repeated from an operand that it does not have");
+      operands.push_back({&known_[id].value, &known_[id].magnitudes});
+      values.push_back(operands.back().value);
+    }
+    const WholeCall call{step.name, options_.seed, found_.step, rounds_.empty() ? 0 : round_};
+    std::vector<ExpectedTensor> expected;
+    for (WholeValue& result : computed(*kernel, values, global_types(whole_, step.outputs), call)) {
+      const double rate = is_float(result.type.dtype) ? rounding_of(*kernel, operands, result.type.dtype) : 0;
+      expected.push_back({std::move(result), {}, rate});
+    }
+    const auto magnitudes = [&](const WholeValue& value) {
+      return step.outputs.size() == 1 ? magnitudes_of(*kernel, operands, value) : std::vector<double>{};
+    };
+    for (size_t i = 0; i < expected.size(); ++i)
+      take(step.outputs[i], std::move(expected[i]),
+           {.name = whole_.values[step.outputs[i]].name,
+            .operation = std::string(kernel->op->signature.name),
+            .source = step.source},
+           magnitudes);
+  }
+
+  // Follows the loops as the executor does.
+  size_t next_step(size_t index) {
+    const Step& step = whole_.steps[index];
+    if (step.as<BeginLoop>()) {
+      rounds_.push_back(0);
+      ++round_;
+    } else if (const auto* leave = step.as<LeaveLoop>()) {
+      if (numbers_of(known_[step.inputs[0]].value)[0] != 0) return index + 1;
+      rounds_.pop_back();
+      return leave->end.index() + 1;
+    } else if (const auto* repeat = step.as<RepeatLoop>()) {
+      ++round_;
+      const int64_t times = whole_.steps[repeat->begin].as<BeginLoop>()->times;
+      if (++rounds_.back() != times) return repeat->begin.index() + 1;
+      rounds_.pop_back();
+    }
+    return index + 1;
+  }
+
+  void compare_outputs() {
+    for (const Binding& output : whole_.outputs) {
+      const auto recorded = found_.outputs.find(output.name);
+      check_invariant(recorded != found_.outputs.end() && known_[output.value].times > 0,
+                      "an output is not recorded");
+      ++comparison_.tensors;
+      judge(recorded->second, known(output.value, whole_.values[output.value].type),
+            {.name = output.name, .operation = "output"});
+    }
+  }
+
+  // A new value may have been computed in the memory of the variable, or copied there.
+  void compare_variables() {
+    for (size_t v = 0; v < program_.variables.size(); ++v) {
+      const ProgramVariable& variable = program_.variables[v];
+      const auto made = last_made_.find(variable.offset);
+      const ExpectedTensor expected = made == last_made_.end() || variable.bytes == 0
+                                          ? ExpectedTensor{found_.old_variables[v].value}
+                                          : known(made->second, variable.decl.type);
+      ++comparison_.tensors;
+      judge(found_.variables[v], expected, {.name = "new " + variable.decl.name, .operation = "variable"});
+    }
+  }
+
+  const Program& program_;
+  const EntryPoint& whole_;
+  const Recording& found_;
+  const ReplayOptions& options_;
+  Comparison& comparison_;
+  const Counterparts counterparts_;
+  const PerValue<std::vector<ValueId>> aliases_;
+  const PerValue<bool> leaves_;
+  PerValue<Known> known_;
+  std::map<int64_t, ValueId> last_made_;  // in the memory of a variable, by offset
+  std::vector<int64_t> rounds_;           // done, of the loops around the step
+  int64_t round_ = 0;                     // counts the rounds of all loops
+};
+
+}  // namespace
+
+void replay(const Program& program, const EntryPoint& whole, const Recording& found,
+            const ReplayOptions& options, Comparison& comparison) {
+  Replay(program, whole, found, options, comparison).run();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,138 @@
+#include "runtime/execute/whole_value.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "core/tensors/relayout.h"
+#include "runtime/comm/reduce.h"
+#include "runtime/compute/kernel.h"
+#include "runtime/memory/dtypes.h"
+
+namespace mtfc {
+
+std::vector<double> numbers_of(const WholeValue& value) {
+  std::vector<double> numbers(value.size());
+  dispatch(AllTypes{}, value.type.dtype, [&]<typename T>() {
+    const T* elements = reinterpret_cast<const T*>(value.data.data());
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(elements[i]);
+  });
+  return numbers;
+}
+
+WholeValue value_of(const TensorType& type, std::span<const double> numbers) {
+  WholeValue value(type);
+  dispatch(AllTypes{}, type.dtype, [&]<typename T>() {
+    T* elements = reinterpret_cast<T*>(value.data.data());
+    for (size_t i = 0; i < numbers.size(); ++i) elements[i] = static_cast<T>(numbers[i]);
+  });
+  return value;
+}
+
+namespace {
+
+// True for other numbers. Zeros of both signs are equal here, and so are all NaNs.
+bool differ(DType dtype, const std::byte* a, const std::byte* b) {
+  return dispatch(AllTypes{}, dtype, [&]<typename T>() {
+    T x, y;
+    std::memcpy(&x, a, sizeof x);
+    std::memcpy(&y, b, sizeof y);
+    return x != y && (x == x || y == y);
+  });
+}
+
+// The shards of devices that hold copies of, or different elements of, one tensor.
+Assembled joined(const TensorType& type, const std::vector<PlacedShard>& shards) {
+  Assembled joined{WholeValue(type)};
+  const auto size = static_cast<size_t>(size_of(type.dtype));
+  std::vector<bool> written(joined.value.size(), false);
+  const Box whole = whole_box(type.dims);
+  std::optional<size_t> torn;
+  for (const auto& [shard, at] : shards)
+    for (const Run& run : common_runs(type.dims, shard.box, type.dims, whole))
+      for (int64_t k = 0; k < run.length; ++k) {
+        const auto element = static_cast<size_t>(run.to + k * run.to_step);
+        std::byte* to = joined.value.data.data() + element * size;
+        const std::byte* from = shard.data + static_cast<size_t>(run.from + k * run.from_step) * size;
+        if (!written[element])
+          std::memcpy(to, from, size);
+        else if (!torn && std::memcmp(to, from, size) != 0 && differ(type.dtype, to, from))
+          torn = element;
+        written[element] = true;
+      }
+  for (size_t i = 0; i < written.size() && !torn; ++i)
+    if (!written[i]) torn = i;
+  if (torn) joined.torn.push_back(*torn);
+  return joined;
+}
+
+void add_magnitudes(const Assembled& term, std::vector<double>& magnitudes) {
+  const std::vector<double> numbers = term.magnitudes.empty() ? numbers_of(term.value) : term.magnitudes;
+  magnitudes.resize(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) magnitudes[i] += std::abs(numbers[i]);
+}
+
+}  // namespace
+
+Assembled assembled(const TensorType& type, const std::vector<Partial>& partial,
+                    const std::vector<PlacedShard>& shards) {
+  if (partial.empty()) return joined(type, shards);
+  const auto [axis, kind] = partial.back();
+  const std::vector<Partial> rest(partial.begin(), partial.end() - 1);
+  std::map<int64_t, std::vector<PlacedShard>> members;
+  for (const PlacedShard& placed : shards) members[placed.at[static_cast<size_t>(axis)]].push_back(placed);
+  Assembled sum;
+  bool is_first = true;
+  for (const auto& [position, held] : members) {
+    Assembled term = assembled(type, rest, held);
+    std::vector<double> magnitudes = std::move(sum.magnitudes);
+    if (kind == ReduceKind::kSum && is_float(type.dtype)) add_magnitudes(term, magnitudes);
+    if (is_first)
+      sum = std::move(term);
+    else
+      combine(kind, type.dtype, term.value.data.data(), sum.value.data.data(),
+              static_cast<int64_t>(sum.value.size()));
+    sum.magnitudes = std::move(magnitudes);
+    is_first = false;
+  }
+  sum.is_partial = true;
+  sum.torn.clear();  // nothing reads a term twice
+  return sum;
+}
+
+void fill(const LocalShard& shard, const WholeValue& value) {
+  const Dims& dims = value.type.dims;
+  const auto size = static_cast<size_t>(size_of(value.type.dtype));
+  for (const Run& run : common_runs(dims, whole_box(dims), dims, shard.box))
+    for (int64_t k = 0; k < run.length; ++k)
+      std::memcpy(shard.data + static_cast<size_t>(run.to + k * run.to_step) * size,
+                  value.data.data() + static_cast<size_t>(run.from + k * run.from_step) * size, size);
+}
+
+std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
+                                 const std::vector<TensorType>& results, const WholeCall& call) {
+  KernelSite site{kernel.attributes, {}, {}, call.name, 0};
+  std::vector<TensorType> types;
+  std::vector<const std::byte*> from;
+  for (const WholeValue* operand : operands) {
+    types.push_back(operand->type);
+    site.operands.push_back({operand->type, whole_box(operand->type.dims)});
+    from.push_back(operand->data.data());
+  }
+  std::vector<WholeValue> made;
+  for (const TensorType& type : results) made.emplace_back(type);
+  std::vector<std::byte*> to;
+  for (WholeValue& value : made) {
+    site.results.push_back({value.type, whole_box(value.type.dims)});
+    to.push_back(value.data.data());
+  }
+  if (kernel.op->workspace)
+    site.workspace_bytes = kernel.op->workspace({kernel.attributes, held_whole(types)}, held_whole(results));
+  std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
+  const Kernel prepared = prepare_kernel(kernel.op->signature.name, site);
+  prepared({from, to, workspace.data(), call.seed, call.step, call.round});
+  return made;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,67 @@
+#pragma once
+// A whole tensor in memory, put together from the shards of all devices, and one kernel on whole tensors.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/program/program.h"
+#include "core/tensors/sharding.h"
+#include "runtime/execute/executor.h"
+
+namespace mtfc {
+
+/// A whole tensor, dense and row-major.
+struct WholeValue {
+  TensorType type;
+  std::vector<std::byte> data;
+
+  WholeValue() = default;
+  /// Zeros.
+  explicit WholeValue(const TensorType& of) : type(of), data(static_cast<size_t>(bytes(of))) {}
+  size_t size() const { return static_cast<size_t>(elements(type.dims)); }
+};
+
+/// The elements as numbers, and a tensor of these numbers.
+std::vector<double> numbers_of(const WholeValue& value);
+WholeValue value_of(const TensorType& type, std::span<const double> numbers);
+
+/// A device's shard, and where the device is.
+struct PlacedShard {
+  LocalShard shard;
+  Coordinates at;
+};
+
+/// The tensor that all devices hold together.
+struct Assembled {
+  WholeValue value;
+  /// For sums that are still partial: for each element, the sum of the magnitudes of the devices' terms. Otherwise
+  /// empty, and the magnitudes are those of the elements.
+  std::vector<double> magnitudes = {};
+  bool is_partial = false;
+  /// An element on which devices that should agree hold different bits, or which no device holds.
+  std::vector<size_t> torn = {};
+};
+
+/// Puts the shards of all devices together. A value that is partial is reduced.
+Assembled assembled(const TensorType& type, const std::vector<Partial>& partial,
+                    const std::vector<PlacedShard>& shards);
+
+/// Copies into a device's shard what it holds of `value`.
+void fill(const LocalShard& shard, const WholeValue& value);
+
+/// The arguments of a kernel apart from its operands.
+struct WholeCall {
+  std::string name;  // of the step, the key of random numbers
+  uint64_t seed = 0;
+  int64_t step = 0;
+  int64_t round = 0;
+};
+
+/// The results of `kernel` on whole operands, computed on one device.
+std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeValue* const> operands,
+                                 const std::vector<TensorType>& results, const WholeCall& call);
+
+}  // namespace mtfc
