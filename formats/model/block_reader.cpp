@@ -200,6 +200,39 @@ bool BlockReader::check_size(const Cursor& at, const Block& block, int64_t times
   return true;
 }
 
+// A layer states its params once, in the model. If decode states another value, it is another model.
+void BlockReader::take_settings(const Cursor& at, const Block& block, const std::string& scope,
+                                BlockNames& names) {
+  if (!draft_.model_settings) return;
+  const auto call = draft_.model_settings->find(scope);
+  if (call == draft_.model_settings->end()) return;
+  for (const NamedCursor& formal : block.params) {
+    const auto given = call->second.params.find(formal.key);
+    if (given == call->second.params.end()) continue;
+    const auto [own, is_new] = names.bound.emplace(formal.key, given->second);
+    if (is_new || to_double(own->second) == to_double(given->second)) continue;
+    // Blocks pass the value on to the blocks that they call.
+    if (!draft_.sink.is_new("decode binds " + formal.key)) continue;
+    const std::optional<Cursor> bind = at.find("bind");
+    draft_.sink.warning(
+        bind.value_or(at).location(),
+        fmt::format("decode calls '{}' with '{}' {}, but the model calls '{}' in the scope '{}' "
+                    "with {}",
+                    block.name, formal.key, to_string(own->second), call->second.block, scope,
+                    to_string(given->second)),
+        "without it under \"bind\", decode takes the model's");
+  }
+}
+
+void BlockReader::keep_settings(const Block& block, const std::string& scope, const ModelScope& names) {
+  if (!draft_.keeps_settings) return;
+  ModelDraft::Settings& kept = draft_.settings[scope];
+  kept.block = block.name;
+  for (const NamedCursor& formal : block.params)
+    if (const std::optional<Number> value = names.lookup().find(formal.key))
+      kept.params.emplace(formal.key, *value);
+}
+
 BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, const BlockNames& names,
                                          const std::vector<TensorId>& operands, const Scopes& scopes) {
   const std::string full = draft_.symbols.full(scopes.scope);
@@ -212,7 +245,10 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
                     Symbol{SymbolKind::kInput, block.in[i].location(), operands[i]});
   draft_.sink.enter_call("; called as " + chain);
   const size_t before = draft_.sink.error_count();
-  const ModelScope block_scope(draft_.scope, names, draft_.sink);
+  BlockNames own = names;
+  take_settings(at, block, full, own);
+  const ModelScope block_scope(draft_.scope, own, draft_.sink);
+  if (draft_.sink.error_count() == before) keep_settings(block, full, block_scope);
   draft_.calls.push_back({&block, &block_scope, std::move(chain)});
   draft_.symbols.enter(scopes.scope, scopes.variables, std::move(formals));
   Results results;

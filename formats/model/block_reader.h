@@ -4,6 +4,9 @@
 //
 //   {"op": "repeat", "times": 2, "block": "layer", "in": "x", "out": "y"}
 //     layer_0/… from x,  layer_1/… from the output of layer_0;  y is the output of layer_1
+//
+// In `decode`, a call stands for that of the model in the same scope: both have the same variables. A param that it
+// does not bind has the value that it has in the model's call.
 
 #include <optional>
 #include <string>
@@ -53,6 +56,8 @@ class BlockReader {
                  const std::vector<TensorId>& operands, const Scopes& scopes);
 
  private:
+  void take_settings(const Cursor& at, const Block& block, const std::string& scope, BlockNames& names);
+  void keep_settings(const Block& block, const std::string& scope, const ModelScope& names);
   bool bind_defaults(const Cursor& at, const Block& block, BlockNames& names);
   Results repeat(const Cursor& at, const Block& block, const BlockNames& names, std::vector<TensorId> carried,
                  const std::string& scope);

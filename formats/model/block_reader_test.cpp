@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,62 @@ std::vector<std::string> variables(const Model& model) {
 
 using Names = std::vector<std::string>;
 
+// A model whose `decode` calls `ffn` in the scope of the model's call, with the given bindings.
+std::string decoding_text(const std::string& bind, const std::string& decode_bind) {
+  return fmt::format(
+      R"({{"mtfc": 1, "dims": {{"batch": 4, "length": 5, "vocab": 6}}, "params": {{"strong": 1}},
+    "inputs": {{"tokens": {{"dims": ["batch", "length"], "dtype": "i32"}}}},
+    "blocks": {{"scaled": {{"params": {{"gain": 1, "own": 5}}, "in": ["x"], "out": ["y"],
+                  "variables": {{"w": {{"dims": ["vocab"], "init": "ones"}}}},
+                  "ops": [{{"out": "y", "op": "einsum", "in": ["x", "w", {{"expr": "gain"}}], "dims": ["batch", "length", "vocab"]}}]}},
+                "scaled_now": {{"params": {{"gain": 1}}, "in": ["x"], "out": ["y"],
+                  "variables": {{"w": {{"dims": ["vocab"]}}}},
+                  "ops": [{{"out": "y", "op": "einsum", "in": ["x", "w", {{"expr": "gain"}}], "dims": ["batch", "vocab"]}}]}}}},
+    "ops": [{{"out": "hot", "op": "one_hot", "in": "tokens", "dim": "vocab", "dtype": "f32"}},
+            {{"out": "logits", "op": "call", "block": "scaled", "in": "hot", "scope": "layer"{}}}],
+    "outputs": ["logits"],
+    "decode": {{"inputs": {{"token": {{"dims": ["batch"], "dtype": "i32"}}, "position": {{"dims": [], "dtype": "i32"}}}},
+      "ops": [{{"out": "hot", "op": "one_hot", "in": "token", "dim": "vocab", "dtype": "f32"}},
+              {{"out": "logits", "op": "call", "block": "scaled_now", "in": "hot", "scope": "layer"{}}}],
+      "outputs": {{"logits": "logits"}}}}}})",
+      bind, decode_bind);
+}
+
+// The constants of a graph.
+std::vector<double> constants(const Graph& graph) {
+  std::vector<double> values;
+  for (const TensorId id : graph.tensors().ids())
+    if (const std::optional<double> value = graph.constant_value(id)) values.push_back(*value);
+  return values;
+}
+
 }  // namespace
+
+TEST_CASE("a call of decode takes the params that it does not bind from the model's call in the same scope") {
+  std::vector<Diagnostic> warnings;
+  const auto gains = [&](const std::string& bind, const std::string& decode_bind) {
+    warnings.clear();
+    return constants(
+        read_model(decoding_text(bind, decode_bind), "model.json", {}, warnings, {}).decode->graph);
+  };
+  const auto messages = [&] {
+    std::vector<std::string> list;
+    for (const Diagnostic& warning : warnings)
+      if (warning.message.find("decode calls") == 0) list.push_back(warning.message);
+    return list;
+  };
+  const std::string three = R"(, "bind": {"gain": "strong + 2"})", four = R"(, "bind": {"gain": 4})";
+  CHECK(gains("", "") == std::vector<double>{1});
+  CHECK(gains(three, "") == std::vector<double>{3});
+  CHECK(gains(three, three) == std::vector<double>{3});
+  CHECK(messages().empty());
+  CHECK(gains(three, four) == std::vector<double>{4});
+  CHECK(messages() == Names{"decode calls 'scaled_now' with 'gain' 4, but the model calls 'scaled' in the "
+                            "scope 'layer' with 3"});
+  CHECK(gains("", four) == std::vector<double>{4});
+  CHECK(messages() == Names{"decode calls 'scaled_now' with 'gain' 4, but the model calls 'scaled' in the "
+                            "scope 'layer' with 1"});
+}
 
 TEST_CASE("a call makes the block's variables and operations under its scope") {
   const Model model = read(model_text(kFfn, R"({"out": "y", "op": "call", "block": "ffn", "in": "x"})"));

@@ -157,6 +157,7 @@ void read_decode(const Cursor& at, ModelDraft& draft) {
   if (!at.check_keys({"doc", "inputs", "variables", "ops", "outputs"})) return;
   ModelDraft own(draft.scope, draft.sink);
   if (draft.builder.widened(DType::kF32) == DType::kF64) own.builder.widen_floats();
+  own.model_settings = &draft.settings;
   share_variables(draft, own);
   std::swap(own.blocks, draft.blocks);
   read_parts(at, own);

@@ -40,6 +40,16 @@ struct ModelDraft {
     std::string chain;  // `layer_0/ffn from FILE:LINE, in layer_0 from FILE:LINE`
   };
   std::vector<Call> calls;
+  /// The values of a block's params in one call.
+  struct Settings {
+    std::string block;
+    std::map<std::string, Number> params;
+  };
+  /// Those of the model's calls by their scope, if the model has `decode`, whose calls in the same scopes take the
+  /// params that they do not bind from here.
+  std::map<std::string, Settings> settings;
+  bool keeps_settings = false;
+  const std::map<std::string, Settings>* model_settings = nullptr;  // while `decode` is read
   int64_t expanded = 0;  // operations and variables that calls have made
 
   /// A loop whose condition or body is being read into `builder`.

@@ -257,6 +257,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();
   if (context.overrides.f64) draft.builder.widen_floats();
+  draft.keeps_settings = root.find("decode").has_value();
   read_tensors(root, context.overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
