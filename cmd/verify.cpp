@@ -5,8 +5,10 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cmd/command.h"
+#include "cmd/generating/decode_verification.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -29,6 +31,7 @@ struct Options {
   uint64_t seed = 0;
   int64_t steps = 1;
   double tolerance = 0;  // 0: what rounding explains
+  std::optional<int64_t> positions;
 };
 
 // A program with everything that it runs on, in this process.
@@ -203,7 +206,10 @@ int run(const Options& options) {
   set_threads(1);
   Verification verification(whole, split, options);
   verification.run(inputs);
-  return report(verification, split, options.tolerance);
+  const int code = report(verification, split, options.tolerance);
+  const DecodeVerdict decode = verify_decode(sources, options.model, options.positions, options.seed);
+  std::cout << decode.text;
+  return decode.agrees ? code : kExitRunFailed;
 }
 
 std::function<int()> setup(CommandLine& line) {
@@ -222,6 +228,10 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(0))
       .type_name("S")
       .show_default();
+  line.add_option("--positions", options->positions,
+                  "number of positions at which decode is compared with the model (default: all)")
+      .check(whole_number(0))
+      .type_name("N");
   line.add_option("--tolerance", options->tolerance,
                   "largest allowed difference of floats, relative to the magnitudes that an operation adds "
                   "(default: what rounding explains)")

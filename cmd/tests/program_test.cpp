@@ -340,6 +340,36 @@ TEST_CASE("verify raises no alarm where rounding decides, or where f64 is comput
     CHECK(mtfc("verify " + folder / "cancelled.json" + " --layout rows:a --mesh " + mesh).code == 0);
 }
 
+TEST_CASE("verify compares decode with the model, for every bundled model that has one") {
+  const std::string sizes =
+      " --set layers=2 --set d_model=16 --set d_ff=24 --set heads=4 --set vocab=29 --set batch=2 ";
+  const std::string agrees =
+      "\ndecode gives the model's logits at 10 positions, on one device and under the layout\n";
+  for (const std::string& model :
+       {std::string("char_lm.json --set length=10"),
+        std::string("transformer_lm.json --set length=10 --set gelu=1"),
+        std::string("transformer_lm.json --set length=10 --set tie_embeddings=1 --set beam=2"),
+        std::string("gpt2.json --set positions=12 --set length=10")})
+    CHECK(has(mtfc("verify models/" + model + sizes + "--mesh p:2,q:2 --layout batch:p,heads:q,vocab:q").out,
+              agrees));
+  // A decode that goes another way than its model.
+  const ScratchFolder folder;
+  std::string text = contents("models/transformer_lm.json");
+  const std::string call = R"("block": "cached_lm_layer", "in": ["x", "position", "seen"], "scope": "layer")";
+  REQUIRE(has(text, call));
+  text.replace(text.find(call), call.size(), call + R"(, "bind": {"gelu": 0})");
+  std::ofstream(folder / "other.json") << text;
+  const Outcome other = mtfc("verify " + folder / "other.json" + sizes + "--set length=10 --set gelu=1 -q");
+  CHECK(other.code == 1);
+  CHECK(has(other.out,
+            "decode gives other logits than the model itself, on one device: at position 0, for token "));
+  const Outcome check = mtfc("check " + folder / "other.json" + " --set gelu=1");
+  CHECK(check.code == 0);
+  CHECK(has(check.err + check.out,
+            "decode calls 'cached_lm_layer' with 'gelu' 0, but the model calls 'lm_layer' in the scope "
+            "'layer_0' with 1"));
+}
+
 TEST_CASE("verify compares every tensor with a run on one device") {
   const Outcome same =
       mtfc("verify " + kMnist + " --mesh rows:2,cols:2 --layout batch:rows,hidden:cols --steps 2");
