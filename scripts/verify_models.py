@@ -2,7 +2,7 @@
 """Runs `mtfc verify` for every bundled model under every bundled layout, several meshes and random layouts, in f32 and
 f64, and prints what differs.
 
-  scripts/verify_models.py [--random N] [--seed S] [--meshes MESH,MESH...] [--mtfc FILE] [MODEL...]
+  scripts/verify_models.py [--random N] [--only-random] [--seed S] [--jobs N] [--mtfc FILE] [MODEL...]
 
 The models are made small. A layout that a model does not have the dimensions for, or that is not legal for it, is left
 out. The exit code is 1 if a run fails, and the last line counts the runs.
@@ -10,6 +10,7 @@ out. The exit code is 1 if a run fails, and the last line counts the runs.
 
 import argparse
 import concurrent.futures
+import itertools
 import json
 import pathlib
 import random
@@ -59,11 +60,11 @@ def random_layout(model, chance):
     mesh = chance.choice(MESHES)
     dims = dims_of(model)
     chance.shuffle(dims)
-    rules = []
-    for axes in [[axis] for axis in axes_of(mesh)] + [axes_of(mesh)]:
-        rules += [f"{dim}:{'+'.join(axes)}" for dim in dims[: chance.randint(0, 3)]]
-        dims = dims[3:]
-    return ["--mesh", mesh, "--layout", ",".join(rules or [f"{dims[0]}:{axes_of(mesh)[0]}"])]
+    parts = [[axis] for axis in axes_of(mesh)]
+    if len(parts) > 1 and chance.random() < 0.3:
+        parts = [sum(parts, [])]
+    rules = [f"{dims.pop()}:{'+'.join(axes)}" for axes in parts for _ in range(chance.choice([1, 1, 2])) if dims]
+    return ["--mesh", mesh, "--layout", ",".join(rules)]
 
 
 def systematic_layouts(model):
@@ -81,41 +82,62 @@ def systematic_layouts(model):
     yield ["--mesh", "p:4,q:2", "--layout", "batch:q,hidden:p"]
 
 
-def cases(arguments):
-    chance = random.Random(arguments.seed)
-    models = arguments.models or sorted(SIZES)
+def systematic_cases(models):
     for model in models:
         for variant in [{}] + VARIANTS.get(model, []):
-            for layout in systematic_layouts(model) if not arguments.only_random else []:
+            for layout in systematic_layouts(model):
                 for wide in (False, True):
                     yield model, {**SIZES[model], **variant}, layout, wide, 1
-    for number in range(arguments.random):
-        model = models[number % len(models)]
-        variant = chance.choice([{}] + VARIANTS.get(model, []))
-        yield model, {**SIZES[model], **variant}, random_layout(model, chance), number % 4 >= 2, chance.choice([1, 1, 3])
+
+
+def random_cases(models, seed):
+    chance = random.Random(seed)
+    while True:
+        for model in models:
+            variant = chance.choice([{}] + VARIANTS.get(model, []))
+            steps = chance.choice([1, 1, 3])
+            yield model, {**SIZES[model], **variant}, random_layout(model, chance), chance.random() < 0.5, steps
+
+
+class Count:
+    """Runs cases, and prints those that fail."""
+
+    def __init__(self, mtfc, jobs):
+        self.mtfc, self.pool = mtfc, concurrent.futures.ThreadPoolExecutor(jobs)
+        self.passed = self.failed = self.illegal = 0
+
+    def run(self, cases):
+        for command, code, text in self.pool.map(lambda case: run(self.mtfc, *case), cases):
+            if code == 0:
+                self.passed += 1
+            elif code == 2:
+                self.illegal += 1  # the layout is not legal for the model
+            else:
+                self.failed += 1
+                print(" ".join(command), text, sep="\n", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--random", type=int, default=200, help="number of random layouts")
+    parser.add_argument("--random", type=int, default=200, help="number of random layouts that are legal")
     parser.add_argument("--only-random", action="store_true", help="leave out the bundled layouts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--mtfc", default=str(ROOT / "build" / "mtfc"))
     parser.add_argument("models", nargs="*", metavar="MODEL", help="names of bundled models")
     arguments = parser.parse_args()
-    passed = illegal = failed = 0
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for command, code, text in pool.map(lambda case: run(arguments.mtfc, *case), cases(arguments)):
-            if code == 0:
-                passed += 1
-            elif code == 2:
-                illegal += 1  # the layout is not legal for the model
-            else:
-                failed += 1
-                print(" ".join(command), text, sep="\n", flush=True)
-    print(f"{passed} passed, {failed} failed, {illegal} layouts not legal for their model")
-    return 1 if failed or not passed else 0
+    models = arguments.models or sorted(SIZES)
+    count = Count(arguments.mtfc, arguments.jobs)
+    if not arguments.only_random:
+        count.run(systematic_cases(models))
+        print(f"bundled and systematic layouts: {count.passed} passed, {count.failed} failed", flush=True)
+    cases = random_cases(models, arguments.seed)
+    wanted = count.passed + count.failed + arguments.random
+    while count.passed + count.failed < wanted:
+        missing = wanted - count.passed - count.failed
+        count.run(itertools.islice(cases, missing))
+    print(f"{count.passed} passed, {count.failed} failed, {count.illegal} layouts not legal for their model")
+    return 1 if count.failed or not count.passed else 0
 
 
 if __name__ == "__main__":
