@@ -3,6 +3,7 @@
 #include <new>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/printable.h"
 
 namespace mtfc {
 namespace {
@@ -27,7 +28,7 @@ std::string error_text(const std::exception& error, bool color) {
   if (dynamic_cast<const RunError*>(&error))
     return line(std::string("mtfc: error: ") + error.what(), "error:", color);
   if (dynamic_cast<const std::bad_alloc*>(&error)) return line("mtfc: error: out of memory", "error:", color);
-  return line(std::string("mtfc: internal error: ") + error.what() +
+  return line("mtfc: internal error: " + printable(error.what()) +
                   "\nThis is a bug in mtfc. Please report it with the model, the layout and the command.",
               "internal error:", color);
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "core/diagnostics/printable.h"
+
 namespace mtfc {
 namespace {
 
@@ -26,7 +28,7 @@ std::string three_digits(double rate) {  // without an exponent even if it is la
 std::string to_text(const std::vector<NamedNumber>& numbers) {
   std::string text;
   for (const auto& [name, value] : numbers)
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : "  ", name, value);
+    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : "  ", printable(name), value);
   return text;
 }
 

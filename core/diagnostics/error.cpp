@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/diagnostics/printable.h"
+
 namespace mtfc {
 namespace {
 
@@ -36,27 +38,13 @@ std::string without_middle(const std::string& message) {
   return message.substr(0, head) + " ... " + message.substr(tail);
 }
 
-// Text from a file may hold line ends and the control sequences of terminals.
-std::string escaped(std::string_view text) {
-  std::string shown;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n')
-      shown += "\\n";
-    else if (code < 0x20 || code == 0x7F)
-      shown += fmt::format("\\x{:02x}", code);
-    else
-      shown += c;
-  }
-  return shown;
-}
-
-std::string printable(std::string_view text) {
+// Printable, and with every long word shortened.
+std::string shown_words(std::string_view text) {
   std::string shown;
   for (size_t start = 0; start <= text.size();) {
     const size_t end = std::min(text.find(' ', start), text.size());
     if (start > 0) shown += ' ';
-    shown += escaped(shortened(text.substr(start, end - start)));
+    shown += printable(shortened(text.substr(start, end - start)));
     start = end + 1;
   }
   return shown;
@@ -74,18 +62,18 @@ std::string to_string(const Diagnostic& diagnostic) {
   const Location& at = diagnostic.location;
   std::string text;
   if (!at.file.empty()) {
-    text += at.file + ":";
+    text += printable(at.file) + ":";
     if (at.line > 0) text += fmt::format("{}:{}:", at.line, at.column);
     text += " ";
   }
   text += diagnostic.severity == Severity::kError ? "error: " : "warning: ";
-  if (!at.pointer.empty()) text += printable(at.pointer) + ": ";
-  text += without_middle(printable(diagnostic.message));
-  if (!diagnostic.hint.empty()) text += " (" + printable(diagnostic.hint) + ")";
+  if (!at.pointer.empty()) text += shown_words(at.pointer) + ": ";
+  text += without_middle(shown_words(diagnostic.message));
+  if (!diagnostic.hint.empty()) text += " (" + shown_words(diagnostic.hint) + ")";
   return text;
 }
 
-RunError::RunError(const std::string& message) : Error(escaped(message)) {}
+RunError::RunError(const std::string& message) : Error(printable(message)) {}
 
 UserError::UserError(std::vector<Diagnostic> diagnostics)
     : Error(joined(diagnostics)), diagnostics_(std::move(diagnostics)) {}

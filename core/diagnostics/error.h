@@ -32,8 +32,8 @@ struct Diagnostic {
 };
 
 /// `FILE:LINE:COL: error: /ops/3/in/0: unknown tensor 'hiden' (did you mean 'hidden'?)`; unknown parts are
-/// left out. The text is one line whatever the file holds: control characters are written as \n and \x1b, and
-/// words of more than 120 bytes and messages of more than 600 are shortened in the middle.
+/// left out. The text is one line whatever the file holds: all of it is printable() (printable.h), and words
+/// of more than 120 bytes and messages of more than 600 are shortened in the middle.
 std::string to_string(const Diagnostic& diagnostic);
 
 class Error : public std::runtime_error {

@@ -13,6 +13,8 @@ TEST_CASE("a diagnostic says where, what, and what to do") {
 TEST_CASE("a diagnostic is one line of text, whatever a file holds") {
   CHECK(to_string(Diagnostic{{}, "no '\x1b[31ma\nb\x7f'", "\t"}) ==
         "error: no '\\x1b[31ma\\nb\\x7f' (\\x09)");
+  CHECK(to_string(Diagnostic{{"in\x1b[2Jclude.json", 1, 1, "/a\xC2\x9B"}, "\xE2\x80\xAE", ""}) ==
+        "in\\x1b[2Jclude.json:1:1: error: /a\\u009b: \\u202e");
   CHECK(to_string(Diagnostic{{}, "a  b ", ""}) == "error: a  b ");
   const std::string word(121, 'x');
   CHECK(to_string(Diagnostic{{}, word.substr(1) + " " + word, ""}) ==

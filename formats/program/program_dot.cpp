@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/printable.h"
 #include "formats/program/program_writer.h"
 #include "formats/text/quantity.h"
 
@@ -11,9 +12,9 @@ namespace {
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";
-  for (const char letter : text) {
+  for (const char letter : printable(text)) {
     if (letter == '"' || letter == '\\') result += '\\';
-    result += letter == '\n' ? ' ' : letter;
+    result += letter;
   }
   return result + "\"";
 }

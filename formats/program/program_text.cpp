@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/cost/cost.h"
+#include "core/diagnostics/printable.h"
 #include "formats/program/program_writer.h"
 #include "formats/text/quantity.h"
 
@@ -15,7 +16,8 @@ std::string value_text(const EntryPoint& entry, ValueId id) {
   const Value& made = entry.values[root_of(entry, id)];
   std::string dims;
   for (const Dim& dim : value.type.dims) dims += (dims.empty() ? "" : ", ") + dim.name;
-  return value.type.dims == made.type.dims ? made.name : fmt::format("{} as [{}]", made.name, dims);
+  return printable(value.type.dims == made.type.dims ? made.name
+                                                     : fmt::format("{} as [{}]", made.name, dims));
 }
 
 std::string names(const EntryPoint& entry, const std::vector<ValueId>& values) {
@@ -54,7 +56,8 @@ std::string result_text(const EntryPoint& entry, const Step& step, const Mesh& m
   std::string text;
   for (const ValueId id : step.outputs) {
     const Value& value = entry.values[id];
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", value.name, local_shape(value, mesh));
+    text +=
+        fmt::format("{}{}: {}", text.empty() ? "" : ", ", printable(value.name), local_shape(value, mesh));
   }
   return text;
 }
@@ -66,7 +69,7 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
   if (step.kind() != StepKind::kWait && step.kind() != StepKind::kLoop && step.kind() != StepKind::kRepeat)
     line += fmt::format("({})", names(entry, step.inputs));
   for (const auto& [name, value] : step.attributes().entries())
-    line += fmt::format(" {}={}", name, to_string(value));
+    line += fmt::format(" {}={}", printable(name), printable(to_string(value)));
   if (step.kind() == StepKind::kStart) {
     if (reduces(step.collective().kind)) line += fmt::format(" {}", to_string(step.collective().reduce));
     line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.collective().axes),
@@ -86,9 +89,9 @@ std::string member_lines(const EntryPoint& entry, const Step& step, const Mesh& 
 std::string bindings_line(const char* label, const EntryPoint& entry, const std::vector<Binding>& bindings) {
   std::string text;
   for (const Binding& binding : bindings) {
-    const std::string value = value_text(entry, binding.value);
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", binding.name);
-    if (value != binding.name) text += fmt::format(" = {}", value);
+    const std::string value = value_text(entry, binding.value), name = printable(binding.name);
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
+    if (value != name) text += fmt::format(" = {}", value);
   }
   return text.empty() ? "" : fmt::format("  {} {}\n", label, text);
 }
@@ -103,7 +106,8 @@ std::string split_beyond_rules(const ProgramVariable& variable, const Layout& la
       return std::find(by_rules.dims[i].begin(), by_rules.dims[i].end(), axis) != by_rules.dims[i].end();
     });
     if (!more.empty())
-      text += fmt::format(", {} also over {}", variable.decl.type.dims[i].name, layout.mesh.names(more));
+      text += fmt::format(", {} also over {}", printable(variable.decl.type.dims[i].name),
+                          layout.mesh.names(more));
   }
   return text;
 }
@@ -111,7 +115,7 @@ std::string split_beyond_rules(const ProgramVariable& variable, const Layout& la
 std::string variable_line(const ProgramVariable& variable, const Layout& layout) {
   const Mesh& mesh = layout.mesh;
   const Value local{variable.decl.name, variable.decl.type, variable.sharding, kNoBuffer};
-  return fmt::format("  {}: {} at {}, {} bytes{}", variable.decl.name, local_shape(local, mesh),
+  return fmt::format("  {}: {} at {}, {} bytes{}", printable(variable.decl.name), local_shape(local, mesh),
                      variable.offset, grouped(variable.bytes),
                      variable.decl.optimizer_state ? ", optimizer state" : "") +
          split_beyond_rules(variable, layout) + "\n";
@@ -125,7 +129,7 @@ std::string local_shape(const Value& value, const Mesh& mesh) {
   const LocalDims most = largest_dims(value.type.dims, value.sharding, mesh);
   std::string text;
   for (size_t i = 0; i < most.size(); ++i) {
-    text += fmt::format("{}{}=", text.empty() ? "" : ", ", most[i].name);
+    text += fmt::format("{}{}=", text.empty() ? "" : ", ", printable(most[i].name));
     if (least[i].size != most[i].size) text += fmt::format("{}..", least[i].size);
     text += fmt::format("{}", most[i].size);
   }
@@ -134,8 +138,8 @@ std::string local_shape(const Value& value, const Mesh& mesh) {
 
 std::string entry_text(const Program& program, const EntryPoint& entry) {
   const std::vector<StepCount> counts = predicted_counts(program, entry);
-  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", entry.name, entry.steps.size(),
-                                 grouped(entry.arena_bytes));
+  std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", printable(entry.name),
+                                 entry.steps.size(), grouped(entry.arena_bytes));
   for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
   text += bindings_line("inputs ", entry, entry.inputs);
   size_t indent = 0;  // two columns per loop
@@ -157,7 +161,7 @@ std::string buffers_text(const EntryPoint& entry) {
     const Buffer& buffer = entry.buffers[b];
     std::string values;
     for (const Value& value : entry.values)
-      if (value.buffer == BufferId(b)) values += (values.empty() ? "" : ", ") + value.name;
+      if (value.buffer == BufferId(b)) values += (values.empty() ? "" : ", ") + printable(value.name);
     text += fmt::format("  buffer {}: {} bytes at {}, {}, steps {} to {}{}{}\n", b, grouped(buffer.bytes),
                         grouped(buffer.offset), to_string(buffer.kind), buffer.first_step, buffer.last_step,
                         values.empty() ? "" : ": ", values);
@@ -167,9 +171,10 @@ std::string buffers_text(const EntryPoint& entry) {
 
 std::string program_text(const Program& program) {
   const Mesh& mesh = program.mesh();
-  std::string text = fmt::format("program {}\n", program.model);
+  std::string text = fmt::format("program {}\n", printable(program.model));
   text += fmt::format("mesh    {}\n", mesh.axes().empty() ? "one device" : to_string(mesh));
-  text += fmt::format("layout  {}\n", program.layout.rules.empty() ? "no rules" : to_string(program.layout));
+  text += fmt::format("layout  {}\n",
+                      program.layout.rules.empty() ? "no rules" : printable(to_string(program.layout)));
   text += fmt::format("arena   {} bytes per device\n", grouped(program.arena_bytes()));
   if (!program.variables.empty()) text += "\nvariables\n";
   for (const ProgramVariable& variable : program.variables) text += variable_line(variable, program.layout);

@@ -69,6 +69,19 @@ TEST_CASE("the listing") {
         "  outputs y\n");
 }
 
+TEST_CASE("names are shown, not obeyed") {
+  Program program = example();
+  program.model = "a\x1b[2J\"\n";
+  program.variables[0].decl.name = "w\xE2\x80\xAE";
+  program.entry_points[0].values[2].name = "y\x07";
+  program.entry_points[0].outputs[0].name = "o\r";
+  for (const std::string& text :
+       {program_text(program), program_dot(program), buffers_text(program.entry_points[0])})
+    for (const char c : text) REQUIRE((c == '\n' || (c >= 0x20 && c < 0x7F)));
+  CHECK(program_text(program).starts_with("program a\\x1b[2J\"\\n\nmesh "));
+  CHECK(program_dot(program).starts_with("digraph \"a\\\\x1b[2J\\\"\\\\n\" {"));
+}
+
 TEST_CASE("the JSON form holds everything") {
   const auto json = nlohmann::ordered_json::parse(program_json(example()));
   CHECK(json["mtfc_program"] == 1);

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "core/diagnostics/printable.h"
 #include "formats/text/html_text.h"
 #include "formats/text/quantity.h"
 
@@ -106,7 +107,7 @@ std::string key(const char* colour, const std::string& text) {
 
 std::string html_escaped(std::string_view text) {
   std::string result;
-  for (const char letter : text) {
+  for (const char letter : printable(text)) {
     if (letter == '<')
       result += "&lt;";
     else if (letter == '>')

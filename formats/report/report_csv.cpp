@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "core/diagnostics/printable.h"
 #include "formats/report/report_writer.h"
 
 namespace mtfc {
 namespace {
 
-// As in RFC 4180: quotes around text that contains a comma, a quote or a line end.
+// As in RFC 4180: quotes around text that contains a separator or a quote. A semicolon separates the cells in
+// some countries.
 std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  if (text.find_first_of(",;\"") == std::string::npos) return text;
   std::string result = "\"";
   for (const char letter : text) result += letter == '"' ? std::string("\"\"") : std::string(1, letter);
   return result + "\"";
@@ -27,6 +29,15 @@ void add_line(std::string& csv, const Fields& fields) {
   csv += line + "\n";
 }
 
+// A name or a sentence. A spreadsheet would compute a text that begins like a formula; the apostrophe says
+// that it is none.
+std::string words(const std::string& text) {
+  const std::string shown = printable(text);
+  for (const char* sign : {"=", "+", "-", "@", "＝", "＋", "－", "＠"})
+    if (shown.starts_with(sign)) return "'" + shown;
+  return shown;
+}
+
 std::string number(int64_t value) {
   return fmt::format("{}", value);
 }
@@ -37,9 +48,9 @@ std::string seconds(double value) {
 
 Fields which(const ComparedLayout& layout, size_t number_from_zero) {
   return {{"number", number(static_cast<int64_t>(number_from_zero) + 1)},
-          {"model", layout.model},
-          {"mesh", to_string(layout.layout.mesh)},
-          {"layout", to_string(layout.layout)},
+          {"model", words(layout.model)},
+          {"mesh", words(to_string(layout.layout.mesh))},
+          {"layout", words(to_string(layout.layout))},
           {"devices", number(layout.layout.mesh.devices())}};
 }
 
@@ -47,9 +58,9 @@ Fields which(const ComparedLayout& layout, size_t number_from_zero) {
 Fields totals(const ComparedLayout& layout, size_t rank) {
   const bool possible = layout.report.has_value();
   const CostReport report = layout.report.value_or(CostReport{});
-  Fields fields = {{"entry", report.entry},
+  Fields fields = {{"entry", words(report.entry)},
                    {"rank", number(static_cast<int64_t>(rank) + 1)},
-                   {"hardware", report.time ? report.time->hardware : ""},
+                   {"hardware", report.time ? words(report.time->hardware) : ""},
                    {"step_s", seconds(report.time ? report.time->step_s : 0)},
                    {"compute_s", seconds(report.time ? report.time->compute_s : 0)},
                    {"communication_s", seconds(report.time ? report.time->communication_s : 0)},
@@ -77,18 +88,18 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
     const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
     if (!possible || (of_time && !report.time)) value.clear();
   }
-  fields.emplace_back("not_possible", layout.reason);
+  fields.emplace_back("not_possible", words(layout.reason));
   return fields;
 }
 
 Fields step_fields(const CostReport& report, const StepCost& step) {
-  return {{"entry", report.entry},
+  return {{"entry", words(report.entry)},
           {"step", number(step.index)},
-          {"name", step.name},
-          {"kind", step.kind},
-          {"source", step.source},
+          {"name", words(step.name)},
+          {"kind", words(step.kind)},
+          {"source", words(step.source)},
           {"phase", to_string(step.phase)},
-          {"axes", report.layout.mesh.names(step.axes)},
+          {"axes", words(report.layout.mesh.names(step.axes))},
           {"runs", number(step.count.runs)},
           {"flops", number(step.count.flops)},
           {"elements", number(step.count.elements)},

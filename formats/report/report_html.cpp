@@ -16,8 +16,11 @@ constexpr size_t kMostInDetail = 8;  // layouts; in a sweep over hundreds, all h
 std::string place_of(const Layout& layout) {
   const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
   std::string html;
-  for (const char letter : mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)))
-    html += html_escaped({&letter, 1}) + (letter == ',' ? "<wbr>" : "");
+  for (const char letter :
+       html_escaped(mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)))) {
+    html += letter;
+    if (letter == ',') html += "<wbr>";
+  }
   return html;
 }
 

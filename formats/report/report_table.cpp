@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/diagnostics/printable.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -33,7 +34,7 @@ void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
   for (const CostReport* report : reports)
     for (const auto& [key, totals] : report->communication.*map) keys.insert(key);
   for (const std::string& key : keys)
-    rows.push_back({fmt::format("  {}{}", label, key), [key, map](const CostReport& report) {
+    rows.push_back({fmt::format("  {}{}", label, printable(key)), [key, map](const CostReport& report) {
                       return bytes_text(total_of(report.communication.*map, key).bytes_sent);
                     }});
 }
@@ -61,7 +62,7 @@ std::vector<Row> total_rows(const Reports& reports) {
         {"  communication", [](Report r) { return seconds_text(r.time->communication_s); }},
         {"  roofline", [](Report r) { return seconds_text(r.time->roofline_s); }},
         {"  efficiency", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
-        {"  hardware", [](Report r) { return r.time->hardware; }},
+        {"  hardware", [](Report r) { return printable(r.time->hardware); }},
     };
     rows.insert(rows.begin() + 1, time.begin(), time.end());
   }
@@ -89,10 +90,10 @@ std::string shortened(const std::string& text, size_t width) {
 }
 
 std::string mesh_text(const Layout& layout) {
-  return layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
+  return layout.mesh.axes().empty() ? "one device" : printable(to_string(layout.mesh));
 }
 std::string rules_text(const Layout& layout) {
-  return layout.rules.empty() ? "no rules" : to_string(layout);
+  return layout.rules.empty() ? "no rules" : printable(to_string(layout));
 }
 
 // Rows of words in columns of minimal width: the first `flush_left` columns flush left, the others flush
@@ -117,7 +118,7 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, size_t fl
 
 // The table's cells for a step: the phase if lines are long enough, the time if there is one.
 std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
-  std::vector<std::string> cells = {step.name, step.kind};
+  std::vector<std::string> cells = {printable(step.name), printable(step.kind)};
   if (phase) cells.push_back(to_string(step.phase));
   if (report.time) cells.push_back(seconds_text(step.time.seconds));
   const std::string axes = report.layout.mesh.names(step.axes);
@@ -160,15 +161,16 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
   int64_t rest = 0;
   for (size_t i = 0; i < alive.size(); ++i)
     if (i < count)
-      rows.push_back(
-          {shortened(alive[i].name, options.width - 32), alive[i].kind, bytes_text(alive[i].bytes)});
+      rows.push_back({shortened(printable(alive[i].name), options.width - 32), alive[i].kind,
+                      bytes_text(alive[i].bytes)});
     else
       rest += alive[i].bytes;
   if (alive.size() > count)
     rows.push_back(
         {fmt::format("{} more", grouped(static_cast<int64_t>(alive.size() - count))), "", bytes_text(rest)});
-  const std::string where =
-      report.memory.peak_step.empty() ? "" : shortened(report.memory.peak_step, options.width - 34);
+  const std::string where = report.memory.peak_step.empty()
+                                ? ""
+                                : shortened(printable(report.memory.peak_step), options.width - 34);
   return fmt::format("\ntensors alive at the peak{}\n", where.empty() ? "" : ", in " + where) +
          columns(rows, 2);
 }
@@ -216,7 +218,7 @@ std::string order_text(const ComparedLayout& layout, const std::string& number, 
 
 std::string single_text(const ComparedLayout& layout, const TableOptions& options) {
   const CostReport& report = *layout.report;
-  std::string text = fmt::format("{}, {}\n", report.model, report.entry);
+  std::string text = fmt::format("{}, {}\n", printable(report.model), printable(report.entry));
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
   return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
@@ -240,9 +242,9 @@ class RankingText {
 
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
-    const std::string by = timed_ ? "step time on " + best.time->hardware : "bytes sent";
-    std::string text =
-        fmt::format("{}, {}: {} layouts, ordered by {}\n", best.model, best.entry, layouts_.size(), by);
+    const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
+    std::string text = fmt::format("{}, {}: {} layouts, ordered by {}\n", printable(best.model),
+                                   printable(best.entry), layouts_.size(), by);
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();
@@ -307,7 +309,7 @@ class RankingText {
       const std::string own = name(layout), margin(before, ' ');
       if (!layout.report)
         text += wrapped(head, own, ", ", options_.width) +
-                wrapped(margin, "not possible: " + layout.reason, " ", options_.width);
+                wrapped(margin, "not possible: " + printable(layout.reason), " ", options_.width);
       else if (own.size() <= room)
         text += line(head + own, figures(*layout.report));
       else

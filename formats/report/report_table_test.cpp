@@ -113,4 +113,37 @@ TEST_CASE("CSV: a line per layout, or per step") {
   CHECK(has(steps, "block_0/attention/scores,einsum,,forward,,1,300,0,0,6,,\n"));
 }
 
+// A program may come from anybody, so nothing in it may act on the terminal or the spreadsheet of its reader.
+TEST_CASE("names from a file are shown, not obeyed") {
+  ComparedLayout layout = example(2, 8000);
+  CostReport& report = *layout.report;
+  layout.model = report.model = "=cmd()\x1b[2J\nbest";
+  report.memory.peak_step =
+      "\xC2\x9B"
+      "31m";
+  report.alive_at_peak[0].name = "w\xE2\x80\xAE";
+  report.steps[2].name = "@x;y";
+  report.time.emplace();
+  report.time->hardware =
+      "+\x07"
+      "fast";
+  report.steps[0].count.flops = 1;
+  const std::string one = report_table({layout}, {});
+  CHECK(one.starts_with("=cmd()\\x1b[2J\\nbest, train\n"));
+  CHECK(has(one, "at the peak, in \\u009b31m\n"));
+  CHECK(has(one, "  w\\u202e  variable"));
+  CHECK(has(one, "+\\x07fast\n"));
+  const std::string two = report_table({layout, layout}, {});
+  CHECK(two.starts_with("=cmd()\\x1b[2J\\nbest, train: 2 layouts, ordered by step time on +\\x07fast\n"));
+  const std::string csv = report_csv({layout}, std::nullopt);
+  CHECK(has(csv, "\n1,'=cmd()\\x1b[2J\\nbest,\"rows:2,cols:2\","));
+  CHECK(has(csv, ",'+\\x07fast,"));
+  CHECK(has(report_csv({layout}, 3), ",\"'@x;y\",add,"));
+  CHECK(has(report_html({layout}, 3), "=cmd()\\x1b[2J\\nbest"));
+  // JSON has escapes of its own.
+  CHECK(has(report_json({report}), "\"model\": \"=cmd()\\u001b[2J\\nbest\""));
+  for (const std::string& text : {one, two, csv, report_html({layout}, 3)})
+    for (const char c : text) REQUIRE((c == '\n' || static_cast<unsigned char>(c) >= 0x20));
+}
+
 }  // namespace mtfc::report_table_test

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/cost/layout_difference.h"
+#include "core/diagnostics/printable.h"
 #include "formats/json/ordered_json.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -21,7 +22,8 @@ std::string why_text(const SearchReport& report, const TableOptions& options) {
   const size_t width = std::to_string(report.layouts.size()).size() + std::string_view("[]").size();
   for (size_t i = 1; i < report.layouts.size(); ++i)
     text += wrapped(fmt::format("  {:>{}} ", fmt::format("[{}]", i + 1), width),
-                    loss_text(*report.layouts.front().report, *report.layouts[i].report), " ", options.width);
+                    printable(loss_text(*report.layouts.front().report, *report.layouts[i].report)), " ",
+                    options.width);
   return text;
 }
 
@@ -38,12 +40,12 @@ std::string equals_text(const SearchReport& report, const TableOptions& options)
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {
   const std::optional<FoundLayout>& found = report.result.too_large;
   if (!found) return "";
-  return wrapped(
-      "",
-      fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}",
-                  layout_text(found->layout), seconds_text(found->step_s), bytes_text(found->memory),
-                  bytes_text(found->memory - report.memory_limit), bytes_text(report.memory_limit)),
-      " ", options.width);
+  return wrapped("",
+                 fmt::format("{} would take {}, but needs {} per device, {} more than the limit of {}",
+                             printable(layout_text(found->layout)), seconds_text(found->step_s),
+                             bytes_text(found->memory), bytes_text(found->memory - report.memory_limit),
+                             bytes_text(report.memory_limit)),
+                 " ", options.width);
 }
 
 std::string counts_text(const SearchReport& report, const TableOptions& options) {

@@ -10,7 +10,7 @@
 
 namespace mtfc {
 
-/// `a &lt; b`; also safe between quotation marks.
+/// `a &lt; b`, printable; also safe between quotation marks.
 std::string html_escaped(std::string_view text);
 
 /// The memory of a device over the steps of the program, stacked by kind.
