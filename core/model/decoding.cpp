@@ -35,6 +35,7 @@ Model only_decode(Model model) {
   model.assignments.clear();
   model.train.reset();
   model.outputs.clear();
+  model.train_outputs.clear();
   return model;
 }
 

@@ -81,6 +81,15 @@ void add_kept(EntryGraph& entry, const std::vector<std::string>& keep) {
   }
 }
 
+// Puts the outputs that training alone makes in their positions among the model's own.
+void add_train_outputs(EntryGraph& entry, const Model& model) {
+  for (const auto& [name, position] : model.train_outputs) {
+    const TensorId tensor = entry.graph.find(name);
+    check_invariant(tensor != kNoTensor, "training has not made one of its outputs");
+    entry.outputs.insert(entry.outputs.begin() + static_cast<std::ptrdiff_t>(position), {name, tensor});
+  }
+}
+
 // The part of a step before its gradients, with the loss as its last output, ready for add_microbatches.
 // Composites are expanded, so that add_microbatches sees their random draws.
 EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& keep) {
@@ -145,8 +154,11 @@ EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep)
     copy_graph(b, model.graph);
     if (model.train) gradients = add_gradients(b, model);
   }
-  if (model.train) add_updates(b, model, std::move(gradients), entry.assignments);
+  std::vector<std::string> wanted = keep;
+  for (const TrainOutput& output : model.train_outputs) wanted.push_back(output.name);
+  if (model.train) add_updates(b, model, std::move(gradients), wanted, entry.assignments);
   entry.graph = std::move(b).build();
+  add_train_outputs(entry, model);
   add_kept(entry, keep);
   show_new_values(entry);
   return entry;

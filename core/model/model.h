@@ -81,6 +81,13 @@ struct DecodeSpec {
 /// places of the caches that each may look at.
 inline constexpr std::string_view kTokenInput = "token", kPositionInput = "position", kSeenInput = "seen";
 
+/// An output that exists in training only, such as `train/lr` or `w/grad`: `train` delivers it, `evaluate`
+/// does not.
+struct TrainOutput {
+  std::string name;  // one of training_names() (training.h)
+  size_t position;   // among all outputs
+};
+
 struct Model {
   std::string name;
   std::string file;
@@ -91,7 +98,8 @@ struct Model {
   Graph graph;  // the `ops`, with composites and `gradients` as nodes
   std::vector<Assignment> assignments;
   std::optional<TrainSpec> train;
-  std::vector<NamedTensor> outputs;
+  std::vector<NamedTensor> outputs;        // of `train` and of `evaluate`
+  std::vector<TrainOutput> train_outputs;  // in ascending order of their positions
   std::optional<DecodeSpec> decode;
 };
 

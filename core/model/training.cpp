@@ -25,10 +25,11 @@ bool counts_steps(const TrainSpec& train) {
 class Training {
  public:
   Training(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
-           std::vector<Assignment>& assignments)
+           const std::vector<std::string>& wanted, std::vector<Assignment>& assignments)
       : b_(builder),
         train_(*model.train),
         optimizer_(optimizer_of(train_)),
+        wanted_(wanted),
         assignments_(assignments),
         gradients_(std::move(gradients)) {
     for (const VariableDecl& variable : model.variables)
@@ -40,11 +41,15 @@ class Training {
     b_.set_origin({"train", train_.location, Phase::kUpdate});
     const TensorId step = counts_steps(train_) ? next_step() : kNoTensor;
     shared_ = optimizer_.shared(b_, train_.numbers, rate(step), step);
-    if (train_.clip_norm) clip();
+    if (train_.clip_norm || wants(kNormName)) clip();
     for (size_t i = 0; i < trained_.size(); ++i) update(*trained_[i], gradients_[i]);
   }
 
  private:
+  bool wants(std::string_view name) const {
+    return std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+  }
+
   // The number of this step, from 1. The variable holds the number of steps made before.
   TensorId next_step() {
     const TensorId made = add_state(shared_state(train_)[0]);
@@ -61,16 +66,17 @@ class Training {
   }
 
   TensorId rate(TensorId step) {
-    if (!train_.schedule) return b_.constant(train_.numbers.at("lr"), DType::kF64);
-    const TensorId rate = learning_rate(b_, *train_.schedule, step);
-    b_.name(rate, kRateName);
+    const TensorId rate = train_.schedule ? learning_rate(b_, *train_.schedule, step)
+                                          : b_.constant(train_.numbers.at("lr"), DType::kF64);
+    if (train_.schedule || wants(kRateName)) b_.name(rate, kRateName);
     return rate;
   }
 
-  // Scales the gradients so that the norm of all of them is at most clip_norm.
+  // Scales the gradients so that the norm of all of them is at most clip_norm, if there is one.
   void clip() {
     const TensorId norm = b_.op("sqrt", {sum_of_squares()});
     b_.name(norm, kNormName);
+    if (!train_.clip_norm) return;
     const TensorId most = b_.constant(*train_.clip_norm, DType::kF64);
     const TensorId factor = b_.op("div", {most, b_.op("maximum", {norm, most})});
     for (size_t i = 0; i < trained_.size(); ++i) {
@@ -141,6 +147,7 @@ class Training {
   GraphBuilder& b_;
   const TrainSpec& train_;
   const OptimizerDef& optimizer_;
+  const std::vector<std::string>& wanted_;
   std::vector<Assignment>& assignments_;
   std::vector<TensorId> gradients_;
   std::vector<const VariableDecl*> trained_;
@@ -166,6 +173,19 @@ std::vector<VariableDecl> shared_state(const TrainSpec& train) {
   return {state(kStepName, {DType::kI64, {}}, train.location)};
 }
 
+std::vector<std::string> training_names(const Model& model) {
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    names.push_back(variable.name + "/grad");
+    for (const VariableDecl& state : state_of(*model.train, variable)) names.push_back(state.name);
+  }
+  if (names.empty()) return names;
+  for (const VariableDecl& state : shared_state(*model.train)) names.push_back(state.name);
+  names.insert(names.end(), {kRateName, kNormName});
+  return names;
+}
+
 std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model) {
   std::vector<TensorId> leaves;
   std::vector<std::string> names;
@@ -181,8 +201,8 @@ std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model) {
 }
 
 void add_updates(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
-                 std::vector<Assignment>& assignments) {
-  Training(builder, model, std::move(gradients), assignments).run();
+                 const std::vector<std::string>& wanted, std::vector<Assignment>& assignments) {
+  Training(builder, model, std::move(gradients), wanted, assignments).run();
 }
 
 }  // namespace mtfc

@@ -11,8 +11,8 @@
 namespace mtfc {
 
 /// Tensors of training that belong to no variable: the number of steps made (a variable; only if the
-/// optimizer or a schedule needs it), the scheduled learning rate, and the norm of all gradients before
-/// clipping.
+/// optimizer or a schedule needs it), the learning rate, and the norm of all gradients before clipping. The
+/// last two exist if the update needs them or somebody wants them.
 inline constexpr const char* kStepName = "train/step";
 inline constexpr const char* kRateName = "train/lr";
 inline constexpr const char* kNormName = "train/grad_norm";
@@ -21,12 +21,17 @@ inline constexpr const char* kNormName = "train/grad_norm";
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable);
 std::vector<VariableDecl> shared_state(const TrainSpec& train);
 
+/// The names of all tensors that training makes for `model`, which trains, or can make: `NAME/grad` and the
+/// state of each trained variable, and the three above.
+std::vector<std::string> training_names(const Model& model);
+
 /// Adds the gradients of the loss with respect to the trainable variables, in their order, named `NAME/grad`.
 /// The builder holds a copy of the model's graph.
 std::vector<TensorId> add_gradients(GraphBuilder& builder, const Model& model);
 
-/// Adds one update per trainable variable, from these gradients, and its assignments.
+/// Adds one update per trainable variable, from these gradients, and its assignments. `wanted` lists tensors
+/// that are outputs.
 void add_updates(GraphBuilder& builder, const Model& model, std::vector<TensorId> gradients,
-                 std::vector<Assignment>& assignments);
+                 const std::vector<std::string>& wanted, std::vector<Assignment>& assignments);
 
 }  // namespace mtfc

@@ -56,14 +56,52 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
   for (const Cursor& item : outputs->items("a list of tensors")) {
     const std::optional<std::string> name = item.string("the name of a tensor");
     if (!name) continue;
-    if (std::any_of(model.outputs.begin(), model.outputs.end(),
-                    [&](const NamedTensor& other) { return other.name == *name; })) {
+    const auto is_same = [&](const auto& other) { return other.name == *name; };
+    if (std::any_of(model.outputs.begin(), model.outputs.end(), is_same) ||
+        std::any_of(model.train_outputs.begin(), model.train_outputs.end(), is_same)) {
       item.error(fmt::format("'{}' is listed twice", *name));
       continue;
     }
     const Symbol* symbol = draft.symbols.use(*name, item.location());
     if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
   }
+bool ends_with_known(const std::string& name, std::string_view ending, const ModelDraft& draft) {
+  return name.ends_with(ending) && draft.symbols.find(name.substr(0, name.size() - ending.size()));
+}
+
+// Explains why the model doesn't have a tensor that training would make under this name. Returns false if
+// `name` is no such name.
+bool explain_training_name(const Cursor& item, const std::string& name, const ModelDraft& draft) {
+  if (!name.starts_with("train/") && !ends_with_known(name, "/grad", draft)) return false;
+  const std::string message = fmt::format("unknown tensor '{}'", name);
+  if (!draft.model.train)
+    item.error(message, "training would make it, but the model has no \"train\"");
+  else if (name == kStepName)
+    item.error(message,
+               fmt::format("'{}' with a constant lr does not count its steps", draft.model.train->optimizer));
+  else if (name.ends_with("/grad"))
+    item.error(message, "only variables that are trained have one");
+  else
+    item.error(message, did_you_mean(name, training_names(draft.model)));
+  return true;
+}
+
+// Reads the name of a tensor that only training makes. Returns false if `name` is none.
+bool read_training_output(const Cursor& root, const Cursor& item, const std::string& name,
+                          ModelDraft& draft) {
+  Model& model = draft.model;
+  if (draft.symbols.is_known(name)) return false;
+  if (root.find("train") && !model.train) {  // its mistakes have been reported
+    draft.sink.consequence();
+    return name.find('/') != std::string::npos;
+  }
+  const std::vector<std::string> names = model.train ? training_names(model) : std::vector<std::string>();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    return explain_training_name(item, name, draft);
+  model.train_outputs.push_back({name, model.outputs.size() + model.train_outputs.size()});
+  return true;
+}
+
 }
 
 // A run opens the file; mistakes that don't depend on its contents are reported here.
@@ -79,6 +117,7 @@ void check_source(const InputDecl& input, const std::string& spec, const Cursor&
 
 void read_data(const Cursor& data, ModelDraft& draft) {
   std::vector<InputDecl>& inputs = draft.model.inputs;
+    if (read_training_output(root, item, *name, draft)) continue;
   for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
     const auto input = std::find_if(inputs.begin(), inputs.end(),
