@@ -40,10 +40,6 @@ std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
   return keys;
 }
 
-bool is_float_scalar(const TensorType& type) {
-  return type.dims.empty() && is_float(type.dtype);
-}
-
 // The location that an OpError is about.
 Cursor blamed(const Cursor& at, const OpError& error) {
   if (!error.attribute.empty())
@@ -58,6 +54,16 @@ Cursor blamed(const Cursor& at, const OpError& error) {
 }
 
 }  // namespace
+
+bool is_float_scalar(const TensorType& type) {
+  return type.dims.empty() && is_float(type.dtype);
+}
+
+std::string scalar_hint(const TensorType& type) {
+  if (is_float(type.dtype)) return "use reduce_mean to make one";
+  return fmt::format("a tensor of type {} has no gradient: compute the scalar from floats",
+                     to_string(type.dtype));
+}
 
 std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft) {
   const std::optional<Cursor> when = at.find("when");
@@ -388,7 +394,7 @@ OperationReader::Results OperationReader::read_gradients(const Cursor& at, const
   if (complete && !is_float_scalar(draft_.builder.type(of)))
     of_cursor->error(fmt::format("only a float scalar has gradients, but '{}' is {}", of_cursor->value().text,
                                  to_string(draft_.builder.type(of))),
-                     "use reduce_mean to make one");
+                     scalar_hint(draft_.builder.type(of)));
   const std::vector<Cursor> list = in_cursor->is(JsonKind::kString)
                                        ? std::vector<Cursor>{*in_cursor}
                                        : in_cursor->items("a tensor or a list of tensors");

@@ -13,6 +13,10 @@
 
 namespace mtfc {
 
+bool is_float_scalar(const TensorType& type);
+/// The hint where a float scalar is needed, to differentiate it, and a tensor of `type` is given.
+std::string scalar_hint(const TensorType& type);
+
 /// The maximum nesting of operands.
 inline constexpr int kDeepestOperand = 256;
 

@@ -51,6 +51,7 @@ bool SymbolTable::define(const std::string& name, SymbolKind kind, const Locatio
   if (!is_tensor_name(name)) {
     sink_.error(location, fmt::format("'{}' can't name a tensor", name),
                 "names are letters, digits, '_', '-' and '/', and start with a letter or '_'");
+    symbols_.emplace(full(name), Symbol{kind, location});  // known, so that its uses report nothing
     return false;
   }
   const Symbol* other = find(name);

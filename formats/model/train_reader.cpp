@@ -9,6 +9,7 @@
 #include "formats/expression/number_reader.h"
 #include "formats/model/literal.h"
 #include "formats/model/model_reader.h"
+#include "formats/model/operation_reader.h"
 #include "formats/model/schedule_reader.h"
 
 namespace mtfc {
@@ -20,9 +21,9 @@ TensorId read_loss(const Cursor& at, ModelDraft& draft) {
   const Symbol* symbol = draft.symbols.use(*name, at.location());
   if (!symbol || symbol->tensor == kNoTensor) return kNoTensor;
   const TensorType& type = draft.builder.type(symbol->tensor);
-  if (type.dims.empty() && is_float(type.dtype)) return symbol->tensor;
+  if (is_float_scalar(type)) return symbol->tensor;
   at.error(fmt::format("the loss must be a float scalar, but '{}' is {}", *name, to_string(type)),
-           "use reduce_mean to make one");
+           scalar_hint(type));
   return kNoTensor;
 }
 
