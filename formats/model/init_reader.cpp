@@ -8,6 +8,7 @@
 #include "formats/expression/number_reader.h"
 #include "formats/model/literal.h"
 #include "formats/model/type_reader.h"
+#include "formats/reference/foreign_names.h"
 
 namespace mtfc {
 namespace {
@@ -141,7 +142,8 @@ std::optional<Init> read_init(const Cursor& at, const TensorType& type, const Mo
   if (!word) return std::nullopt;
   if (*word == "zeros") return Init{InitKind::kConstant, 0, 0};
   if (*word == "ones") return Init{InitKind::kConstant, 1, 0};
-  std::string hint = did_you_mean(*word, {"zeros", "ones"});
+  std::string hint = foreign_hint(ForeignKind::kInit, *word);
+  if (hint.empty()) hint = did_you_mean(*word, {"zeros", "ones"});
   if (hint.empty())
     hint = "a number, \"zeros\", \"ones\", or an object with " +
            fmt::format("{}", fmt::join(kDistributions, ", "));

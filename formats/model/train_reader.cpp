@@ -11,6 +11,7 @@
 #include "formats/model/model_reader.h"
 #include "formats/model/operation_reader.h"
 #include "formats/model/schedule_reader.h"
+#include "formats/reference/foreign_names.h"
 
 namespace mtfc {
 namespace {
@@ -34,7 +35,8 @@ const OptimizerDef* read_optimizer_kind(const Cursor& at) {
   if (optimizer) return optimizer;
   std::vector<std::string> known;
   for (const OptimizerDef* def : all_optimizers()) known.emplace_back(def->name);
-  std::string hint = did_you_mean(*name, known);
+  std::string hint = foreign_hint(ForeignKind::kOptimizer, *name);
+  if (hint.empty()) hint = did_you_mean(*name, known);
   if (hint.empty()) hint = fmt::format("known are {}", fmt::join(known, ", "));
   at.error(fmt::format("unknown optimizer '{}'", *name), hint);
   return nullptr;

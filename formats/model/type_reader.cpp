@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/diagnostics/suggest.h"
+#include "formats/reference/foreign_names.h"
 
 namespace mtfc {
 std::optional<Dim> read_dim(const Cursor& at, const ModelScope& scope) {
@@ -68,7 +69,8 @@ std::optional<DType> read_dtype(const Cursor& at) {
     at.error(unsupported_message("'bf16'"));
     return std::nullopt;
   }
-  std::string hint = did_you_mean(*name, enum_names<DType>());
+  std::string hint = foreign_hint(ForeignKind::kDType, *name);
+  if (hint.empty()) hint = did_you_mean(*name, enum_names<DType>());
   if (hint.empty()) hint = "dtypes are f32, f64, i32, i64 and bool";
   at.error(fmt::format("unknown dtype '{}'", *name), hint);
   return std::nullopt;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/op_registry.h"
 #include "core/graph/operation_text.h"
+#include "formats/reference/foreign_names.h"
 
 namespace mtfc {
 namespace {
@@ -238,34 +238,8 @@ std::string statement_page(const StatementKind& statement, int width) {
 }
 
 std::string operation_hint(const std::string& name) {
-  static const std::map<std::string, std::string, std::less<>> kForeign = {
-      {"matmul", "einsum"},
-      {"dot", "einsum"},
-      {"bmm", "einsum"},
-      {"mm", "einsum"},
-      {"linear", "einsum"},
-      {"dense", "einsum"},
-      {"sum", "reduce_sum"},
-      {"mean", "reduce_mean"},
-      {"max", "reduce_max"},
-      {"min", "reduce_min"},
-      {"prod", "reduce_prod"},
-      {"any", "reduce_any"},
-      {"all", "reduce_all"},
-      {"multiply", "mul"},
-      {"subtract", "sub"},
-      {"divide", "div"},
-      {"power", "pow"},
-      {"concatenate", "concat"},
-      {"permute", "transpose"},
-      {"embedding", "gather"},
-      {"select", "where"},
-      {"take", "gather"},
-      {"arange", "range"},
-      {"iota", "range"},
-      {"cross_entropy", "softmax_cross_entropy"}};
-  if (const auto at = kForeign.find(name); at != kForeign.end())
-    return fmt::format("did you mean '{}'?", at->second);
+  const std::string foreign = foreign_hint(ForeignKind::kOperation, name);
+  if (!foreign.empty()) return foreign;
   std::vector<std::string> known = operation_names();
   for (const StatementKind& statement : statement_kinds()) known.push_back(statement.name);
   const std::string near = did_you_mean(name, known);
