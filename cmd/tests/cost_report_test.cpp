@@ -51,6 +51,29 @@ TEST_CASE("a layout that is not legal has its reason in a comparison, and is an 
             .starts_with("exit 2: --layout:1:1: error: the model has no dimension"));
 }
 
+TEST_CASE("the parts of the memory at the peak add up to it") {
+  for (const char* model :
+       {"two_layer.json --set batch=3 --set io=5 --set hidden=7", "mnist.json", "char_lm.json --entry decode",
+        "byte_mlp.json --mesh a:2 --layout batch:a", "transformer_lm.json --set layers=2 --entry evaluate"}) {
+    CAPTURE(model);
+    const std::string command = fmt::format("$MTFC cost-report {} ", model);
+    const Json memory = Json::parse(outcome_in_models(command + "--format json").substr(8))["memory"];
+    int64_t together = 0;
+    for (const char* part : {"variables", "optimizer_state", "caches", "inputs", "activations_at_peak",
+                             "workspace", "alignment_and_gaps"}) {
+      CHECK(memory[part].get<int64_t>() >= 0);
+      together += memory[part].get<int64_t>();
+    }
+    CHECK(together == memory["peak_bytes_per_device"].get<int64_t>());
+    CHECK(has(outcome_in_models(command), "\n  alignment and gaps "));
+    const std::string csv = outcome_in_models(command + "--format csv");
+    CHECK(has(csv, fmt::format(",{},", memory["alignment_and_gaps"].get<int64_t>())));
+    const ScratchFolder folder;
+    CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
+    CHECK(has(contents(folder / "r.html"), fmt::format("<td>together</td><td data-v=\"{}\">", together)));
+  }
+}
+
 TEST_CASE("formats follow the name of the file") {
   const ScratchFolder folder;
   const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";

@@ -88,12 +88,13 @@ void add_parameters(const Program& program, CostReport& report) {
 // Finds the step at which the live buffers take the most bytes, and lists them.
 void add_memory(const Program& program, const EntryPoint& entry, CostReport& report) {
   MemoryUse use = memory_use(entry);
-  for (const Buffer& buffer : entry.buffers)
-    if (buffer.kind == BufferKind::kInput) report.memory.inputs += buffer.bytes;
   for (const ProgramVariable& cache : entry.caches) report.memory.caches += cache.bytes;
   report.memory.peak = entry.arena_bytes;
+  report.memory.inputs = use.inputs[use.peak];
   report.memory.activations_at_peak = use.activations[use.peak];
   report.memory.workspace = use.workspace[use.peak];
+  report.memory.gaps = report.memory.peak - report.memory.variables - report.memory.optimizer_state -
+                       report.memory.caches - use.at(use.peak);
   if (use.peak < entry.steps.size()) report.memory.peak_step = entry.steps[use.peak].name;
   report.alive_at_peak = alive_at(program, entry, use.peak);
   report.memory_over_steps = std::move(use);

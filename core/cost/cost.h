@@ -61,9 +61,11 @@ struct MemoryCost {  // bytes per device
   int64_t variables = 0;
   int64_t optimizer_state = 0;
   int64_t caches = 0;  // those of decode
-  int64_t inputs = 0;
+  int64_t inputs = 0;  // at the peak, as the next two
   int64_t activations_at_peak = 0;
-  int64_t workspace = 0;  // at the peak
+  int64_t workspace = 0;
+  int64_t gaps =
+      0;  // the rest of the peak: alignment, and places between live buffers that none of them uses
   std::string peak_step;
 };
 

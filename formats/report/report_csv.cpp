@@ -83,7 +83,8 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
                    {"caches_bytes", number(report.memory.caches)},
                    {"inputs_bytes", number(report.memory.inputs)},
                    {"activations_at_peak_bytes", number(report.memory.activations_at_peak)},
-                   {"workspace_bytes", number(report.memory.workspace)}};
+                   {"workspace_bytes", number(report.memory.workspace)},
+                   {"alignment_and_gaps_bytes", number(report.memory.gaps)}};
   for (auto& [name, value] : fields) {
     const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
     if (!possible || (of_time && !report.time)) value.clear();

@@ -119,6 +119,23 @@ std::string figures(const CostReport& report) {
   return html + "</div>";
 }
 
+// All parts of the peak, to the byte.
+std::string memory_table(const MemoryCost& memory) {
+  const std::pair<const char*, int64_t> parts[] = {{"variables", memory.variables},
+                                                   {"optimizer state", memory.optimizer_state},
+                                                   {"caches", memory.caches},
+                                                   {"inputs", memory.inputs},
+                                                   {"activations", memory.activations_at_peak},
+                                                   {"workspace", memory.workspace},
+                                                   {"alignment and gaps", memory.gaps},
+                                                   {"together", memory.peak}};
+  std::string html =
+      "<div class=wide><table class=list><thead><tr><th>memory at the peak<th>bytes</tr></thead><tbody>";
+  for (const auto& [name, bytes] : parts)
+    html += fmt::format("<tr><td>{}</td><td data-v=\"{}\">{}</td></tr>\n", name, bytes, grouped(bytes));
+  return html + "</tbody></table></div>";
+}
+
 std::string steps_table(const CostReport& report, size_t top) {
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(top, order.size());
@@ -165,7 +182,7 @@ std::string detail(const CostReport& report, size_t top) {
   std::string html = figures(report);
   const std::string timeline = timeline_drawing(report);
   if (!timeline.empty()) html += "<h3>A step over time</h3>" + timeline;
-  html += "<h3>Memory over the steps</h3>" + memory_drawing(report);
+  html += "<h3>Memory over the steps</h3>" + memory_drawing(report) + memory_table(report.memory);
   html += steps_table(report, top) + alive_table(report, top);
   for (const std::string& warning : report.warnings)
     html += "<p class=dim>warning: " + html_escaped(warning) + "</p>";

@@ -75,10 +75,11 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
       {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
       {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
+      {"  alignment and gaps", [](Report r) { return bytes_text(r.memory.gaps); }},
   };
   rows.insert(rows.end(), memory.begin(), memory.end());
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
-    rows.push_back({"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
+    rows.insert(rows.end() - 1, Row{"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
   return rows;
 }
 

@@ -61,6 +61,7 @@ Json memory_json(const CostReport& report) {
                {"inputs", memory.inputs},
                {"activations_at_peak", memory.activations_at_peak},
                {"workspace", memory.workspace},
+               {"alignment_and_gaps", memory.gaps},
                {"peak_step", memory.peak_step}};
   json["largest_at_peak"] = Json::array();
   for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
