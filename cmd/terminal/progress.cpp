@@ -19,17 +19,48 @@ std::string duration(double seconds) {
   return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
 }
 
+// With two dots in the place of numbers that are left out.
+std::string joined(const ProgressParts& parts, size_t numbers, bool with_steps_rate, bool with_rows_rate) {
+  std::string line = parts.step;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) line += "  " + part;
+  };
+  for (size_t i = 0; i < numbers; ++i) add(parts.numbers[i]);
+  if (numbers < parts.numbers.size()) add("..");
+  if (with_steps_rate) add(parts.steps_rate);
+  if (with_rows_rate) add(parts.rows_rate);
+  add(parts.left);
+  return line;
+}
+
 std::string three_digits(double rate) {  // without an exponent even if it is large
   return rate < 100 ? fmt::format("{:.3g}", rate) : fmt::format("{:.0f}", rate);
+}
+
+std::vector<std::string> texts_of(const std::vector<NamedNumber>& numbers) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : numbers) texts.push_back(fmt::format("{} {:.6g}", printable(name), value));
+  return texts;
 }
 
 }  // namespace
 
 std::string to_text(const std::vector<NamedNumber>& numbers) {
   std::string text;
-  for (const auto& [name, value] : numbers)
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : "  ", printable(name), value);
+  for (const std::string& number : texts_of(numbers)) text += (text.empty() ? "" : "  ") + number;
   return text;
+}
+
+std::string progress_line(const ProgressParts& parts, size_t width) {
+  const size_t all = parts.numbers.size();
+  std::vector<std::string> lines = {joined(parts, all, true, true)};
+  for (size_t numbers = all; numbers > 0; --numbers) lines.push_back(joined(parts, numbers, true, false));
+  if (all > 0) lines.push_back(joined(parts, 1, false, false));
+  lines.push_back(joined(parts, 0, false, false));
+  lines.push_back(parts.step + (parts.left.empty() ? "" : "  " + parts.left));
+  for (const std::string& line : lines)
+    if (line.size() <= width) return line;
+  return (parts.left.empty() ? parts.step : parts.left).substr(0, width);
 }
 
 Progress::Progress(const RunLength& length, bool speaks, bool terminal, int width)
@@ -52,15 +83,16 @@ void Progress::show(int64_t step, const std::vector<NamedNumber>& numbers) {
   if (!due && step != steps && step != done + 1) return;
   last_ = now;
   const double rate = static_cast<double>(step - done) / std::max(elapsed, 1e-9);
-  std::string line = fmt::format("step {}/{}  {}{}{} steps/s", step, steps, to_text(numbers),
-                                 numbers.empty() ? "" : "  ", three_digits(rate));
-  if (rows > 1) line += fmt::format("  {} samples/s", three_digits(rate * static_cast<double>(rows)));
-  if (step < steps) line += "  " + duration(static_cast<double>(steps - step) / rate) + " left";
+  ProgressParts parts{fmt::format("step {}/{}", step, steps), texts_of(numbers),
+                      three_digits(rate) + " steps/s", "", ""};
+  if (rows > 1) parts.rows_rate = three_digits(rate * static_cast<double>(rows)) + " samples/s";
+  if (step < steps) parts.left = duration(static_cast<double>(steps - step) / rate) + " left";
   if (!terminal_) {
-    std::cerr << line + "\n" << std::flush;  // in one piece, so that other streams can't cut in
+    // In one piece, so that other streams can't cut in.
+    std::cerr << progress_line(parts, std::string::npos) + "\n" << std::flush;
     return;
   }
-  if (line.size() >= width_) line.resize(width_ > 0 ? width_ - 1 : 0);
+  const std::string line = progress_line(parts, width_ > 0 ? width_ - 1 : 0);
   std::cerr << "\r\033[K" << line << std::flush;
   shown_ = true;
 }
