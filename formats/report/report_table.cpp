@@ -176,7 +176,8 @@ std::string alive_text(const CostReport& report, const TableOptions& options) {
          columns(rows, 2);
 }
 
-// The totals of `reports`, each under its number if there are several.
+// The totals of `reports`, each under its number if there are several: as many side by side as fit, and the next
+// below them.
 std::string totals_text(const Reports& reports, const std::vector<size_t>& numbers, size_t width) {
   const std::vector<Row> rows = total_rows(reports);
   size_t label_width = 0, cell_width = 8;
@@ -187,17 +188,21 @@ std::string totals_text(const Reports& reports, const std::vector<size_t>& numbe
   label_width = std::min({label_width, size_t{40}, width > cell_width + 2 ? width - cell_width - 2 : 1});
   const size_t beside =
       std::min(reports.size(), std::max<size_t>(1, (width - label_width) / (cell_width + 2)));
-  std::string text = "\n";
-  if (reports.size() > 1) {
-    text += std::string(label_width, ' ');
-    for (size_t i = 0; i < beside; ++i)
-      text += fmt::format("  {:>{}}", fmt::format("[{}]", numbers[i] + 1), cell_width);
+  std::string text;
+  for (size_t first = 0; first < reports.size(); first += beside) {
+    const size_t end = std::min(first + beside, reports.size());
     text += "\n";
-  }
-  for (const Row& row : rows) {
-    text += fmt::format("{:<{}.{}}", row.label, label_width, label_width);
-    for (size_t i = 0; i < beside; ++i) text += fmt::format("  {:>{}}", row.cell(*reports[i]), cell_width);
-    text += "\n";
+    if (reports.size() > 1) {
+      text += std::string(label_width, ' ');
+      for (size_t i = first; i < end; ++i)
+        text += fmt::format("  {:>{}}", fmt::format("[{}]", numbers[i] + 1), cell_width);
+      text += "\n";
+    }
+    for (const Row& row : rows) {
+      text += fmt::format("{:<{}.{}}", row.label, label_width, label_width);
+      for (size_t i = first; i < end; ++i) text += fmt::format("  {:>{}}", row.cell(*reports[i]), cell_width);
+      text += "\n";
+    }
   }
   return text;
 }
@@ -255,6 +260,12 @@ class RankingText {
       if (layouts_[number].report) reports.push_back(&*layouts_[number].report);
     if (reports.size() > 1 && reports.size() <= kMostInDetail)
       text += totals_text(reports, order_, options_.width);
+    if (reports.size() > kMostInDetail)
+      text += "\n" + wrapped("",
+                             fmt::format("more than {} layouts: their totals are in the output of --format "
+                                         "csv and --format json",
+                                         kMostInDetail),
+                             " ", options_.width);
     return text;
   }
 
@@ -294,7 +305,7 @@ class RankingText {
     const size_t before = 5 + number_width + 1;
     size_t fixed = before;
     for (const size_t width : widths) fixed += width + 2;
-    const size_t room = options_.width > fixed + 12 ? options_.width - fixed : 12;
+    const size_t room = options_.width > fixed ? options_.width - fixed : 0;
     name_width = std::min(name_width, room);
 
     const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {

@@ -89,6 +89,21 @@ TEST_CASE("several layouts: the best first, what is not possible last and why") 
   CHECK(has(sweep, "best [2] rows:2,cols:2     100 B  5.00 MiB  327 MFLOP\n"));
   const std::vector<ComparedLayout> many(30, example(2, 100));
   CHECK_FALSE(has(report_table(many, {}), "einsum, useful"));
+  CHECK(has(report_table(many, {}), "\nmore than 6 layouts: their totals are in the output of --format csv"));
+}
+
+TEST_CASE("the totals of layouts that do not fit side by side follow below") {
+  const std::vector<ComparedLayout> six(6, example(2, 100));
+  for (const size_t width : {40, 60, 80, 200}) {
+    const std::string text = report_table(six, {width, 10});
+    CAPTURE(text);
+    CHECK(widest(text) <= width);
+    std::istringstream lines(text.substr(text.find("\n\n", text.find("best"))));
+    std::string heads;
+    for (std::string line; std::getline(lines, line);)
+      if (line.find('[') != std::string::npos) heads += line;
+    for (const char* number : {"[1]", "[2]", "[3]", "[4]", "[5]", "[6]"}) CHECK(has(heads, number));
+  }
 }
 
 TEST_CASE("CSV: a line per layout, or per step") {

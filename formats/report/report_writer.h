@@ -20,7 +20,7 @@ struct TableOptions {
   size_t top = 10;    // operations, and tensors alive at the peak, for a single layout
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
-/// line each, the best first, then the totals of as many as fit side by side.
+/// line each, the best first, then the totals of all, unless there are too many.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 
 /// One line per layout, in the order given, with all totals. With `top`: one line per step instead, for the
