@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
     line.set_footer(std::string("Examples:\n") + command->examples);
     actions[command->name] = command->setup(line);
   }
+  parser.set_width(terminal_width());
   const Request request = parser.parse(arguments_of(argc, argv));
   if (request.answer) {
     std::cout << *request.answer;

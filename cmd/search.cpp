@@ -274,9 +274,8 @@ const Command kSearchCommand = {
     .examples =
         "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
         "  mtfc search model.json --devices 8\n"
-        "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GB\n"
-        "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows    (keeps this rule and searches "
-        "for the others)\n"
+        "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GiB\n"
+        "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"
         "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "
         "best.json\n"
         "  mtfc run model.json --layout best.json",

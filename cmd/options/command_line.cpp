@@ -96,6 +96,93 @@ UserError parse_error(const CLI::ParseError& error, const CLI::App& app) {
   return UserError(error.what(), help);
 }
 
+// The words of `text` in lines of at most `width` characters, the first of which begins with `head` and the
+// others with `indent` blanks. `line_end` stands at the end of each line that another one continues; with it, the
+// words are those of a command, and none is cut.
+std::string wrapped_words(const std::string& head, const std::string& text, size_t indent, size_t width,
+                          const std::string& line_end = "") {
+  const size_t room = std::max(width, indent + 12) - line_end.size();
+  std::string lines, line = head;
+  bool is_empty = true;  // no word in this line yet
+  const auto new_line = [&] {
+    lines += line.substr(0, line.find_last_not_of(' ') + 1) + line_end + "\n";
+    line = std::string(indent, ' ');
+    is_empty = true;
+  };
+  for (size_t at = text.find_first_not_of(' '); at != std::string::npos;) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    std::string word = text.substr(at, end - at);
+    if (line.size() + !is_empty + word.size() > room && (!is_empty || line.size() > indent)) new_line();
+    while (line_end.empty() && line.size() + word.size() > room && line.size() < room) {
+      const size_t cut = word.find_last_of(",|/", room - line.size() - 1);
+      if (cut == std::string::npos) break;
+      line += word.substr(0, cut + 1);
+      word = word.substr(cut + 1);
+      new_line();
+    }
+    line += (is_empty ? "" : " ") + word;
+    is_empty = false;
+    at = text.find_first_not_of(' ', end);
+  }
+  return lines + line + "\n";
+}
+
+// Help whose lines fit on the terminal: CLI11 leaves long lines to it, which breaks them inside words.
+class WrappingFormatter : public CLI::Formatter {
+ public:
+  explicit WrappingFormatter(int width) : width_(static_cast<size_t>(std::max(width, 40))) {
+    column_width(std::min<size_t>(28, width_ * 3 / 8));
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_name(), command->get_description());
+  }
+  std::string make_description(const CLI::App* app) const override {
+    std::string text = CLI::Formatter::make_description(app);
+    while (text.ends_with('\n')) text.pop_back();
+    return text.empty() ? text : wrapped_words("", text, 0, width_);
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string text = CLI::Formatter::make_usage(app, std::move(name));
+    while (text.ends_with('\n')) text.pop_back();
+    return wrapped_words("", text, 4, width_) + "\n";
+  }
+  // The lines of examples: commands go on after a backslash.
+  std::string make_footer(const CLI::App* app) const override {
+    std::string text;
+    std::istringstream lines(app->get_footer());
+    for (std::string line; std::getline(lines, line);) {
+      const size_t indent = line.find_first_not_of(' ');
+      text += line.size() <= width_ || indent == std::string::npos
+                  ? line + "\n"
+                  : wrapped_words(std::string(indent, ' '), line, indent + 4, width_, " \\");
+    }
+    return text;
+  }
+
+ private:
+  std::string entry(const std::string& name, const std::string& description) const {
+    const size_t column = get_column_width();
+    std::string head = wrapped_words("  ", name, 4, width_);
+    head.pop_back();
+    if (description.empty()) return head + "\n";
+    const size_t last = head.rfind('\n') == std::string::npos ? 0 : head.rfind('\n') + 1;
+    if (head.size() - last + 1 > column) return head + "\n" + below(column, description);
+    head.resize(last + column, ' ');
+    const std::string before = head.substr(0, last);
+    return before + wrapped_words(head.substr(last), description, column, width_);
+  }
+  std::string below(size_t column, const std::string& description) const {
+    return wrapped_words(std::string(column, ' '), description, column, width_);
+  }
+
+  size_t width_;
+};
+
 }  // namespace
 
 Option& Option::type_name(const std::string& name) {
@@ -216,6 +303,13 @@ Request CommandParser::parse(std::vector<std::string> arguments) {
   }
   const std::vector<CLI::App*> used = app_->get_subcommands();
   return {used.empty() ? "" : used.front()->get_name(), std::nullopt};
+}
+
+void CommandParser::set_width(int width) {
+  const auto formatter = std::make_shared<WrappingFormatter>(width);
+  app_->formatter(formatter);
+  for (CLI::App* command : app_->get_subcommands([](CLI::App*) { return true; }))
+    command->formatter(formatter);
 }
 
 std::string CommandParser::help() const {

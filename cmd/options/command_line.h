@@ -99,6 +99,9 @@ class CommandParser {
   Request parse(std::vector<std::string> arguments);
   /// The help of the program, with the list of its commands.
   std::string help() const;
+  /// The longest line of help, 80 by default. Words are not broken, except after a comma, `|` or `/` where they
+  /// alone are longer than a line.
+  void set_width(int width);
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 #include <string>
 
 #include "cmd/testing/shell.h"
@@ -58,6 +59,24 @@ TEST_CASE("help and the version are found wherever they are looked for") {
   CHECK(said("ops matmul") == refusal("there is no operation 'matmul' (did you mean 'einsum'?)"));
   CHECK(said("ops frobnicate") ==
         refusal("there is no operation 'frobnicate' (mtfc ops lists all operations)"));
+}
+
+TEST_CASE("help fits on the terminal") {
+  for (const char* command : {"calibrate", "check", "compile", "cost-report", "generate", "ops", "run",
+                              "schema", "search", "verify", ""})
+    for (const size_t width : {size_t{40}, size_t{60}, size_t{80}, size_t{200}}) {
+      const auto [code, text] = outcome_of(
+          fmt::format("COLUMNS={} '{}' {} --help </dev/null 2>/dev/null", width, MTFC_BINARY, command));
+      CHECK(code == 0);
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        CAPTURE(line);
+        CHECK(line.size() <= width);
+      }
+    }
+  const auto [code, text] = outcome_of(fmt::format("COLUMNS=60 '{}' search --help </dev/null", MTFC_BINARY));
+  CHECK(text.find("\n  mtfc search model.json --devices 512 --mesh \\\n      'rows:*,cols:*' --memory-limit "
+                  "8GiB\n") != std::string::npos);
 }
 
 TEST_CASE("another optimizer or dtype") {
