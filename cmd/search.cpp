@@ -235,7 +235,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("DIM:AXIS,...|FILE");
   add_memory_limit(
       line, options->memory_limit,
-      "leave out layouts that need more bytes per device, as in 10GB (default: the hardware's memory)");
+      "leave out layouts that need more bytes per device, as in 10GiB (default: the hardware's memory)");
   add_hardware_option(line, options->hardware);
   line.add_option("--dims", options->dims, "split only these dimensions, as in batch,d_ff")
       .split_at(',')

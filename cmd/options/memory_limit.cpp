@@ -17,7 +17,7 @@ constexpr size_t kNamed = 5;
 // Replaces the text by the number of bytes that it means.
 std::string read_limit(std::string& text) {
   const std::optional<int64_t> bytes = parse_bytes(text);
-  if (!bytes) return fmt::format("expected bytes above 0, as in 10GB, 512MiB or 4000000, found '{}'", text);
+  if (!bytes) return fmt::format("expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '{}'", text);
   text = fmt::format("{}", *bytes);
   return "";
 }

@@ -11,10 +11,10 @@ namespace mtfc {
 
 class CommandLine;
 
-/// --memory-limit, as in 10GB or 512MiB; 0 where it is not given. `help` says what the command does with it.
+/// --memory-limit, as in 10GiB or 512MiB; 0 where it is not given. `help` says what the command does with it.
 void add_memory_limit(CommandLine& line, int64_t& limit,
                       const std::string& help =
-                          "refuse a program that needs more than B bytes per device, as in 10GB or 512MiB");
+                          "refuse a program that needs more than B bytes per device, as in 10GiB or 512MiB");
 
 /// Throws UserError where an entry point of `program` needs more than `limit` bytes a device: by how much,
 /// and which tensors take most where it needs most. A limit of 0 allows everything.

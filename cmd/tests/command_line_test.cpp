@@ -144,7 +144,7 @@ TEST_CASE("a memory limit refuses before anything runs") {
   }
   CHECK(said("compile " + fits + "1GB") == "exit 0: ");
   CHECK(said("compile " + fits + "10G") ==
-        refusal("--memory-limit: expected bytes above 0, as in 10GB, 512MiB or 4000000, found '10G' (see "
+        refusal("--memory-limit: expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '10G' (see "
                 "mtfc compile --help)"));
 }
 

@@ -30,8 +30,8 @@ int64_t free_memory() {
   return free;
 }
 
-double gigabytes(int64_t bytes) {
-  return static_cast<double>(bytes) / 1e9;
+double gibibytes(int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 30);
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ double gigabytes(int64_t bytes) {
 void require_memory(int64_t bytes) {
   const int64_t free = free_memory();
   if (free >= 0 && bytes > free)
-    throw RunError(fmt::format("the program needs {:.2f} GB of memory here, but only {:.2f} GB are free",
-                               gigabytes(bytes), gigabytes(free)));
+    throw RunError(fmt::format("the program needs {:.2f} GiB of memory here, but only {:.2f} GiB are free",
+                               gibibytes(bytes), gibibytes(free)));
 }
 
 Arena::Arena(int64_t bytes) : bytes_(bytes) {
@@ -48,7 +48,7 @@ Arena::Arena(int64_t bytes) : bytes_(bytes) {
   void* memory = mmap(nullptr, static_cast<size_t>(std::max<int64_t>(bytes, 1)), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    throw RunError(fmt::format("can't get {:.2f} GB of memory for the arena: {}", gigabytes(bytes),
+    throw RunError(fmt::format("can't get {:.2f} GiB of memory for the arena: {}", gibibytes(bytes),
                                std::strerror(errno)));
   start_ = static_cast<std::byte*>(memory);
   // Large pages avoid most misses of the address cache; on systems without them, nothing is lost.
