@@ -198,7 +198,9 @@ Layout read_layout(const LayoutSources& sources) {
     const JsonValue json = parse_json(*sources.file_text, sources.file);
     const Cursor root(json, sources.file, sink);
     const bool is_model = root.find("mtfc") || root.find("ops");
-    if (is_model || root.find("mtfc_program"))
+    if (root.find("flops") && !is_model)
+      root.error("this looks like a hardware profile, not a layout", "give it with --hardware");
+    else if (is_model || root.find("mtfc_program"))
       root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))

@@ -27,6 +27,24 @@ bool is_layout(const Cursor& root) {
   return (root.find("mesh") || root.find("rules")) && !root.find("mtfc") && !root.find("ops");
 }
 
+// Recognizes a hardware profile by keys that no model has.
+bool is_hardware(const Cursor& root) {
+  return root.find("flops") && (root.find("axes") || root.find("memory_bandwidth")) && !root.find("mtfc") &&
+         !root.find("ops");
+}
+
+// Reports unknown keys. If there are any, all that stands under them is missing, and an error at each of its uses
+// would be noise.
+bool has_known_keys(const Cursor& root) {
+  const std::vector<std::string> known = {"mtfc",  "name",    "doc",       "include", "params",
+                                          "dims",  "inputs",  "variables", "blocks",  "ops",
+                                          "train", "outputs", "data",      "decode"};
+  return root.check_keys(known) &&
+         std::all_of(root.value().members.begin(), root.value().members.end(), [&](const JsonMember& member) {
+           return std::find(known.begin(), known.end(), member.key) != known.end();
+         });
+}
+
 void check_texts(const Cursor& root, const std::string& file, Model& model) {
   model.file = file;
   model.name = file == "-" ? "model" : std::filesystem::path(file).stem().string();
@@ -46,25 +64,6 @@ void read_input(const NamedCursor& input, ModelDraft& draft) {
   draft.model.inputs.push_back({input.key, *type, "", input.key_location});
 }
 
-void read_outputs(const Cursor& root, ModelDraft& draft) {
-  Model& model = draft.model;
-  const std::optional<Cursor> outputs = root.find("outputs");
-  if (!outputs) {
-    if (model.train) model.outputs = {{root.find("train")->find("loss")->value().text, model.train->loss}};
-    return;
-  }
-  for (const Cursor& item : outputs->items("a list of tensors")) {
-    const std::optional<std::string> name = item.string("the name of a tensor");
-    if (!name) continue;
-    const auto is_same = [&](const auto& other) { return other.name == *name; };
-    if (std::any_of(model.outputs.begin(), model.outputs.end(), is_same) ||
-        std::any_of(model.train_outputs.begin(), model.train_outputs.end(), is_same)) {
-      item.error(fmt::format("'{}' is listed twice", *name));
-      continue;
-    }
-    const Symbol* symbol = draft.symbols.use(*name, item.location());
-    if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
-  }
 bool ends_with_known(const std::string& name, std::string_view ending, const ModelDraft& draft) {
   return name.ends_with(ending) && draft.symbols.find(name.substr(0, name.size() - ending.size()));
 }
@@ -102,6 +101,26 @@ bool read_training_output(const Cursor& root, const Cursor& item, const std::str
   return true;
 }
 
+void read_outputs(const Cursor& root, ModelDraft& draft) {
+  Model& model = draft.model;
+  const std::optional<Cursor> outputs = root.find("outputs");
+  if (!outputs) {
+    if (model.train) model.outputs = {{root.find("train")->find("loss")->value().text, model.train->loss}};
+    return;
+  }
+  for (const Cursor& item : outputs->items("a list of tensors")) {
+    const std::optional<std::string> name = item.string("the name of a tensor");
+    if (!name) continue;
+    const auto is_same = [&](const auto& other) { return other.name == *name; };
+    if (std::any_of(model.outputs.begin(), model.outputs.end(), is_same) ||
+        std::any_of(model.train_outputs.begin(), model.train_outputs.end(), is_same)) {
+      item.error(fmt::format("'{}' is listed twice", *name));
+      continue;
+    }
+    if (read_training_output(root, item, *name, draft)) continue;
+    const Symbol* symbol = draft.symbols.use(*name, item.location());
+    if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
+  }
 }
 
 // A run opens the file; mistakes that don't depend on its contents are reported here.
@@ -117,7 +136,6 @@ void check_source(const InputDecl& input, const std::string& spec, const Cursor&
 
 void read_data(const Cursor& data, ModelDraft& draft) {
   std::vector<InputDecl>& inputs = draft.model.inputs;
-    if (read_training_output(root, item, *name, draft)) continue;
   for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
     const auto input = std::find_if(inputs.begin(), inputs.end(),
@@ -276,11 +294,12 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
     root.error("this is a layout, not a model", "give it with --layout");
     sink.finish(warnings);
   }
+  if (is_hardware(root)) {
+    root.error("this looks like a hardware profile, not a model", "give it with --hardware");
+    sink.finish(warnings);
+  }
   if (root.is(JsonKind::kObject) && !check_version(root, true)) sink.finish(warnings);
-  const bool is_object =
-      root.check_keys({"mtfc", "name", "doc", "include", "params", "dims", "inputs", "variables", "blocks",
-                       "ops", "train", "outputs", "data", "decode"});
-  if (!is_object) sink.finish(warnings);
+  if (!has_known_keys(root)) sink.finish(warnings);
   IncludeReader includes(context.include_source, sink);
   includes.read(root);
   const std::vector<ScopePart> parts = scope_parts(root, includes);
