@@ -88,7 +88,7 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
                      {options.optimizer, options.dtype.has_value(), options.microbatches}});
 }
 
-Layout read_layout(const Sources& sources) {
+Layout read_layout(const Sources& sources, std::vector<Diagnostic>& warnings) {
   LayoutSources layout;
   layout.mesh = sources.flags.mesh;
   if (sources.flags.layout && is_layout_file(*sources.flags.layout)) {
@@ -97,7 +97,7 @@ Layout read_layout(const Sources& sources) {
   } else {
     layout.rules = sources.flags.layout;
   }
-  return read_layout(layout);
+  return read_layout(layout, warnings);
 }
 
 // The result of `read`, or nothing, with its errors added to `errors`.
@@ -123,7 +123,8 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
       gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
   std::vector<Layout> layouts;
   for (const Sources& one : sources)
-    if (auto layout = gather_errors(errors, [&] { return read_layout(one); })) layouts.push_back(*layout);
+    if (auto layout = gather_errors(errors, [&] { return read_layout(one, warnings); }))
+      layouts.push_back(*layout);
   if (!errors.empty()) throw UserError(std::move(errors));
   return {std::move(*model), std::move(layouts)};
 }

@@ -112,8 +112,8 @@ void Json::append_to(std::string& text) const {
 }
 
 Json json_of(const Mesh& mesh) {
-  Json json = Json::object();
-  for (const Axis& axis : mesh.axes()) json[axis.name] = axis.size;
+  Json json = Json::array();
+  for (const Axis& axis : mesh.axes()) json.push_back({axis.name, axis.size});
   return json;
 }
 

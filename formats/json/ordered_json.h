@@ -80,7 +80,7 @@ class Json {
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Object> value_;
 };
 
-/// {"rows": 2}
+/// [["rows", 2]]: a list, since other programs may sort the keys of an object.
 Json json_of(const Mesh& mesh);
 /// {"batch": ["rows"]}
 Json json_of(const Layout& layout);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "formats/expression/number_reader.h"
@@ -99,9 +100,22 @@ std::vector<Rule> short_rules(std::string_view text, const Mesh& mesh, Diagnosti
   return std::move(checker).rules();
 }
 
+// The mesh is a list of pairs, [["rows", 2], ["cols", 4]], or an object, {"rows": 2, "cols": 4}.
 Mesh file_mesh(const Cursor& at) {
   MeshChecker checker(at.sink());
-  for (const NamedCursor& axis : at.members("an object {axis: size}"))
+  if (at.is(JsonKind::kArray)) {
+    for (const Cursor& pair : at.items()) {
+      if (!pair.is(JsonKind::kArray) || pair.value().items.size() != 2) {
+        pair.error("expected an axis and its size, [axis, size]");
+        continue;
+      }
+      const auto name = pair.item(0).string("the name of an axis");
+      const auto size = pair.item(1).integer();
+      if (name && size) checker.add(*name, *size, pair.item(0).location(), pair.item(1).location());
+    }
+    return std::move(checker).mesh();
+  }
+  for (const NamedCursor& axis : at.members("a list of [axis, size] or an object {axis: size}"))
     if (const auto size = axis.value.integer())
       checker.add(axis.key, *size, axis.key_location, axis.value.location());
   return std::move(checker).mesh();
@@ -137,6 +151,37 @@ std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
   return std::move(checker).rules();
 }
 
+bool has_sorted_keys(const JsonValue& object) {
+  return std::is_sorted(object.members.begin(), object.members.end(),
+                        [](const JsonMember& a, const JsonMember& b) { return a.key < b.key; });
+}
+
+// Programs such as `jq -S` sort the keys of objects, and the order of the axes decides which ranks share one. A
+// mesh that is an object with sorted keys, in a file with sorted keys, is doubtful if its rules name the axes
+// in another order.
+void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
+  const auto mesh = root.find("mesh");
+  if (!mesh || !mesh->is(JsonKind::kObject) || !has_sorted_keys(root.value()) ||
+      !has_sorted_keys(mesh->value()))
+    return;
+  AxisList named;  // in the order in which the rules first name them
+  for (const Rule& rule : layout.rules)
+    for (const int axis : rule.axes)
+      if (std::find(named.begin(), named.end(), axis) == named.end()) named.push_back(axis);
+  if (std::is_sorted(named.begin(), named.end())) return;
+  std::string pairs;
+  for (const int axis : named) {
+    const Axis& own = layout.mesh.axes()[static_cast<size_t>(axis)];
+    pairs += fmt::format("{}[\"{}\", {}]", pairs.empty() ? "" : ", ", own.name, own.size);
+  }
+  root.sink().warning(
+      mesh->location(),
+      fmt::format(
+          "the mesh is {}, but the rules name its axes in another order: its keys may have been sorted",
+          to_string(layout.mesh)),
+      fmt::format("a list keeps its order, as in \"mesh\": [{}]", pairs));
+}
+
 // Refuses keys of the format with values that this version doesn't support.
 void check_unsupported(const Cursor& root) {
   if (const auto shardings = root.find("shardings")) {
@@ -169,6 +214,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   if (!root) return layout;
   if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
   check_unsupported(*root);
+  if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
   return layout;
 }
 
@@ -190,9 +236,8 @@ std::vector<Rule> parse_rules(std::string_view text, const Mesh& mesh) {
   return rules;
 }
 
-Layout read_layout(const LayoutSources& sources) {
+Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings) {
   DiagnosticSink sink;
-  std::vector<Diagnostic> none;
   Layout layout;
   if (sources.file_text) {
     const JsonValue json = parse_json(*sources.file_text, sources.file);
@@ -205,12 +250,17 @@ Layout read_layout(const LayoutSources& sources) {
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))
       layout = layout_from(sources, sink, &root);
-    sink.finish(none);
+    sink.finish(warnings);
     return layout;
   }
   layout = layout_from(sources, sink, nullptr);
-  sink.finish(none);
+  sink.finish(warnings);
   return layout;
+}
+
+Layout read_layout(const LayoutSources& sources) {
+  std::vector<Diagnostic> none;
+  return read_layout(sources, none);
 }
 
 bool is_layout_file(std::string_view flag) {

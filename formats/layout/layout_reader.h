@@ -22,7 +22,8 @@ struct LayoutSources {
   std::optional<std::string> file_text;  // contents of a layout file
   std::string file;                      // its name, for messages
 };
-/// Without any mesh, the layout has the mesh of one device.
+/// Without any mesh, the layout has the mesh of one device. Adds to `warnings`, or drops them.
+Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnings);
 Layout read_layout(const LayoutSources& sources);
 
 /// Returns whether the value of `--layout` is a file: it ends in `.json`, or is `-`.

@@ -50,6 +50,43 @@ TEST_CASE("flags replace what the file says") {
   CHECK(layout.rules.empty());
 }
 
+TEST_CASE("a mesh is a list of pairs or an object") {
+  const auto mesh_of = [](const std::string& mesh) {
+    LayoutSources sources;
+    sources.file = "l.json";
+    sources.file_text = R"({"mesh": )" + mesh + R"(, "rules": []})";
+    return to_string(read_layout(sources).mesh);
+  };
+  CHECK(mesh_of(R"([["rows", 2], ["cols", 4]])") == "rows:2,cols:4");
+  CHECK(mesh_of(R"([["cols", 4], ["rows", 2]])") == "cols:4,rows:2");
+  CHECK(mesh_of(R"({"rows": 2, "cols": 4})") == "rows:2,cols:4");
+  CHECK(mesh_of("[]") == "");
+}
+
+TEST_CASE("a mesh whose keys have been sorted is noticed where the rules name the axes in another order") {
+  const auto warnings_of = [](const std::string& text) {
+    LayoutSources sources;
+    sources.file = "l.json";
+    sources.file_text = text;
+    std::vector<Diagnostic> warnings;
+    read_layout(sources, warnings);
+    return warnings.empty() ? "" : to_string(warnings.front());
+  };
+  CHECK(
+      warnings_of(R"({"mesh": {"cols": 4, "rows": 2}, "rules": [["batch", "rows"], ["hidden", "cols"]]})") ==
+      "l.json:1:10: warning: /mesh: the mesh is cols:4,rows:2, but the rules name its axes in another order: "
+      "its "
+      "keys may have been sorted (a list keeps its order, as in \"mesh\": [[\"rows\", 2], [\"cols\", 4]])");
+  for (const char* text :
+       {R"({"mesh": {"rows": 2, "cols": 4}, "rules": [["hidden", "cols"], ["batch", "rows"]]})",
+        R"({"mesh": [["cols", 4], ["rows", 2]], "rules": [["batch", "rows"], ["hidden", "cols"]]})",
+        R"({"mesh": {"cols": 4, "rows": 2}, "rules": [["batch", "cols"], ["hidden", "rows"]]})",
+        R"({"rules": [["batch", "rows"], ["hidden", "cols"]], "mesh": {"cols": 4, "rows": 2}})"}) {
+    CAPTURE(text);
+    CHECK(warnings_of(text) == "");
+  }
+}
+
 TEST_CASE("without anything there is one device") {
   const Layout layout = read_layout({});
   CHECK(layout.mesh.devices() == 1);

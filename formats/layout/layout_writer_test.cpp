@@ -11,7 +11,7 @@ TEST_CASE("a layout that is written is the layout that is read") {
                       {{"batch", {0}, {}}, {"hidden", {1, 0}, {}}}};
   const std::string text = layout_json(layout, "why");
   CHECK(text ==
-        "{\n \"doc\": \"why\",\n \"mesh\": {\"rows\":2,\"cols\":3},\n"
+        "{\n \"doc\": \"why\",\n \"mesh\": [[\"rows\",2],[\"cols\",3]],\n"
         " \"rules\": [[\"batch\",\"rows\"],[\"hidden\",[\"cols\",\"rows\"]]],\n"
         " \"device_order\": [0,2,4,1,3,5]\n}\n");
   LayoutSources sources;
@@ -23,7 +23,7 @@ TEST_CASE("a layout that is written is the layout that is read") {
 }
 
 TEST_CASE("what a layout lacks is left out") {
-  CHECK(layout_json({Mesh({{"a", 2}}), {}}, "") == "{\n \"mesh\": {\"a\":2},\n \"rules\": []\n}\n");
+  CHECK(layout_json({Mesh({{"a", 2}}), {}}, "") == "{\n \"mesh\": [[\"a\",2]],\n \"rules\": []\n}\n");
 }
 
 }  // namespace mtfc::layout_writer_test

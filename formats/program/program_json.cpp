@@ -135,9 +135,8 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
 
 std::string program_json(const Program& program) {
   const Mesh& mesh = program.mesh();
-  Json axes = Json::array(), rules = Json::array(), names = Json::object(), inputs = Json::array();
+  Json rules = Json::array(), names = Json::object(), inputs = Json::array();
   for (const auto& [name, value] : program.names) names[name] = real_json(value);
-  for (const Axis& axis : mesh.axes()) axes.push_back({axis.name, axis.size});
   for (const Rule& rule : program.layout.rules) rules.push_back({rule.dim, json_of(rule.axes, mesh)});
   for (const InputDecl& input : program.inputs) {
     Json json = {{"name", input.name}};
@@ -149,7 +148,7 @@ std::string program_json(const Program& program) {
   for (const ProgramVariable& variable : program.variables)
     variables.push_back(variable_json(variable, mesh));
   for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
-  Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", std::move(axes)}};
+  Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", json_of(mesh)}};
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json.update(Json{{"rules", std::move(rules)},
                    {"names", std::move(names)},

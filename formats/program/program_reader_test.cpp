@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/passes/pipeline.h"
 #include "core/testing/scratch_folder.h"
@@ -67,6 +68,11 @@ TEST_CASE("a saved program that is read and saved again has the same bytes") {
       CHECK(program_json(read_program(text, "program.json")) == text);
     }
   CHECK(program_json(read_program(example(), "program.json")) == example());
+}
+
+TEST_CASE("the order of keys in a program means nothing") {
+  // nlohmann::json sorts the keys of every object, as `jq -S` does.
+  CHECK(program_json(read_program(nlohmann::json::parse(example()).dump(), "program.json")) == example());
 }
 
 TEST_CASE("a model is no program") {

@@ -310,14 +310,18 @@ std::string layout_schema() {
                      {"maxItems", 2}};
   const Json body = object_schema(
       {{"mesh",
-        {{"type", "object"},
-         {"description", "axes and their sizes, major first"},
-         {"propertyNames", {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}}},
-         {"additionalProperties", {{"type", "integer"}, {"minimum", 1}}}}},
+        {{"description", "axes and their sizes, major first: [[axis, size], ...]"},
+         {"anyOf",
+          {{{"type", "array"}, {"items", axis}},
+           {{"type", "object"}, {"propertyNames", axis_name}, {"additionalProperties", axis_size}}}}}},
        {"rules",
         {{"type", "array"},
          {"items", rule},
          {"description", "[dimension, axis], or [dimension, [axis, axis, ...]]"}}},
+  const Json axis_name = {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
+  const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
+  const Json axis = {
+      {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
        {"shardings", {{"type", "object"}, {"maxProperties", 0}}},
        {"propagate", {{"const", false}}},
        {"device_order",

@@ -40,7 +40,7 @@ TEST_CASE("a report as JSON has the documented keys") {
   for (const auto& item : json.items()) keys += item.key() + " ";
   CHECK(keys ==
         "model entry mesh devices layout parameters flops communication memory tensors steps warnings ");
-  CHECK(json["mesh"].dump() == R"({"rows":2,"cols":2})");
+  CHECK(json["mesh"].dump() == R"([["rows",2],["cols",2]])");
   CHECK(json["devices"] == 4);
   CHECK(json["layout"].dump() == R"({"batch":["rows"],"hidden":["cols","rows"]})");
   CHECK(json["parameters"]["count"] == 813056);
