@@ -79,9 +79,9 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   draft.model.variables.push_back(std::move(decl));
 }
 
-void read(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
+// `chosen`: what is_chosen() says of the declaration.
+void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache, ModelDraft& draft) {
   const Cursor& at = variable.value;
-  const std::optional<bool> chosen = is_chosen(at, draft);
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   if (draft.later_rounds > 0) return;
   const bool has_form =
@@ -96,14 +96,41 @@ void read(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
   define_variable(variable, is_cache, draft);
 }
 
+// Reads a list of declarations of one name, of which `when` chooses one.
+void read_alternatives(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
+  const std::vector<Cursor> declarations = variable.value.items();
+  if (declarations.empty()) variable.value.error("the list has no declaration of the variable");
+  std::optional<Location> before;
+  const size_t mistakes = draft.sink.error_count();
+  for (const Cursor& declaration : declarations) {
+    if (draft.sink.error_count() > mistakes) return;
+    const std::optional<bool> chosen = is_chosen(declaration, draft);
+    if (before && chosen == true) {
+      declaration.error(fmt::format("'{}' is declared twice: this declaration and the one in {} both exist",
+                                    variable.key, line_text(*before, declaration.location())),
+                        "give them \"when\" conditions that exclude each other");
+      return;
+    }
+    read({variable.key, variable.key_location, declaration}, chosen, is_cache, draft);
+    if (chosen == true) before = declaration.location();
+  }
+}
+
+void read_declarations(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
+  if (variable.value.is(JsonKind::kArray))
+    read_alternatives(variable, is_cache, draft);
+  else
+    read(variable, is_chosen(variable.value, draft), is_cache, draft);
+}
+
 }  // namespace
 
 void read_variable(const NamedCursor& variable, ModelDraft& draft) {
-  read(variable, false, draft);
+  read_declarations(variable, false, draft);
 }
 
 void read_cache(const NamedCursor& variable, ModelDraft& draft) {
-  read(variable, true, draft);
+  read_declarations(variable, true, draft);
 }
 
 }  // namespace mtfc

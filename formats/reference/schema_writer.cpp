@@ -32,7 +32,7 @@ Json input_schema() {
                        {"dims"});
 }
 
-Json variable_schema() {
+Json declaration_schema() {
   return object_schema(
       {{"dims", reference("names")},
        {"dtype", reference("dtype")},
@@ -45,6 +45,16 @@ Json variable_schema() {
        {"when", reference("condition")},
        {"doc", text_schema()}},
       {"dims"});
+}
+
+Json variable_schema() {
+  const Json one = declaration_schema();
+  return {{"anyOf",
+           {one,
+            {{"type", "array"},
+             {"items", one},
+             {"minItems", 1},
+             {"description", "declarations of one name, of which \"when\" chooses one"}}}}};
 }
 
 Json init_schema() {
@@ -308,6 +318,10 @@ std::string layout_schema() {
                      {"prefixItems", {{{"type", "string"}, {"description", "a dimension"}}, axes_schema()}},
                      {"minItems", 2},
                      {"maxItems", 2}};
+  const Json axis_name = {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
+  const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
+  const Json axis = {
+      {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
   const Json body = object_schema(
       {{"mesh",
         {{"description", "axes and their sizes, major first: [[axis, size], ...]"},
@@ -318,10 +332,6 @@ std::string layout_schema() {
         {{"type", "array"},
          {"items", rule},
          {"description", "[dimension, axis], or [dimension, [axis, axis, ...]]"}}},
-  const Json axis_name = {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
-  const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
-  const Json axis = {
-      {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
        {"shardings", {{"type", "object"}, {"maxProperties", 0}}},
        {"propagate", {{"const", false}}},
        {"device_order",
