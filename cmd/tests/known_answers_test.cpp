@@ -98,6 +98,20 @@ int64_t up(int64_t n, int64_t parts) {
   return (n + parts - 1) / parts;
 }
 
+TEST_CASE("the bundled model of two layers all-reduces as its document says") {
+  const int64_t b = 64, io = 32, h = 128;
+  const auto elements = [&](const std::string& mesh, const std::string& rules) {
+    return tried("models/two_layer.json", mesh, rules, {"batch=64", "io=32", "hidden=128"})
+        .predicted.communication.total.elements;
+  };
+  CHECK(elements("all:4", "") == 0);
+  CHECK(elements("all:4", "batch:all") == 2 * io * h + h + 1);
+  CHECK(elements("all:4", "hidden:all") == b * io);
+  CHECK(elements("rows:2,cols:4", "batch:rows,hidden:cols") == b * io / 2 + (2 * io * h + h) / 4 + 1);
+  CHECK(elements("rows:2,cols:4,planes:8", "batch:rows,hidden:cols,io:planes") ==
+        2 * b * h / (2 * 4) + b * io / (2 * 8) + 2 * io * h / (8 * 4) + h / 4 + 1);
+}
+
 TEST_CASE("two fully-connected layers: elements all-reduced follow the paper's formulas, uneven sizes too") {
   const std::string model = "testdata/two_layer_gradients/model.json";
   for (const auto& [b, io, h] :
