@@ -42,7 +42,8 @@ struct Options {
   int64_t memory_limit = 0;  // 0: the hardware's memory
   int64_t max_axes_per_dim = 2;
   int64_t top = 5;
-  int64_t threads = 0;  // 0: one per core
+  int64_t threads = 0;                // 0: one per core
+  std::optional<int64_t> time_limit;  // seconds
 };
 
 // Meshes of one and of two axes, used if only the number of devices is given.
@@ -113,18 +114,25 @@ int64_t memory_of(const Hardware& hardware) {
   return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
 }
 
-void show_progress(const SearchCounts& counts, const FoundLayout* best) {
-  std::cerr << fmt::format("\r\033[Ksearched {} of {} layouts{}", grouped(counts.done()),
-                           grouped(counts.candidates()),
-                           best ? ", best " + seconds_text(best->step_s) : std::string(", none fits yet"))
+void show_progress(const SearchOptions::Progress& progress) {
+  std::cerr << fmt::format(
+                   "\r\033[K{} layouts compiled{}, none below {}", grouped(progress.counts.compiled),
+                   progress.best ? ", best " + seconds_text(progress.best->step_s) : ", none fits yet",
+                   seconds_text(progress.bound_s))
             << std::flush;
 }
 
-SearchResult searched(const SearchOptions& search, const Model& model, const std::vector<Layout>& fixed,
-                      const Hardware& hardware, bool shows) {
+SearchResult searched(const Options& given, const SearchOptions& search, const Model& model,
+                      const std::vector<Layout>& fixed, const Hardware& hardware) {
+  const bool shows = is_terminal(2) && !given.model.quiet;
   const InterruptGuard guard;
   SearchOptions options = search;
-  options.stops = InterruptGuard::requested;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  options.stops = [&] {
+    const bool is_late = given.time_limit && Clock::now() - start >= std::chrono::seconds(*given.time_limit);
+    return is_late || InterruptGuard::requested();
+  };
   if (shows) options.progress = show_progress;
   SearchResult result = search_layouts(model, fixed, hardware, options);
   if (shows) std::cerr << "\r\033[K" << std::flush;
@@ -203,8 +211,7 @@ int run(const Options& options) {
   require_writable(options.file);
 
   const auto start = std::chrono::steady_clock::now();
-  const SearchResult result =
-      searched(search, model, fixed, hardware, is_terminal(2) && !options.model.quiet);
+  const SearchResult result = searched(options, search, model, fixed, hardware);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   if (result.best.empty()) {
     show(warnings, options.model.quiet);
@@ -217,7 +224,7 @@ int run(const Options& options) {
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
   write(options, report);
-  if (!result.is_proved) std::cerr << "mtfc: stopped: the best layout so far is not proved to be the best\n";
+  if (!result.is_complete) std::cerr << fmt::format("mtfc: stopped: {}\n", stop_text(result));
   return kExitSuccess;
 }
 
@@ -254,6 +261,11 @@ std::function<int()> setup(CommandLine& line) {
       .check(whole_number(1, 1000))
       .type_name("N")
       .show_default();
+  line.add_option("--time-limit", options->time_limit,
+                  "stop after so many seconds with the best layouts so far, and state how much faster any "
+                  "other could be")
+      .check(whole_number(0, 1000000000))
+      .type_name("S");
   line.add_option("--format", options->format, "table, json or csv (one line per layout)")
       .check(one_of({"table", "json", "csv"}))
       .show_default();

@@ -19,15 +19,28 @@ std::vector<int64_t> order_along(const Mesh& mesh, const AxisList& axes) {
   return order;
 }
 
+bool may_be_reordered(const Mesh& mesh, const Hardware& hardware) {
+  return hardware.topology == Topology::kTwoLevel && mesh.axes().size() >= 2 &&
+         mesh.axes().size() <= kMostAxes && mesh.devices() <= kMostDevices && mesh.device_order().empty();
+}
+
 }  // namespace
+
+std::vector<Mesh> possible_orders(const Mesh& mesh, const Hardware& hardware) {
+  std::vector<Mesh> orders = {mesh};
+  if (!may_be_reordered(mesh, hardware)) return orders;
+  AxisList axes(mesh.axes().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  while (std::next_permutation(axes.begin(), axes.end()))
+    orders.emplace_back(mesh.axes(), order_along(mesh, axes));
+  return orders;
+}
 
 std::optional<ProposedOrder> propose_device_order(const Program& program, const EntryPoint& entry,
                                                   const std::vector<StepCount>& counts,
                                                   const Hardware& hardware) {
   const Mesh& mesh = program.mesh();
-  if (hardware.topology != Topology::kTwoLevel || mesh.axes().size() < 2 || mesh.axes().size() > kMostAxes ||
-      mesh.devices() > kMostDevices || !mesh.device_order().empty())
-    return std::nullopt;
+  if (!may_be_reordered(mesh, hardware)) return std::nullopt;
   double best = kWorthwhile * predicted_time(program, entry, counts, hardware).step_s;
   std::optional<ProposedOrder> proposed;
   Program reordered = program;

@@ -14,6 +14,10 @@
 
 namespace mtfc {
 
+/// The mesh in every order of devices in which a program for it may be costed: its own, and those that
+/// propose_device_order() compares it with.
+std::vector<Mesh> possible_orders(const Mesh& mesh, const Hardware& hardware);
+
 struct ProposedOrder {
   std::vector<std::string> axes;  // from the axis between nodes to the one inside
   std::vector<int64_t> device_order;

@@ -47,8 +47,7 @@ double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& p
 }
 
 // The traffic of the copies that a plan makes of operands and result: each is written, and read again.
-int64_t bytes_packed(const std::vector<LocalType>& operands, const LocalType& result,
-                     const EinsumPlan& plan) {
+int64_t bytes_packed(std::span<const LocalType> operands, const LocalType& result, const EinsumPlan& plan) {
   const auto left = static_cast<size_t>(plan.left);
   int64_t sum = 0;
   if (plan.a.packed) sum += bytes(operands[left]);
@@ -58,7 +57,7 @@ int64_t bytes_packed(const std::vector<LocalType>& operands, const LocalType& re
 }
 
 // Adds a contraction of two operands, according to the plan that the executor uses.
-void add_products(const std::vector<LocalType>& operands, const LocalType& result, double flops,
+void add_products(std::span<const LocalType> operands, const LocalType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
   const double at_peak = flops / hardware.peak(result.dtype);
@@ -76,7 +75,7 @@ void add_products(const std::vector<LocalType>& operands, const LocalType& resul
 }
 
 // The type in which an operation computes. Comparisons give bool, but compute in the type of their operands.
-DType computed_dtype(const std::vector<LocalType>& operands, const LocalType& result) {
+DType computed_dtype(std::span<const LocalType> operands, const LocalType& result) {
   return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
 }
 
@@ -97,20 +96,25 @@ double best_share_of_products(const Hardware& hardware) {
   return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), multiplied ? multiplied->most() : 1});
 }
 
+void add_operations(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
+                    const Hardware& hardware, KernelTime& time) {
+  const auto flops = static_cast<double>(op.flops(call, results));
+  if (flops <= 0) return;
+  const double peak = hardware.peak(computed_dtype(call.operands, results[0]));
+  const std::string name(op.signature.name), kind = class_of(op.family);
+  time.peak_s += flops / peak;
+  if (is_product(op, call.operands.size()))
+    add_products(call.operands, results[0], flops, hardware, time);
+  else
+    time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
+}
+
 // Adds the operations of a kernel step, or of a member of a fused one.
 void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
                     KernelTime& time) {
-  const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last()),
-                               results = local_types(entry, step.outputs, mesh, mesh.last());
-  const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
-  if (flops <= 0) return;
-  const double peak = hardware.peak(computed_dtype(operands, results[0]));
-  const std::string name(step.op()->signature.name), kind = class_of(step.op()->family);
-  time.peak_s += flops / peak;
-  if (is_product(*step.op(), operands.size()))
-    add_products(operands, results[0], flops, hardware, time);
-  else
-    time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
+  const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last());
+  add_operations(*step.op(), {step.attributes(), operands},
+                 local_types(entry, step.outputs, mesh, mesh.last()), hardware, time);
 }
 
 double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
@@ -147,6 +151,14 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
     if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
   }
   for (const Step& member : step.members()) add_operations(entry, member, mesh, hardware, time);
+  return time;
+}
+
+KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
+                          const Hardware& hardware) {
+  KernelTime time;
+  time.overlap = hardware.overlap;
+  add_operations(op, call, results, hardware, time);
   return time;
 }
 

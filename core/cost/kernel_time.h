@@ -29,6 +29,11 @@ struct KernelTime {
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 
+/// The operations of one use of `op` on one device, without memory traffic and overhead, except for the traffic of
+/// the copies that a product makes.
+KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
+                          const Hardware& hardware);
+
 /// The least seconds that a kKernel step of a program for one device takes for its operations: at the best
 /// rate of their class, whatever the size.
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware);

@@ -441,6 +441,32 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
 
 PreparedModel::~PreparedModel() = default;
 
+std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) const {
+  const Program nothing;
+  const StateSplit whole;
+  CompileOptions quiet = options_;
+  quiet.timed = nullptr;
+  Pipeline pipeline(nothing, whole, quiet);
+  std::vector<Part> parts;
+  for (const Entry& entry : entries_)
+    if (entry.graph.name == name) parts.push_back({entry.graph, 1});
+  for (size_t p = 0; p < parts.size(); ++p) {
+    const std::vector<Node> nodes = parts[p].graph.graph.nodes();
+    const int64_t outer = parts[p].times;
+    for (const Node& node : nodes) {
+      if (!node.loop) continue;
+      const int64_t times = std::max<int64_t>(node.loop->times, 1);
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) {
+        EntryGraph inner{name, part->graph, {}, {}, part == &node.loop->body ? node.loop->sums : 0};
+        for (const TensorId id : part->results) inner.outputs.push_back({part->graph.tensor(id).name, id});
+        int64_t unused = 0;
+        parts.push_back({pipeline.lower_graph(std::move(inner), unused), outer * times});
+      }
+    }
+  }
+  return parts;
+}
+
 Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
   check_layout(model_, layout, options_.allow_uneven, decodes(model_, options_));
   const StateSplit split = state_split(model_, layout, options_.allow_uneven);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/entry_graph.h"
 #include "core/model/model.h"
 #include "core/program/program.h"
 #include "core/tensors/layout.h"
@@ -38,6 +39,13 @@ class PreparedModel {
   /// The model is only referred to. `options.keep` is of no use here.
   PreparedModel(const Model& model, const CompileOptions& options);
   ~PreparedModel();
+  /// A graph as it is before the layout decides anything, and how often a step of the program runs it.
+  struct Part {
+    EntryGraph graph;
+    int64_t times = 1;
+  };
+  /// The graph of the entry point `name`, and those of its loops; nothing where the model has no such entry point.
+  std::vector<Part> parts(const std::string& name) const;
   /// Does the same as compile(), but only for the entry points in `names`; for all of them if it is empty.
   Program compile(const Layout& layout, const std::vector<std::string>& names = {}) const;
 

@@ -30,6 +30,16 @@ bool is_simpler(const FoundLayout& a, const FoundLayout& b) {
   return key(a) < key(b);
 }
 
+// True if `other` has all rules of `layout`, and splits something more.
+bool splits_more(const Layout& other, const Layout& layout) {
+  if (other.mesh.axes() != layout.mesh.axes()) return false;
+  return std::all_of(layout.rules.begin(), layout.rules.end(), [&](const Rule& rule) {
+    const Rule* same = find_rule(other, rule.dim);
+    return same && same->axes.size() >= rule.axes.size() &&
+           std::equal(rule.axes.begin(), rule.axes.end(), same->axes.begin());
+  });
+}
+
 }  // namespace
 
 bool is_better(const FoundLayout& a, const FoundLayout& b) {
@@ -39,16 +49,43 @@ bool is_better(const FoundLayout& a, const FoundLayout& b) {
 }
 
 void LayoutRanking::add(FoundLayout found) {
-  for (FoundLayout& other : layouts_) {
-    if (!same_figures(found, other)) continue;
-    found.equals = ++other.equals;
-    if (is_simpler(found, other)) other = std::move(found);
-    return;
+  all_.push_back(std::move(found));
+}
+
+double LayoutRanking::shortest() const {
+  double shortest = all_.empty() ? 0 : all_.front().step_s;
+  for (const FoundLayout& found : all_) shortest = std::min(shortest, found.step_s);
+  return shortest;
+}
+
+void LayoutRanking::group() {
+  std::sort(all_.begin(), all_.end(), is_better);
+  best_.clear();
+  std::vector<bool> known(all_.size());
+  for (size_t first = 0; first < all_.size() && best_.size() < top_;) {
+    if (known[first]) {
+      ++first;
+      continue;
+    }
+    limit_ = std::max(all_[first].step_s, all_.front().step_s * (1 + kEquallyFast));
+    size_t chosen = first;
+    const auto preference = [&](size_t i) { return std::tuple(all_[i].layout.rules.size(), i); };
+    for (size_t i = first; i < all_.size() && all_[i].step_s <= all_[first].step_s * (1 + kEquallyFast); ++i)
+      if (!known[i] && preference(i) < preference(chosen)) chosen = i;
+    FoundLayout family = all_[chosen];
+    // Layouts with the same figures stand side by side, and so the simplest of them was chosen.
+    for (size_t i = first; i < all_.size() && all_[i].step_s <= family.step_s * (1 + kEquallyFast); ++i) {
+      if (known[i] || i == chosen) continue;
+      const bool is_same = same_figures(all_[i], family);
+      const bool is_variant =
+          splits_more(all_[i].layout, family.layout) || splits_more(family.layout, all_[i].layout);
+      if (!is_same && !is_variant) continue;
+      ++(is_same ? family.equals : family.variants);
+      known[i] = true;
+    }
+    known[chosen] = true;
+    best_.push_back(std::move(family));
   }
-  const auto place = std::find_if(layouts_.begin(), layouts_.end(),
-                                  [&](const FoundLayout& other) { return is_better(found, other); });
-  layouts_.insert(place, std::move(found));
-  if (layouts_.size() > top_) layouts_.pop_back();
 }
 
 }  // namespace mtfc

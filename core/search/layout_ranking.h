@@ -1,8 +1,11 @@
 #pragma once
-// The best layouts that a search has found so far, each with the number of others of the same cost.
+// The layouts that a search has found so far, and the best of them in families.
+//
+// Layouts whose steps differ by less than 1 % count as equally fast, and of those the one with the fewest rules comes
+// first. A family is such a layout together with its variants: the equally fast ones that only split more or less, such
+// as `batch:rows,positions:cols` beside `batch:rows`, and those with the same figures.
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "core/tensors/layout.h"
@@ -14,11 +17,14 @@ struct FoundLayout {
   double step_s = 0;
   int64_t memory = 0;  // per device: the largest arena of all entry points
   int64_t sent = 0, flops = 0;
-  int64_t equals = 0;  // the number of other compiled layouts with the same figures
+  int64_t equals = 0;    // the number of other compiled layouts with the same figures
+  int64_t variants = 0;  // the number of other compiled layouts of the family
 };
 
 /// The relative difference that sums (bounds and times) may have when they are added up in another order.
 inline constexpr double kLayoutRounding = 1e-9;
+/// The relative difference up to which steps count as equally fast.
+inline constexpr double kEquallyFast = 0.01;
 
 /// Prefers the shorter step, then less memory, then the simpler layout.
 bool is_better(const FoundLayout& a, const FoundLayout& b);
@@ -27,19 +33,23 @@ class LayoutRanking {
  public:
   explicit LayoutRanking(size_t top) : top_(top) {}
 
-  /// Adds a layout; of layouts with the same figures, only the simplest stays.
   void add(FoundLayout found);
-  /// True if a layout that takes at least `seconds` can't be among the best.
+  /// Finds the best families of the layouts that were added.
+  void group();
+  /// True if a layout that takes at least `seconds` can't change the best, as they were grouped last.
   bool excludes(double seconds) const {
-    return layouts_.size() == top_ && seconds * (1 - kLayoutRounding) > layouts_.back().step_s;
+    return best_.size() == top_ && seconds * (1 - kLayoutRounding) > limit_;
   }
-  /// At most `top` layouts, the best first.
-  const std::vector<FoundLayout>& layouts() const& { return layouts_; }
-  std::vector<FoundLayout> layouts() && { return std::move(layouts_); }
+  /// At most `top` families, as they were grouped last: for each the layout with the fewest rules.
+  const std::vector<FoundLayout>& best() const { return best_; }
+  /// The shortest step of all, which may be that of a variant; 0 if nothing was added.
+  double shortest() const;
 
  private:
   size_t top_;
-  std::vector<FoundLayout> layouts_;
+  double limit_ = 0;
+  std::vector<FoundLayout> all_;  // from group() on, the best first
+  std::vector<FoundLayout> best_;
 };
 
 }  // namespace mtfc

@@ -12,21 +12,55 @@ FoundLayout found(double step_s, int64_t memory, const std::vector<Rule>& rules)
 
 }  // namespace
 
-TEST_CASE("the shortest steps stay, and of equal ones the simplest layout") {
+TEST_CASE("of layouts with the same figures the simplest stays") {
   LayoutRanking ranking(2);
+  ranking.group();
   CHECK(!ranking.excludes(100));
   ranking.add(found(3, 1, {{"a", {1, 0}, {}}}));
   ranking.add(found(5, 1, {}));
   ranking.add(found(3, 1, {{"a", {0}, {}}, {"b", {1}, {}}}));
   ranking.add(found(3, 1, {{"a", {0, 1}, {}}}));
-  REQUIRE(ranking.layouts().size() == 2);
-  CHECK(to_string(ranking.layouts()[0].layout) == "a:r+c");
-  CHECK(ranking.layouts()[0].equals == 2);
+  ranking.group();
+  REQUIRE(ranking.best().size() == 2);
+  CHECK(to_string(ranking.best()[0].layout) == "a:r+c");
+  CHECK(ranking.best()[0].equals == 2);
+  CHECK(ranking.best()[0].variants == 0);
   CHECK(!ranking.excludes(5));
   CHECK(ranking.excludes(5.001));
-  ranking.add(found(3, 2, {}));  // more memory: another layout, and the other one falls off
-  CHECK(ranking.layouts()[1].memory == 2);
-  CHECK(ranking.excludes(3.001));
+  ranking.add(found(3.2, 2, {{"b", {0}, {}}}));
+  ranking.group();
+  CHECK(to_string(ranking.best()[1].layout) == "b:r");
+  CHECK(ranking.excludes(3.201));
+}
+
+TEST_CASE(
+    "of equally fast layouts the one with the fewest rules comes first, and its variants are not shown") {
+  const Rule batch{"batch", {0}, {}}, places{"places", {1}, {}}, places_by_two{"places", {1, 0}, {}},
+      heads{"heads", {1}, {}};
+  LayoutRanking ranking(3);
+  ranking.add(found(0.998, 1, {batch, places_by_two}));
+  ranking.add(found(0.999, 1, {batch, places}));
+  ranking.add(found(1.0, 1, {batch}));
+  ranking.add(found(1.005, 1, {heads, places}));  // as fast, but no variant
+  ranking.add(found(1.02, 1, {batch, heads}));    // splits more, but is slower by more than 1 %
+  ranking.add(found(2, 1, {}));
+  ranking.group();
+  REQUIRE(ranking.best().size() == 3);
+  CHECK(to_string(ranking.best()[0].layout) == "batch:r");
+  CHECK(ranking.best()[0].variants == 2);
+  CHECK(to_string(ranking.best()[1].layout) == "heads:c,places:c");
+  CHECK(to_string(ranking.best()[2].layout) == "batch:r,heads:c");
+  CHECK(ranking.shortest() == 0.998);
+  CHECK(!ranking.excludes(1.02));
+  CHECK(ranking.excludes(1.021));
+}
+
+TEST_CASE("nothing within 1 % of the shortest step is excluded, as it may have fewer rules") {
+  LayoutRanking ranking(1);
+  ranking.add(found(1, 1, {{"a", {0}, {}}}));
+  ranking.group();
+  CHECK(!ranking.excludes(1.0099));
+  CHECK(ranking.excludes(1.0101));
 }
 
 }  // namespace mtfc::layout_ranking_test

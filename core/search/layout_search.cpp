@@ -1,44 +1,48 @@
 #include "core/search/layout_search.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
-#include "core/search/search_candidates.h"
+#include "core/diagnostics/error.h"
+#include "core/search/search_tree.h"
 
 namespace mtfc {
 namespace {
 
-constexpr size_t kBatch = 16;  // compiled between two looks at the bound, whatever the threads
+constexpr size_t kBatch = 8;              // compiled between two looks at the bound, whatever the threads
+constexpr int64_t kGuessAfter = 1 << 12;  // branches without a complete rule set, after which one is guessed
+constexpr int64_t kMostCounted = 1'000'000;
 
 // The findings of the search so far.
 struct Findings {
   LayoutRanking ranking;                 // of layouts that fit
+  std::vector<FoundLayout> slow;         // too slow when they were compiled; their memory is not known
   std::optional<FoundLayout> too_large;  // the fastest that does not fit
   std::optional<FoundLayout> smallest;   // the smallest that does not fit
   SearchCounts counts;
   bool is_stopped = false;
+  double bound = 0;  // the least bound of what was not compiled
 };
 
 bool fits(const SearchTask& task, double bytes) {
   return task.options.memory_limit == 0 || bytes <= static_cast<double>(task.options.memory_limit);
 }
 
-// A bound, less what it may have gained by rounding.
-double least_bytes(const SearchCandidate& candidate) {
-  return candidate.bytes * (1 - kLayoutRounding);
-}
-
 // -- compiling --
 
 struct CompiledLayout {
   bool is_legal = false;
-  std::optional<FoundLayout> found;  // nothing if it can't be one of the best
+  std::optional<FoundLayout> found;
+  bool is_slow = false;  // it can't be one of the best as they are now, so its memory is not known
 };
 
 // The largest arena of all entry points. `program` has only the one that is timed.
@@ -50,7 +54,8 @@ int64_t memory_of(const SearchTask& task, const Program& program) {
 }
 
 // The other entry points matter by their memory alone, so they are compiled only if the step is short enough.
-CompiledLayout compile_layout(const SearchTask& task, Layout layout, const LayoutRanking& ranking) {
+CompiledLayout compile_layout(const SearchTask& task, Layout layout, double bound,
+                              const LayoutRanking& ranking) {
   std::optional<Program> program;
   try {
     program = task.prepared.compile(layout, {task.options.entry});
@@ -65,23 +70,26 @@ CompiledLayout compile_layout(const SearchTask& task, Layout layout, const Layou
     found.layout.mesh = Mesh(found.layout.mesh.axes(), order->device_order);
     found.step_s = order->step_s;
   }
-  if (ranking.excludes(found.step_s)) return {true, std::nullopt};
   for (const StepCount& count : counts) {
     found.sent += count.bytes_sent;
     found.flops += count.flops;
   }
+  if (verifies_by_default() && found.step_s < bound)
+    throw InternalError(fmt::format("the layout '{}' takes {} s, less than its bound of {} s",
+                                    to_string(found.layout), found.step_s, bound));
+  if (ranking.excludes(found.step_s)) return {true, std::move(found), true};
   found.memory = memory_of(task, *program);
   return {true, std::move(found)};
 }
 
-using Batch = std::vector<const SearchCandidate*>;
+using Batch = std::vector<Candidate>;
 
 struct CompiledBatch {
   std::vector<std::optional<CompiledLayout>> layouts;  // nothing for those left when the search was stopped
   bool is_stopped = false;
 };
 
-CompiledBatch compile_batch(const SearchTask& task, const CandidateSet& set, const Batch& batch,
+CompiledBatch compile_batch(const SearchTask& task, const MeshSpaces& meshes, const Batch& batch,
                             const LayoutRanking& ranking) {
   CompiledBatch compiled{std::vector<std::optional<CompiledLayout>>(batch.size())};
   std::vector<std::exception_ptr> errors(batch.size());
@@ -94,7 +102,7 @@ CompiledBatch compile_batch(const SearchTask& task, const CandidateSet& set, con
         return;
       }
       try {
-        compiled.layouts[i] = compile_layout(task, set.layout(*batch[i]), ranking);
+        compiled.layouts[i] = compile_layout(task, batch[i].layout(meshes), batch[i].least_s, ranking);
       } catch (...) {
         errors[i] = std::current_exception();
       }
@@ -111,12 +119,7 @@ CompiledBatch compile_batch(const SearchTask& task, const CandidateSet& set, con
   return compiled;
 }
 
-void add(const SearchTask& task, CompiledLayout compiled, Findings& findings) {
-  --findings.counts.left;
-  ++findings.counts.compiled;
-  if (!compiled.is_legal) ++findings.counts.refused;
-  if (!compiled.found) return;
-  FoundLayout& found = *compiled.found;
+void add_complete(const SearchTask& task, FoundLayout found, Findings& findings) {
   if (fits(task, static_cast<double>(found.memory))) return findings.ranking.add(std::move(found));
   ++findings.counts.too_large;
   std::optional<FoundLayout>&fastest = findings.too_large, &smallest = findings.smallest;
@@ -125,92 +128,130 @@ void add(const SearchTask& task, CompiledLayout compiled, Findings& findings) {
   if (!fastest || is_better(found, *fastest)) fastest = std::move(found);
 }
 
-// Compiles candidates in their order, a batch at a time, until `take`, which looks at what has been found, gives
-// no more of them.
-template <typename Take>
-void compile_all(const SearchTask& task, const CandidateSet& set, Findings& findings, const Take& take) {
-  while (!findings.is_stopped) {
-    Batch batch;
-    while (batch.size() < kBatch) {
-      const SearchCandidate* candidate = take();
-      if (!candidate) break;
-      batch.push_back(candidate);
+void add(const SearchTask& task, CompiledLayout compiled, Findings& findings) {
+  ++findings.counts.compiled;
+  if (!compiled.is_legal) ++findings.counts.refused;
+  if (!compiled.found) return;
+  if (compiled.is_slow)
+    findings.slow.push_back(std::move(*compiled.found));
+  else
+    add_complete(task, std::move(*compiled.found), findings);
+}
+
+// Layouts that were too slow may be among the best once others have turned out to be variants. Adds these; returns
+// false if there are none.
+bool reconsider(const SearchTask& task, Findings& findings) {
+  std::vector<FoundLayout> slow;
+  std::swap(slow, findings.slow);
+  bool any = false;
+  for (FoundLayout& found : slow) {
+    if (findings.ranking.excludes(found.step_s)) {
+      findings.slow.push_back(std::move(found));
+      continue;
     }
-    if (batch.empty()) return;
-    CompiledBatch compiled = compile_batch(task, set, batch, findings.ranking);
-    findings.is_stopped = compiled.is_stopped;
-    for (std::optional<CompiledLayout>& layout : compiled.layouts)
-      if (layout) add(task, std::move(*layout), findings);
-    const std::vector<FoundLayout>& best = findings.ranking.layouts();
-    task.options.progress(findings.counts, best.empty() ? nullptr : &best.front());
+    found.memory = task.prepared.compile(found.layout).arena_bytes();
+    add_complete(task, std::move(found), findings);
+    any = true;
+  }
+  findings.ranking.group();
+  return any;
+}
+
+// A few rule sets to compile: the next ones of the tree, and a guess if these are long in coming.
+Batch next_batch(const SearchTask& task, SearchTree& tree, const std::function<bool(double)>& excludes) {
+  Batch batch;
+  const int64_t from = tree.visited();
+  bool is_guessing = false;
+  const auto stops = [&] {
+    is_guessing = batch.empty() && tree.visited() - from >= kGuessAfter;
+    return is_guessing || task.options.stops();
+  };
+  while (batch.size() < kBatch) {
+    std::optional<Candidate> candidate = tree.next(excludes, stops);
+    if (!candidate && is_guessing) {
+      candidate = tree.guess();
+      if (candidate && !tree.take(*candidate)) candidate.reset();
+      if (!candidate && !task.options.stops()) continue;
+    }
+    if (!candidate) break;
+    batch.push_back(std::move(*candidate));
+    if (is_guessing) break;
+  }
+  return batch;
+}
+
+// Compiles the rule sets of the tree in their order until `excludes` says of the next bound that it is too high.
+void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& tree, Findings& findings,
+                 const std::function<bool(double)>& excludes) {
+  while (true) {
+    const Batch batch = next_batch(task, tree, excludes);
+    double least = tree.least().value_or(std::numeric_limits<double>::infinity());
+    findings.counts.visited = tree.visited();
+    if (batch.empty() && reconsider(task, findings)) continue;
+    if (batch.empty()) {
+      findings.is_stopped = tree.least() && !excludes(*tree.least());
+      findings.bound = least;
+      return;
+    }
+    CompiledBatch compiled = compile_batch(task, meshes, batch, findings.ranking);
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (compiled.layouts[i])
+        add(task, std::move(*compiled.layouts[i]), findings);
+      else
+        least = std::min(least, batch[i].bound);
+    findings.ranking.group();
+    const std::vector<FoundLayout>& best = findings.ranking.best();
+    task.options.progress({findings.counts, best.empty() ? nullptr : &best.front(), least});
+    findings.bound = least;
+    if (compiled.is_stopped) {
+      findings.is_stopped = true;
+      return;
+    }
   }
 }
 
-// -- the two searches --
-
-// Counts the candidates from `next` on as `reason` and done.
-void leave_out(const CandidateSet& set, size_t& next, int64_t& reason, SearchCounts& counts) {
-  const auto rest = static_cast<int64_t>(set.candidates.size() - next);
-  reason += rest;
-  counts.left -= rest;
-  next = set.candidates.size();
-}
-
-Findings find_fastest(const SearchTask& task, CandidateSet& set) {
-  Findings findings{LayoutRanking(task.options.top), {}, {}, set.counts, set.is_stopped};
-  SearchCounts& counts = findings.counts;
-  std::vector<SearchCandidate>& candidates = set.candidates;
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const SearchCandidate& a, const SearchCandidate& b) {
-                     return std::tuple(a.seconds, a.rules) < std::tuple(b.seconds, b.rules);
-                   });
-  size_t next = 0;
-  compile_all(task, set, findings, [&]() -> const SearchCandidate* {
-    for (; next < candidates.size(); ++next) {
-      if (findings.ranking.excludes(candidates[next].seconds)) {
-        leave_out(set, next, counts.no_better, counts);
-        return nullptr;
-      }
-      if (fits(task, least_bytes(candidates[next]))) return &candidates[next++];
-      ++counts.too_large;
-      --counts.left;
-    }
-    return nullptr;
-  });
+Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCounts counts) {
+  Findings findings{LayoutRanking(task.options.top), {}, {}, {}, counts};
+  SearchTree tree(meshes, SearchGoal::kTime, [&](double bytes) { return fits(task, bytes); });
+  compile_all(task, meshes, tree, findings, [&](double bound) { return findings.ranking.excludes(bound); });
   return findings;
 }
 
-// Nothing fits. The layout that needs least is among those that were compiled, or among those that were not because
-// their variables alone are too large.
-void find_smallest(const SearchTask& task, CandidateSet& set, Findings& findings) {
-  SearchCounts& counts = findings.counts;
-  std::vector<SearchCandidate>& candidates = set.candidates;
-  std::erase_if(candidates, [&](const SearchCandidate& one) { return fits(task, least_bytes(one)); });
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const SearchCandidate& a, const SearchCandidate& b) {
-                     return std::tuple(a.bytes, a.seconds, a.rules) < std::tuple(b.bytes, b.seconds, b.rules);
-                   });
-  counts.too_large -= static_cast<int64_t>(candidates.size());
-  counts.left += static_cast<int64_t>(candidates.size());
-  size_t next = 0;
-  compile_all(task, set, findings, [&]() -> const SearchCandidate* {
-    if (next == candidates.size()) return nullptr;
-    const std::optional<FoundLayout>& smallest = findings.smallest;
-    if (!smallest || least_bytes(candidates[next]) <= static_cast<double>(smallest->memory))
-      return &candidates[next++];
-    leave_out(set, next, counts.too_large, counts);
-    return nullptr;
+// Nothing fits, so that the layout that needs least is looked for.
+void find_smallest(const SearchTask& task, const MeshSpaces& meshes, Findings& findings) {
+  SearchTree tree(meshes, SearchGoal::kMemory, [](double) { return true; });
+  compile_all(task, meshes, tree, findings, [&](double bound) {
+    return findings.smallest && bound > static_cast<double>(findings.smallest->memory);
   });
+}
+
+// Counts the legal rule sets where there are not too many.
+void count_legal(const SearchTask& task, const MeshSpaces& meshes, SearchCounts& counts) {
+  int64_t legal = 0;
+  for (const auto& mesh : meshes) {
+    counts.rule_sets += mesh->space.rule_sets();
+    if (legal > kMostCounted) continue;
+    mesh->space.each([&](RuleChoice, bool is_mirrored) {
+      if (is_mirrored) ++counts.mirrored;
+      if (++legal % 4096 == 0 && task.options.stops()) legal = kMostCounted + 1;
+      return legal <= kMostCounted;
+    });
+  }
+  counts.meshes = static_cast<int64_t>(meshes.size());
+  if (legal <= kMostCounted) counts.legal = legal;
 }
 
 SearchResult result_of(Findings findings) {
   SearchResult result;
-  result.best = std::move(findings.ranking).layouts();
+  result.best = findings.ranking.best();
+  result.shortest_s = findings.ranking.shortest();
   result.counts = findings.counts;
-  result.is_proved = !findings.is_stopped;
+  result.is_complete = !findings.is_stopped;
+  result.bound_s = result.best.empty() ? 0 : std::min(findings.bound, result.shortest_s);
+  result.is_proved = result.is_complete || (!result.best.empty() && result.bound_s >= result.shortest_s);
   if (result.best.empty()) {
     result.smallest = std::move(findings.smallest);
-  } else if (findings.too_large && findings.too_large->step_s < result.best.front().step_s) {
+  } else if (findings.too_large && findings.too_large->step_s < result.shortest_s) {
     result.too_large = std::move(findings.too_large);
   }
   return result;
@@ -220,10 +261,12 @@ SearchResult result_of(Findings findings) {
 
 SearchResult search_layouts(const Model& model, const std::vector<Layout>& fixed, const Hardware& hardware,
                             const SearchOptions& options) {
-  const SearchTask task = search_task(model, hardware, options);
-  CandidateSet set = gather_candidates(task, fixed);
-  Findings findings = find_fastest(task, set);
-  if (findings.ranking.layouts().empty() && !findings.is_stopped) find_smallest(task, set, findings);
+  const SearchTask task(model, hardware, options);
+  const MeshSpaces meshes = search_meshes(task, fixed);
+  SearchCounts counts;
+  count_legal(task, meshes, counts);
+  Findings findings = find_fastest(task, meshes, counts);
+  if (findings.ranking.best().empty() && !findings.is_stopped) find_smallest(task, meshes, findings);
   return result_of(std::move(findings));
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // Finds the layout with the shortest predicted step among all rule sets on some meshes, under a limit of memory.
 //
-// The search is exact. Candidates (core/search/search_candidates.h) come in the order of a lower bound of their step
-// (core/search/layout_bound.h); each is compiled and timed, and the search ends when the bound passes what has been
-// found. The result does not depend on the number of threads.
+// The search is exact. It decides one dimension after the other and follows the branch with the least lower bound
+// (core/search/search_tree.h); where all are decided, the layout is compiled and timed. The search ends when the bound
+// of everything that is left passes what has been found. The result does not depend on the number of threads.
 //
 //   bound   1.0  1.0  1.2  1.3  1.9  2.4 ...
 //   step    1.9  1.6  1.7  1.8  -- can't be better than 1.6, nor any that follow
@@ -24,42 +24,53 @@ namespace mtfc {
 
 struct SearchCounts {
   double rule_sets = 0;  // on all meshes
-  int64_t legal = 0;     // mirror images and refused ones included
+  /// Mirror images and refused ones included; nothing if there are too many to count.
+  std::optional<int64_t> legal;
   int64_t mirrored = 0;  // legal ones that are left out because another one costs the same
   int64_t meshes = 0;    // that were searched
+  int64_t visited = 0;   // branches of the search
   int64_t compiled = 0;
   int64_t refused = 0;    // compiled ones that are not legal after all
-  int64_t too_large = 0;  // over the memory limit, when compiled or by their variables alone
-  int64_t no_better = 0;  // not compiled, because of their lower bound
-  int64_t left = 0;       // not looked at before the search was stopped
+  int64_t too_large = 0;  // compiled ones over the memory limit
 
-  /// Candidates that a search goes through.
-  int64_t candidates() const { return legal - mirrored; }
-  int64_t done() const { return candidates() - left; }
+  /// Legal ones that were not compiled, because another one costs the same, because of their bounds, or because the
+  /// search was stopped.
+  std::optional<int64_t> left_out() const {
+    return legal ? std::optional(*legal - mirrored - compiled) : std::nullopt;
+  }
 };
 
 struct SearchOptions {
   SpaceLimits limits;
   std::string entry;         // the entry point to time, which the model must have
   int64_t memory_limit = 0;  // bytes per device; 0: none
-  size_t top = 5;            // layouts to find, 1 or more
+  size_t top = 5;            // families of layouts to find, 1 or more
   size_t threads = 1;
   std::function<bool()> stops = [] { return false; };
-  /// Called after every few candidates; the best is nullptr until one is found.
-  std::function<void(const SearchCounts&, const FoundLayout* best)> progress = [](const auto&, auto*) {};
+  struct Progress {
+    const SearchCounts& counts;
+    const FoundLayout* best;  // nullptr until one is found
+    double bound_s;           // no layout is faster
+  };
+  std::function<void(const Progress&)> progress = [](const Progress&) {};  // called after every few layouts
 };
 
 struct SearchResult {
-  std::vector<FoundLayout> best;         // the best first, no two with the same figures; at most `top`
+  /// The best families (core/search/layout_ranking.h); at most `top`.
+  std::vector<FoundLayout> best;
   std::optional<FoundLayout> too_large;  // the fastest seen that does not fit, if it beats the best
   std::optional<FoundLayout> smallest;   // the one that needs least memory, if nothing fits
   SearchCounts counts;
-  bool is_proved = false;  // false if the search was stopped
+  bool is_proved = false;    // no layout that fits is faster than the shortest step found
+  bool is_complete = false;  // nor is there another family among the best; false if the search was stopped
+  double shortest_s = 0;     // the shortest step found, which may be that of a variant
+  double bound_s = 0;        // no layout that fits is faster
+  /// The part of the shortest step by which another layout could be faster at most.
+  double gap() const { return shortest_s > 0 ? 1 - bound_s / shortest_s : 0; }
 };
 
 /// Searches the meshes of `fixed`, and keeps its rules. A mesh that is the mirror image of another is left out.
-/// Throws UserError if none of `fixed` is legal, for hardware that lacks a link, and if there are too many rule
-/// sets.
+/// Throws UserError if none of `fixed` is legal, and for hardware that lacks a link.
 SearchResult search_layouts(const Model& model, const std::vector<Layout>& fixed, const Hardware& hardware,
                             const SearchOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "core/diagnostics/error.h"
 
@@ -64,7 +65,7 @@ uint64_t mask_of(const AxisList& axes, const AxisList& usable) {
 SearchSpace::SearchSpace(const Model& model, Layout fixed, const Hardware& hardware,
                          const SpaceLimits& limits)
     : fixed_(std::move(fixed)) {
-  Pairs pairs;
+  Pairs& pairs = pairs_;
   add_pairs(model.graph, pairs);
   if (limits.decodes && model.decode) add_pairs(model.decode->graph, pairs);
   for (const Dim& dim : model.dims) {
@@ -116,9 +117,10 @@ void SearchSpace::add_mirror(int one, int other) {
 
 // Single swaps suffice: of all images under any number of swaps, each but the first has an earlier image
 // under a single one.
-bool SearchSpace::has_earlier_mirror(RuleChoice choice) const {
+bool SearchSpace::has_earlier_mirror(RuleChoice choice, const std::vector<size_t>& order) const {
   for (const auto& mirror : mirrors_)
-    for (size_t d = 0; d < choice.size(); ++d) {
+    for (const size_t d : order) {
+      if (choice[d] == kUndecided) break;
       const uint16_t image = mirror[d][choice[d]];
       if (image < choice[d]) return true;
       if (image > choice[d]) break;
@@ -129,10 +131,12 @@ bool SearchSpace::has_earlier_mirror(RuleChoice choice) const {
 class SearchSpace::Walk {
  public:
   Walk(const SearchSpace& space, const Visit& visit)
-      : space_(space), visit_(visit), choice_(space.dims_.size()) {}
+      : space_(space), visit_(visit), choice_(space.dims_.size()), order_(space.dims_.size()) {
+    std::iota(order_.begin(), order_.end(), size_t{0});
+  }
 
   bool from(size_t dim) {
-    if (dim == choice_.size()) return visit_(choice_, space_.has_earlier_mirror(choice_));
+    if (dim == choice_.size()) return visit_(choice_, space_.has_earlier_mirror(choice_, order_));
     uint64_t taken = space_.taken_[dim];
     for (const size_t neighbour : space_.neighbours_[dim])
       taken |= space_.masks_[neighbour][choice_[neighbour]];
@@ -148,7 +152,15 @@ class SearchSpace::Walk {
   const SearchSpace& space_;
   const Visit& visit_;
   std::vector<uint16_t> choice_;
+  std::vector<size_t> order_;
 };
+
+bool SearchSpace::agree(size_t dim, uint16_t option, size_t other, uint16_t other_option) const {
+  if (!is_possible(dim, option) || !is_possible(other, other_option)) return false;
+  if ((masks_[dim][option] & masks_[other][other_option]) == 0 || dim == other) return true;
+  const std::vector<size_t>& later = neighbours_[std::max(dim, other)];
+  return std::find(later.begin(), later.end(), std::min(dim, other)) == later.end();
+}
 
 double SearchSpace::rule_sets() const {
   double count = 1;

@@ -36,6 +36,8 @@ struct SearchedDim {
 
 /// For each searched dimension, one of its options.
 using RuleChoice = std::span<const uint16_t>;
+/// A dimension that is not decided yet.
+inline constexpr uint16_t kUndecided = 0xffff;
 
 class SearchSpace {
  public:
@@ -45,24 +47,33 @@ class SearchSpace {
 
   const Layout& fixed() const { return fixed_; }
   const std::vector<SearchedDim>& dims() const { return dims_; }
+  /// The pairs of dimensions that share a tensor, fixed ones included; a dimension that a tensor has also with itself.
+  using Pairs = std::set<std::pair<std::string, std::string>>;
+  const Pairs& pairs() const { return pairs_; }
+  /// True if a legal rule set may have both options, of two dimensions by their positions or of one.
+  bool agree(size_t dim, uint16_t option, size_t other, uint16_t other_option) const;
+  /// True if the option takes no axis that a fixed rule needs.
+  bool is_possible(size_t dim, uint16_t option) const { return (masks_[dim][option] & taken_[dim]) == 0; }
   /// The number of rule sets, legal or not.
   double rule_sets() const;
   /// Visits every legal choice in lexicographic order until `visit` returns false. `is_mirrored` is true if a
   /// mirror image of the choice came before it.
   using Visit = std::function<bool(RuleChoice, bool is_mirrored)>;
   void each(const Visit& visit) const;
+  /// True if a mirror image of the choice has an earlier option at the first dimension of `order` where they differ.
+  /// Looks no further than the first dimension that is not decided.
+  bool has_earlier_mirror(RuleChoice choice, const std::vector<size_t>& order) const;
   /// The layout with the fixed rules and those of a choice.
   Layout layout(RuleChoice choice) const;
 
  private:
   class Walk;
-  using Pairs = std::set<std::pair<std::string, std::string>>;  // dimensions that share a tensor
 
   void add_dim(const Dim& dim, const Pairs& pairs, const SpaceLimits& limits);
   void add_mirror(int one, int other);
-  bool has_earlier_mirror(RuleChoice choice) const;
 
   Layout fixed_;
+  Pairs pairs_;
   std::vector<SearchedDim> dims_;
   std::vector<std::vector<uint64_t>> masks_;     // by dimension: the axes of each option
   std::vector<std::vector<size_t>> neighbours_;  // by dimension: the earlier ones that share a tensor with it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "core/diagnostics/printable.h"
@@ -12,6 +13,12 @@
 
 namespace mtfc {
 namespace {
+
+std::vector<size_t> as_given(size_t count) {
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  return order;
+}
 
 using Reports = std::vector<const CostReport*>;
 using Cell = std::function<std::string(const CostReport&)>;
@@ -235,7 +242,9 @@ std::string single_text(const ComparedLayout& layout, const TableOptions& option
 class RankingText {
  public:
   RankingText(const std::vector<ComparedLayout>& layouts, const TableOptions& options)
-      : layouts_(layouts), options_(options), order_(best_first(layouts)) {
+      : layouts_(layouts),
+        options_(options),
+        order_(options.in_order ? as_given(layouts.size()) : best_first(layouts)) {
     const auto alike = [&](auto property) {
       return std::all_of(layouts.begin(), layouts.end(), [&](const ComparedLayout& layout) {
         return property(layout.layout) == property(layouts.front().layout);
@@ -249,8 +258,10 @@ class RankingText {
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
     const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
-    std::string text = fmt::format("{}, {}: {} layouts, ordered by {}\n", printable(best.model),
-                                   printable(best.entry), layouts_.size(), by);
+    std::string text = fmt::format("{}, {}: {} layout{}, ordered by {}{}
+", printable(best.model),
+                                   printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s", by,
+                                   options_.in_order ? ", within 1 % by the number of rules" : "");
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();

@@ -16,11 +16,12 @@ std::string report_json(const std::vector<CostReport>& reports);
 std::string report_json(const std::vector<ComparedLayout>& layouts);
 
 struct TableOptions {
-  size_t width = 80;  // characters per line
-  size_t top = 10;    // operations, and tensors alive at the peak, for a single layout
+  size_t width = 80;      // characters per line
+  size_t top = 10;        // operations, and tensors alive at the peak, for a single layout
+  bool in_order = false;  // the layouts come in the order of a search: by time, and within 1 % by their rules
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
-/// line each, the best first, then the totals of all, unless there are too many.
+/// line each, the best first unless they come in order, then the totals of all, unless there are too many.
 std::string report_table(const std::vector<ComparedLayout>& layouts, const TableOptions& options);
 
 /// One line per layout, in the order given, with all totals. With `top`: one line per step instead, for the

@@ -27,14 +27,25 @@ std::string why_text(const SearchReport& report, const TableOptions& options) {
   return text;
 }
 
-std::string equals_text(const SearchReport& report, const TableOptions& options) {
+std::string counts_of_families(const SearchReport& report, int64_t FoundLayout::*count) {
   std::string text;
   for (size_t i = 0; i < report.result.best.size(); ++i)
-    if (const int64_t equals = report.result.best[i].equals; equals > 0)
-      text += fmt::format("{}{} like [{}]", text.empty() ? "" : ", ", grouped(equals), i + 1);
-  return text.empty()
-             ? ""
-             : wrapped("", "layouts with the same figures are not shown: " + text, " ", options.width);
+    if (const int64_t others = report.result.best[i].*count; others > 0)
+      text += fmt::format("{}{} like [{}]", text.empty() ? "" : ", ", grouped(others), i + 1);
+  return text;
+}
+
+std::string equals_text(const SearchReport& report, const TableOptions& options) {
+  std::string text;
+  if (const std::string equals = counts_of_families(report, &FoundLayout::equals); !equals.empty())
+    text += wrapped("", "layouts with the same figures are not shown: " + equals, " ", options.width);
+  if (const std::string variants = counts_of_families(report, &FoundLayout::variants); !variants.empty())
+    text +=
+        wrapped("",
+                "variants that split more or less, but make a difference of less than 1 %, are not shown: " +
+                    variants,
+                " ", options.width);
+  return text;
 }
 
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {
@@ -52,22 +63,28 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   const SearchCounts& counts = report.result.counts;
   const std::string rule_sets = counts.rule_sets < 1e15 ? grouped(static_cast<int64_t>(counts.rule_sets))
                                                         : fmt::format("{:.3g}", counts.rule_sets);
-  std::string text = fmt::format(
-      "searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets, counts.rule_sets == 1 ? "" : "s",
-      counts.meshes, counts.meshes == 1 ? "" : "es", seconds_text(report.seconds), grouped(counts.legal));
+  std::string text =
+      fmt::format("searched {} rule set{} on {} mesh{} in {}: {} legal", rule_sets,
+                  counts.rule_sets == 1 ? "" : "s", counts.meshes, counts.meshes == 1 ? "" : "es",
+                  seconds_text(report.seconds), counts.legal ? grouped(*counts.legal) : "too many to count");
   std::string fates;
   const auto say = [&](int64_t count, const char* fate) {
     if (count > 0) fates += fmt::format("{}{} {}", fates.empty() ? "" : ", ", grouped(count), fate);
   };
-  say(counts.mirrored, "mirror images of others");
-  say(counts.too_large, "over the memory limit");
-  say(counts.no_better, "that can't be better");
-  say(counts.refused, "refused by the compiler");
+  if (counts.legal) say(counts.mirrored, "mirror images of others");
+  say(counts.left_out().value_or(0), report.result.is_complete ? "that can't be better" : "not evaluated");
   say(counts.compiled, "compiled");
-  say(counts.left, "not evaluated");
+  say(counts.too_large, "of these over the memory limit");
+  say(counts.refused, "of these refused by the compiler");
   if (!fates.empty()) text += " (" + fates + ")";
-  if (!report.result.is_proved) text += "; stopped, so [1] is the best so far, but not proved to be the best";
+  text += report.result.is_complete
+              ? "; proved: no layout is faster than " + seconds_text(report.result.shortest_s)
+              : "; stopped: " + stop_text(report.result);
   return wrapped("", text, " ", options.width);
+}
+
+Json or_null(const std::optional<int64_t>& number) {
+  return number ? Json(*number) : Json();
 }
 
 Json found_json(const SearchReport& report, size_t i) {
@@ -87,6 +104,7 @@ Json found_json(const SearchReport& report, size_t i) {
   json["bytes_sent_per_device"] = cost.communication.total.bytes_sent;
   json["memory_bytes_per_device"] = found.memory;
   json["same_figures"] = found.equals;
+  json["variants"] = found.variants;
   if (i == 0) return json;
   const CostReport& best = *report.layouts.front().report;
   json["slower_by_s"] = cost.time->step_s - best.time->step_s;
@@ -104,8 +122,19 @@ std::string layout_text(const Layout& layout) {
                      layout.rules.empty() ? "without rules" : to_string(layout));
 }
 
+std::string stop_text(const SearchResult& result) {
+  if (result.is_proved)
+    return fmt::format("no layout is faster than {}, but others may be as good as those that follow",
+                       seconds_text(result.shortest_s));
+  return fmt::format(
+      "the best layout so far is not proved to be the best: none is faster than {}, which is {:.2g} % "
+      "below the {} found",
+      seconds_text(result.bound_s), 100 * result.gap(), seconds_text(result.shortest_s));
+}
+
 std::string loss_text(const CostReport& best, const CostReport& other) {
-  std::string text = fmt::format("+{}", seconds_text(other.time->step_s - best.time->step_s));
+  const double slower = other.time->step_s - best.time->step_s;
+  std::string text = fmt::format("{}{}", slower < 0 ? "-" : "+", seconds_text(std::abs(slower)));
   const bool same_mesh = best.layout.mesh.axes() == other.layout.mesh.axes();
   const std::string rules = same_mesh ? rule_differences(best.layout, other.layout) : "";
   if (!rules.empty()) text += " with " + rules;
@@ -125,7 +154,9 @@ std::string loss_text(const CostReport& best, const CostReport& other) {
 }
 
 std::string search_table(const SearchReport& report, const TableOptions& options) {
-  return report_table(report.layouts, options) + why_text(report, options) + "\n" +
+  TableOptions in_order = options;
+  in_order.in_order = true;
+  return report_table(report.layouts, in_order) + why_text(report, options) + "\n" +
          equals_text(report, options) + too_large_text(report, options) + counts_text(report, options);
 }
 
@@ -134,18 +165,25 @@ std::string search_json(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
   Json json = {{"model", best.model}, {"entry", best.entry}, {"hardware", best.time->hardware}};
   json["memory_limit"] = report.memory_limit > 0 ? Json(report.memory_limit) : Json();
+  const bool is_complete = report.result.is_complete;
   json["proved"] = report.result.is_proved;
+  json["complete"] = is_complete;
+  json["shortest_step_s"] = report.result.shortest_s;
+  json["lower_bound_s"] = report.result.bound_s;
+  json["gap"] = report.result.gap();
   json["seconds"] = report.seconds;
-  json["counts"] = {{"rule_sets", counts.rule_sets},
-                    {"meshes", counts.meshes},
-                    {"legal", counts.legal},
-                    {"mirror_images", counts.mirrored},
-                    {"candidates", counts.candidates()},
-                    {"compiled", counts.compiled},
-                    {"refused", counts.refused},
-                    {"over_memory", counts.too_large},
-                    {"no_better", counts.no_better},
-                    {"not_looked_at", counts.left}};
+  json["counts"] = {
+      {"rule_sets", counts.rule_sets},
+      {"meshes", counts.meshes},
+      {"legal", or_null(counts.legal)},
+      {"mirror_images", or_null(counts.legal ? std::optional(counts.mirrored) : std::nullopt)},
+      {"candidates", or_null(counts.legal ? std::optional(*counts.legal - counts.mirrored) : std::nullopt)},
+      {"compiled", counts.compiled},
+      {"refused", counts.refused},
+      {"over_memory", counts.too_large},
+      {"no_better", is_complete ? or_null(counts.left_out()) : Json(0)},
+      {"not_looked_at", is_complete ? Json(0) : or_null(counts.left_out())},
+      {"branches", counts.visited}};
   json["layouts"] = Json::array();
   for (size_t i = 0; i < report.layouts.size(); ++i) json["layouts"].push_back(found_json(report, i));
   if (const std::optional<FoundLayout>& found = report.result.too_large)

@@ -23,6 +23,8 @@ std::string search_json(const SearchReport& report);
 
 /// `rows:2,cols:4 batch:rows`.
 std::string layout_text(const Layout& layout);
+/// Of a search that was stopped: how much faster another layout could be.
+std::string stop_text(const SearchResult& result);
 /// `+4.60 ms with heads whole: 6.1 ms more products, 1.5 ms less all_reduce over cols`.
 std::string loss_text(const CostReport& best, const CostReport& other);
 

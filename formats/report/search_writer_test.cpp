@@ -28,12 +28,14 @@ CostReport report(double product, double all_reduce, const std::vector<Rule>& ru
 
 const CostReport kBest = report(4e-3, 2e-3, {{"batch", {0}, {}}, {"heads", {1}, {}}});
 
-SearchResult found(int64_t left) {
+SearchResult found(bool is_complete) {
   SearchResult result;
-  result.best = {{kBest.layout, kBest.time->step_s, 100, 0, 0, 3}, {kBest.layout, 9e-3, 90}};
+  result.best = {{kBest.layout, kBest.time->step_s, 100, 0, 0, 3, 2}, {kBest.layout, 9e-3, 90, 0, 0, 0, 4}};
   result.too_large = FoundLayout{kBest.layout, 1e-3, 3 << 20};
-  result.counts = {1e6, 50, 20, 1, 10, 0, 4, 16 - left, left};
-  result.is_proved = left == 0;
+  result.counts = {1e6, 50, 20, 1, 90, 10, 1, 4};
+  result.is_complete = result.is_proved = is_complete;
+  result.shortest_s = 6e-3;
+  result.bound_s = is_complete ? 6e-3 : 4.5e-3;
   return result;
 }
 
@@ -56,20 +58,36 @@ TEST_CASE("why a layout loses") {
 TEST_CASE("what was searched, and whether it is proved") {
   const ComparedLayout best{"m", kBest.layout, kBest, "", {}};
   const ComparedLayout other{"m", kBest.layout, report(9e-3, 0, {}), "", {}};
-  const SearchResult result = found(0), stopped = found(6);
+  const SearchResult result = found(true), stopped = found(false);
   const std::string text = search_table({result, {best, other}, 2 << 20, 0.5}, {80, 0});
   CHECK(text.find("layouts with the same figures are not shown: 3 like [1]\n") != std::string::npos);
   CHECK(text.find("rows:2,cols:2 batch:rows,heads:cols would take 1.00 ms, but needs 3.00 MiB per\ndevice, "
                   "1.00 MiB more than the limit of 2.00 MiB\n") != std::string::npos);
+  CHECK(text.find("variants that split more or less, ") != std::string::npos);
+  CHECK(text.find("2 like [1], 4 like [2]\n") != std::string::npos);
   CHECK(
       text.ends_with("searched 1,000,000 rule sets on 1 mesh in 500 ms: 50 legal (20 mirror images of\n"
-                     "others, 4 over the memory limit, 16 that can't be better, 10 compiled)\n"));
+                     "others, 20 that can't be better, 10 compiled, 4 of these over the memory limit,\n"
+                     "1 of these refused by the compiler); proved: no layout is faster than 6.00 ms\n"));
+  CHECK(search_table({stopped, {best, other}, 0, 0.5}, {400, 0})
+            .ends_with(
+                "20 not evaluated, 10 compiled, 4 of these over the memory limit, 1 of these refused by the "
+                "compiler); stopped: the best layout so far is not proved to be the best: none is faster "
+                "than 4.50 ms, which is 25 % below the 6.00 ms found\n"));
+  SearchResult proved = stopped;
+  proved.is_proved = true;
+  proved.counts.legal.reset();
   CHECK(
-      search_table({stopped, {best, other}, 0, 0.5}, {400, 0})
-          .ends_with(", 10 that can't be better, 10 compiled, 6 not evaluated); stopped, so [1] is the best "
-                     "so far, but not proved to be the best\n"));
+      search_table({proved, {best, other}, 0, 0.5}, {400, 0})
+          .ends_with(
+              ": too many to count legal (10 compiled, 4 of these over the memory limit, 1 of these refused "
+              "by the compiler); stopped: no layout is faster than 6.00 ms, but others may be as good as "
+              "those that follow\n"));
   const auto json = nlohmann::json::parse(search_json({stopped, {best, other}, 0, 0.5}));
   CHECK(json["proved"] == false);
+  CHECK(json["lower_bound_s"] == 4.5e-3);
+  CHECK(json["gap"].get<double>() == doctest::Approx(0.25));
+  CHECK(json["layouts"][1]["variants"] == 4);
   CHECK(json["memory_limit"].is_null());
   CHECK(json["counts"]["candidates"] == 30);
   CHECK(json["layouts"][1]["slower_by_s"].get<double>() == doctest::Approx(3e-3));

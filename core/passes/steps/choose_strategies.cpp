@@ -174,6 +174,11 @@ Strategy as_targeted(const Node& node, const PerTensor<Sharding>& targets) {
 
 }  // namespace
 
+Strategy choose_strategy(const Graph& graph, const Node& node, const PerTensor<Sharding>& targets,
+                         const Mesh& mesh) {
+  return Chooser(graph, node, targets, mesh).choose();
+}
+
 ShardedEntry choose_strategies(ShardedEntry sharded, const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
   const PerTensor<Sharding>& targets = sharded.shardings;
@@ -184,7 +189,7 @@ ShardedEntry choose_strategies(ShardedEntry sharded, const Mesh& mesh) {
       continue;
     }
     const bool planned = node.kind == NodeKind::kOp && node.op->family != Family::kRelabel;
-    strategies.push_back(planned ? Chooser(graph, node, targets, mesh).choose() : Strategy{});
+    strategies.push_back(planned ? choose_strategy(graph, node, targets, mesh) : Strategy{});
   }
   sharded.strategies = std::move(strategies);
   return sharded;

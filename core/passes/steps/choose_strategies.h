@@ -9,4 +9,9 @@ namespace mtfc {
 /// x[b/rows, k/cols] * w[k/cols, h] gives y[b/rows, h, sum over cols].
 ShardedEntry choose_strategies(ShardedEntry sharded, const Mesh& mesh);
 
+/// The strategy of one node that computes, from the shardings of its own tensors alone. The search for layouts bounds
+/// the cost of a node by it.
+Strategy choose_strategy(const Graph& graph, const Node& node, const PerTensor<Sharding>& targets,
+                         const Mesh& mesh);
+
 }  // namespace mtfc

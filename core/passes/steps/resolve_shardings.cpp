@@ -97,17 +97,20 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven, b
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 
+Sharding resolved_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
+                           const StateSplit& split) {
+  Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
+  std::set<int> used;
+  for (AxisList& axes : sharding.dims)
+    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+  if (is_split_state(split, graph, tensor)) split_state(split, tensor.type.dims, layout.mesh, sharding);
+  return sharding;
+}
+
 ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split) {
   std::vector<Sharding> shardings;
-  for (const Tensor& tensor : entry.graph.tensors()) {
-    Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
-    std::set<int> used;
-    for (AxisList& axes : sharding.dims)
-      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
-    if (is_split_state(split, entry.graph, tensor))
-      split_state(split, tensor.type.dims, layout.mesh, sharding);
-    shardings.push_back(std::move(sharding));
-  }
+  for (const Tensor& tensor : entry.graph.tensors())
+    shardings.push_back(resolved_sharding(entry.graph, tensor, layout, split));
   return {std::move(entry), std::move(shardings)};
 }
 

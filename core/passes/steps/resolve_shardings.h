@@ -18,4 +18,8 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven, b
 /// w[io, hidden] is whole.
 ShardedEntry resolve_shardings(EntryGraph entry, const Layout& layout, const StateSplit& split);
 
+/// The sharding of one tensor of `graph`.
+Sharding resolved_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
+                           const StateSplit& split);
+
 }  // namespace mtfc
