@@ -148,6 +148,41 @@ TEST_CASE("Ctrl-C ends a search with the best so far") {
   CHECK(found["lower_bound_s"] <= found["shortest_step_s"]);
 }
 
+const std::string kByHand = fmt::format("$MTFC search {}/testdata/search/", MTFC_SOURCE_DIR);
+
+TEST_CASE("a convolution written by hand, with many dimensions of which few matter, is searched to the end") {
+  const Json found = json_of(kByHand + "conv_by_hand.json --mesh a:4,b:4");
+  CHECK(found["proved"] == true);
+  CHECK(found["complete"] == true);
+  CHECK(found["gap"] == 0);
+  CHECK(found["counts"]["rule_sets"] == 9765625);  // five options for each of ten dimensions
+  CHECK(found["lower_bound_s"] == found["shortest_step_s"]);
+  // The channels of the images are few; what matters is the batch.
+  CHECK(found["layouts"][0]["time"]["step_s"] <= 1.01 * found["shortest_step_s"].get<double>());
+}
+
+TEST_CASE("a search with a time limit says how much faster any other layout could be") {
+  const ScratchFolder folder;
+  const std::string text = outcome_in_models(kByHand + "unet_by_hand.json --devices 16 --time-limit 3 -o " +
+                                             (folder / "best.json"));
+  CAPTURE(text);
+  CHECK(text.starts_with("exit 0: unet_by_hand, train: "));
+  CHECK(has(text, "too many to count"));
+  CHECK(has(text, "not proved to be the best: none is"));
+  CHECK(has(contents(folder / "best.json"), "Not proved to be the best"));
+  const std::string stopped = outcome_in_models(kSearch + "--mesh a:2,b:2 --time-limit 0 --format json");
+  CAPTURE(stopped);
+  REQUIRE(has(stopped, "\n}\nmtfc: stopped: "));
+  const Json at_once = Json::parse(stopped.substr(8, stopped.rfind('}') - 7));
+  CHECK(at_once["complete"] == false);
+  CHECK(at_once["proved"] == false);
+  CHECK(at_once["gap"] > 0);
+  CHECK(at_once["lower_bound_s"] <= at_once["shortest_step_s"]);
+  const Json all = json_of(kSearch + "--mesh a:2,b:2");
+  CHECK(at_once["lower_bound_s"] <= all["shortest_step_s"]);
+  CHECK(outcome_in_models(kSearch + "--mesh a:2 --time-limit x").starts_with("exit 2: "));
+}
+
 TEST_CASE("options that don't go together") {
   const auto refusal = [](const std::string& text) { return "exit 2: " + text + "\n"; };
   CHECK(

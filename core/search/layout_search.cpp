@@ -167,6 +167,7 @@ Batch next_batch(const SearchTask& task, SearchTree& tree, const std::function<b
     return is_guessing || task.options.stops();
   };
   while (batch.size() < kBatch) {
+    is_guessing = false;
     std::optional<Candidate> candidate = tree.next(excludes, stops);
     if (!candidate && is_guessing) {
       candidate = tree.guess();
@@ -210,10 +211,19 @@ void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& t
   }
 }
 
+// A search that is stopped at once still gives a layout, if the first guess fits.
+void add_guess(const SearchTask& task, const MeshSpaces& meshes, const SearchTree& tree, Findings& findings) {
+  const std::optional<Candidate> guess = tree.guess();
+  if (!guess) return;
+  add(task, compile_layout(task, guess->layout(meshes), 0, findings.ranking), findings);
+  findings.ranking.group();
+}
+
 Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCounts counts) {
   Findings findings{LayoutRanking(task.options.top), {}, {}, {}, counts};
   SearchTree tree(meshes, SearchGoal::kTime, [&](double bytes) { return fits(task, bytes); });
   compile_all(task, meshes, tree, findings, [&](double bound) { return findings.ranking.excludes(bound); });
+  if (findings.is_stopped && findings.ranking.best().empty()) add_guess(task, meshes, tree, findings);
   return findings;
 }
 
