@@ -148,6 +148,9 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .show_default();
   line.add_flag("--check-finite", options.check_finite,
                 "stop at the first NaN or infinity and name the operation");
+  line.add_flag("--nan-ok", options.nan_ok,
+                "go on, and save, although the loss or a variable is NaN or infinite, which otherwise ends "
+                "the training with exit code 1");
   add_memory_limit(line, options.memory_limit);
 }
 

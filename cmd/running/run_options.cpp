@@ -75,6 +75,9 @@ void check(const RunOptions& options) {
     throw UserError(
         fmt::format("{} is for training, but --evaluate reads the data of --input once", of_training),
         fmt::format("leave out --evaluate or {}", of_training));
+  if (options.nan_ok && options.check_finite)
+    throw UserError("--check-finite stops at the first NaN or infinity, but --nan-ok goes on",
+                    "leave out one of them");
   if (!options.hardware.empty() && options.report.empty())
     throw UserError("--hardware predicts the times of a report, but there is no --report",
                     "name its file with --report FILE.json");

@@ -49,6 +49,7 @@ struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOpti
   uint64_t seed = 0;
   bool seed_given = false;
   bool check_finite = false;
+  bool nan_ok = false;
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 

@@ -8,6 +8,7 @@
 
 #include "cmd/launch/launch.h"
 #include "cmd/running/evaluation.h"
+#include "cmd/running/finite_numbers.h"
 #include "cmd/running/run_files.h"
 #include "cmd/running/run_outputs.h"
 #include "cmd/running/run_report.h"
@@ -102,11 +103,12 @@ Progress progress_of(const ProgramRun& run, const Feed& feed) {
 }
 
 // Saves the variables after `step` steps, unless the run has begun there.
-void save(const ProgramRun& run, int64_t step, const Feed& feed) {
+void save(const ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
   if (options.checkpoint.empty() || (run.data.start && run.data.start->step >= step)) return;
   save_checkpoint(run.executor, options.checkpoint,
                   {run.executor.program().model, step, run.data.seed, feed.rows_before(step)}, options.keep);
+  numbers.saved(step);
 }
 
 RunTime take_step(const ProgramRun& run, Feed& feed, int64_t step) {
@@ -134,7 +136,7 @@ std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
 }
 
 // Trains until the last step or an interrupt.
-StepsTaken take_steps(const ProgramRun& run, Feed& feed) {
+StepsTaken take_steps(const ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
   MetricsFile metrics(options.metrics, run.processes().speaks(), run.first_step());
   Progress progress = progress_of(run, feed);
@@ -147,14 +149,21 @@ StepsTaken take_steps(const ProgramRun& run, Feed& feed) {
     const int64_t step = ++taken.step;
     taken.last = output_numbers(run.executor, run.main);
     progress.show(step, taken.last);
+    std::string problem = numbers.problem_of(taken.last, time.total);
     ends = agreement.stops_after(step - 1, time.total) || step == options.steps;
     // Outputs share their memory with the evaluation, so tensors are written before it.
-    if (ends) write_outputs(run.executor, run.main, options.outputs);
+    const bool saves = is_due(step, options.every, ends);
+    if (problem.empty() && saves) problem = numbers.problem_of_variables();
+    if (ends && problem.empty()) write_outputs(run.executor, run.main, options.outputs);
     std::vector<NamedNumber> logged = taken.last;
-    if (!run.data.valid.empty() && is_due(step, options.valid_every, ends))
+    if (problem.empty() && !run.data.valid.empty() && is_due(step, options.valid_every, ends))
       for (NamedNumber& number : validate(run, taken)) logged.push_back(std::move(number));
     metrics.write(metrics_line(step, logged, time.total, static_cast<double>(feed.batch()) / time.total));
-    if (is_due(step, options.every, ends)) save(run, step, feed);
+    if (!problem.empty()) {
+      progress.clear();
+      numbers.fail(problem, step, feed);
+    }
+    if (saves) save(run, step, feed, numbers);
   }
   return taken;
 }
@@ -179,10 +188,13 @@ MeanRunTime run_steps(const ProgramRun& run) {
   Feed feed = training_feed(run);
   const InterruptGuard guard;
   const bool takes_steps = run.first_step() < run.options.steps;
-  const StepsTaken taken = take_steps(run, feed);
+  FiniteNumbers numbers(run.executor, run.options, run.first_step());
+  const StepsTaken taken = take_steps(run, feed, numbers);
   if (!takes_steps) {
     require_variables(run.executor.program(), run.options.outputs);
-    save(run, taken.step, feed);
+    if (const std::string problem = numbers.problem_of_variables(); !problem.empty())
+      throw AgreedError(problem + " (--nan-ok saves it all the same)");
+    save(run, taken.step, feed, numbers);
   }
   tell_steps(run, taken);
   if (!takes_steps) write_outputs(run.executor, run.main, run.options.outputs);

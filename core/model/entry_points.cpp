@@ -141,7 +141,17 @@ EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
   return entry;
 }
 
-EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep) {
+std::string loss_name(const Model& model) {
+  if (!model.train) return "";
+  const TensorId loss = model.train->loss;
+  for (const NamedTensor& output : model.outputs)
+    if (output.tensor == loss) return output.name;
+  return model.graph.tensor(loss).name;
+}
+
+EntryGraph train_entry(const Model& model, const std::vector<std::string>& asked) {
+  std::vector<std::string> keep = asked;
+  if (model.train) keep.push_back(loss_name(model));
   EntryGraph entry{.name = "train", .graph = {}, .outputs = model.outputs, .assignments = model.assignments};
   GraphBuilder b;
   std::vector<TensorId> gradients;

@@ -16,12 +16,15 @@ std::vector<VariableDecl> all_variables(const Model& model);
 /// True if a step changes anything: the model trains, or assigns variables itself.
 bool has_train_entry(const Model& model);
 
+/// The name of the loss among the outputs of a training step; "" if the model does not train.
+std::string loss_name(const Model& model);
+
 /// Computes the initial value of every variable that declares one.
 EntryGraph init_entry(const std::vector<VariableDecl>& variables);
 
 /// The model's operations. If the model trains, gradients of the trainable variables (named `NAME/grad`) and
 /// their updates follow. `keep` lists further tensors to deliver as outputs; names that the graph lacks are
-/// skipped.
+/// skipped. A training step always delivers its loss, so that a run can see whether it is finite.
 EntryGraph train_entry(const Model& model, const std::vector<std::string>& keep);
 EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& keep);
 /// For a model that has `decode`. The first output is `logits`, whole on every device under any layout, since

@@ -382,6 +382,7 @@ Program frame_of(const Model& model, const Layout& layout, const StateSplit& spl
   program.names = model.params;
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
+  program.loss = loss_name(model);
   program.variables = placed_variables(all_variables(model), layout, split, bytes);
   return program;
 }

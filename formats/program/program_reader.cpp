@@ -22,7 +22,7 @@ class ProgramReader {
   explicit ProgramReader(const Cursor& root) : root_(root) {}
 
   Program read() {
-    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "names", "inputs",
+    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "names", "inputs", "loss",
                       "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
@@ -31,6 +31,7 @@ class ProgramReader {
       for (const NamedCursor& member : names->members("an object {name: number}"))
         program_.names[member.key] = real(member.value);
     for (const Cursor& at : list(root_, "inputs")) program_.inputs.push_back(input(at));
+    if (const auto loss = root_.find("loss")) program_.loss = loss->string().value_or("");
     for (const Cursor& at : list(root_, "variables")) program_.variables.push_back(variable(at));
     for (const Cursor& at : list(root_, "entry_points")) program_.entry_points.push_back(entry_point(at));
     for (const Cursor& at : list(root_, "warnings")) program_.warnings.push_back(at.string().value_or(""));

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 
 #include "core/diagnostics/error.h"
 #include "runtime/comm/transfer.h"
-#include "runtime/compute/index_check.h"
 #include "runtime/compute/kernel.h"
+#include "runtime/execute/finite_check.h"
 #include "runtime/execute/timeline.h"
 #include "runtime/fused/fused.h"
 #include "runtime/processes/step_text.h"
@@ -39,34 +38,9 @@ bool can_be_infinite(const Value& value) {
                      });
 }
 
-template <typename T>
-int64_t first_not_finite(const std::byte* data, int64_t count) {
-  const T* values = reinterpret_cast<const T*>(data);
-  for (int64_t i = 0; i < count; ++i)
-    if (!std::isfinite(values[i])) return i;
-  return count;
-}
-
 // "" where all elements are finite.
 std::string not_finite_problem(const Value& value, const LocalShard& shard) {
-  if (!is_float(value.type.dtype) || can_be_infinite(value)) return "";
-  const bool wide = value.type.dtype == DType::kF64;
-  const int64_t count = shard.elements();
-  const int64_t index =
-      wide ? first_not_finite<double>(shard.data, count) : first_not_finite<float>(shard.data, count);
-  if (index == count) return "";
-  const double found = wide ? reinterpret_cast<const double*>(shard.data)[index]
-                            : static_cast<double>(reinterpret_cast<const float*>(shard.data)[index]);
-  return not_finite_text(value.name, found, {shard.type, shard.box}, index);
-}
-
-// `message (on device rows=1,cols=0)`, where there are several.
-std::string on_device(const std::string& message, const Mesh& mesh, const Coordinates& at) {
-  if (mesh.devices() == 1) return message;
-  std::string device;
-  for (size_t i = 0; i < at.size(); ++i)
-    device += fmt::format("{}{}={}", i == 0 ? "" : ",", mesh.axes()[i].name, at[i]);
-  return fmt::format("{} (on device {})", message, device);
+  return can_be_infinite(value) ? "" : mtfc::not_finite_problem(value.name, shard);
 }
 
 }  // namespace

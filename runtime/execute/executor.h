@@ -61,6 +61,8 @@ class Executor {
   LocalShard cache(const EntryPoint& entry, size_t index, size_t device) const;
   /// Makes the caches of `entry` zero, as before its first run. They hold until another entry point runs.
   void clear_caches(const EntryPoint& entry);
+  /// From now on, runs stop at the first NaN or infinity that a kernel gives (ExecutorOptions::check_finite).
+  void check_finite() { options_.check_finite = true; }
   /// Bytes of the arena of each device.
   int64_t arena_bytes() const { return program_.arena_bytes(); }
 
