@@ -177,9 +177,11 @@ BoundCost reshard_seconds(const Scene& scene, TensorId id, Sharding from, const 
   return cost;
 }
 
-// A reduction of so many bytes over an axis, in whatever way.
-BoundCost reduction_seconds(const Scene& scene, int axis, int64_t bytes, const Mesh& mesh) {
+// A reduction of the tensor over an axis, in whatever way. Every other axis may split the tensor before the reduction,
+// even if its devices hold the same elements before and after (core/program/reshard_search.h).
+BoundCost reduction_seconds(const Scene& scene, int axis, TensorId id, const Mesh& mesh) {
   const int64_t members = mesh.size(axis);
+  const int64_t bytes = mtfc::bytes(scene.graph().type(id)) / (mesh.devices() / members);
   return cost_of(
       scene.input.least.through_axis({CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter}, axis,
                                      static_cast<double>(bytes - (bytes + members - 1) / members)));
@@ -208,8 +210,7 @@ BoundCost result_reduction(const Scene& scene, int n, size_t result, const Layou
     return reshard_seconds(scene, id, made, scene.own(id, layout), layout.mesh);
   BoundCost most;
   for (const Partial& partial : made.partial) {
-    const BoundCost cost =
-        reduction_seconds(scene, partial.axis, scene.local_bytes(id, made.whole(), layout.mesh), layout.mesh);
+    const BoundCost cost = reduction_seconds(scene, partial.axis, id, layout.mesh);
     if (larger(cost) > larger(most)) most = cost;
   }
   return most;
@@ -222,8 +223,7 @@ BoundCost carried_reduction(const Scene& scene, int n, const Tensors& places, co
   for (const Partial& partial : strategy.results[0].partial) {
     std::optional<BoundCost> least;
     for (const TensorId id : places) {
-      const int64_t bytes = scene.local_bytes(id, scene.own(id, layout), layout.mesh);
-      const BoundCost cost = reduction_seconds(scene, partial.axis, bytes, layout.mesh);
+      const BoundCost cost = reduction_seconds(scene, partial.axis, id, layout.mesh);
       if (!least || larger(cost) < larger(*least)) least = cost;
     }
     if (least && larger(*least) > larger(most)) most = *least;
