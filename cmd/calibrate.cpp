@@ -12,7 +12,6 @@
 #include "cmd/launch/ranks.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
-#include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
@@ -54,11 +53,9 @@ void measure(const Options& options, Processes& processes) {
   use_cores(options.threads, processes);
   const Mesh mesh = mesh_of(options, processes.size());
   const bool talks = processes.speaks() && !options.quiet;
-  InterruptGuard guard;
   CalibrationOptions calibration;
   calibration.name = options.name;
   calibration.quick = options.quick;
-  calibration.stops = [] { return InterruptGuard::requested(); };
   const bool shows = talks && is_terminal(2);
   if (shows)
     calibration.begins = [](const std::string& what) {
@@ -79,6 +76,7 @@ int run_ranks(const Options& options) {
       if (processes.speaks()) require_writable(options.file);
     });
     measure(options, processes);
+    return kExitSuccess;
   };
   return run_on_ranks(Watchdog::kUsualLimit, {body});
 }

@@ -9,6 +9,7 @@
 #include "cmd/generating/generate_options.h"
 #include "cmd/launch/launch.h"
 #include "cmd/running/run_data.h"
+#include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
@@ -161,7 +162,6 @@ class Printer {
 };
 
 void report(const GenerationResult& result) {
-  if (result.interrupted) std::cerr << "interrupted\n";
   std::cerr << fmt::format(
       "{} positions in {:.3g} s: {:.3g} ms each\n", result.positions, result.seconds,
       1e3 * result.seconds / static_cast<double>(std::max<int64_t>(1, result.positions)));
@@ -174,7 +174,7 @@ struct Prepared {
   VariableValues values;
 };
 
-void generate_here(const Program& program, const GenerateOptions& options, Prepared& prepared, Comm& comm) {
+int generate_here(const Program& program, const GenerateOptions& options, Prepared& prepared, Comm& comm) {
   Executor executor(program, comm, {options.seed, false});
   if (prepared.values.size() < program.variables.size()) executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
@@ -184,9 +184,16 @@ void generate_here(const Program& program, const GenerateOptions& options, Prepa
   if (speaks) printer.begin();
   const GenerationResult result =
       generate(executor, prepared.prompts, prepared.generation, [&](int64_t token) { printer.add(token); });
-  if (!speaks) return;
-  printer.end(result);
-  if (!options.model.quiet) report(result);
+  if (speaks) {
+    printer.end(result);
+    if (!options.model.quiet) report(result);
+  }
+  if (result.signal == 0) return kExitSuccess;
+  InterruptGuard::told();
+  if (speaks)
+    std::cerr << fmt::format("mtfc: {}: stopped after {} positions\n", interrupted_text(result.signal),
+                             result.positions);
+  return interrupted_code(result.signal);
 }
 
 int run(const GenerateOptions& options) {
@@ -215,7 +222,7 @@ int run(const GenerateOptions& options) {
     prepared.values = read_loads(program, loads, options.maps);
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    generate_here(program, options, prepared, comm);
+    return generate_here(program, options, prepared, comm);
   };
   return execute(options, execution);
 }

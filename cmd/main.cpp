@@ -1,4 +1,5 @@
-// mtfc: the table of subcommands, and the only place that catches errors.
+// mtfc: the table of subcommands, and the place that catches errors. Ranks catch theirs in cmd/launch/ranks.h, since
+// they show them before MPI ends.
 
 #include <cstdlib>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/error_text.h"
+#include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 
@@ -18,13 +20,6 @@ namespace {
 const Command* const kCommands[] = {&kCalibrateCommand, &kCheckCommand, &kCompileCommand, &kCostReportCommand,
                                     &kGenerateCommand,  &kOpsCommand,   &kRunCommand,     &kSchemaCommand,
                                     &kSearchCommand,    &kVerifyCommand};
-
-bool use_color = false;
-
-int show(const std::exception& error) {
-  std::cerr << error_text(error, use_color);
-  return exit_code(error);
-}
 
 // `mtfc help` and `mtfc help run` are other ways to write `--help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {
@@ -58,7 +53,7 @@ int run(int argc, char** argv) {
     std::cout << *request.answer;
     return kExitSuccess;
   }
-  use_color = !no_color && !std::getenv("NO_COLOR") && is_terminal(2);
+  use_color_for_errors(!no_color && !std::getenv("NO_COLOR") && is_terminal(2));
   if (request.command.empty()) {
     std::cerr << parser.help();
     return kExitUserError;
@@ -72,11 +67,13 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace mtfc;
   try {
+    watch_interrupts(is_terminal(2));
     watch_standard_output();
     const int code = run(argc, argv);
     flush_standard_output();
     return code;
   } catch (const std::exception& error) {
-    return show(error);
+    show_error(error);
+    return exit_code(error);
   }
 }

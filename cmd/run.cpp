@@ -23,6 +23,7 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kMostTraced = 1'000'000;
+constexpr int64_t kLongestGrace = 1'000'000;
 
 // Returns a saved program unchanged, or compiles a model for the layout.
 Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
@@ -77,7 +78,7 @@ int run(const RunOptions& options) {
     data = open_data(program, options, start);
   };
   execution.run = [&](const Program& program, Comm& comm) {
-    run_program(program, options, std::move(data), comm, hardware ? &*hardware : nullptr);
+    return run_program(program, options, std::move(data), comm, hardware ? &*hardware : nullptr);
   };
   return execute(options, execution);
 }
@@ -116,12 +117,21 @@ void add_run_options(CommandLine& line, RunOptions& options) {
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
                   "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
-  line.add_option("--checkpoint", options.checkpoint,
-                  "save all variables in this folder after the last step and when the run is interrupted")
+  line.add_option(
+          "--checkpoint", options.checkpoint,
+          "save all variables in this folder after the last step, on Ctrl-C and SIGTERM, and, without "
+          "ending, on SIGUSR1")
       .type_name("DIR");
   line.add_option("--every", options.every, "also save after every N steps")
       .check(whole_number(1))
       .type_name("N");
+  line.add_option("--grace", options.grace,
+                  "after Ctrl-C or SIGTERM, which end the run with exit code 130 or 143, wait up to S "
+                  "seconds for the "
+                  "end of the step, to save a checkpoint")
+      .check(whole_number(1, kLongestGrace))
+      .type_name("S")
+      .show_default();
   line.add_option("--keep", options.keep, "keep only the last K checkpoints")
       .check(whole_number(1))
       .type_name("K");

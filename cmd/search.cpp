@@ -6,6 +6,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "cmd/command.h"
@@ -122,10 +123,28 @@ void show_progress(const SearchOptions::Progress& progress) {
             << std::flush;
 }
 
+// The best layout so far, for the thread that ends a search which does not stop in time.
+class BestSoFar {
+ public:
+  void set(const FoundLayout* best) {
+    const std::lock_guard lock(mutex_);
+    if (best)
+      text_ = fmt::format("the best layout so far is {}, {} a step", layout_text(best->layout),
+                          seconds_text(best->step_s));
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_ = "no layout that fits was found yet";
+};
+
 SearchResult searched(const Options& given, const SearchOptions& search, const Model& model,
-                      const std::vector<Layout>& fixed, const Hardware& hardware) {
+                      const std::vector<Layout>& fixed, const Hardware& hardware, BestSoFar& best_so_far) {
   const bool shows = is_terminal(2) && !given.model.quiet;
-  const InterruptGuard guard;
   SearchOptions options = search;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -133,7 +152,10 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
     const bool is_late = given.time_limit && Clock::now() - start >= std::chrono::seconds(*given.time_limit);
     return is_late || InterruptGuard::requested();
   };
-  if (shows) options.progress = show_progress;
+  options.progress = [&](const SearchOptions::Progress& progress) {
+    best_so_far.set(progress.best);
+    if (shows) show_progress(progress);
+  };
   SearchResult result = search_layouts(model, fixed, hardware, options);
   if (shows) std::cerr << "\r\033[K" << std::flush;
   return result;
@@ -197,6 +219,13 @@ SearchOptions search_options(const Options& options, const Model& model, const H
   return search;
 }
 
+// Returns the exit code.
+int tell_interrupt(const std::string& why) {
+  InterruptGuard::told();
+  std::cerr << fmt::format("mtfc: {}: {}\n", interrupted_text(InterruptGuard::signal()), why);
+  return interrupted_code(InterruptGuard::signal());
+}
+
 int run(const Options& options) {
   check_options(options);
   const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
@@ -210,20 +239,27 @@ int run(const Options& options) {
   const SearchOptions search = search_options(options, model, hardware);
   require_writable(options.file);
 
+  BestSoFar best_so_far;
+  const InterruptGuard guard(1, [&] { return best_so_far.text(); });
   const auto start = std::chrono::steady_clock::now();
-  const SearchResult result = searched(options, search, model, fixed, hardware);
+  SearchResult result = searched(options, search, model, fixed, hardware, best_so_far);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (result.best.empty() && InterruptGuard::requested()) return tell_interrupt(best_so_far.text());
   if (result.best.empty()) {
     show(warnings, options.model.quiet);
     refuse(result, search.memory_limit);
   }
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
-  for (const FoundLayout& found : result.best)
+  for (const FoundLayout& found : result.best) {
+    if (!report.layouts.empty() && InterruptGuard::is_late()) break;
     report.layouts.push_back(report_of(found, model, search, hardware));
+  }
+  result.best.resize(report.layouts.size());  // the report refers to it
   for (const std::string& warning : report.layouts.front().report->warnings)
     warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
   write(options, report);
+  if (!result.is_complete && InterruptGuard::requested()) return tell_interrupt(stop_text(result));
   if (!result.is_complete) std::cerr << fmt::format("mtfc: stopped: {}\n", stop_text(result));
   return kExitSuccess;
 }

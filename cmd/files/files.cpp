@@ -10,9 +10,11 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
@@ -87,6 +89,8 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
   }
   const FileTarget target = file_target(path);
   const std::string written = target.replaced ? target.path + ".partial" : target.path;
+  std::optional<UnfinishedFile> unfinished;
+  if (target.replaced) unfinished.emplace(written);
   UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) fail(path);
   try {

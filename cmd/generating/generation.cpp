@@ -20,6 +20,7 @@ bool ends_with(const std::vector<int64_t>& tokens, const std::vector<int64_t>& s
 struct Choice {
   std::vector<int64_t> tokens, parents;
   bool stops = false;
+  int signal = 0;  // that stops
 };
 
 // Makes the choices from the logits. Exists on the rank that speaks.
@@ -119,8 +120,9 @@ class Chooser {
 void agree(Processes& processes, Choice& choice) {
   if (processes.size() == 1) return;
   const size_t count = choice.tokens.size();
-  std::vector<int64_t> message(2 * count + 1, std::numeric_limits<int64_t>::min());
-  message.back() = choice.stops;
+  std::vector<int64_t> message(2 * count + 2, std::numeric_limits<int64_t>::min());
+  message[2 * count] = choice.stops;
+  message[2 * count + 1] = choice.signal;
   if (processes.speaks()) {
     std::copy(choice.tokens.begin(), choice.tokens.end(), message.begin());
     std::copy(choice.parents.begin(), choice.parents.end(),
@@ -128,8 +130,9 @@ void agree(Processes& processes, Choice& choice) {
   }
   processes.maximum(message);
   choice.tokens.assign(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(count));
-  choice.parents.assign(message.begin() + static_cast<std::ptrdiff_t>(count), message.end() - 1);
-  choice.stops = message.back() != 0;
+  choice.parents.assign(message.begin() + static_cast<std::ptrdiff_t>(count), message.end() - 2);
+  choice.stops = message[2 * count] != 0;
+  choice.signal = static_cast<int>(message[2 * count + 1]);
 }
 
 // The places that each sequence's beams have seen, as decode's input.
@@ -180,10 +183,11 @@ GenerationResult generate(Executor& executor, const std::vector<std::vector<int6
     decoder.step(position, choice.tokens, pasts.seen());
     choice.stops = false;
     if (chooser) chooser->choose(position, decoder, choice);
-    const bool complete = choice.stops;
-    choice.stops |= InterruptGuard::requested();
+    choice.signal = InterruptGuard::signal();
     agree(processes, choice);
-    result.interrupted = choice.stops && !complete;
+    InterruptGuard::get_on();
+    if (!choice.stops) result.signal = choice.signal;
+    choice.stops |= choice.signal != 0;
     pasts.follow(choice);
     ++result.positions;
   }

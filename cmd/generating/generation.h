@@ -2,7 +2,7 @@
 // Generation: the ranks' work between a prompt and its continuation.
 //
 // The rank that speaks has the prompts and chooses the tokens. At each position one message tells the others
-// the next token of every sequence, and also agrees on whether to stop (Ctrl-C). So ranks can't disagree on a
+// the next token of every sequence, and also agrees on whether a signal stops them. So ranks can't disagree on a
 // token, even if their processors differ in the last bit of a logit.
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct GenerationResult {
                           // speak
   int64_t positions = 0;  // steps taken
   double seconds = 0;
-  bool interrupted = false;
+  int signal = 0;  // the one that has ended it early; 0: none
 };
 
 /// Called for every token of the first sequence as it is chosen; not with beam search, whose result is known

@@ -13,6 +13,7 @@
 #include "cmd/launch/ranks.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/terminal/interrupt.h"
 #include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/comm/mpi/comm_mpi.h"
@@ -34,8 +35,7 @@ int run_here(const Program& program, const ExecutionOptions& options, const Exec
   const std::string prepared = execution.prepare();
   LockstepComm comm(program.mesh(), processes);
   execution.open(program, prepared);
-  execution.run(program, comm);
-  return kExitSuccess;
+  return execution.run(program, comm);
 }
 
 // The strings that rank 0 read, as one, and back.
@@ -109,7 +109,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     agree(processes, [&] { execution.open(program, prepared); });
     NodeMemory node(processes, node_options(options));
     MpiComm comm(program.mesh(), processes, node);
-    execution.run(program, comm);
+    return execution.run(program, comm);
   };
   const auto missing = [&](const WaitError& error) { return missing_text(program, error); };
   return run_on_ranks(options.watchdog, {body, missing});
@@ -145,7 +145,10 @@ void limit_spinning() {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  // A signal that comes now stays pending, and reaches the program that starts.
+  leave_interrupts();
   execv("/proc/self/exe", pointers.data());
+  watch_interrupts(is_terminal(2));
 }
 
 void use_cores(int wanted, const Processes& processes) {

@@ -44,7 +44,8 @@ struct Execution {
   /// Opens the files that the run reads, on every rank.
   std::function<void(const Program&, const std::string& prepared)> open = [](const Program&,
                                                                              const std::string&) {};
-  std::function<void(const Program&, Comm&)> run;
+  /// Returns the exit code, the same on every rank.
+  std::function<int(const Program&, Comm&)> run;
 };
 
 /// Executes, and returns the exit code that all ranks agreed on.

@@ -3,31 +3,27 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iostream>
-#include <iterator>
-#include <map>
 #include <sstream>
 
 #include "cmd/files/files.h"
 #include "cmd/launch/launcher_output.h"
+#include "cmd/launch/rank_processes.h"
+#include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/unique_fd.h"
 
@@ -35,10 +31,10 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kTerminalVariable =
-    "MTFC_TERMINAL";                   // for ranks: the streams that end at a terminal, as in `1,2`
+    "MTFC_TERMINAL";  // for ranks: the streams that end at a terminal, as in `1,2`
+constexpr const char* kInterrupted = "mtfc: interrupted by ";
 constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
 constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
-constexpr std::chrono::seconds kLookSeconds{30};
 
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
@@ -104,10 +100,12 @@ Pipe make_pipe() {
 struct Relay {
   int from = -1;
   int to = 1;
-  LauncherOutput output;
-  int error = 0;  // the first reason why something was lost
+  LauncherOutput output = {};
+  int error = 0;                 // the first reason why something was lost
+  bool tells_interrupt = false;  // a rank has said that a signal ended the run
 
   void write(const std::string& bytes) {
+    tells_interrupt |= bytes.find(kInterrupted) != std::string::npos;
     const int failed = write_all(to, bytes);
     if (error == 0) error = failed;
   }
@@ -132,15 +130,17 @@ struct Relay {
 sigset_t handled_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, signal);
   return set;
 }
 
 // Makes this (forked) process the launcher. It gets a group of its own, so that the terminal's Ctrl-C does
 // not reach it in addition to the signal that is passed on; but only the terminal's own group may read from
 // the terminal, which ranks have no need to do.
-[[noreturn]] void become(const std::vector<std::string>& command, int out, int err) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
+[[noreturn]] void become(const std::vector<std::string>& command, pid_t parent, int out, int err) {
+  // Ranks end by themselves when it dies (runtime/processes/job.h).
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kExitRunFailed);
   setpgid(0, 0);
   if (isatty(STDIN_FILENO)) dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
@@ -167,90 +167,47 @@ void describe_terminal() {
   setenv("COLUMNS", std::to_string(terminal_width()).c_str(), 1);
 }
 
-// The ranks on this node, found among the launcher's grandchildren, and the order in which they end. The
-// launcher can't tell which rank was killed first, because it then kills the others in the same way. The
-// kernel's queue of ended processes can, however late it is read.
-class RankProcesses {
- public:
-  RankProcesses(pid_t launcher, int64_t ranks)
-      : launcher_(launcher), ranks_(ranks), queue_(epoll_create1(EPOLL_CLOEXEC)) {}
-
-  bool complete() const { return static_cast<int64_t>(files_.size()) >= ranks_; }
-  int queue() const { return queue_.get(); }  // becomes readable when a rank has ended
-  const std::vector<int>& ended() const { return ended_; }
-
-  void look() {
-    for (const int64_t proxy : children(launcher_))
-      for (const int64_t pid : children(proxy)) {
-        std::ifstream file(fmt::format("/proc/{}/environ", pid));
-        for (std::string entry; std::getline(file, entry, '\0');)
-          if (entry.rfind("PMI_RANK=", 0) == 0) watch(static_cast<pid_t>(pid), std::atoi(entry.c_str() + 9));
-      }
-  }
-  void interrupt() const {
-    for (const auto& [rank, file] : files_) syscall(SYS_pidfd_send_signal, file.get(), SIGINT, nullptr, 0);
-  }
-  void note_ended() {
-    epoll_event event;
-    while (epoll_wait(queue_.get(), &event, 1, 0) == 1) {
-      const int rank = static_cast<int>(event.data.u32);
-      ended_.push_back(rank);
-      epoll_ctl(queue_.get(), EPOLL_CTL_DEL, files_[rank].get(), nullptr);
-    }
-  }
-
- private:
-  static std::vector<int64_t> children(int64_t pid) {
-    std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
-    return {std::istream_iterator<int64_t>(file), {}};
-  }
-  void watch(pid_t pid, int rank) {
-    if (files_.count(rank) > 0) return;
-    // The C library of Debian 12 declares pidfd_open without C linkage.
-    UniqueFd file(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-    if (!file) return;
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u32 = static_cast<uint32_t>(rank);
-    epoll_ctl(queue_.get(), EPOLL_CTL_ADD, file.get(), &event);
-    files_[rank] = std::move(file);
-  }
-
-  pid_t launcher_;
-  int64_t ranks_;
-  UniqueFd queue_;
-  std::map<int, UniqueFd> files_;  // by rank
-  std::vector<int> ended_;         // first to last
+// What is passed on to the ranks, and what is known about their end.
+struct Relays {
+  Relay out, err;
+  int signal = 0;  // the first that asked the run to end
 };
 
+// Passes on a signal. Returns true if the launcher has ended.
+bool handle_signal(int signal_file, pid_t launcher, Relays& relays, RankProcesses& processes, int& status) {
+  signalfd_siginfo got;
+  bool ended = false;
+  while (read(signal_file, &got, sizeof got) == sizeof got) {
+    const int signal = static_cast<int>(got.ssi_signo);
+    if (signal == SIGCHLD) {
+      ended |= waitpid(launcher, &status, WNOHANG) == launcher;
+      continue;
+    }
+    if (relays.signal == 0 && signal != SIGUSR1) relays.signal = signal;
+    processes.send(signal);
+  }
+  return ended;
+}
+
 // Relays until the launcher has ended; returns its wait status.
-int relay_until_end(pid_t launcher, int signals, Relay (&relays)[2], RankProcesses& processes) {
-  const auto begin = std::chrono::steady_clock::now();
+int relay_until_end(pid_t launcher, int signals, Relays& relays, RankProcesses& processes) {
   for (int status = 0;;) {
-    pollfd waits[4] = {{relays[0].from, POLLIN, 0},
-                       {relays[1].from, POLLIN, 0},
+    pollfd waits[4] = {{relays.out.from, POLLIN, 0},
+                       {relays.err.from, POLLIN, 0},
                        {signals, POLLIN, 0},
                        {processes.queue(), POLLIN, 0}};
-    const bool holds = relays[0].output.holds() || relays[1].output.holds();
-    const bool looks = !processes.complete() && std::chrono::steady_clock::now() - begin < kLookSeconds;
-    const int ready = poll(waits, 4, looks ? kLookMilliseconds : holds ? kHoldMilliseconds : -1);
-    if (looks) processes.look();
-    processes.note_ended();
+    const bool holds = relays.out.output.holds() || relays.err.output.holds();
+    const int ready = poll(waits, 4,
+                           processes.is_busy() ? kLookMilliseconds
+                           : holds             ? kHoldMilliseconds
+                                               : -1);
+    processes.look();
     if (ready == 0)
-      for (Relay& relay : relays) relay.write(relay.output.flush());
-    for (int i = 0; i < 2 && ready > 0; ++i)
-      if (waits[i].revents != 0 && !relays[i].pump()) relays[i].from = -1;
-    signalfd_siginfo got;
-    if (ready <= 0 || waits[2].revents == 0 || read(signals, &got, sizeof got) != sizeof got) continue;
-    if (got.ssi_signo != SIGCHLD) {
-      // The launcher passes on SIGINT, but not SIGTERM, and sometimes loses a rank's exit code when it does.
-      if (processes.complete())
-        processes.interrupt();
-      else
-        kill(launcher, SIGINT);
-    } else if (waitpid(launcher, &status, WNOHANG) == launcher) {
+      for (Relay* relay : {&relays.out, &relays.err}) relay->write(relay->output.flush());
+    if (ready > 0 && waits[0].revents != 0 && !relays.out.pump()) relays.out.from = -1;
+    if (ready > 0 && waits[1].revents != 0 && !relays.err.pump()) relays.err.from = -1;
+    if (ready > 0 && waits[2].revents != 0 && handle_signal(signals, launcher, relays, processes, status))
       return status;
-    }
   }
 }
 
@@ -270,7 +227,23 @@ int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
   return -1;
 }
 
-int exit_code(int status, const LauncherWord& word, const RankProcesses& processes) {
+// Returns whether `code` is that of a command that a signal has ended.
+bool is_interrupted(int code) {
+  return code == interrupted_code(SIGINT) || code == interrupted_code(SIGTERM) ||
+         code == interrupted_code(SIGHUP);
+}
+
+// The code of a run that was to end: that of the ranks, if they have given a reason of their own.
+int interrupted_exit_code(int status, const Relays& relays) {
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (relays.out.output.word().signal == 0 && code >= 0 && code <= kExitInternalError) return code;
+  if (!relays.err.tells_interrupt) fmt::print(stderr, "mtfc: {}\n", interrupted_text(relays.signal));
+  return is_interrupted(code) ? code : interrupted_code(relays.signal);
+}
+
+int run_exit_code(int status, const Relays& relays, const RankProcesses& processes) {
+  const LauncherWord& word = relays.out.output.word();
+  if (relays.signal != 0) return interrupted_exit_code(status, relays);
   if (word.signal != 0) {
     const int rank = killed_rank(word, processes);
     fmt::print(stderr, "mtfc: error: {} was killed by signal {} ({}); the run has ended\n",
@@ -283,7 +256,7 @@ int exit_code(int status, const LauncherWord& word, const RankProcesses& process
     return kExitRunFailed;
   }
   const int code = WEXITSTATUS(status);
-  if (code <= kExitInternalError) return code;
+  if (code <= kExitInternalError || is_interrupted(code)) return code;
   fmt::print(stderr, "mtfc: error: mpiexec ended with exit code {}\n", code);
   return kExitRunFailed;
 }
@@ -322,23 +295,26 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
   Pipe out = make_pipe(), err = make_pipe();
   const sigset_t signals = handled_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
-  const UniqueFd signal_file(signalfd(-1, &signals, SFD_CLOEXEC));
+  if (const int signal = leave_interrupts(); signal != 0) return interrupted_code(signal);
+  const UniqueFd signal_file(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   std::fflush(nullptr);
   std::cout.flush();
-  const pid_t launcher = fork();
+  const pid_t self = getpid(), launcher = fork();
   if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
-  if (launcher == 0) become(command, out.in.get(), err.in.get());
+  if (launcher == 0) become(command, self, out.in.get(), err.in.get());
   for (Pipe* pipe : {&out, &err}) {
     pipe->in.reset();  // else it would not end with the launcher
     fcntl(pipe->out.get(), F_SETFL, O_NONBLOCK);
   }
-  Relay relays[2] = {{out.out.get(), STDOUT_FILENO, {}, 0}, {err.out.get(), STDERR_FILENO, {}, 0}};
+  Relays relays{{out.out.get(), STDOUT_FILENO}, {err.out.get(), STDERR_FILENO}};
   RankProcesses processes(launcher, ranks);
   const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
-  for (Relay& relay : relays) relay.drain();
-  const int code = exit_code(status, relays[0].output.word(), processes);
-  if (code == kExitSuccess && relays[0].error != 0)
-    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays[0].error)));
+  processes.kill_ranks();
+  relays.out.drain();
+  relays.err.drain();
+  const int code = run_exit_code(status, relays, processes);
+  if (code == kExitSuccess && relays.out.error != 0)
+    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays.out.error)));
   return code;
 }
 

@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <thread>
 
 #include "cmd/launch/launch.h"
+#include "cmd/terminal/error_text.h"
+#include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
+#include "runtime/processes/job.h"
 
 namespace mtfc {
 namespace {
 
 // A rank that has nothing to say waits this long for the one that speaks to end it.
 constexpr std::chrono::seconds kLastWords{2};
+// All must end within a second of a signal.
+constexpr std::chrono::milliseconds kSignalCourtesy{150};
 
 // Ends the body on every rank. `error` is set on the one that says why.
 struct AgreedStop : Error {
@@ -39,26 +45,61 @@ std::string message_of(const std::exception& error, const RankWork& work) {
   processes.abort(code);
 }
 
+// Several ranks get the same signal; a rank of rank 0's node speaks, unless that node can't.
+bool speaks_of_signal(const Watchdog& watchdog) {
+  if (!watchdog.sees(0)) std::this_thread::sleep_for(kSignalCourtesy);
+  return watchdog.claim_last_word(kSignalCourtesy);
+}
+
+// Tells what the ranks have agreed on, where this is the rank to do so, and returns the exit code.
+int told(Processes& processes, const std::exception& error) {
+  if (const auto* stop = dynamic_cast<const AgreedStop*>(&error)) {
+    if (stop->error) show_error(stop->error);
+    return stop->code;
+  }
+  if (processes.speaks()) show_error(error);
+  return kExitRunFailed;
+}
+
+// Does the work, and returns the exit code on which the ranks have agreed.
+int work_as_rank(Processes& processes, const RankWork& work) {
+  try {
+    return work.body(processes);
+  } catch (const AgreedStop& stop) {
+    return told(processes, stop);
+  } catch (const AgreedError& error) {
+    return told(processes, error);
+  }
+}
+
+// MPI can't start if a node lacks the memory for it, or for reasons that it says itself.
+Processes started(Watchdog& watchdog) {
+  try {
+    return Processes::start(watchdog);
+  } catch (const std::exception& error) {
+    const char* place = std::getenv("MPI_LOCALRANKID");
+    if (!place || std::atoi(place) == 0) show_error(error);
+    end_job(exit_code(error));
+  }
+}
+
 }  // namespace
 
 int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   Watchdog watchdog(watchdog_limit);
-  Processes processes = Processes::start(watchdog);
+  Processes processes = started(watchdog);
   check_launcher(processes.size());
+  set_interrupt_end({[&] { return speaks_of_signal(watchdog); }, nullptr});
+  int code = kExitSuccess;
   try {
-    work.body(processes);
-  } catch (const AgreedStop& stop) {
-    processes.finish();
-    if (stop.error) std::rethrow_exception(stop.error);
-    return stop.code;
-  } catch (const AgreedError&) {
-    processes.finish();
-    if (processes.speaks()) throw;
-    return kExitRunFailed;
+    code = work_as_rank(processes, work);
+    std::cout.flush();
+    processes.finish(code);
   } catch (const std::exception& error) {
     end_all(processes, message_of(error, work), exit_code(error));
   }
-  return kExitSuccess;
+  set_interrupt_end({});
+  return code;
 }
 
 void agree(Processes& processes, const std::function<void()>& work) {

@@ -1,10 +1,11 @@
 #pragma once
 // The life of a rank, the same for every command that ranks execute: it starts, agrees with the others, and
-// ends with them. What went wrong is said once, and every rank ends with an exit code.
+// ends with them. What went wrong is said once, before MPI ends, and every rank ends with an exit code.
 //
 //   in agree()      all ranks end with the gravest exit code of any; the first rank that has it says why
 //   AgreedError     all ranks throw it alike; rank 0 says it
 //   other errors    a rank meets them alone, or at the same time as others: it ends all, and one rank says why
+//   a signal        one rank says so; all end (cmd/terminal/interrupt.h)
 
 #include <cstdint>
 #include <functional>
@@ -16,13 +17,14 @@
 namespace mtfc {
 
 struct RankWork {
-  std::function<void(Processes&)> body;
+  /// Returns the exit code, the same on all ranks.
+  std::function<int(Processes&)> body;
   /// The message for a wait that lasted too long.
   std::function<std::string(const WaitError&)> missing = [](const WaitError& error) { return error.what(); };
 };
 
 /// Makes this process a rank and does the work, whose waits last at most `watchdog_limit` seconds each. Returns the
-/// exit code. Throws the error that main is to show on one rank, where the ranks have agreed on it.
+/// exit code; errors have been shown.
 int run_on_ranks(int64_t watchdog_limit, const RankWork& work);
 
 /// Within the body: does `work` on this rank, and goes on where it has succeeded on every rank.

@@ -20,14 +20,15 @@ Feed evaluation_feed(Executor& executor, const std::vector<InputData>& data, uin
 
 }  // namespace
 
-Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed) {
+Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
+                    const std::function<bool()>& stops) {
   const EntryPoint& entry = *executor.program().find("evaluate");
   Feed feed = evaluation_feed(executor, data, seed);
   const int64_t batches = feed.evaluation_batches().value_or(1);
-  Evaluation evaluation{{}, feed.batch(), feed.rows_left_out(), {}};
+  Evaluation evaluation{{}, feed.batch(), feed.rows_left_out(), {}, false};
   std::vector<NamedNumber>& sums = evaluation.means;
   double weights = 0;
-  for (int64_t batch = 0; batch < batches; ++batch) {
+  for (int64_t batch = 0; batch < batches && !evaluation.is_stopped; ++batch) {
     const RunClock clock;
     feed.fill_evaluation(batch);
     const double filled = clock.seconds();
@@ -39,6 +40,7 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
     weights += weight;
     for (size_t i = 0; i < found.size(); ++i)
       sums[i] = {found[i].first, sums[i].second + weight * found[i].second};
+    evaluation.is_stopped = batch + 1 < batches && stops && stops();
   }
   for (NamedNumber& sum : sums) sum.second /= weights;
   return evaluation;

@@ -2,6 +2,7 @@
 // Evaluates a model over data: the means of its outputs over all batches, for --evaluate and for --valid.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "cmd/running/run_times.h"
@@ -16,12 +17,14 @@ struct Evaluation {
   int64_t batch = 1;               // rows
   int64_t rows_left_out = 0;       // which do not make a whole batch
   std::vector<RunTime> times;      // of each batch
+  bool is_stopped = false;         // some batches are missing
 };
 
 /// Evaluates the program of `executor` over the whole of a finite source, or over one batch of an endless one. A
 /// batch counts by the rows that are present in it. Every rank must call it. Throws RunError for data that doesn't
-/// fit or is less than a batch.
-Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed);
+/// fit or is less than a batch. `stops` is asked after every batch, and must answer alike on all ranks.
+Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
+                    const std::function<bool()>& stops = nullptr);
 
 /// Makes ready for evaluate() and throws what it would throw for such data.
 void require_evaluable(Executor& executor, const std::vector<InputData>& data, uint64_t seed);

@@ -29,6 +29,7 @@ struct CheckpointOptions {
   std::string checkpoint;  // folder; "": none
   int64_t every = 0;       // 0: at the end only
   int64_t keep = 0;        // 0: all
+  int64_t grace = 1;       // seconds that a step may take to end after a signal
   bool resume = false;
 };
 

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <iostream>
 #include <optional>
 #include <utility>
 
 #include "cmd/launch/launch.h"
+#include "cmd/running/checkpoints.h"
 #include "cmd/running/evaluation.h"
 #include "cmd/running/finite_numbers.h"
 #include "cmd/running/run_files.h"
@@ -29,6 +31,9 @@ struct ProgramRun {
   const RunData& data;
   Executor& executor;
   const EntryPoint& main;
+
+  std::atomic<int64_t> saved =
+      data.start ? data.start->step : -1;  // the step of the last checkpoint; -1: none
 
   Processes& processes() const { return executor.comm().processes(); }
   bool talks() const { return processes().speaks() && !options.model.quiet; }
@@ -84,6 +89,7 @@ MeanRunTime run_evaluation(const ProgramRun& run) {
 
 struct StepsTaken {
   int64_t step = 0;                 // after the last
+  int signal = 0;                   // the one that has ended the run; 0: none
   std::vector<NamedNumber> last;    // outputs of the last step
   std::optional<Evaluation> valid;  // the last, over --valid
   MeanRunTime time;
@@ -103,12 +109,22 @@ Progress progress_of(const ProgramRun& run, const Feed& feed) {
 }
 
 // Saves the variables after `step` steps, unless the run has begun there.
-void save(const ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& numbers) {
+void save(ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
-  if (options.checkpoint.empty() || (run.data.start && run.data.start->step >= step)) return;
+  if (options.checkpoint.empty() || step <= run.saved) return;
+  const InterruptHold hold;
   save_checkpoint(run.executor, options.checkpoint,
                   {run.executor.program().model, step, run.data.seed, feed.rows_before(step)}, options.keep);
   numbers.saved(step);
+  run.saved = step;
+}
+
+// SIGUSR1 has asked for a checkpoint.
+void tell_saved(const ProgramRun& run, int64_t step) {
+  if (!run.processes().speaks()) return;
+  std::cerr << (run.options.checkpoint.empty()
+                    ? std::string("mtfc: warning: SIGUSR1 saves a checkpoint, but there is no --checkpoint\n")
+                    : fmt::format("mtfc: saved '{}'\n", checkpoint_path(run.options.checkpoint, step)));
 }
 
 RunTime take_step(const ProgramRun& run, Feed& feed, int64_t step) {
@@ -125,9 +141,14 @@ bool is_due(int64_t step, int64_t every, bool ends) {
 }
 
 // Evaluates over the held-out data; what it found belongs to the step's metrics.
+// Returns nothing where a signal ends the run before it is done.
 std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
   const bool is_first = !taken.valid;
-  taken.valid = evaluate(run.executor, run.data.valid, run.data.seed);
+  StopAgreement agreement(run.processes());
+  Evaluation found =
+      evaluate(run.executor, run.data.valid, run.data.seed, [&] { return agreement.after_step().is_late; });
+  if (found.is_stopped) return {};
+  taken.valid = std::move(found);
   add_times(run, *taken.valid, taken.time);
   if (is_first) tell_rows_left_out(run, *taken.valid);
   std::vector<NamedNumber> logged;
@@ -135,8 +156,8 @@ std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
   return logged;
 }
 
-// Trains until the last step or an interrupt.
-StepsTaken take_steps(const ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
+// Trains until the last step or a signal.
+StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
   const RunOptions& options = run.options;
   MetricsFile metrics(options.metrics, run.processes().speaks(), run.first_step());
   Progress progress = progress_of(run, feed);
@@ -150,13 +171,16 @@ StepsTaken take_steps(const ProgramRun& run, Feed& feed, FiniteNumbers& numbers)
     taken.last = output_numbers(run.executor, run.main);
     progress.show(step, taken.last);
     std::string problem = numbers.problem_of(taken.last, time.total);
-    ends = agreement.stops_after(step - 1, time.total) || step == options.steps;
+    const AgreedOrders orders = agreement.after_step();
+    if (step < options.steps) taken.signal = orders.signal;
+    ends = orders.signal != 0 || step == options.steps;
     // Outputs share their memory with the evaluation, so tensors are written before it.
-    const bool saves = is_due(step, options.every, ends);
+    const bool saves = is_due(step, options.every, ends || orders.saves);
     if (problem.empty() && saves) problem = numbers.problem_of_variables();
     if (ends && problem.empty()) write_outputs(run.executor, run.main, options.outputs);
     std::vector<NamedNumber> logged = taken.last;
-    if (problem.empty() && !run.data.valid.empty() && is_due(step, options.valid_every, ends))
+    if (problem.empty() && !run.data.valid.empty() &&
+        is_due(step, options.valid_every, ends && taken.signal == 0))
       for (NamedNumber& number : validate(run, taken)) logged.push_back(std::move(number));
     metrics.write(metrics_line(step, logged, time.total, static_cast<double>(feed.batch()) / time.total));
     if (!problem.empty()) {
@@ -164,6 +188,7 @@ StepsTaken take_steps(const ProgramRun& run, Feed& feed, FiniteNumbers& numbers)
       numbers.fail(problem, step, feed);
     }
     if (saves) save(run, step, feed, numbers);
+    if (orders.saves) tell_saved(run, step);
   }
   return taken;
 }
@@ -177,16 +202,34 @@ void tell_steps(const ProgramRun& run, const StepsTaken& taken) {
   results(run.options) << fmt::format("step {}{}{}\n", taken.step, taken.last.empty() ? "" : "  ",
                                       to_text(taken.last));
   if (taken.valid) tell_means(run, taken.valid->means, "valid/");
-  if (taken.step < steps)
-    std::cerr << fmt::format("interrupted: stopped after step {} of {}{}\n", taken.step, steps,
-                             run.options.checkpoint.empty() ? "" : "; --resume continues from there");
 }
 
-MeanRunTime run_steps(const ProgramRun& run) {
+// `the last checkpoint is 'ck/step_00000012'`
+std::string saved_text(const ProgramRun& run) {
+  if (run.options.checkpoint.empty()) return "nothing is saved without --checkpoint";
+  if (run.saved < 0) return "no checkpoint is saved";
+  return fmt::format("the last checkpoint is '{}'", checkpoint_path(run.options.checkpoint, run.saved));
+}
+
+// Whatever -q says, people should know why a run has ended, and what they have.
+void tell_interrupt(const ProgramRun& run, const StepsTaken& taken) {
+  InterruptGuard::told();
+  if (run.processes().speaks())
+    std::cerr << fmt::format("mtfc: {}: stopped after step {} of {}; {}\n", interrupted_text(taken.signal),
+                             taken.step, run.options.steps, saved_text(run));
+}
+
+// The reason why a run ends that does not come to the end of its step; asked from another thread.
+std::string unfinished_text(const ProgramRun& run) {
+  return fmt::format("{} did not end within {} s; {}", run.executor.place_text(), run.options.grace,
+                     saved_text(run));
+}
+
+MeanRunTime run_steps(ProgramRun& run, int& signal) {
   // Held-out data that doesn't fit should not cost a training.
   if (!run.data.valid.empty()) require_evaluable(run.executor, run.data.valid, run.data.seed);
   Feed feed = training_feed(run);
-  const InterruptGuard guard;
+  const InterruptGuard guard(static_cast<double>(run.options.grace), [&] { return unfinished_text(run); });
   const bool takes_steps = run.first_step() < run.options.steps;
   FiniteNumbers numbers(run.executor, run.options, run.first_step());
   const StepsTaken taken = take_steps(run, feed, numbers);
@@ -197,16 +240,19 @@ MeanRunTime run_steps(const ProgramRun& run) {
     save(run, taken.step, feed, numbers);
   }
   tell_steps(run, taken);
+  signal = taken.signal;
+  if (signal != 0) tell_interrupt(run, taken);
   if (!takes_steps) write_outputs(run.executor, run.main, run.options.outputs);
   return taken.time;
 }
 
 }  // namespace
 
-void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
-                 const Hardware* hardware) {
+int run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
+                const Hardware* hardware) {
   Executor executor(program, comm, {data.seed, options.check_finite});
-  const ProgramRun run{options, data, executor, main_entry(program, options.evaluate)};
+  ProgramRun run{options, data, executor, main_entry(program, options.evaluate)};
+  int signal = 0;
   const bool traces = !options.trace.empty(), reports = !options.report.empty();
   Timeline timeline(program, executor.devices(), traces ? options.trace_steps : 0);
   if (reports || traces) executor.record(&timeline);
@@ -214,10 +260,11 @@ void run_program(const Program& program, const RunOptions& options, RunData data
   executor.load(run.main);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files
-  const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run);
+  const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run, signal);
   if (options.evaluate) write_outputs(executor, run.main, options.outputs);
   if (reports) write_run_report(options.report, executor, {run.main, timeline, time.mean()}, hardware);
   if (traces) write_timelines(options.trace, executor, timeline, offset);
+  return signal == 0 ? kExitSuccess : interrupted_code(signal);
 }
 
 }  // namespace mtfc

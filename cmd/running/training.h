@@ -13,7 +13,7 @@ namespace mtfc {
 
 /// Runs `program` as `options` say. Predicted times are of `hardware`, where there is one; the rank that
 /// speaks needs it. Throws UserError and RunError.
-void run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
-                 const Hardware* hardware);
+int run_program(const Program& program, const RunOptions& options, RunData data, Comm& comm,
+                const Hardware* hardware);
 
 }  // namespace mtfc

@@ -1,5 +1,6 @@
 #include "cmd/terminal/error_text.h"
 
+#include <iostream>
 #include <new>
 
 #include "core/diagnostics/error.h"
@@ -7,6 +8,8 @@
 
 namespace mtfc {
 namespace {
+
+bool use_color = false;
 
 std::string line(std::string text, const std::string& word, bool color) {
   const size_t at = text.find(word);
@@ -31,6 +34,22 @@ std::string error_text(const std::exception& error, bool color) {
   return line("mtfc: internal error: " + printable(error.what()) +
                   "\nThis is a bug in mtfc. Please report it with the model, the layout and the command.",
               "internal error:", color);
+}
+
+void use_color_for_errors(bool color) {
+  use_color = color;
+}
+
+void show_error(const std::exception& error) {
+  std::cerr << error_text(error, use_color) << std::flush;
+}
+
+void show_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& shown) {
+    show_error(shown);
+  }
 }
 
 }  // namespace mtfc

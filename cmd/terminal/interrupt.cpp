@@ -1,32 +1,256 @@
 #include "cmd/terminal/interrupt.h"
 
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "runtime/processes/job.h"
+#include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
-extern "C" void interrupt(int signal) {
-  interrupted = 1;
-  std::signal(signal, SIG_DFL);
+// The part of a second that the launcher and the system need to end ranks.
+constexpr double kEnding = 0.45;
+// After the main thread has got on, or has written a checkpoint, it may take so many seconds more.
+constexpr double kMore = 4;
+// A signal that follows another within so many seconds may be the same one, sent twice.
+constexpr double kSameSignal = 2;
+// A rank that is not the first gives the first one the chance to speak.
+constexpr std::chrono::milliseconds kCourtesy{150};
+constexpr int kLook = 20;  // milliseconds between looks at the clock, once a signal has come
+
+sigset_t watched_signals() {
+  struct sigaction hangup;
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, signal);
+  // nohup has it ignored.
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  return set;
+}
+
+double seconds_since(Clock::time_point then) {
+  return Seconds(Clock::now() - then).count();
+}
+
+// The signals that have come.
+struct Received {
+  std::atomic<int> signal = 0;  // the first that ends the process
+  std::atomic<int> saves = 0;
+  Clock::time_point since;   // `signal`
+  int64_t turns_before = 0;  // of the main thread, then
+  bool at_once = false;      // nothing more is waited for
+};
+
+// What the main thread does.
+struct MainWork {
+  std::atomic<int64_t> turns = 0;  // how often it got on
+  std::atomic<bool> told = false;
+  bool guarded = false;
+  double patience = 1;
+  std::function<std::string()> reason;
+  int holds = 0;
+  Clock::time_point held;  // the last time
+  std::set<std::string> unfinished;
+};
+
+// What the process knows of signals. It is never destroyed, since the thread outlives main().
+class Interrupts {
+ public:
+  static Interrupts& the() {
+    static Interrupts& interrupts = *new Interrupts;
+    return interrupts;
+  }
+
+  void watch(bool clears_line);
+  int leave();
+  // The seconds that the main thread still has; the caller has locked `mutex`.
+  double time_left() const;
+
+  std::mutex mutex;  // guards all that is not atomic
+  Received received;
+  MainWork work;
+  InterruptEnd end_by;
+
+ private:
+  void wait_for_signals();
+  void note(int number);
+  void end();
+
+  sigset_t signals_ = {};
+  UniqueFd signal_file_, stop_;
+  std::thread thread_;
+  bool clears_line_ = false;
+};
+
+void Interrupts::watch(bool clears_line) {
+  signals_ = watched_signals();
+  clears_line_ = clears_line;
+  sigprocmask(SIG_BLOCK, &signals_, nullptr);
+  signal_file_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
+  stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!signal_file_ || !stop_) throw RunError("can't wait for signals: there are too many open files");
+  thread_ = std::thread([this] { wait_for_signals(); });
+}
+
+int Interrupts::leave() {
+  if (!thread_.joinable()) return 0;
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+  return received.signal;
+}
+
+void Interrupts::wait_for_signals() {
+  const std::vector<UniqueFd> launchers = launchers_alive();
+  std::vector<pollfd> waits{{stop_.get(), POLLIN, 0}, {signal_file_.get(), POLLIN, 0}};
+  for (const UniqueFd& launcher : launchers) waits.push_back({launcher.get(), POLLIN, 0});
+  for (;;) {
+    poll(waits.data(), waits.size(), received.signal != 0 ? kLook : -1);
+    // Nobody would read the output of a rank whose launcher has died, or wait for its end.
+    if (std::any_of(waits.begin() + 2, waits.end(),
+                    [](const pollfd& launcher) { return launcher.revents != 0; }))
+      _exit(kExitRunFailed);
+    signalfd_siginfo got;
+    while (read(signal_file_.get(), &got, sizeof got) == sizeof got) note(static_cast<int>(got.ssi_signo));
+    const std::unique_lock lock(mutex);
+    if (received.signal != 0 && (received.at_once || time_left() <= 0)) end();
+    if (waits[0].revents != 0) return;
+  }
+}
+
+void Interrupts::note(int number) {
+  const std::unique_lock lock(mutex);
+  if (number == SIGUSR1) {
+    ++received.saves;
+  } else if (received.signal == 0) {
+    received.since = Clock::now();
+    received.turns_before = work.turns;
+    received.at_once = !work.guarded;
+    received.signal = number;
+  } else if (number == SIGINT && seconds_since(received.since) >= kSameSignal) {
+    received.at_once = true;
+  }
+}
+
+double Interrupts::time_left() const {
+  if (work.holds > 0) return kMore;
+  const double waited = seconds_since(received.since);
+  double left = work.patience - kEnding - waited;
+  if (work.turns > received.turns_before) left = std::max(left, kMore - waited);
+  if (work.held > received.since) left = std::max(left, kMore - seconds_since(work.held));
+  return left;
+}
+
+// Called by the thread, with the lock, so that nothing that it calls ends meanwhile.
+void Interrupts::end() {
+  const int code = interrupted_code(received.signal);
+  for (const std::string& path : work.unfinished) unlink(path.c_str());
+  const bool speaks = end_by.speaks ? end_by.speaks() : rank_in_job() == 0;
+  if (!speaks) std::this_thread::sleep_for(kCourtesy);
+  if (speaks && !work.told) {
+    const std::string why = work.reason ? work.reason() : "";
+    const std::string line = fmt::format("{}mtfc: {}{}{}\n", clears_line_ ? "\r\033[K" : "",
+                                         interrupted_text(received.signal), why.empty() ? "" : ": ", why);
+    if (write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(code);
+  }
+  if (end_by.end) end_by.end(code);
+  end_job(code);
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
-  interrupted = 0;
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
+void watch_interrupts(bool clears_line) {
+  Interrupts::the().watch(clears_line);
 }
 
+int leave_interrupts() {
+  return Interrupts::the().leave();
+}
+
+std::string interrupted_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return fmt::format("interrupted by SIG{}", name ? name : "?");
+}
+
+void set_interrupt_end(InterruptEnd end) {
+  const std::lock_guard lock(Interrupts::the().mutex);
+  Interrupts::the().end_by = std::move(end);
+}
+
+InterruptGuard::InterruptGuard(double patience, std::function<std::string()> reason) {
+  Interrupts& interrupts = Interrupts::the();
+  const std::lock_guard lock(interrupts.mutex);
+  interrupts.work.guarded = true;
+  interrupts.work.patience = patience;
+  interrupts.work.reason = std::move(reason);
+}
+
+// After a signal the main thread goes on to its end, and the time for that runs.
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  Interrupts& interrupts = Interrupts::the();
+  const std::lock_guard lock(interrupts.mutex);
+  interrupts.work.guarded = false;
+  interrupts.work.reason = nullptr;
 }
 
-bool InterruptGuard::requested() {
-  return interrupted != 0;
+int InterruptGuard::signal() {
+  return Interrupts::the().received.signal;
+}
+
+bool InterruptGuard::is_late() {
+  Interrupts& interrupts = Interrupts::the();
+  if (interrupts.received.signal == 0) return false;
+  const std::lock_guard lock(interrupts.mutex);
+  return seconds_since(interrupts.received.since) > (interrupts.work.patience - kEnding) / 2;
+}
+
+int InterruptGuard::saves_requested() {
+  return Interrupts::the().received.saves;
+}
+
+void InterruptGuard::get_on() {
+  ++Interrupts::the().work.turns;
+}
+
+void InterruptGuard::told() {
+  Interrupts::the().work.told = true;
+}
+
+InterruptHold::InterruptHold() {
+  const std::lock_guard lock(Interrupts::the().mutex);
+  ++Interrupts::the().work.holds;
+}
+
+InterruptHold::~InterruptHold() {
+  const std::lock_guard lock(Interrupts::the().mutex);
+  --Interrupts::the().work.holds;
+  Interrupts::the().work.held = Clock::now();
+}
+
+UnfinishedFile::UnfinishedFile(std::string path) : path_(std::move(path)) {
+  const std::lock_guard lock(Interrupts::the().mutex);
+  Interrupts::the().work.unfinished.insert(path_);
+}
+
+UnfinishedFile::~UnfinishedFile() {
+  const std::lock_guard lock(Interrupts::the().mutex);
+  Interrupts::the().work.unfinished.erase(path_);
 }
 
 }  // namespace mtfc

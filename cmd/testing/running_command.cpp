@@ -32,7 +32,11 @@ RunningCommand::~RunningCommand() {
 }
 
 void RunningCommand::interrupt() const {
-  kill(process_, SIGINT);
+  send(SIGINT);
+}
+
+void RunningCommand::send(int signal) const {
+  kill(process_, signal);
 }
 
 void RunningCommand::pause() const {

@@ -4,7 +4,7 @@
 //   RunningCommand run(folder, "$MTFC run model.json --metrics log");
 //   REQUIRE(eventually([&] { return run.ended() || !folder.read("log").empty(); }));
 //   run.interrupt();
-//   CHECK(run.exit_code() == 0);
+//   CHECK(run.exit_code() == 130);
 
 #include <sys/types.h>
 
@@ -27,6 +27,8 @@ class RunningCommand {
   RunningCommand& operator=(const RunningCommand&) = delete;
 
   void interrupt() const;
+  void send(int signal) const;
+  pid_t process() const { return process_; }
   /// Suspends the process until resume(). It keeps its files and locks, and uses no processor time.
   void pause() const;
   void resume() const;

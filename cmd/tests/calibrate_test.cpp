@@ -106,10 +106,10 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
                        fmt::format("env MTFC_TERMINAL=2 NO_COLOR=1 $MTFC calibrate {} -o box.json", mesh));
     REQUIRE(eventually([&] { return run.ended() || has(folder.read("err"), "measuring "); }));
     run.interrupt();
-    CHECK(run.exit_code() == 1);
+    CHECK(run.exit_code() == 130);
     const std::string err = folder.read("err");
     CAPTURE(err);
-    CHECK(err.ends_with("mtfc: error: calibration was interrupted\n"));
+    CHECK(err.ends_with("mtfc: interrupted by SIGINT\n"));
   }
   CHECK(said(folder, "$MTFC calibrate -q -o nowhere/box.json")
             .starts_with("exit 1: mtfc: error: cannot write "));

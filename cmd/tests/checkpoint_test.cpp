@@ -336,10 +336,14 @@ TEST_CASE("an interrupt saves, and the run goes on to the same end") {
           "$run";
   for (const char* mesh : {"", "--mesh a:2 --layout hidden:a"}) {
     CAPTURE(mesh);
-    CHECK(folder.said(fmt::format("{} {} {}", run, mesh, interrupt)) == "exit 0: ");
+    const std::string said = folder.said(fmt::format("{} {} {}", run, mesh, interrupt));
     REQUIRE(folder.names("ck").size() == 1);
     const std::string last = folder.names("ck")[0];
     const int64_t step = std::stoll(last.substr(5));
+    CHECK(said ==
+          fmt::format("exit 130: mtfc: interrupted by SIGINT: stopped after step {} of 100000000; the last "
+                      "checkpoint is 'ck/{}'\n",
+                      step, last));
     REQUIRE(step > 0);
     CHECK(folder.said(fmt::format("$RUN --steps {} --checkpoint whole {}", step, mesh)) == "exit 0: ");
     CHECK(weights(folder, "whole/" + last) == weights(folder, "ck/" + last));
@@ -358,7 +362,7 @@ TEST_CASE("a folder serves one run at a time") {
   const std::string said = folder.said("$RUN --steps 1 --checkpoint ck");
   first.resume();
   first.interrupt();
-  CHECK(first.exit_code() == 0);
+  CHECK(first.exit_code() == 130);
   CHECK(said == refusal("another run is writing its checkpoints to 'ck'"));
 }
 

@@ -86,7 +86,10 @@ TEST_CASE("rank: one aborts" * doctest::skip()) {
 [[noreturn]] void run_as_rank(const std::function<void(Processes&)>& body) {
   int code = 0;
   try {
-    code = run_on_ranks(60, {body});
+    code = run_on_ranks(60, {[&](Processes& processes) {
+                          body(processes);
+                          return 0;
+                        }});
   } catch (const std::exception& error) {
     std::fputs(error_text(error, false).c_str(), stderr);
     code = exit_code(error);

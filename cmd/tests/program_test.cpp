@@ -402,8 +402,8 @@ TEST_CASE("an interrupt ends a run after the step, cleanly") {
     REQUIRE(!pids.empty());
     kill(*std::min_element(pids.begin(), pids.end()), SIGINT);
     run.join();
-    CHECK(outcome.code == 0);
-    CHECK(has(outcome.err, "interrupted: stopped after step"));
+    CHECK(outcome.code == 130);
+    CHECK(has(outcome.err, "mtfc: interrupted by SIGINT: stopped after step"));
     CHECK(fs::exists(folder / "w1.npy"));
     fs::remove(folder / "w1.npy");
     CHECK(Json::parse(contents(folder / "trace"))["traceEvents"].size() > 10);

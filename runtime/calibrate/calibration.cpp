@@ -29,7 +29,7 @@ Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
   const auto start = std::chrono::steady_clock::now();
   Calibration made;
   Hardware& hardware = made.hardware;
-  Stopwatch watch(processes, options.stops, options.quick ? 0.005 : 0.03);
+  Stopwatch watch(processes, options.quick ? 0.005 : 0.03);
   calibrate_kernels(watch, options, node, hardware, made.fits);
   if (processes.size() > 1) {
     MeasuredLinks links = calibrate_collectives(mesh, watch, *node, options);

@@ -33,8 +33,7 @@ struct Calibration {
 
 struct CalibrationOptions {
   std::string name;
-  bool quick = false;           // fewer sizes, each measured for a shorter time
-  std::function<bool()> stops;  // asked between measurements; stops if it is true on any rank
+  bool quick = false;  // fewer sizes, each measured for a shorter time
   std::function<void(const std::string& what)> begins = [](const std::string&) {};
 };
 

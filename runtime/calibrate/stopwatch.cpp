@@ -24,7 +24,6 @@ double Stopwatch::sample(const std::function<void()>& work, int64_t repeats) {
 }
 
 double Stopwatch::seconds(const std::function<void()>& work) {
-  if (processes_.maximum(stops_ && stops_()) > 0) throw AgreedError("calibration was interrupted");
   sample(work, 1);  // touches memory for the first time
   const double first = std::max(1e-9, sample(work, 1));
   const auto repeats =

@@ -12,12 +12,10 @@ class Stopwatch {
  public:
   /// `budget`: seconds for all samples of one measurement, unless the fewest samples that a median needs take
   /// longer.
-  Stopwatch(Processes& processes, std::function<bool()> stops, double budget)
-      : processes_(processes), stops_(std::move(stops)), budget_(budget) {}
+  Stopwatch(Processes& processes, double budget) : processes_(processes), budget_(budget) {}
 
   /// Returns the median seconds of a run of `work`, counting the slowest rank each time. All ranks run it
-  /// equally often, several times in a row if a single run is too short to be timed. Throws RunError if any
-  /// rank is to stop.
+  /// equally often, several times in a row if a single run is too short to be timed.
   double seconds(const std::function<void()>& work);
   Processes& processes() { return processes_; }
 
@@ -25,7 +23,6 @@ class Stopwatch {
   double sample(const std::function<void()>& work, int64_t repeats);
 
   Processes& processes_;
-  std::function<bool()> stops_;
   double budget_;
 };
 

@@ -156,6 +156,9 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
   const auto position = static_cast<int>(&entry - program_.entry_points.data());
   for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
     if (watchdog) watchdog->pass({position, static_cast<int64_t>(i), step});
+    at_.entry.store(position, std::memory_order_relaxed);
+    at_.step.store(static_cast<int64_t>(i), std::memory_order_relaxed);
+    at_.train_step.store(step, std::memory_order_relaxed);
     ++prepared.runs[i];
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
@@ -167,6 +170,15 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
       observer_(entry, i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   if (watchdog) watchdog->pass();
+}
+
+std::string Executor::place_text() const {
+  const int position = at_.entry.load();
+  if (position < 0) return "it";
+  const EntryPoint& entry = program_.entry_points[static_cast<size_t>(position)];
+  // Between two stores the step may be one of another entry point.
+  const auto index = std::min(static_cast<size_t>(at_.step.load()), entry.steps.size() - 1);
+  return step_text(entry, entry.steps[index], at_.train_step.load());
 }
 
 size_t Executor::next_step(Loaded& prepared, size_t index) {

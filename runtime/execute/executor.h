@@ -4,6 +4,7 @@
 // Everything is prepared when an entry point first runs (kernels, collectives, the arena); nothing is
 // allocated within a step. In lockstep, step k runs on every device before step k+1.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,6 +55,10 @@ class Executor {
   /// names of the operation and the step.
   void run(const EntryPoint& entry, int64_t step);
 
+  /// Returns the step that runs, or the last one, as in `train, step 44: /ops/0/in (einsum 'h')`; "it" before the
+  /// first. Any thread may call it.
+  std::string place_text() const;
+
   /// Returns the place of a value in memory. Fill inputs before each run; outputs stay valid until another
   /// entry point runs.
   LocalShard shard(const EntryPoint& entry, ValueId value, size_t device) const;
@@ -81,6 +86,11 @@ class Executor {
 
  private:
   struct Loaded;
+  // Three numbers, each of which is written by the thread that runs steps.
+  struct At {
+    std::atomic<int> entry = -1;
+    std::atomic<int64_t> step = 0, train_step = 0;
+  };
   Loaded& loaded(const EntryPoint& entry);
   void run_rounds(Loaded& loaded, int64_t step);
   size_t next_step(Loaded& loaded, size_t step);
@@ -95,6 +105,7 @@ class Executor {
   const Program& program_;
   Comm& comm_;
   ExecutorOptions options_;
+  At at_;                                        // the step that runs
   std::vector<Arena> arenas_;                    // one per device of this process
   std::vector<std::unique_ptr<Loaded>> loaded_;  // by position in the program
   Observer observer_;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <thread>
 
 #include "core/diagnostics/error.h"
@@ -145,13 +146,21 @@ void Processes::bind_to_core() const {
 
 Processes::~Processes() {
   // While an error unwinds, the other ranks are still at work, and MPI_Finalize would wait for them.
-  if (std::uncaught_exceptions() == 0) finish();
+  if (std::uncaught_exceptions() > 0) return;
+  try {
+    finish();
+  } catch (const std::exception& error) {
+    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", rank_, error.what()) << std::flush;
+    abort(kExitRunFailed);
+  }
 }
 
-void Processes::finish() {
+void Processes::finish(int /*code*/) {
   if (!state_ || !state_->started) return;
   int finalized = 0;
-  if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) MPI_Finalize();
+  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+  barrier();
+  MPI_Finalize();
 }
 
 void Processes::barrier() {

@@ -34,8 +34,10 @@ class Processes {
   ~Processes();
   Processes(Processes&&) noexcept;
   /// Ends MPI early, for ranks that have agreed to stop and will do so by throwing. All ranks must come here
-  /// or to the destructor: the launcher kills all other ranks when one ends without having done so.
-  void finish();
+  /// or to the destructor: the launcher kills all other ranks when one ends without having done so. They wait for
+  /// each other as long as the watchdog allows. If MPI then does not end within some seconds, this ends the process
+  /// with `code`, after what std::cout and stdio hold has been written.
+  void finish(int code = 0);
 
   int rank() const { return rank_; }
   int size() const { return size_; }

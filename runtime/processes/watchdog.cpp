@@ -29,8 +29,6 @@ namespace {
 
 // Within this time a rank that waits, rather than hangs, looks at the clock again.
 constexpr std::chrono::milliseconds kBeat{300};
-// So long a rank that is to say why all end gives rank 0 the chance to do so.
-constexpr std::chrono::milliseconds kCourtesy{300};
 
 struct Progress {
   uint64_t count = 0, beats = 0;
@@ -160,7 +158,7 @@ void Watchdog::give_up(std::span<const int64_t> ranks) const {
 }
 
 // A rank of which the others know nothing speaks for itself.
-bool Watchdog::claim_last_word() const {
+bool Watchdog::claim_last_word(std::chrono::milliseconds courtesy) const {
   const auto first =
       std::find_if(pages_.begin(), pages_.end(), [](const ProgressPage& page) { return page.process != 0; });
   if (first == pages_.end()) return true;
@@ -169,7 +167,7 @@ bool Watchdog::claim_last_word() const {
       file ? mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (memory == MAP_FAILED) return true;
   Page& page = *static_cast<Page*>(memory);
-  const auto end = std::chrono::steady_clock::now() + kCourtesy;
+  const auto end = std::chrono::steady_clock::now() + courtesy;
   while (rank_ != 0 && page.speaker.load() == 0 && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   int64_t nobody = 0;

@@ -60,6 +60,7 @@ struct ProgressPage {
 class Watchdog {
  public:
   static constexpr int64_t kUsualLimit = 600;
+  static constexpr std::chrono::milliseconds kCourtesy{300};
 
   /// `limit`: how long a wait may last, in seconds.
   explicit Watchdog(int64_t limit = kUsualLimit);
@@ -76,8 +77,13 @@ class Watchdog {
   /// Throws WaitError: the `ranks` (all where empty) that this one can be waiting for.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
   /// True on one rank of a node only, the first to ask: the one that says why all ranks end. Where several ask
-  /// at about the same time, rank 0 comes first.
-  bool claim_last_word() const;
+  /// at about the same time, rank 0 comes first: the others wait for it as long as `courtesy`.
+  bool claim_last_word(std::chrono::milliseconds courtesy = kCourtesy) const;
+  /// Returns whether `rank` is on this node.
+  bool sees(int rank) const {
+    const auto at = static_cast<size_t>(rank);
+    return at < pages_.size() && pages_[at].process != 0;
+  }
 
  private:
   friend class Patience;

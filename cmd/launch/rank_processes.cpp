@@ -1,0 +1,142 @@
+#include "cmd/launch/rank_processes.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace mtfc {
+namespace {
+
+constexpr std::chrono::seconds kStarting{30};  // by then all ranks on this node have been found
+constexpr std::chrono::milliseconds kElsewhere{
+    300};                                           // after a signal, ranks that are not found are elsewhere
+constexpr std::chrono::seconds kReady{1};           // a rank that is no mtfc is never ready
+constexpr std::chrono::milliseconds kStopped{500};  // after a signal, stopped ranks do not end by themselves
+constexpr std::chrono::milliseconds kStill{200};
+
+std::vector<int64_t> children(int64_t pid) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
+  return {std::istream_iterator<int64_t>(file), {}};
+}
+
+// The value of a line of /proc/PID/status; "" if there is none.
+std::string status_of(pid_t pid, const std::string& key) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind(key + ":", 0) == 0) return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  return "";
+}
+
+// A rank that waits for signals has blocked them (cmd/terminal/interrupt.h).
+bool is_ready(pid_t pid) {
+  const std::string blocked = status_of(pid, "SigBlk");
+  return (std::strtoull(blocked.c_str(), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+}
+
+bool is_stopped(pid_t pid) {
+  const std::string state = status_of(pid, "State");
+  return state.empty() || state[0] == 'T' || state[0] == 't' || state[0] == 'Z';
+}
+
+void send_to(const UniqueFd& file, int signal) {
+  syscall(SYS_pidfd_send_signal, file.get(), signal, nullptr, 0);
+}
+
+}  // namespace
+
+RankProcesses::RankProcesses(pid_t launcher, int64_t ranks)
+    : launcher_(launcher), ranks_(ranks), queue_(epoll_create1(EPOLL_CLOEXEC)) {}
+
+bool RankProcesses::is_busy() const {
+  return !signals_.empty() || (!is_complete() && Clock::now() - start_ < kStarting);
+}
+
+void RankProcesses::look() {
+  if (is_busy() && !is_complete()) find();
+  note_ended();
+  if (signals_.empty()) return;
+  pass_signals();
+  end_stopped();
+}
+
+void RankProcesses::send(int signal) {
+  last_signal_ = Clock::now();
+  if (first_stop_ == Clock::time_point{} && signal != SIGUSR1) first_stop_ = last_signal_;
+  signals_.push_back(signal);
+  pass_signals();
+}
+
+void RankProcesses::kill_ranks() const {
+  for (const auto& [number, rank] : found_)
+    if (!rank.has_ended) send_to(rank.file, SIGKILL);
+}
+
+void RankProcesses::find() {
+  for (const int64_t proxy : children(launcher_))
+    for (const int64_t pid : children(proxy)) {
+      std::ifstream file(fmt::format("/proc/{}/environ", pid));
+      for (std::string entry; std::getline(file, entry, '\0');)
+        if (entry.rfind("PMI_RANK=", 0) == 0) watch(static_cast<pid_t>(pid), std::atoi(entry.c_str() + 9));
+    }
+}
+
+void RankProcesses::watch(pid_t pid, int rank) {
+  if (found_.count(rank) > 0) return;
+  // The C library of Debian 12 declares pidfd_open without C linkage.
+  UniqueFd file(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!file) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u32 = static_cast<uint32_t>(rank);
+  epoll_ctl(queue_.get(), EPOLL_CTL_ADD, file.get(), &event);
+  found_[rank] = {std::move(file), pid};
+}
+
+void RankProcesses::note_ended() {
+  epoll_event event;
+  while (epoll_wait(queue_.get(), &event, 1, 0) == 1) {
+    Rank& rank = found_[static_cast<int>(event.data.u32)];
+    rank.has_ended = true;
+    ended_.push_back(static_cast<int>(event.data.u32));
+    epoll_ctl(queue_.get(), EPOLL_CTL_DEL, rank.file.get(), nullptr);
+  }
+}
+
+void RankProcesses::pass_signals() {
+  const auto waited = Clock::now() - last_signal_;
+  for (auto& [number, rank] : found_) {
+    if (rank.has_ended || rank.sent == signals_.size() || (!is_ready(rank.pid) && waited < kReady)) continue;
+    for (; rank.sent < signals_.size(); ++rank.sent) send_to(rank.file, signals_[rank.sent]);
+  }
+  if (is_complete() || waited < kElsewhere) return;
+  for (; sent_by_launcher_ < signals_.size(); ++sent_by_launcher_)
+    kill(launcher_, signals_[sent_by_launcher_]);
+}
+
+// Ends what does not end by itself. A rank that runs ends all others, if the launcher and its proxy do their part.
+void RankProcesses::end_stopped() {
+  if (first_stop_ == Clock::time_point{} || Clock::now() - first_stop_ < kStopped || !is_complete()) return;
+  const std::vector<int64_t> proxies = children(launcher_);
+  const auto is_still = [](const auto& entry) {
+    return entry.second.has_ended || is_stopped(entry.second.pid);
+  };
+  if (!std::all_of(found_.begin(), found_.end(), is_still)) {
+    still_since_ = {};
+    return;
+  }
+  if (still_since_ == Clock::time_point{}) still_since_ = Clock::now();
+  if (Clock::now() - still_since_ < kStill) return;  // the launcher may be about to end
+  kill_ranks();
+  for (const int64_t proxy : proxies) kill(static_cast<pid_t>(proxy), SIGKILL);
+  kill(launcher_, SIGKILL);
+}
+
+}  // namespace mtfc

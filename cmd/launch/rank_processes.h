@@ -1,0 +1,61 @@
+#pragma once
+// The ranks on this node, found among the launcher's grandchildren: signals for them, and the order in which they
+// end. The launcher can't tell which rank was killed first, because it then kills the others in the same way. The
+// kernel's queue of ended processes can, however late it is read.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "runtime/processes/unique_fd.h"
+
+namespace mtfc {
+
+class RankProcesses {
+ public:
+  RankProcesses(pid_t launcher, int64_t ranks);
+
+  /// Becomes readable when a rank has ended.
+  int queue() const { return queue_.get(); }
+  /// The ranks that have ended, first to last.
+  const std::vector<int>& ended() const { return ended_; }
+  /// True while look() is to be called often: ranks are starting, or are to end.
+  bool is_busy() const;
+
+  /// Looks for ranks that have started or ended, and does for them what is due.
+  void look();
+  /// Passes `signal` on to every rank, once the rank is ready for it: a rank that has only just started would be
+  /// killed. Where ranks are elsewhere, the launcher passes it on.
+  void send(int signal);
+  /// Kills the ranks that are left.
+  void kill_ranks() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Rank {
+    UniqueFd file;
+    pid_t pid = 0;
+    size_t sent = 0;  // of the signals
+    bool has_ended = false;
+  };
+  bool is_complete() const { return static_cast<int64_t>(found_.size()) >= ranks_; }
+  void find();
+  void watch(pid_t pid, int rank);
+  void note_ended();
+  void pass_signals();
+  void end_stopped();
+
+  pid_t launcher_;
+  int64_t ranks_;
+  UniqueFd queue_;
+  std::map<int, Rank> found_;  // by rank
+  std::vector<int> ended_;
+  std::vector<int> signals_;
+  size_t sent_by_launcher_ = 0;
+  Clock::time_point start_ = Clock::now(), last_signal_, first_stop_, still_since_;
+};
+
+}  // namespace mtfc

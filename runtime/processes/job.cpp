@@ -1,0 +1,85 @@
+#include "runtime/processes/job.h"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace mtfc {
+namespace {
+
+// The launcher drops output that it has not read when it is asked to end.
+constexpr std::chrono::milliseconds kReading{100};
+// Within this time the launcher reads what it is told, before it sees that the process has ended.
+constexpr std::chrono::milliseconds kTelling{100};
+
+// The first 15 bytes of its name, which is all that the kernel keeps.
+constexpr const char* kProxy = "hydra_pmi_proxy";
+
+// Sends a command of PMI's version 1, which MPICH and Slurm understand, on the socket that the launcher gave.
+void tell_launcher(const std::string& command) {
+  const char* socket = std::getenv("PMI_FD");
+  const std::string line = command + "\n";
+  if (!socket || write(std::atoi(socket), line.data(), line.size()) < 0) return;
+}
+
+std::string name_of(pid_t process) {
+  std::string name;
+  std::ifstream file(fmt::format("/proc/{}/comm", process));
+  std::getline(file, name);
+  return name;
+}
+
+pid_t parent_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const size_t name_end = stat.rfind(')');  // the name may hold anything
+  return name_end == std::string::npos || name_end + 4 > stat.size() ? 0
+                                                                     : std::atoi(stat.c_str() + name_end + 4);
+}
+
+}  // namespace
+
+bool is_rank_of_job() {
+  return std::getenv("PMI_RANK") != nullptr;
+}
+
+int rank_in_job() {
+  const char* rank = std::getenv("PMI_RANK");
+  return rank ? std::atoi(rank) : 0;
+}
+
+void end_job(int code) {
+  if (is_rank_of_job()) {
+    std::this_thread::sleep_for(kReading);
+    tell_launcher(fmt::format("cmd=abort exitcode={}", code));
+    std::this_thread::sleep_for(kTelling);
+  }
+  _exit(code);
+}
+
+void leave_job(int code) {
+  if (name_of(getppid()) == kProxy) end_job(code);
+  tell_launcher("cmd=finalize");
+  std::this_thread::sleep_for(kTelling);
+  _exit(code);
+}
+
+std::vector<UniqueFd> launchers_alive() {
+  std::vector<UniqueFd> alive;
+  const pid_t proxy = getppid();
+  if (!is_rank_of_job() || name_of(proxy) != kProxy) return alive;
+  for (const pid_t process : {proxy, parent_of(proxy)}) {
+    // The C library of Debian 12 declares pidfd_open without C linkage.
+    UniqueFd file(process > 1 ? static_cast<int>(syscall(SYS_pidfd_open, process, 0)) : -1);
+    if (file) alive.push_back(std::move(file));
+  }
+  return alive;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,29 @@
+#pragma once
+// The job that this process belongs to, beside MPI: the launcher above it, which ends all ranks when asked to, and
+// whose death must not leave ranks behind. MPI itself can do neither while it waits, or before it has started.
+
+#include <vector>
+
+#include "runtime/processes/unique_fd.h"
+
+namespace mtfc {
+
+/// True if a launcher that speaks PMI has started this process.
+bool is_rank_of_job();
+/// The number that the launcher has given to this process; 0 for a process without a launcher.
+int rank_in_job();
+
+/// Asks the launcher to end all ranks, so that it exits with `code`, and ends this process. Any thread may call it,
+/// whatever the others do. It gives the launcher the time to read what was printed before.
+[[noreturn]] void end_job(int code);
+
+/// Ends this process, which is done as all other ranks are, with the code on which they have agreed. MPICH's launcher
+/// ends the others too: those that wait for each other in it would fail when one leaves. Another launcher is told that
+/// this rank is done, as MPI_Finalize does, so that it does not take its end for a failure.
+[[noreturn]] void leave_job(int code);
+
+/// Descriptors that become readable when a process dies on which this rank depends: MPICH's proxy, which has started
+/// it, and the launcher (or remote shell) that has started the proxy. Empty without MPICH's proxy.
+std::vector<UniqueFd> launchers_alive();
+
+}  // namespace mtfc
