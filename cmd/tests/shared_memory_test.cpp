@@ -63,18 +63,35 @@ TEST_CASE("where shared memory is short, messages take its place, and one rank s
   CHECK(little.err.find(warning) == little.err.rfind(warning));
 }
 
-// Runs in a mount namespace of its own, if the system allows one.
+// Runs in mount namespaces of their own, if the system allows them.
 TEST_CASE("a small /dev/shm ends no run") {
-  const std::string mount = "unshare -rm sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm";
-  if (std::system((mount + "' 2>/dev/null").c_str()) != 0) {
+  const auto mount = [](const std::string& size) {
+    return fmt::format("unshare -rm sh -c 'mount -t tmpfs -o size={} tmpfs /dev/shm", size);
+  };
+  if (std::system((mount("64m") + "' 2>/dev/null").c_str()) != 0) {
     MESSAGE("skipped: no mount namespaces here");
     return;
   }
-  const Outcome outcome =
-      run("--mesh a:2 --layout batch:a --set hidden=20000", mount + " && exec \"$@\"' mtfc");
-  INFO(outcome.err);
-  CHECK(outcome.code == 0);
-  CHECK(outcome.err.find("/dev/shm") != std::string::npos);
+  struct Case {
+    std::string size, options;
+  };
+  for (const auto& [size, options] :
+       {Case{"64m", "--mesh a:2 --layout batch:a --set hidden=20000"}, Case{"8m", kPair}, Case{"1m", kPair},
+        Case{"1m", kPair + "--shared-memory 0"}, Case{"64m", "--mesh a:16 --layout batch:a"}}) {
+    const Outcome outcome = run(options, mount(size) + " && exec \"$@\"' mtfc");
+    INFO(size, ": ", options, "\n", outcome.err);
+    CHECK(outcome.code == 0);
+    // Hidden layers of 100 units fit into 8 MB, beside no messages.
+    const bool is_short = size != "8m" && !options.ends_with(" 0");
+    CHECK((outcome.err.find("/dev/shm") != std::string::npos) == is_short);
+    CHECK(outcome.err.find("UCX") == std::string::npos);
+  }
+  // Nothing can be sent with less.
+  const Outcome none = run(kPair + "--shared-memory 0", mount("8k") + " && exec \"$@\"' mtfc");
+  CHECK(none.code == 1);
+  CHECK(none.err ==
+        "mtfc: error: /dev/shm has 8192 bytes of free memory, but MPI needs 65536 to start several ranks on "
+        "a node\n");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,17 +76,49 @@ Processes Processes::alone() {
 
 namespace {
 
-// For MPICH on UCX with all ranks on one node, messages need shared memory only. By default UCX also reads
-// other ranks' memory (CMA), which ends a rank with a stack trace when another has died, before the launcher
-// can say which one it was; and it keeps TCP connections, which cost time. A value that the user has set is
-// kept.
-void prefer_shared_memory() {
+// MPICH's messages take this much of /dev/shm per rank, and more while many are under way.
+constexpr int64_t kMessageBytes = int64_t{64} << 20;
+// MPICH itself needs some pages there, whatever carries its messages.
+constexpr int64_t kLeastShared = int64_t{64} << 10;
+
+// The ranks on this node that the launcher has started; 1 if it does not say.
+int64_t ranks_here() {
+  for (const char* variable : {"MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS"})
+    if (const char* ranks = std::getenv(variable)) return std::max(1, std::atoi(ranks));
+  return 1;
+}
+
+// Chooses how MPICH on UCX sends messages; a value that the user has set is kept. With all ranks on one node,
+// messages need shared memory only. By default UCX also reads other ranks' memory (CMA), which ends a rank with a
+// stack trace when another has died, before the launcher can say which one it was; and it keeps TCP connections, which
+// cost time. If /dev/shm is small, as in a container, messages go through the shared memory of System V, which is not
+// there: UCX would end the rank in the middle of a run when /dev/shm is full.
+void choose_transports() {
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
-  if (here && all && std::strcmp(here, all) == 0) setenv("UCX_TLS", "posix,sysv,self", 0);
+  const bool is_small = free_shared_memory() < ranks_here() * kMessageBytes;
+  if (here && all && std::strcmp(here, all) == 0)
+    setenv("UCX_TLS", is_small ? "sysv,self" : "posix,sysv,self", 0);
+  else if (is_small)
+    setenv("UCX_TLS", "^posix", 0);
+}
+
+// MPI would end the process with a stack of its calls.
+void require_shared_memory() {
+  const int64_t free = free_shared_memory();
+  if (ranks_here() == 1 || free >= kLeastShared) return;
+  throw RunError(
+      fmt::format("/dev/shm has {} bytes of free memory, but MPI needs {} to start several ranks on a node",
+                  free, kLeastShared));
 }
 
 }  // namespace
+
+int64_t free_shared_memory() {
+  struct statvfs info;
+  if (statvfs("/dev/shm", &info) != 0) return 0;
+  return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
+}
 
 Processes Processes::start(Watchdog& watchdog) {
   Processes processes;
@@ -94,7 +127,8 @@ Processes Processes::start(Watchdog& watchdog) {
   int initialized = 0, provided = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   if (!initialized) {
-    prefer_shared_memory();
+    require_shared_memory();
+    choose_transports();
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     processes.state_->started = true;
   }

@@ -94,4 +94,7 @@ class Processes {
   bool bound_by_launcher_ = false;  // the ranks of the node may use different cores
 };
 
+/// The free bytes for memory shared between processes, in /dev/shm.
+int64_t free_shared_memory();
+
 }  // namespace mtfc

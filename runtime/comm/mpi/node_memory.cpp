@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,12 +47,6 @@ void empty(std::byte* start, int64_t bytes) {
 }
 
 }  // namespace
-
-int64_t free_shared_memory() {
-  struct statvfs info;
-  if (statvfs("/dev/shm", &info) != 0) return 0;
-  return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
-}
 
 struct NodeMemory::Messages {
   MPI_Comm comm = MPI_COMM_NULL;  // spans the ranks of the node

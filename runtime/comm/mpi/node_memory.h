@@ -78,7 +78,4 @@ class NodeMemory {
   int pages_used_ = 0;
 };
 
-/// The free bytes for memory shared between processes.
-int64_t free_shared_memory();
-
 }  // namespace mtfc
