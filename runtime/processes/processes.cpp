@@ -7,15 +7,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/random_bits.h"
+#include "runtime/processes/job.h"
 #include "runtime/processes/mpi_calls.h"
 #include "runtime/processes/watchdog.h"
 
@@ -151,6 +154,7 @@ void Processes::find_neighbours() {
   ranks_on_node_ = 0;
   std::vector<ProgressPage> pages;
   for (const Spot& spot : spots) {
+    several_nodes_ |= spot.node != own.node;
     pages.push_back(spot.node == own.node ? spot.page : ProgressPage{});
     if (spot.node != own.node) continue;
     if (pages.size() <= static_cast<size_t>(rank_)) ++index_on_node_;
@@ -189,12 +193,59 @@ Processes::~Processes() {
   }
 }
 
-void Processes::finish(int /*code*/) {
+namespace {
+
+// Connecting each of more ranks with each takes longer than it saves.
+constexpr int kMostConnected = 256;
+constexpr int kFarewell = 1;  // the tag of its messages
+// By then MPI ends where it ends at all: that takes a fraction of a second, and some more with thousands of ranks.
+constexpr std::chrono::milliseconds kEnding{3000}, kEndingPerRank{5};
+
+// Ends MPI; where that takes too long, ends the process instead.
+void finalize(int code, int ranks) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  const std::jthread bound([&, until = std::chrono::steady_clock::now() + kEnding + ranks * kEndingPerRank] {
+    std::unique_lock lock(mutex);
+    if (changed.wait_until(lock, until, [&] { return ended; })) return;
+    std::cout.flush();
+    std::fflush(nullptr);
+    leave_job(code);
+  });
+  MPI_Finalize();
+  const std::lock_guard lock(mutex);
+  ended = true;
+  changed.notify_one();
+}
+
+}  // namespace
+
+// Exchanges a byte with every rank, where there are several nodes. MPICH before 4.2 over UCX ends in a barrier of the launcher, in
+// which ranks that have closed their connections no longer answer those that have not. A connection that has been
+// used needs no answer to be closed, or hardly ever; one that has only been prepared does.
+void Processes::connect_all() {
+  if (!several_nodes_ || size_ > kMostConnected) return;
+  std::vector<char> bytes(2 * static_cast<size_t>(size_));
+  std::vector<MPI_Request> requests;
+  for (int other = 0; other < size_; ++other) {
+    if (other == rank_) continue;
+    char* const pair = &bytes[2 * static_cast<size_t>(other)];
+    check_mpi(MPI_Irecv(pair, 1, MPI_BYTE, other, kFarewell, state_->comm, &requests.emplace_back()),
+              "MPI_Irecv");
+    check_mpi(MPI_Isend(pair + 1, 1, MPI_BYTE, other, kFarewell, state_->comm, &requests.emplace_back()),
+              "MPI_Isend");
+  }
+  for (MPI_Request& request : requests) wait_for(request, waiting());
+}
+
+void Processes::finish(int code) {
   if (!state_ || !state_->started) return;
   int finalized = 0;
   if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
+  connect_all();
   barrier();
-  MPI_Finalize();
+  finalize(code, size_);
 }
 
 void Processes::barrier() {

@@ -81,6 +81,7 @@ class Processes {
   struct State;
   Processes();
   void find_neighbours();
+  void connect_all();
   void all_gather(const void* own, size_t bytes, void* all);
   std::vector<uint64_t> all_gather(uint64_t value);
 
@@ -91,6 +92,7 @@ class Processes {
   int ranks_on_node_ = 1;
   int cores_ = 1;
   int index_on_node_ = 0;
+  bool several_nodes_ = false;
   bool bound_by_launcher_ = false;  // the ranks of the node may use different cores
 };
 

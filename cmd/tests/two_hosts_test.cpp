@@ -1,0 +1,55 @@
+// Runs whose ranks are on two hosts, which are network namespaces of this machine: they end with the right exit code,
+// soon after their work is done.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
+
+namespace mtfc::two_hosts_test {
+namespace {
+
+constexpr int kUnavailable = 77;  // an exit code of the script
+
+// With `ranks` on each host. A run that hangs is ended, with another code.
+Outcome on_two_hosts(int ranks, const std::string& arguments) {
+  return outcome_of(
+      fmt::format("cd '{0}/models' && timeout -k 10 120 '{0}/scripts/two_hosts.sh' {1} '{2}' {3} 2>&1",
+                  MTFC_SOURCE_DIR, ranks, MTFC_BINARY, arguments));
+}
+
+TEST_CASE("runs over two hosts end, after success, after an error and after a signal") {
+  const ScratchFolder folder;
+  const std::string run = "run mnist.json -q --mesh a:4 --layout batch:a ";
+  const Outcome success = on_two_hosts(2, run + "--steps 3");
+  if (success.code == kUnavailable) {
+    MESSAGE("skipped: no network namespaces here: " << success.text);
+    return;
+  }
+  CAPTURE(success.text);
+  CHECK(success.code == 0);
+  const Outcome failure = on_two_hosts(2, run + "--input images=nowhere.npy");
+  CAPTURE(failure.text);
+  CHECK(failure.code == 1);
+  CHECK(has(failure.text, "nowhere.npy"));
+  const Outcome mistake = on_two_hosts(2, run + "--set nothing=1");
+  CHECK(mistake.code == 2);
+  const std::string checkpoint = folder / "ck";
+  const Outcome interrupted =
+      outcome_of(fmt::format("cd '{0}/models' && MTFC_SIGNAL=TERM MTFC_AFTER='{3}' timeout -k 10 120 "
+                             "'{0}/scripts/two_hosts.sh' 2 '{1}' {2} "
+                             "--steps 100000000 --checkpoint '{4}' --metrics '{3}' 2>&1",
+                             MTFC_SOURCE_DIR, MTFC_BINARY, run, folder / "log", checkpoint));
+  CAPTURE(interrupted.text);
+  CHECK(interrupted.code == 143);
+  CHECK(has(interrupted.text, "mtfc: interrupted by SIGTERM: stopped after step "));
+  CHECK(std::filesystem::exists(checkpoint));
+}
+
+}  // namespace
+}  // namespace mtfc::two_hosts_test
