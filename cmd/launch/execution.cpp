@@ -178,7 +178,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   }
   if (options.model.model == "-") offer_standard_input(sources.model_text);
   if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
-  return launch_ranks(own_arguments(), devices);
+  return launch_ranks(own_arguments(), devices, options.model.quiet);
 }
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -32,6 +33,8 @@ namespace {
 
 constexpr const char* kTerminalVariable =
     "MTFC_TERMINAL";  // for ranks: the streams that end at a terminal, as in `1,2`
+// On one host. A rank takes some 30 MB and a dozen descriptors, and some milliseconds to start.
+constexpr int64_t kMostRanks = 256, kMostPerCore = 8, kManyPerCore = 4;
 constexpr const char* kInterrupted = "mtfc: interrupted by ";
 constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
 constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
@@ -261,6 +264,24 @@ int run_exit_code(int status, const Relays& relays, const RankProcesses& process
   return kExitRunFailed;
 }
 
+// Refuses more ranks than a host can sensibly start, and warns where they share cores with many others. Whoever means
+// it can start mpiexec.
+void check_room(int64_t ranks, bool quiet) {
+  cpu_set_t set;
+  const int64_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  const std::string here = cores == 1 ? "1 core" : fmt::format("{} cores", cores);
+  if (ranks > std::max(kMostRanks, kMostPerCore * cores))
+    throw UserError(
+        fmt::format("the mesh has {} devices, which need a rank each, but this host has {}", ranks, here),
+        fmt::format(
+            "compile, cost-report and search need no ranks; on several hosts, start it with mpiexec -n {} or "
+            "srun",
+            ranks));
+  if (ranks > kManyPerCore * cores && !quiet)
+    std::cerr << fmt::format("mtfc: warning: {} ranks share the {} of this host, which is slow\n", ranks,
+                             here);
+}
+
 }  // namespace
 
 std::optional<LaunchedBy> launched_by() {
@@ -286,7 +307,8 @@ void check_launcher(int64_t size_seen_by_mpi) {
                   by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
 }
 
-int launch_ranks(const std::vector<std::string>& args, int64_t ranks) {
+int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet) {
+  check_room(ranks, quiet);
   std::vector<std::string> command{find_launcher(), "-print-all-exitcodes", "-n", std::to_string(ranks),
                                    own_path()};
   command.insert(command.end(), args.begin(), args.end());

@@ -26,8 +26,9 @@ void check_launcher(int64_t size_seen_by_mpi);
 /// Runs this program with `args` (without its own name) as `ranks` ranks under MPICH's mpiexec, relays their
 /// output, signals and the terminal, and returns the exit code they agreed on; 1 if a rank was killed, which
 /// is then reported on standard error. Throws RunError if there is no such launcher, or if the ranks' output
-/// can't be relayed.
-int launch_ranks(const std::vector<std::string>& args, int64_t ranks);
+/// can't be relayed, and UserError for more ranks than this host can sensibly start. Warns of many ranks for its
+/// cores unless `quiet`.
+int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet = false);
 
 /// is_terminal returns whether the stream (1 or 2) ends at a terminal, even with a launcher in between;
 /// terminal_width returns that terminal's width.

@@ -252,4 +252,9 @@ TEST_CASE("no checkpoint is lost under timeout, which signals the process and it
   CHECK(outcome.code == 0);
 }
 
+TEST_CASE("more ranks than a host can start are refused, and many are warned of") {
+  CHECK(has(outcome_in_models("$MTFC run mnist.json --mesh a:100000 --layout batch:a --set batch=100000"),
+            "exit 2: mtfc: error: the mesh has 100000 devices, which need a rank each, but this host has "));
+}
+
 }  // namespace mtfc::interrupt_test
