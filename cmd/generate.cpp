@@ -249,7 +249,7 @@ const Command kGenerateCommand = {
         "\\\n"
         "      --length-penalty 0.6 --length 20\n"
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"A\" --samples 8 -o samples.txt \\\n"
-        "      --mesh rows:2,cols:2 --layout batch:rows,heads:cols,vocab:cols,d_ff:cols",
+        "      --mesh rows:2,cols:2 --layout batch:rows,heads:cols",
     .setup = setup,
 };
 
