@@ -32,6 +32,11 @@ Json input_schema() {
                        {"dims"});
 }
 
+// One schema for lists and one for other values. With "anyOf", a mistake would be blamed on the whole value.
+Json if_list(const Json& list, const Json& other) {
+  return {{"if", {{"type", "array"}}}, {"then", list}, {"else", other}};
+}
+
 Json declaration_schema() {
   return object_schema(
       {{"dims", reference("names")},
@@ -49,12 +54,10 @@ Json declaration_schema() {
 
 Json variable_schema() {
   const Json one = declaration_schema();
-  return {{"anyOf",
-           {one,
-            {{"type", "array"},
-             {"items", one},
-             {"minItems", 1},
-             {"description", "declarations of one name, of which \"when\" chooses one"}}}}};
+  return if_list({{"items", one},
+                  {"minItems", 1},
+                  {"description", "declarations of one name, of which \"when\" chooses one"}},
+                 one);
 }
 
 Json init_schema() {
@@ -324,10 +327,11 @@ std::string layout_schema() {
       {"type", "array"}, {"prefixItems", {axis_name, axis_size}}, {"minItems", 2}, {"maxItems", 2}};
   const Json body = object_schema(
       {{"mesh",
-        {{"description", "axes and their sizes, major first: [[axis, size], ...]"},
-         {"anyOf",
-          {{{"type", "array"}, {"items", axis}},
-           {{"type", "object"}, {"propertyNames", axis_name}, {"additionalProperties", axis_size}}}}}},
+        if_list({{"items", axis}, {"description", "axes and their sizes, major first: [[axis, size], ...]"}},
+                {{"type", "object"},
+                 {"propertyNames", axis_name},
+                 {"additionalProperties", axis_size},
+                 {"description", "axes and their sizes, major first"}})},
        {"rules",
         {{"type", "array"},
          {"items", rule},
