@@ -11,6 +11,7 @@
 #include "cmd/launch/launch.h"
 #include "cmd/launch/ranks.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 #include "formats/hardware/hardware_reader.h"
@@ -83,6 +84,7 @@ int run_ranks(const Options& options) {
 
 int run(const Options& options) {
   limit_spinning();
+  require_ending("-o", "a hardware profile", options.file, {"json"});
   if (launched_by()) return run_ranks(options);
   const int64_t devices = options.mesh ? mesh_of(options, 0).devices() : 1;
   require_writable(options.file);

@@ -6,6 +6,7 @@
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/file_endings.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -25,14 +26,24 @@ struct Options {
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 
-// A file, which another tool reads, is JSON; the screen gets text for people.
-std::string emitted(const Options& options, const Program& program) {
-  const std::string form = !options.emit.empty() ? options.emit : options.file == "-" ? "text" : "json";
+// A file, which another tool reads, is JSON unless its name says otherwise; the screen gets text for people.
+std::string form_of(const Options& options) {
+  const FileKinds kinds{
+      "-o", "a program", {{"json", "json"}, {"txt", "text"}, {"dot", "dot"}, {"gv", "dot"}}};
+  const std::string of_file = format_of_file(kinds, options.file, options.emit);
+  return !options.emit.empty() ? options.emit
+         : !of_file.empty()    ? of_file
+         : options.file == "-" ? "text"
+                               : "json";
+}
+
+std::string emitted(const std::string& form, const Program& program) {
   if (form == "dot") return program_dot(program);
   return form == "text" ? program_text(program) : program_json(program);
 }
 
 int run(const Options& options) {
+  const std::string form = form_of(options);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
@@ -55,7 +66,7 @@ int run(const Options& options) {
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(program, options.memory_limit);
-  write_text(options.file, emitted(options, program));
+  write_text(options.file, emitted(form, program));
   return kExitSuccess;
 }
 
@@ -64,10 +75,10 @@ std::function<int()> setup(CommandLine& line) {
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
-  line.add_option(
-          "--emit", options->emit,
-          "text (one step per line; default on standard output), json (default for a file) or dot (a graph "
-          "for Graphviz)")
+  line.add_option("--emit", options->emit,
+                  "text (one step per line; default on standard output and for FILE.txt), json (default for "
+                  "any other "
+                  "file) or dot (a graph for Graphviz; default for FILE.dot)")
       .check(one_of({"text", "json", "dot"}));
   line.add_option("--output", options->outputs,
                   "keep a tensor that would otherwise be removed because nothing uses it (repeatable)")

@@ -9,6 +9,7 @@
 #include "cmd/launch/launch.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
+#include "cmd/options/file_endings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -139,14 +140,20 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
   return made;
 }
 
+std::string format_of(const Options& options) {
+  const FileKinds kinds{
+      "-o", "a cost report", {{"json", "json"}, {"csv", "csv"}, {"html", "html"}, {"txt", "table"}}};
+  const std::string of_file = format_of_file(kinds, options.file, options.format);
+  return !options.format.empty() ? options.format
+         : !of_file.empty()      ? of_file
+         : options.file == "-"   ? "table"
+                                 : "json";
+}
+
 int run(const Options& options) {
   if (options.hardware == "-" && options.model.model == "-")
     throw UserError("the model and the hardware profile can't both be read from standard input");
-  const std::string format = !options.format.empty()           ? options.format
-                             : options.file == "-"             ? "table"
-                             : options.file.ends_with(".html") ? "html"
-                             : options.file.ends_with(".csv")  ? "csv"
-                                                               : "json";
+  const std::string format = format_of(options);
   if (options.top && format == "json")
     throw UserError("--top is for tables; the JSON has every step", "leave out --top, or --format json");
   const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
@@ -186,9 +193,11 @@ std::function<int()> setup(CommandLine& line) {
       .check(one_of({"init", "train", "evaluate", "decode"}))
       .type_name("NAME");
   add_hardware_option(line, options->hardware);
-  line.add_option("--format", options->format,
-                  "table (default on standard output), json (default for a file), csv (default for FILE.csv; "
-                  "one line per layout) or html (default for FILE.html; a page with pictures)")
+  line.add_option(
+          "--format", options->format,
+          "table (default on standard output and for FILE.txt), json (default for any other file), csv "
+          "(default for FILE.csv; one line per layout) or html (default for FILE.html; a page with "
+          "pictures)")
       .check(one_of({"table", "json", "csv", "html"}));
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   return [options] { return run(*options); };

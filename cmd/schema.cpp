@@ -4,6 +4,7 @@
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
+#include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
 #include "core/diagnostics/error.h"
 #include "formats/reference/schema_writer.h"
@@ -17,6 +18,7 @@ struct Options {
 };
 
 int run(const Options& options) {
+  require_ending("-o", "a schema", options.file, {"json"});
   const std::string text = options.what == "model"    ? model_schema()
                            : options.what == "layout" ? layout_schema()
                                                       : hardware_schema();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cmd/launch/launch.h"
+#include "cmd/options/file_endings.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -36,7 +37,16 @@ std::vector<std::pair<std::string, std::string>> written_files(const RunFileOpti
   return files;
 }
 
+void check_endings(const RunFileOptions& options) {
+  require_ending("--metrics", "a line of JSON per step", options.metrics, {"jsonl", "ndjson", "log", "txt"});
+  require_ending("--report", "a report", options.report, {"json"});
+  require_ending("--trace", "a timeline", options.trace, {"json"});
+  for (const std::string& output : options.outputs)
+    require_ending("--output", "an array", split_assignment(output, "--output").second, {"npy"});
+}
+
 void check_files(const RunFileOptions& options) {
+  check_endings(options);
   std::map<std::string, std::string> writers;
   for (const auto& [file, option] : written_files(options)) {
     const auto [at, is_new] = writers.emplace(file, option);

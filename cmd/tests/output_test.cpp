@@ -120,12 +120,63 @@ TEST_CASE("a file that can't be finished is named as it was given, and is not th
   const Folder folder;
   // The largest file that the shell allows simulates a full disk.
   for (const char* options :
-       {"--output w=w.npy", "--output w=w.npy --mesh a:2 --layout rows:a --simulate", "--report w.npy"})
+       {"--output w=w.npy", "--output w=w.npy --mesh a:2 --layout rows:a --simulate", "--report w.json"})
     CHECK(folder.said(fmt::format("(trap '' XFSZ; ulimit -f 0; $MTFC run model.json -q {}; echo $? >&2) "
                                   "2>&1 >/dev/null | cat >&2",
                                   options)) ==
-          "exit 0: mtfc: error: cannot write 'w.npy': File too large\n1\n");
+          fmt::format("exit 0: mtfc: error: cannot write 'w.{}': File too large\n1\n",
+                      std::string(options).ends_with(".json") ? "json" : "npy"));
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file is what the ending of its name says, or is refused before any work") {
+  const Folder folder;
+  const auto refused = [&](const std::string& arguments, const std::string& message) {
+    CAPTURE(arguments);
+    CHECK(folder.said("$MTFC " + arguments + " >out").starts_with("exit 2: mtfc: error: " + message));
+    fs::remove(folder.path / "out");
+    CHECK(folder.files() == 1);
+  };
+  for (const char* ending : {"pdf", "svg", "xlsx", "npy"}) {
+    const std::string file = std::string("r.") + ending;
+    refused("cost-report model.json -o " + file,
+            fmt::format("-o: '{}' ends in .{}, but a cost report is written as .json, .csv, .html or .txt",
+                        file, ending));
+    refused("run model.json --report " + file,
+            fmt::format("--report: '{}' ends in .{}, but a report", file, ending));
+    refused("run model.json --trace " + file,
+            fmt::format("--trace: '{}' ends in .{}, but a time", file, ending));
+    refused("run model.json --metrics " + file,
+            fmt::format("--metrics: '{}' ends in .{}, but a", file, ending));
+    refused("schema model -o " + file, fmt::format("-o: '{}' ends in .{}, but a schema", file, ending));
+    refused("calibrate --quick -o " + file,
+            fmt::format("-o: '{}' ends in .{}, but a hardware", file, ending));
+    refused("search model.json --devices 2 -o " + file, fmt::format("the layout file '{}'", file));
+    refused("compile model.json -o " + file,
+            fmt::format("-o: '{}' ends in .{}, but a program is written as .json, .txt, .dot or .gv", file,
+                        ending));
+  }
+  refused("run model.json --output w=w.csv",
+          "--output: 'w.csv' ends in .csv, but an array is written as .npy");
+  refused("cost-report model.json --format csv -o r.html",
+          "-o: 'r.html' ends in .html, but the format is to be 'csv'");
+  refused("compile model.json --emit json -o r.dot",
+          "-o: 'r.dot' ends in .dot, but the format is to be 'json'");
+  const auto begins = [&](const std::string& arguments, const std::string& file,
+                          const std::string& beginning) {
+    CAPTURE(arguments);
+    CHECK(folder.said("$MTFC " + arguments + file) == "exit 0: ");
+    CHECK(folder.read(file).starts_with(beginning));
+  };
+  begins("cost-report model.json -o ", "r.txt", "model, train");
+  begins("cost-report model.json -o ", "r.csv", "number,model,");
+  begins("cost-report model.json -o ", "r.json", "{");
+  begins("cost-report model.json -o ", "r", "{");
+  begins("cost-report model.json -o ", "r.html", "<!doctype html>");
+  begins("cost-report model.json --format json -o ", "r.pdf", "{");
+  begins("compile model.json -o ", "p.txt", "program model");
+  begins("compile model.json -o ", "p.dot", "digraph");
+  begins("compile model.json -o ", "p.json", "{");
 }
 
 TEST_CASE("ranks without a mesh are told how to get one") {
