@@ -138,7 +138,10 @@ void add_run_options(CommandLine& line, RunOptions& options) {
   line.add_flag("--resume", options.resume,
                 "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
                 "none, start from the beginning");
-  line.add_option("--output", options.outputs, "write a tensor after the last step; - is standard output")
+  line.add_option(
+          "--output", options.outputs,
+          "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
+          "output")
       .type_name("NAME=FILE.npy");
   line.add_option("--metrics", options.metrics,
                   "write a line of JSON per step: outputs, time, samples per second; - is standard output")

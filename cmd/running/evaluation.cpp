@@ -4,7 +4,6 @@
 
 #include "cmd/running/run_outputs.h"
 #include "core/diagnostics/error.h"
-#include "runtime/data/feed.h"
 
 namespace mtfc {
 namespace {
@@ -21,7 +20,7 @@ Feed evaluation_feed(Executor& executor, const std::vector<InputData>& data, uin
 }  // namespace
 
 Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
-                    const std::function<bool()>& stops) {
+                    const BatchObserver& observer, const std::function<bool()>& stops) {
   const EntryPoint& entry = *executor.program().find("evaluate");
   Feed feed = evaluation_feed(executor, data, seed);
   const int64_t batches = feed.evaluation_batches().value_or(1);
@@ -35,6 +34,7 @@ Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint
     executor.run(entry, batch);
     evaluation.times.push_back({filled, clock.seconds()});
     const std::vector<NamedNumber> found = output_numbers(executor, entry);
+    if (observer) observer(feed, batch);
     if (batch == 0) sums.resize(found.size());
     const double weight = static_cast<double>(feed.rows_present(batch)) / static_cast<double>(feed.batch());
     weights += weight;

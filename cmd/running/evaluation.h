@@ -8,6 +8,7 @@
 #include "cmd/running/run_times.h"
 #include "cmd/terminal/progress.h"
 #include "core/tensors/data.h"
+#include "runtime/data/feed.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
@@ -20,11 +21,14 @@ struct Evaluation {
   bool is_stopped = false;         // some batches are missing
 };
 
+/// Called after each batch of an evaluation, while its outputs are in memory.
+using BatchObserver = std::function<void(const Feed& feed, int64_t batch)>;
+
 /// Evaluates the program of `executor` over the whole of a finite source, or over one batch of an endless one. A
 /// batch counts by the rows that are present in it. Every rank must call it. Throws RunError for data that doesn't
 /// fit or is less than a batch. `stops` is asked after every batch, and must answer alike on all ranks.
 Evaluation evaluate(Executor& executor, const std::vector<InputData>& data, uint64_t seed,
-                    const std::function<bool()>& stops = nullptr);
+                    const BatchObserver& observer = nullptr, const std::function<bool()>& stops = nullptr);
 
 /// Makes ready for evaluate() and throws what it would throw for such data.
 void require_evaluable(Executor& executor, const std::vector<InputData>& data, uint64_t seed);

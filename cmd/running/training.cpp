@@ -76,7 +76,10 @@ void tell_means(const ProgramRun& run, std::vector<NamedNumber> means, const std
 MeanRunTime run_evaluation(const ProgramRun& run) {
   MetricsFile metrics(run.options.metrics, run.processes().speaks());
   const RunClock clock;
-  const Evaluation evaluation = evaluate(run.executor, run.data.inputs, run.data.seed);
+  EvaluationOutputs outputs(run.executor, run.main, run.options.outputs);
+  const Evaluation evaluation = evaluate(run.executor, run.data.inputs, run.data.seed,
+                                         [&](const Feed& feed, int64_t batch) { outputs.add(feed, batch); });
+  outputs.finish(evaluation.means);
   tell_rows_left_out(run, evaluation);
   metrics.write(metrics_line(0, evaluation.means, clock.seconds(), 0));
   tell_means(run, evaluation.means, "");
@@ -146,7 +149,7 @@ std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
   const bool is_first = !taken.valid;
   StopAgreement agreement(run.processes());
   Evaluation found =
-      evaluate(run.executor, run.data.valid, run.data.seed, [&] { return agreement.after_step().is_late; });
+      evaluate(run.executor, run.data.valid, run.data.seed, nullptr, [&] { return agreement.after_step().is_late; });
   if (found.is_stopped) return {};
   taken.valid = std::move(found);
   add_times(run, *taken.valid, taken.time);
@@ -261,7 +264,6 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files
   const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run, signal);
-  if (options.evaluate) write_outputs(executor, run.main, options.outputs);
   if (reports) write_run_report(options.report, executor, {run.main, timeline, time.mean()}, hardware);
   if (traces) write_timelines(options.trace, executor, timeline, offset);
   return signal == 0 ? kExitSuccess : interrupted_code(signal);

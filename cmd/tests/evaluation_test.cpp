@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -69,6 +70,97 @@ TEST_CASE("without such an input an evaluation goes in whole batches and says wh
   CHECK(folder.printed("--input mask=random:int,lo=1,hi=2").starts_with("all 17.5\n"));
   CHECK(folder.read("err").find("evaluation takes whole batches of 4: 2 rows are left out\n") !=
         std::string::npos);
+}
+
+// x has the squares of 0 to 9. `double` is 2 x, `table` 3 x in each of 3 columns with the rows along the second
+// dimension, and `sum` a vector without rows.
+const char* const kOutputs = R"({
+  "mtfc": 1,
+  "include": ["std/loss.json"],
+  "params": {"masked": 0},
+  "dims": {"batch": 4, "columns": 3},
+  "inputs": {"x": {"dims": ["batch"]}, "mask": {"dims": ["batch"], "dtype": "bool"}},
+  "variables": {"one": {"dims": ["columns"], "init": 1}},
+  "ops": [
+    {"out": "all", "op": "reduce_mean", "in": "x", "when": "not masked"},
+    {"out": "all", "op": "call", "block": "masked_mean", "in": ["x", "mask"], "when": "masked"},
+    {"out": "double", "op": "mul", "in": ["x", 2]},
+    {"out": "table", "op": "einsum", "in": [{"op": "mul", "in": ["one", 3]}, "x"], "dims": ["columns", "batch"]},
+    {"out": "sum", "op": "einsum", "in": ["one", "x"], "over": "batch"}
+  ],
+  "outputs": ["all"],
+  "data": {"x": "x.npy", "mask": "present"}
+}
+)";
+
+// The floats behind the header of a .npy file, whose shape must be as given.
+std::vector<float> floats(const std::string& npy, const std::string& shape) {
+  INFO(npy.substr(0, 128));
+  REQUIRE(npy.size() > 128);
+  CHECK(npy.find("'shape': " + shape) != std::string::npos);
+  std::vector<float> values((npy.size() - 128) / sizeof(float));
+  std::memcpy(values.data(), npy.data() + 128, values.size() * sizeof(float));
+  return values;
+}
+
+std::vector<float> squares(int rows, float factor) {
+  std::vector<float> values;
+  for (int i = 0; i < rows; ++i) values.push_back(factor * static_cast<float>(i * i));
+  return values;
+}
+
+TEST_CASE("--output of an evaluation has the rows of all batches") {
+  const Folder folder;
+  folder.write("model.json", kOutputs);
+  for (const char* mesh : {"", "--mesh a:3 --layout batch:a --simulate",
+                           "--mesh a:2,b:2 --layout batch:a,columns:b "
+                           "--simulate",
+                           "--mesh a:2 --layout batch:a", "--mesh a:2 --layout columns:a"}) {
+    for (const int batch : {2, 3, 4, 10})
+      for (const bool masked : {false, true}) {
+        CAPTURE(mesh);
+        CAPTURE(batch);
+        CAPTURE(masked);
+        const int rows = masked ? 10 : 10 / batch * batch;
+        folder.printed(
+            fmt::format("-q {} --set batch={} {} --output double=d.npy --output table=t.npy --output "
+                        "all=a.npy --output one=o.npy",
+                        mesh, batch, masked ? "--set masked=1" : "--input mask=random:int,lo=1,hi=2"));
+        CHECK(floats(folder.read("d.npy"), fmt::format("({},)", rows)) == squares(rows, 2));
+        std::vector<float> table;
+        for (int column = 0; column < 3; ++column)
+          for (const float value : squares(rows, 3)) table.push_back(value);
+        CHECK(floats(folder.read("t.npy"), fmt::format("(3, {})", rows)) == table);
+        float mean = 0;
+        for (const float value : squares(rows, 1)) mean += value / static_cast<float>(rows);
+        REQUIRE(floats(folder.read("a.npy"), "()").size() == 1);
+        CHECK(floats(folder.read("a.npy"), "()")[0] == doctest::Approx(mean));
+        CHECK(floats(folder.read("o.npy"), "(3,)") == std::vector<float>{1, 1, 1});
+      }
+  }
+}
+
+TEST_CASE("batches go to a pipe in order, and what can't be put together is refused") {
+  const Folder folder;
+  folder.write("model.json", kOutputs);
+  folder.printed("-q --set masked=1 --output double=- --mesh a:2 --layout batch:a");
+  CHECK(floats(folder.read("out"), "(10,)") == squares(10, 2));
+  const auto refused = [&](const std::string& arguments) {
+    CHECK(std::system(fmt::format("cd '{}'; {} run model.json -q --set masked=1 --evaluate {} >out 2>err",
+                                  folder.path.string(), MTFC_BINARY, arguments)
+                          .c_str()) == 1 << 8);
+    return folder.read("err");
+  };
+  CHECK(
+      refused("--output table=-") ==
+      "mtfc: error: cannot write to standard output batch by batch, because the rows are not along the first "
+      "dimension of [columns=3, batch=10] (name a file)\n");
+  CHECK(refused("--output sum=s.npy") ==
+        "mtfc: error: --output sum: the evaluation has 3 batches, and 'sum' of shape [columns=3] has no "
+        "dimension "
+        "'batch' of 4 rows along which they could be put together (--input NAME=FILE,rows=0:4 evaluates one "
+        "batch)\n");
+  CHECK(folder.read("s.npy") == "");
 }
 
 }  // namespace mtfc::evaluation_test

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/relayout.h"
@@ -75,46 +76,11 @@ const std::byte* bytes_of(const std::string& text) {
   return reinterpret_cast<const std::byte*>(text.data());
 }
 
-std::string write_shard(const std::string& path, const std::string& shown, int64_t start,
-                        const LocalShard& shard) {
-  OutputFile file(path, O_WRONLY, shown);
-  write_slice(file, start, shard);
-  file.sync();
-  return file.error();
-}
-
 std::string create(const std::string& path, const std::string& shown, const std::string& header) {
   OutputFile file(path, O_WRONLY | O_CREAT | O_TRUNC, shown);
   file.write_at(header, 0);
   file.sync();
   return file.error();
-}
-
-// Either all ranks go on, or all throw the error of one of them and the temporary file is removed.
-void agree(Processes& processes, const std::string& error, const std::string& temporary) {
-  try {
-    processes.require_success(error);
-  } catch (const RunError&) {
-    if (processes.speaks()) unlink(temporary.c_str());
-    throw;
-  }
-}
-
-void write_beside(Comm& comm, const std::string& target, const std::string& shown, const std::string& header,
-                  const std::vector<LocalShard>& shards) {
-  Processes& processes = comm.processes();
-  std::string temporary = fmt::format("{}.{}.part", target, getpid());
-  processes.broadcast(temporary);  // rank 0's
-  agree(processes, processes.speaks() ? create(temporary, shown, header) : "", temporary);
-
-  std::string error;
-  for (size_t i = 0; i < shards.size() && error.empty(); ++i)
-    error = write_shard(temporary, shown, static_cast<int64_t>(header.size()), shards[i]);
-  agree(processes, error, temporary);
-
-  if (processes.speaks() && std::rename(temporary.c_str(), target.c_str()) != 0)
-    error = fmt::format("cannot write {}: {}", shown, std::strerror(errno));
-  agree(processes, error, temporary);
 }
 
 // Packs the elements [begin, end) that `shards` hold: position, count and values, one run after another.
@@ -154,32 +120,16 @@ std::string shown_name(const std::string& path) {
   return path == "-" ? "to standard output" : fmt::format("'{}'", path);
 }
 
-// A file that can't be replaced, such as a pipe, may take bytes in order only: the other ranks hand theirs to the
-// first, a block at a time.
-void write_in_order(Comm& comm, const std::string& path, const std::string& header, const TensorType& type,
-                    const std::vector<LocalShard>& shards) {
-  Processes& processes = comm.processes();
-  std::vector<std::vector<Run>> runs;
-  for (const LocalShard& shard : shards)
-    runs.push_back(common_runs(type.dims, shard.box, type.dims, whole_box(type.dims)));
-  std::unique_ptr<OutputFile> file;
-  if (processes.speaks()) {
-    file = path == "-" ? std::make_unique<OutputFile>()
-                       : std::make_unique<OutputFile>(path, O_WRONLY, shown_name(path));
-    file->append(bytes_of(header), static_cast<int64_t>(header.size()));
+// Returns whether the elements of `region` follow each other in the whole tensor, and stores where they begin.
+bool is_consecutive(const Dims& dims, const Box& region, int64_t& begin) {
+  size_t outer = 0;
+  while (outer < region.size() && region[outer].size() == 1) ++outer;
+  begin = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    begin = begin * dims[i].size + region[i].begin;
+    if (i > outer && region[i].size() != dims[i].size) return false;
   }
-  processes.require_success(file ? file->error() : "");
-  const int64_t size = size_of(type.dtype), count = elements(type.dims);
-  for (int64_t begin = 0; begin < count; begin += kBlockElements) {
-    const int64_t end = std::min(begin + kBlockElements, count);
-    const std::vector<std::string> packed = processes.gather(packed_block(runs, shards, begin, end));
-    if (file) {
-      std::vector<std::byte> block(static_cast<size_t>((end - begin) * size));
-      for (const std::string& part : packed) unpack_block(part, size, block);
-      file->append(block.data(), static_cast<int64_t>(block.size()));
-    }
-    processes.require_success(file ? file->error() : "");
-  }
+  return true;
 }
 
 }  // namespace
@@ -201,20 +151,100 @@ void write_slice(OutputFile& file, int64_t start, const LocalShard& shard) {
   });
 }
 
-void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
-                 const std::vector<LocalShard>& shards) {
-  check_invariant(sharding.partial.empty(), "a partial value is not written");
-  Processes& processes = comm.processes();
-  const std::vector<LocalShard> written = written_shards(comm, sharding, shards);
+ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header, TensorType type)
+    : comm_(comm),
+      path_(std::move(path)),
+      type_(std::move(type)),
+      start_(static_cast<int64_t>(header.size())) {
+  Processes& processes = comm_.processes();
   // Rank 0 looks: the user sees its files.
   FileTarget target;
-  if (processes.speaks() && path != "-") target = file_target(path);
-  std::string known = fmt::format("{}{}", target.replaced ? 'r' : 'w', target.path);
-  processes.broadcast(known);
-  if (known[0] == 'r')
-    write_beside(comm, known.substr(1), shown_name(path), header, written);
-  else
-    write_in_order(comm, path, header, shards.front().type, written);
+  if (processes.speaks() && path_ != "-") target = file_target(path_);
+  if (target.replaced) temporary_ = fmt::format("{}.{}.part", target.path, getpid());
+  processes.broadcast(temporary_);
+  target_ = target.path;
+  std::string error;
+  if (processes.speaks()) {
+    if (!temporary_.empty()) {
+      error = create(temporary_, shown_name(path_), header);
+    } else {
+      file_ = path_ == "-" ? std::make_unique<OutputFile>()
+                           : std::make_unique<OutputFile>(path_, O_WRONLY, shown_name(path_));
+      file_->append(bytes_of(header), start_);
+      error = file_->error();
+    }
+  }
+  agree(error);
+}
+
+ArrayWriter::~ArrayWriter() {
+  if (comm_.processes().speaks() && !temporary_.empty()) unlink(temporary_.c_str());
+}
+
+// Either all ranks go on, or all throw the error of one of them and the temporary file is removed.
+void ArrayWriter::agree(const std::string& error) {
+  try {
+    comm_.processes().require_success(error);
+  } catch (const RunError&) {
+    if (comm_.processes().speaks() && !temporary_.empty()) unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+void ArrayWriter::add(const Box& region, const Sharding& sharding, const std::vector<LocalShard>& shards) {
+  check_invariant(sharding.partial.empty(), "a partial value is not written");
+  const std::vector<LocalShard> written = written_shards(comm_, sharding, shards);
+  if (temporary_.empty()) return add_in_order(region, written);
+  if (!file_ && !written.empty())
+    file_ = std::make_unique<OutputFile>(temporary_, O_WRONLY, shown_name(path_));
+  for (const LocalShard& shard : written) write_slice(*file_, start_, shard);
+  agree(file_ ? file_->error() : "");
+}
+
+// A file that can't be replaced, such as a pipe, may take bytes in order only: the other ranks hand theirs to the
+// first, a block at a time.
+void ArrayWriter::add_in_order(const Box& region, const std::vector<LocalShard>& shards) {
+  Processes& processes = comm_.processes();
+  int64_t first = 0;
+  if (!is_consecutive(type_.dims, region, first) || first != written_)
+    throw AgreedError(
+        fmt::format("cannot write {} batch by batch, because the rows are not along the first "
+                    "dimension of [{}] (name a file)",
+                    shown_name(path_), to_string(type_.dims)));
+  std::vector<std::vector<Run>> runs;
+  for (const LocalShard& shard : shards)
+    runs.push_back(common_runs(type_.dims, shard.box, type_.dims, whole_box(type_.dims)));
+  const int64_t size = size_of(type_.dtype), last = first + elements(region);
+  for (int64_t begin = first; begin < last; begin += kBlockElements) {
+    const int64_t end = std::min(begin + kBlockElements, last);
+    const std::vector<std::string> packed = processes.gather(packed_block(runs, shards, begin, end));
+    if (file_) {
+      std::vector<std::byte> block(static_cast<size_t>((end - begin) * size));
+      for (const std::string& part : packed) unpack_block(part, size, block);
+      file_->append(block.data(), static_cast<int64_t>(block.size()));
+    }
+    agree(file_ ? file_->error() : "");
+  }
+  written_ = last;
+}
+
+void ArrayWriter::finish() {
+  if (temporary_.empty()) return;
+  if (file_) file_->sync();
+  agree(file_ ? file_->error() : "");
+  std::string error;
+  if (comm_.processes().speaks() && std::rename(temporary_.c_str(), target_.c_str()) != 0)
+    error = fmt::format("cannot write {}: {}", shown_name(path_), std::strerror(errno));
+  agree(error);
+  temporary_.clear();
+}
+
+void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
+                 const std::vector<LocalShard>& shards) {
+  const TensorType& type = shards.front().type;
+  ArrayWriter writer(comm, path, header, type);
+  writer.add(whole_box(type.dims), sharding, shards);
+  writer.finish();
 }
 
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {

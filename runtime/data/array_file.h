@@ -2,6 +2,7 @@
 // Reads and writes whole tensors in files: every rank writes the slices it owns at their offsets, and reads
 // what it needs.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,34 @@ namespace mtfc {
 /// RunError, on all ranks alike, with the system's reason.
 void write_array(Comm& comm, const std::string& path, const std::string& header, const Sharding& sharding,
                  const std::vector<LocalShard>& shards);
+
+/// Writes a tensor as write_array() does, but region by region, such as the batches of an evaluation. All ranks call
+/// every function alike. A file that was not finished is removed.
+class ArrayWriter {
+ public:
+  ArrayWriter(Comm& comm, std::string path, const std::string& header, TensorType type);
+  ~ArrayWriter();
+  ArrayWriter(const ArrayWriter&) = delete;
+  ArrayWriter& operator=(const ArrayWriter&) = delete;
+
+  /// Writes `region` of the tensor, which the shards hold together. Standard output and pipes take regions only in
+  /// the order of their elements; RunError if these are not the next ones.
+  void add(const Box& region, const Sharding& sharding, const std::vector<LocalShard>& shards);
+  void finish();
+
+ private:
+  void add_in_order(const Box& region, const std::vector<LocalShard>& shards);
+  void agree(const std::string& error);
+
+  Comm& comm_;
+  std::string path_;
+  TensorType type_;
+  int64_t start_;          // bytes of the header
+  std::string target_;     // with links followed
+  std::string temporary_;  // "" if the target is written directly
+  std::unique_ptr<OutputFile> file_;
+  int64_t written_ = 0;  // elements, if they are written in order
+};
 
 /// Returns the shards of a tensor that this process must write. Each region is written by only one of the devices
 /// that hold it.

@@ -330,6 +330,12 @@ int64_t Feed::rows_left_out() const {
   return left;
 }
 
+std::string Feed::row_dim() const {
+  for (const Source& source : sources_)
+    if (source.training.rows > 0) return source.type.dims.empty() ? "" : source.type.dims[0].name;
+  return "";
+}
+
 int64_t Feed::batch() const {
   for (const Source& source : sources_)
     if (source.training.rows > 0) return source.batch();

@@ -50,6 +50,8 @@ class Feed {
   int64_t rows_left_out() const;
   /// The number of rows in a batch of an evaluation that are not padding.
   int64_t rows_present(int64_t batch) const;
+  /// The name of the dimension that the rows of a batch lie along, of size batch(); "" if nothing is iterated over.
+  std::string row_dim() const;
   /// Rows per batch: the size of the first dimension of the inputs that are iterated over, or 1.
   int64_t batch() const;
 
