@@ -36,14 +36,26 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
-void add_file(const std::string& path, const NameMap& map, FoundTensors& found) {
-  Safetensors file;
+// The tensors of a file, or of the files that an index names.
+std::vector<Safetensors> read_files(const std::string& path) {
+  std::vector<Safetensors> files;
+  std::string current = path;
   try {
-    file = read_safetensors(path);
+    for (const std::string& file : safetensors_files(path)) {
+      current = file;
+      files.push_back(read_safetensors(file));
+    }
   } catch (const UnreadableFile& error) {
+    if (current != path)
+      throw RunError(fmt::format("cannot read the weights in '{}', which the index '{}' names: {}", current,
+                                 path, error.reason));
     throw RunError(fmt::format(
         "cannot read the weights in '{}': {} (one variable is loaded as NAME=FILE.npy)", path, error.reason));
   }
+  return files;
+}
+
+void add_file(Safetensors& file, const NameMap& map, FoundTensors& found) {
   const std::vector<std::string> state = names_in_json(file.metadata[kStateKey]);
   const std::set<std::string> of_optimizer(state.begin(), state.end());
   for (auto& [name, array] : file.tensors) {
@@ -57,11 +69,15 @@ void add_file(const std::string& path, const NameMap& map, FoundTensors& found) 
   }
 }
 
-void require_complete(const std::vector<std::string>& missing, const std::string& shown) {
+// `others`: the tensors for which there is no variable.
+void require_complete(const std::vector<std::string>& missing, const FoundTensors& others,
+                      const std::string& shown) {
   if (missing.empty()) return;
-  throw RunError(
-      fmt::format("{} has no values for {} of the model (--map FROM=TO renames tensors of the file)", shown,
-                  listed(missing)));
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : others) names.push_back(name);
+  throw RunError(fmt::format(
+      "{} has no values for {} of the model{} (--map FROM=TO renames tensors of the file)", shown,
+      listed(missing), names.empty() ? "" : ", but has " + nearest_listed(missing.front(), names)));
 }
 
 // Refuses tensors for which there is no variable.
@@ -84,6 +100,9 @@ std::string tensors_file(const std::string& path) {
   if (!fs::is_directory(path, ignored)) return path;
   const std::string inside = path + "/" + kTensorsName;
   if (fs::exists(inside, ignored)) return inside;
+  // The folder of a model from elsewhere.
+  for (const char* name : {"model.safetensors.index.json", "model.safetensors"})
+    if (fs::exists(path + "/" + name, ignored)) return path + "/" + name;
   const std::vector<int64_t> steps = checkpoint_steps(path);
   if (steps.empty()) throw RunError(fmt::format("there is no checkpoint in the folder '{}'", path));
   return checkpoint_path(path, steps.back()) + "/" + kTensorsName;
@@ -92,7 +111,13 @@ std::string tensors_file(const std::string& path) {
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
                             bool (*may_lack)(const VariableDecl&)) {
   FoundTensors found;
-  for (const std::string& path : paths) add_file(tensors_file(path), map, found);
+  std::vector<std::string> names;
+  for (const std::string& path : paths)
+    for (Safetensors& file : read_files(tensors_file(path))) {
+      for (const auto& [name, array] : file.tensors) names.push_back(name);
+      add_file(file, map, found);
+    }
+  map.require_use(names);
   const std::string shown =
       paths.size() == 1 ? fmt::format("'{}'", tensors_file(paths.front())) : "what --load names";
   VariableValues values;
@@ -113,9 +138,9 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
     values.emplace_back(v, std::move(at->second.array));
     found.erase(at);
   }
-  require_complete(missing, shown);
+  require_complete(missing, found, shown);
   // A part of the optimizer's state would be worse than none of it.
-  if (any_state) require_complete(missing_state, shown);
+  if (any_state) require_complete(missing_state, found, shown);
   refuse_others(found, program, shown);
   return values;
 }

@@ -136,7 +136,7 @@ TEST_CASE("f16 and bf16 are converted, also the values at their ends") {
   folder.write("w.safetensors", file_of({{"layer_0/bias", "F16", {12}, bytes_of(half)},
                                          {"out", "BF16", {4, 4}, bytes_of(bfloat)},
                                          floats("layer_0/qkv", {4, 3, 4})}));
-  CHECK(folder.loaded("--load w.safetensors") == "exit 0: ");
+  CHECK(folder.loaded("--load w.safetensors --nan-ok") == "exit 0: ");  // there are infinities among them
   std::vector<float> expected = {1, -2, 65504, 5.9604645e-8f, HUGE_VALF, 6.1035156e-5f, -0.0f, 0.33325195f, 0,
                                  0, 0,  0};
   CHECK(folder.values("layer_0/bias") == expected);
@@ -164,14 +164,16 @@ TEST_CASE("several files are one, and NAME=FILE.npy comes before them") {
 TEST_CASE("what is missing, left over or of another shape is named") {
   const Folder folder;
   folder.write("w.safetensors", file_of(kOthers));
+  CHECK(folder.loaded("--load w.safetensors") ==
+        refusal(
+            "'w.safetensors' has no values for 'layer_0/qkv', 'layer_0/bias' and 'out' of the model, but has "
+            "'h.0.mask', 'proj', 'h.0.c_attn.bias' and 'h.0.c_attn.weight' (--map FROM=TO renames tensors of "
+            "the file)"));
   CHECK(
-      folder.loaded("--load w.safetensors") ==
-      refusal("'w.safetensors' has no values for 'layer_0/qkv', 'layer_0/bias' and 'out' of the model (--map "
-              "FROM=TO renames tensors of the file)"));
-  CHECK(
-      folder.loaded("--load w.safetensors --map 'h.*.c_attn.*=layer_*/*' --map weight=qkv") ==
-      refusal("'w.safetensors' has no values for 'layer_0/qkv' and 'out' of the model (--map FROM=TO renames "
-              "tensors of the file)"));
+      folder.loaded("--load w.safetensors --map 'h.*.c_attn.*=layer_*/*'") ==
+      refusal(
+          "'w.safetensors' has no values for 'layer_0/qkv' and 'out' of the model, but has 'layer_0/weight', "
+          "'h.0.mask' and 'proj' (--map FROM=TO renames tensors of the file)"));
   std::vector<Tensor> tensors = {floats("layer_0/qkv", {4, 12}), floats("layer_0/bias", {12}),
                                  floats("out", {4, 4}), floats("layer_0/qvk", {2})};
   folder.write("w.safetensors", file_of(tensors));
@@ -195,6 +197,82 @@ TEST_CASE("what is missing, left over or of another shape is named") {
                 "NAME=FILE.npy)"));
   fs::create_directory(folder.path / "empty");
   CHECK(folder.loaded("--load empty") == refusal("there is no checkpoint in the folder 'empty'"));
+}
+
+TEST_CASE("a pattern of --map that renames nothing is a mistake") {
+  const Folder folder;
+  folder.write("w.safetensors", file_of(kOthers));
+  const std::string load = std::string("--load w.safetensors") + kMap;
+  CHECK(folder.loaded(load + " --map 'h.*.c_atn.bias=layer_*/bias'") ==
+        "exit 2: mtfc: error: --map: 'h.*.c_atn.bias=layer_*/bias' renames nothing: no tensor is called "
+        "'h.*.c_atn.bias' (the file has 'h.0.c_attn.bias', 'h.0.c_attn.weight', 'h.0.mask' and 'proj')\n");
+  CHECK(folder.loaded(load + " --map '*oj=out'") ==
+        "exit 2: mtfc: error: --map: '*oj=out' renames nothing: earlier patterns match the same tensors (the "
+        "first "
+        "pattern that matches a tensor counts)\n");
+  CHECK(folder.loaded(load + " --map 'h.*.masked='") == "exit 0: ");  // leaves out what is not there
+  folder.write("some.map", "transformer.h.*.ln=layer_*/ln\nproj=out\n");
+  CHECK(folder.loaded(load.substr(0, load.rfind(" --map")) + " --map some.map") == "exit 0: ");
+  folder.write("other.map", "transformer.h.*.ln=layer_*/ln\nh.*.masked=\n");
+  CHECK(folder.loaded(load + " --map other.map")
+            .starts_with(
+                "exit 2: mtfc: error: --map other.map: none of its patterns matches a tensor of the file "
+                "(the file has 'h.0."));
+}
+
+TEST_CASE("an index of several files is read, and other files are called what they are") {
+  const Folder folder;
+  fs::create_directory(folder.path / "dir");
+  folder.write("dir/a.safetensors", file_of({kOthers[0], kOthers[2]}));
+  folder.write("dir/b.safetensors", file_of({kOthers[1], kOthers[3]}));
+  folder.write("dir/model.safetensors.index.json",
+               R"({"metadata": {"total_size": 1}, "weight_map": {"h.0.c_attn.weight": "a.safetensors",
+                   "h.0.mask": "a.safetensors", "h.0.c_attn.bias": "b.safetensors", "proj": "b.safetensors"}})");
+  for (const char* path : {"dir/model.safetensors.index.json", "dir"}) {
+    CAPTURE(path);
+    CHECK(folder.loaded(fmt::format("--load {}{} --mesh a:2 --layout heads:a", path, kMap)) == "exit 0: ");
+    CHECK(folder.values("layer_0/qkv") == counted(48));
+    CHECK(folder.values("out") == counted(16, 200));
+  }
+  fs::remove(folder.path / "dir/b.safetensors");
+  CHECK(folder.loaded("--load dir") == refusal("cannot read the weights in 'dir/b.safetensors', which the "
+                                               "index 'dir/model.safetensors.index.json' "
+                                               "names: No such file or directory"));
+  const auto called = [&](const std::string& bytes, const std::string& what) {
+    CAPTURE(what);
+    folder.write("file", bytes);
+    CHECK(folder.loaded("--load file") == refusal("file: " + what));
+  };
+  called("{\"a\": 1}", "a JSON file without a \"weight_map\", so that it is no index of .safetensors files");
+  called("{\"weight_map\": {\"a\": 1}}", "\"weight_map\" gives no file for 'a'");
+  called("{\"weight_map\": {}}", "\"weight_map\" names no files");
+  called("epoch,loss\n1,2.5\n", "not a .safetensors file, but a text");
+  called(
+      std::string("PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl", 25),
+      "not a .safetensors file, but a zip archive, as PyTorch's .bin and .pt and NumPy's .npz are: save its "
+      "tensors as .safetensors");
+  called("\x80\x02}q", "not a .safetensors file, but a pickle of PyTorch: save its tensors as .safetensors");
+  called(std::string("\x93NUMPY\x01\0v\0{'descr'", 18),
+         "not a .safetensors file, but an array of NumPy, which --load NAME=FILE.npy takes for one variable");
+  // A header of 123 bytes begins with the character { as well.
+  std::string tensors = file_of({floats("w", {2})});
+  const std::string header = tensors.substr(8, tensors.size() - 16);
+  const std::string padded = header + std::string(123 - header.size(), ' ');
+  folder.write("file", "{" + std::string(7, '\0') + padded + tensors.substr(tensors.size() - 8));
+  CHECK(folder.loaded("--load file").find("'file' has no values for") != std::string::npos);
+}
+
+TEST_CASE("a transposed array is told from one of another shape") {
+  const Folder folder;
+  folder.write("w.safetensors", file_of({floats("layer_0/qkv", {4, 12}), floats("layer_0/bias", {4, 3}),
+                                         floats("out", {4, 4})}));
+  CHECK(
+      folder.loaded("--load w.safetensors") ==
+      refusal(
+          "w.safetensors: 'layer_0/bias': an array of shape [4, 3] can't be loaded into 'layer_0/bias' of "
+          "shape [three=3, heads=2, kv=2] (it fits if it is transposed: give the model's variable the "
+          "dimensions [\"heads\", \"kv\", \"three\"], which changes no result, or transpose the array in the "
+          "file)"));
 }
 
 TEST_CASE("a checkpoint loads into a model that keeps other optimizer state, and evaluates") {

@@ -54,4 +54,20 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   return nearest ? "did you mean '" + *nearest + "'?" : "";
 }
 
+std::string nearest_listed(std::string_view name, const std::vector<std::string>& candidates, size_t most) {
+  constexpr size_t kLongest = 200;
+  const std::string wanted = lowered(name.substr(0, kLongest));
+  std::vector<std::pair<size_t, const std::string*>> ordered;
+  for (const std::string& candidate : candidates)
+    ordered.emplace_back(edit_distance(wanted, lowered(std::string_view(candidate).substr(0, kLongest))),
+                         &candidate);
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const size_t shown = ordered.size() <= most + 1 ? ordered.size() : most;
+  std::string text;
+  for (size_t i = 0; i < shown; ++i)
+    text += (i == 0 ? "'" : i + 1 == ordered.size() ? " and '" : ", '") + *ordered[i].second + "'";
+  return shown == ordered.size() ? text : text + " and " + std::to_string(ordered.size() - shown) + " more";
+}
+
 }  // namespace mtfc

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string_view>
 
 #include "core/diagnostics/error.h"
+#include "core/diagnostics/suggest.h"
 #include "formats/json/mapped_file.h"
 
 namespace mtfc {
@@ -31,12 +33,17 @@ bool matches(std::string_view pattern, std::string_view name, std::vector<std::s
   return false;
 }
 
+// `the file has 'h.0.attn.weight', 'h.0.mlp.weight' and 17 more`
+std::string nearest_text(const std::string& name, const std::vector<std::string>& names) {
+  return names.empty() ? "the file has no tensors" : "the file has " + nearest_listed(name, names);
+}
+
 }  // namespace
 
 NameMap::NameMap(const std::vector<std::string>& rules) {
   for (const std::string& rule : rules) {
     if (rule.find('=') != std::string::npos) {
-      add(rule, "--map");
+      add(rule, "--map", "");
       continue;
     }
     std::string text;
@@ -52,12 +59,12 @@ NameMap::NameMap(const std::vector<std::string>& rules) {
     for (std::string line; std::getline(lines, line);) {
       ++number;
       const std::string rule_text = trimmed(line);
-      if (!rule_text.empty() && rule_text[0] != '#') add(rule_text, fmt::format("{}:{}", rule, number));
+      if (!rule_text.empty() && rule_text[0] != '#') add(rule_text, fmt::format("{}:{}", rule, number), rule);
     }
   }
 }
 
-void NameMap::add(const std::string& rule, const std::string& origin) {
+void NameMap::add(const std::string& rule, const std::string& origin, const std::string& file) {
   const size_t equals = rule.find('=');
   const std::string from = trimmed(rule.substr(0, equals));
   if (equals == std::string::npos || from.empty())
@@ -71,11 +78,11 @@ void NameMap::add(const std::string& rule, const std::string& origin) {
   constexpr int kMostStars = 8;  // more would take long to try
   if (stars(from) > kMostStars)
     throw UserError(fmt::format("{}: '{}' has more than {} *", origin, rule, kMostStars));
-  rules_.emplace_back(from, to);
+  rules_.push_back({from, to, origin, file});
 }
 
 std::optional<std::string> NameMap::renamed(const std::string& name) const {
-  for (const auto& [from, to] : rules_) {
+  for (const auto& [from, to, origin, file] : rules_) {
     std::vector<std::string_view> captures;
     if (!matches(from, name, captures)) continue;
     if (to.empty()) return std::nullopt;
@@ -90,6 +97,33 @@ std::optional<std::string> NameMap::renamed(const std::string& name) const {
     return result;
   }
   return name;
+}
+
+void NameMap::require_use(const std::vector<std::string>& names) const {
+  std::vector<bool> used(rules_.size()), found(rules_.size());
+  std::map<std::string, bool> file_used;
+  for (const std::string& name : names) {
+    bool is_first = true;
+    for (size_t r = 0; r < rules_.size(); ++r) {
+      std::vector<std::string_view> captures;
+      if (!matches(rules_[r].from, name, captures)) continue;
+      found[r] = true;
+      used[r] = used[r] || is_first;
+      is_first = false;
+    }
+  }
+  for (size_t r = 0; r < rules_.size(); ++r) file_used[rules_[r].file] |= used[r];
+  for (size_t r = 0; r < rules_.size(); ++r) {
+    const auto& [from, to, origin, file] = rules_[r];
+    if (used[r] || (file.empty() ? to.empty() : file_used[file])) continue;
+    if (!file.empty())
+      throw UserError(fmt::format("--map {}: none of its patterns matches a tensor of the file", file),
+                      nearest_text(names.empty() ? from : names.front(), names));
+    throw UserError(fmt::format("{}: '{}={}' renames nothing: {}", origin, from, to,
+                                found[r] ? "earlier patterns match the same tensors"
+                                         : fmt::format("no tensor is called '{}'", from)),
+                    found[r] ? "the first pattern that matches a tensor counts" : nearest_text(from, names));
+  }
 }
 
 }  // namespace mtfc

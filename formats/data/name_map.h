@@ -20,10 +20,18 @@ class NameMap {
   explicit NameMap(const std::vector<std::string>& rules);
   /// Returns the new name of `name`: itself if no pattern matches; nullopt if it is to be omitted.
   std::optional<std::string> renamed(const std::string& name) const;
+  /// Throws UserError for a rule that renames none of `names`, the tensors of all files: a mistake in it would have no
+  /// other effect. Rules that leave tensors out may find none, and so may rules of a file as long as one finds some.
+  void require_use(const std::vector<std::string>& names) const;
 
  private:
-  void add(const std::string& rule, const std::string& origin);
-  std::vector<std::pair<std::string, std::string>> rules_;
+  void add(const std::string& rule, const std::string& origin, const std::string& file);
+  struct Rule {
+    std::string from, to;
+    std::string origin;  // "--map", or the line of a file
+    std::string file;    // "" for a rule of the command line
+  };
+  std::vector<Rule> rules_;
 };
 
 }  // namespace mtfc

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 
 #include "core/diagnostics/error.h"
+#include "formats/json/json_value.h"
 #include "formats/json/mapped_file.h"
 #include "formats/json/ordered_json.h"
 
@@ -144,14 +147,43 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   throw RunError(file + ": " + what);
 }
 
+// The kind of a file that is not .safetensors and what to do with it, by its first bytes; "" if they tell nothing.
+std::string other_kind(std::string_view text) {
+  struct Kind {
+    std::string_view begin;
+    const char* what;
+  };
+  constexpr Kind kKinds[] = {
+      {"\x93NUMPY", "an array of NumPy, which --load NAME=FILE.npy takes for one variable"},
+      {"PK\x03\x04",
+       "a zip archive, as PyTorch's .bin and .pt and NumPy's .npz are: save its tensors as .safetensors"},
+      {"\x80\x02", "a pickle of PyTorch: save its tensors as .safetensors"},
+      {"\x89HDF", "an HDF5 file: save its tensors as .safetensors"},
+      {"GGUF", "a GGUF file: save its tensors as .safetensors"},
+  };
+  for (const Kind& kind : kKinds)
+    if (text.starts_with(kind.begin)) return kind.what;
+  const std::string_view beginning = text.substr(0, 256);
+  const bool is_text = std::all_of(beginning.begin(), beginning.end(), [](char c) {
+    return (c >= ' ' && c != 0x7F) || c == '\n' || c == '\r' || c == '\t';
+  });
+  if (!is_text) return "";
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' ? "a JSON file" : "a text";
+}
+
 // Returns the header's text.
 std::string_view locate_header(std::span<const std::byte> bytes, const std::string& file) {
   if (bytes.empty()) fail(file, "the file is empty");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.size() < kLengthBytes) fail(file, "not a .safetensors file");
+  const std::string_view rest = text.substr(std::min(kLengthBytes, text.size()));
   uint64_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<uint64_t>(bytes[i]) << 8 * i;
-  const std::string_view rest = text.substr(kLengthBytes);
+  for (size_t i = 0; i < std::min(kLengthBytes, text.size()); ++i)
+    length |= std::to_integer<uint64_t>(bytes[i]) << 8 * i;
+  if (text.size() < kLengthBytes || length > rest.size() || !rest.starts_with('{'))
+    if (const std::string kind = other_kind(text); !kind.empty())
+      fail(file, "not a .safetensors file, but " + kind);
+  if (text.size() < kLengthBytes) fail(file, "not a .safetensors file");
   if (length > kLongestHeader)
     fail(file, fmt::format("the .safetensors header has {} bytes, more than the {} allowed, or this is not a "
                            ".safetensors file",
@@ -241,6 +273,29 @@ Safetensors read_safetensors(const std::string& path) {
     if (!is_new) fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
   }
   return found;
+}
+
+std::vector<std::string> safetensors_files(const std::string& path) {
+  const std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
+  const std::string_view text(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size());
+  // A file of tensors begins with the length of its header, which never needs all of its eight bytes.
+  if (!text.starts_with('{') || text.substr(0, kLengthBytes).find('\0') != std::string_view::npos)
+    return {path};
+  const std::optional<JsonValue> json = find_json(std::string(text));
+  const JsonValue* map = json && json->kind == JsonKind::kObject ? json->find("weight_map") : nullptr;
+  if (!map || map->kind != JsonKind::kObject)
+    fail(path, "a JSON file without a \"weight_map\", so that it is no index of .safetensors files");
+  std::set<std::string> names;
+  for (const JsonMember& member : map->members) {
+    if (member.value.kind != JsonKind::kString)
+      fail(path, fmt::format("\"weight_map\" gives no file for '{}'", member.key));
+    names.insert(member.value.text);
+  }
+  if (names.empty()) fail(path, "\"weight_map\" names no files");
+  std::vector<std::string> files;
+  for (const std::string& name : names)
+    files.push_back((std::filesystem::path(path).parent_path() / name).string());
+  return files;
 }
 
 SafetensorsPlan plan_safetensors(std::vector<TensorPlace> tensors,

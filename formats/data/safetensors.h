@@ -5,6 +5,8 @@
 //   header    {"__metadata__": {"k": "v"}, "w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
 //   elements  one tensor after another, without gaps; offsets count from here
 //
+// An index names the files that large models are cut into: {"weight_map": {"w": "model-00001-of-00002.safetensors"}}
+//
 // https://huggingface.co/docs/safetensors. A header has at most 100 MB.
 
 #include <map>
@@ -26,6 +28,10 @@ struct Safetensors {
 /// and RunError, with the file's name, if it is not such a file, breaks a rule of the format, or is longer or
 /// shorter than its header says.
 Safetensors read_safetensors(const std::string& path);
+
+/// The files of tensors that `path` names: itself, or those of an index such as model.safetensors.index.json, which
+/// lists the parts of large models, in its folder. Throws UnreadableFile, and RunError for any other JSON file.
+std::vector<std::string> safetensors_files(const std::string& path);
 
 /// The bytes before the elements of a file, and the offset of each tensor's elements.
 struct SafetensorsPlan {

@@ -101,7 +101,8 @@ TEST_CASE("a header of other projects is read: padding, any order, all types") {
 TEST_CASE("broken files are refused with the reason") {
   const std::string head = "the .safetensors header ";
   CHECK(refusal("") == "the file is empty");
-  CHECK(refusal("abc") == "not a .safetensors file");
+  CHECK(refusal("abc") == "not a .safetensors file, but a text");
+  CHECK(refusal("\x01\x02") == "not a .safetensors file");
   CHECK(refusal(with_length("{}", uint64_t{1} << 60)) ==
         head +
             "has 1152921504606846976 bytes, more than the 100000000 allowed, or this is not a .safetensors "

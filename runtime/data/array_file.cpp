@@ -72,6 +72,27 @@ bool regroups(const std::vector<int64_t>& shape, const Dims& dims) {
   return true;
 }
 
+// The advice for an array that is the transposed of a tensor with these dimensions; "" for any other array.
+std::string transposed_hint(const std::vector<int64_t>& shape, const Dims& dims) {
+  for (size_t first = 1; first < dims.size(); ++first) {
+    Dims turned(dims.begin() + static_cast<std::ptrdiff_t>(first), dims.end());
+    turned.insert(turned.end(), dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(first));
+    // The two halves that changed places must be dimensions of the array, too.
+    const int64_t second_half = elements(Dims(dims.begin() + static_cast<std::ptrdiff_t>(first), dims.end()));
+    int64_t before = 1;
+    bool is_cut_there = false;
+    for (const int64_t size : shape) is_cut_there |= (before *= size) == second_half;
+    if (!is_cut_there || !regroups(shape, turned)) continue;
+    std::string names;
+    for (const Dim& dim : turned) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", dim.name);
+    return fmt::format(
+        " (it fits if it is transposed: give the model's variable the dimensions [{}], which changes "
+        "no result, or transpose the array in the file)",
+        names);
+  }
+  return "";
+}
+
 const std::byte* bytes_of(const std::string& text) {
   return reinterpret_cast<const std::byte*>(text.data());
 }
@@ -249,8 +270,9 @@ void write_array(Comm& comm, const std::string& path, const std::string& header,
 
 void require_loadable(const StoredArray& array, const std::string& name, const TensorType& type) {
   if (!regroups(array.shape, type.dims))
-    throw RunError(fmt::format("{}: an array of shape {} can't be loaded into '{}' of shape [{}]", array.file,
-                               shape_text(array.shape), name, to_string(type.dims)));
+    throw RunError(fmt::format("{}: an array of shape {} can't be loaded into '{}' of shape [{}]{}",
+                               array.file, shape_text(array.shape), name, to_string(type.dims),
+                               transposed_hint(array.shape, type.dims)));
   require_convertible(array, type.dtype, 1, "'" + name + "'");
 }
 
