@@ -9,6 +9,7 @@
 #include "cmd/generating/generate_options.h"
 #include "cmd/launch/launch.h"
 #include "cmd/running/run_data.h"
+#include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/model/decoding.h"
@@ -201,10 +202,18 @@ int run(const GenerateOptions& options) {
   check(options);
   Prepared prepared;
   Execution execution;
+  std::optional<StoredSettings> stored;
+  std::vector<std::string> loads = options.loads;
+  if (options.checkpoint) loads.insert(loads.begin(), *options.checkpoint);
+  execution.defaults = [&] {
+    stored = stored_settings(loads);
+    return stored ? stored->notes.sets : std::vector<std::string>();
+  };
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
     return program_of(sources, options, prepared.facts, warnings);
   };
-  execution.require_ready = [&](const Program&) {
+  execution.require_ready = [&](const Program& program) {
+    if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
     prepared.prompts = read_prompts(options, prepared.facts.vocabulary);
     size_t longest = 0;
     for (const Tokens& prompt : prepared.prompts) longest = std::max(longest, prompt.size());
@@ -217,8 +226,6 @@ int run(const GenerateOptions& options) {
           options.seed);
   };
   execution.open = [&](const Program& program, const std::string&) {
-    std::vector<std::string> loads = options.loads;
-    if (options.checkpoint) loads.insert(loads.begin(), *options.checkpoint);
     prepared.values = read_loads(program, loads, options.maps);
   };
   execution.run = [&](const Program& program, Comm& comm) {

@@ -15,6 +15,7 @@
 #include "cmd/running/run_data.h"
 #include "cmd/running/run_files.h"
 #include "cmd/running/run_options.h"
+#include "cmd/running/stored_settings.h"
 #include "cmd/running/training.h"
 #include "core/cost/cost.h"
 
@@ -65,17 +66,30 @@ int run(const RunOptions& options) {
   RunData data;
   std::optional<CheckpointFolder> folder;
   std::optional<Hardware> hardware;
+  std::vector<std::string> sets;
+  std::optional<StoredSettings> stored;
   Execution execution;
+  execution.defaults = [&] {
+    std::vector<std::string> paths = options.loads;
+    if (options.resume) paths.insert(paths.begin(), options.checkpoint);
+    stored = stored_settings(paths);
+    return stored ? stored->notes.sets : std::vector<std::string>();
+  };
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
+    sets = all_settings(sources.defaults, options.model.sets);
     return program_of(sources, options, warnings);
   };
   execution.require_ready = [&](const Program& program) {
     require_writable_files(options);
     hardware = hardware_of(options, program);
+    const bool continues =
+        options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
+    if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, continues);
   };
   execution.prepare = [&] { return take_folder(options, folder); };
   execution.open = [&](const Program& program, const std::string& start) {
     data = open_data(program, options, start);
+    data.sets = sets;
   };
   execution.run = [&](const Program& program, Comm& comm) {
     return run_program(program, options, std::move(data), comm, hardware ? &*hardware : nullptr);

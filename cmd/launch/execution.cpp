@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 
 #include "cmd/launch/launch.h"
 #include "cmd/launch/ranks.h"
@@ -42,21 +44,24 @@ int run_here(const Program& program, const ExecutionOptions& options, const Exec
 std::string packed(const Sources& sources) {
   std::string bytes;
   const std::string includes = sources.includes->packed();
-  for (const std::string* part : {&sources.model_text, &sources.layout_text, &includes})
+  const std::string defaults = fmt::format("{}", fmt::join(sources.defaults, "\n"));
+  for (const std::string* part : {&sources.model_text, &sources.layout_text, &includes, &defaults})
     bytes += std::to_string(part->size()) + ":" + *part;
   return bytes;
 }
 
 void unpack(const std::string& bytes, Sources& sources) {
   size_t at = 0;
-  std::string includes;
-  for (std::string* part : {&sources.model_text, &sources.layout_text, &includes}) {
+  std::string includes, defaults;
+  for (std::string* part : {&sources.model_text, &sources.layout_text, &includes, &defaults}) {
     const size_t colon = bytes.find(':', at);
     const size_t size = std::stoull(bytes.substr(at, colon - at));
     *part = bytes.substr(colon + 1, size);
     at = colon + 1 + size;
   }
   sources.includes->unpack(includes);
+  std::istringstream lines(defaults);
+  for (std::string line; std::getline(lines, line);) sources.defaults.push_back(line);
 }
 
 NodeOptions node_options(const ExecutionOptions& options) {
@@ -72,6 +77,7 @@ NodeOptions node_options(const ExecutionOptions& options) {
 Program judged(const ExecutionOptions& options, const Execution& execution, int64_t ranks, Sources& sources) {
   std::vector<Diagnostic> warnings;
   sources = read_sources(options.model, options.layout);
+  sources.defaults = execution.defaults();
   Program program = execution.compile(sources, warnings);
   if (program.mesh().axes().empty() && ranks > 1)
     throw UserError(fmt::format("there are {} ranks, but there is no mesh", ranks),
@@ -89,7 +95,7 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
 int run_ranks(const ExecutionOptions& options, const Execution& execution) {
   Program program;
   const auto body = [&](Processes& processes) {
-    Sources sources{options.model.model, {}, options.layout, {}};
+    Sources sources{options.model.model, {}, options.layout, {}, {}};
     std::string bytes, prepared;
     agree(processes, [&] {
       if (!processes.speaks()) return;
@@ -163,7 +169,8 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   if (options.simulate && launched_by() && launched_by()->ranks > 1)
     throw UserError("--simulate runs all devices in one process", "start it without a launcher");
   if (launched_by() && !options.simulate) return run_ranks(options, execution);
-  const Sources sources = read_sources(options.model, options.layout);
+  Sources sources = read_sources(options.model, options.layout);
+  sources.defaults = execution.defaults();
   std::vector<Diagnostic> warnings;
   const Program program = execution.compile(sources, warnings);
   const int64_t devices = program.mesh().devices();

@@ -35,6 +35,9 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
+  /// Returns settings NAME=VALUE that the model is compiled with unless the user gives others. Called by the process
+  /// that speaks; all ranks compile with them.
+  std::function<std::vector<std::string>()> defaults = [] { return std::vector<std::string>(); };
   /// Compiles what has been read to a program, which is the same on every rank.
   std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
   /// Called once, by the process that speaks, after it has compiled; throws if a file can't be written, say.

@@ -61,7 +61,7 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
   std::vector<Sources> all;
   std::map<std::string, std::string> layouts;  // by file
   for (const LayoutFlags& one : flags) {
-    Sources sources{options.model, {}, one, {}};
+    Sources sources{options.model, {}, one, {}, {}};
     if (one.layout && is_layout_file(*one.layout)) {
       if (options.model == "-" && *one.layout == "-")
         throw UserError("the model and the layout can't both be read from standard input");
@@ -85,7 +85,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
                     "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings,
                     {[&](const IncludeName& name) { return sources.includes->read(name); },
-                     {options.optimizer, options.dtype.has_value(), options.microbatches}});
+                     {options.optimizer, options.dtype.has_value(), options.microbatches},
+                     sources.defaults});
 }
 
 Layout read_layout(const Sources& sources, std::vector<Diagnostic>& warnings) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <thread>
 
+#include "cmd/running/stored_settings.h"
 #include "core/diagnostics/error.h"
 #include "formats/data/safetensors.h"
 #include "formats/json/mapped_file.h"
@@ -167,19 +168,20 @@ Continuation read_checkpoint(const Program& program, const std::string& path) {
                                 ? " (the run can continue only with the model that it began with)"
                                 : fmt::format(" (the checkpoint is of the model '{}', not of '{}')",
                                               found.notes.model, program.model);
+  const std::string settings = differences_text(found.notes.names, program.names);
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const VariableDecl& decl = program.variables[v].decl;
     const auto at = file.tensors.find(decl.name);
     if (at == file.tensors.end())
-      throw RunError(
-          fmt::format("the checkpoint '{}' lacks the model's variable '{}'{}", path, decl.name, whose));
-    require_same(at->second, decl, whose);
+      throw RunError(fmt::format("the checkpoint '{}' lacks the model's variable '{}'{}", path, decl.name,
+                                 whose + settings));
+    require_same(at->second, decl, whose + settings);
     found.values.emplace_back(v, std::move(at->second));
     file.tensors.erase(at);
   }
   if (!file.tensors.empty())
     throw RunError(fmt::format("the checkpoint '{}' has a variable '{}' that the model lacks{}", path,
-                               file.tensors.begin()->first, whose));
+                               file.tensors.begin()->first, whose + settings));
   return found;
 }
 

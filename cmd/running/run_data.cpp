@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cmd/running/stored_settings.h"
 #include "core/diagnostics/suggest.h"
 #include "formats/data/npy.h"
 #include "formats/json/mapped_file.h"
@@ -24,6 +25,19 @@ size_t variable_named(const Program& program, const std::string& name) {
 bool names_variable(const std::string& load) {
   std::error_code ignored;
   return load.find('=') != std::string::npos && !std::filesystem::exists(load, ignored);
+}
+
+// An error also says which settings differ from those that the checkpoint was made with.
+VariableValues read_files(const Program& program, const std::vector<std::string>& files,
+                          const std::vector<std::string>& maps) {
+  try {
+    return read_weights(program, files, NameMap(maps));
+  } catch (const RunError& error) {
+    const std::optional<StoredSettings> stored = stored_settings(files);
+    const std::string differences = stored ? differences_text(stored->notes.names, program.names) : "";
+    if (differences.empty()) throw;
+    throw RunError(error.what() + differences);
+  }
 }
 
 // Reads values for one variable each, which take precedence over those in files of many.
@@ -54,7 +68,7 @@ VariableValues read_loads(const Program& program, const std::vector<std::string>
   std::vector<std::string> files;
   for (const std::string& load : loads)
     if (!names_variable(load)) files.push_back(load);
-  if (!files.empty()) values = read_weights(program, files, NameMap(maps));
+  if (!files.empty()) values = read_files(program, files, maps);
   load_arrays(program, loads, values);
   std::vector<bool> set;
   for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());

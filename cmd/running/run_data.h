@@ -18,6 +18,7 @@ struct RunData {
   std::vector<InputData> valid;
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
+  std::vector<std::string> sets;         // NAME=VALUE: all settings that the model was compiled with
   std::optional<CheckpointNotes> start;  // notes of the checkpoint that the run continues from
 };
 

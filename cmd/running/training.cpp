@@ -117,7 +117,9 @@ void save(ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& number
   if (options.checkpoint.empty() || step <= run.saved) return;
   const InterruptHold hold;
   save_checkpoint(run.executor, options.checkpoint,
-                  {run.executor.program().model, step, run.data.seed, feed.rows_before(step)}, options.keep);
+                  {run.executor.program().model, step, run.data.seed, feed.rows_before(step), run.data.sets,
+                   run.executor.program().names},
+                  options.keep);
   numbers.saved(step);
   run.saved = step;
 }

@@ -134,6 +134,65 @@ const std::vector<std::string> kMeshes = {
 
 }  // namespace
 
+TEST_CASE("the settings of a run are those of its checkpoints") {
+  const Folder folder;
+  const std::string run = "$MTFC run model.json --input x=x.npy ";
+  CHECK(folder.said("$RUN --set hidden=11 --set lr=0.02 --checkpoint ck --steps 3") == "exit 0: ");
+  const Json notes = Json::parse(folder.read("ck/step_00000003/checkpoint.json"));
+  CHECK(notes["set"] == Json({{"hidden", "11"}, {"lr", "0.02"}}));
+  CHECK(notes["names"]["hidden"] == 11);
+  CHECK(notes["names"]["batch"] == 6);
+  // They hold without being repeated, on one rank and on several, and go on to the next checkpoint.
+  CHECK(folder.said("$RUN --set hidden=11 --set lr=0.02 --checkpoint whole --steps 5") == "exit 0: ");
+  for (const std::string mesh :
+       {"", "--mesh a:2 --layout hidden:a --simulate", "--mesh a:2 --layout batch:a"}) {
+    CAPTURE(mesh);
+    fs::remove_all(folder.path / "more");
+    fs::copy(folder.path / "ck", folder.path / "more", fs::copy_options::recursive);
+    const std::string said = folder.said(run + mesh + " --checkpoint more --steps 5 --resume >out");
+    CAPTURE(said);
+    CHECK(said.starts_with("exit 0: "));
+    CHECK(said.find("settings of 'more/step_00000003': --set hidden=11 --set lr=0.02\n") !=
+          std::string::npos);
+    CHECK(Json::parse(folder.read("more/step_00000005/checkpoint.json"))["set"] == notes["set"]);
+    if (mesh.empty()) CHECK(weights(folder, "more/step_00000005") == weights(folder, "whole/step_00000005"));
+    CHECK(folder.said("$RUN --evaluate --load more " + mesh) == "exit 0: ");
+    CHECK(folder.said("$RUN --evaluate --load more/step_00000003/variables.safetensors " + mesh) ==
+          "exit 0: ");
+  }
+  // Another value is honoured and said, and stored from then on.
+  const std::string said = folder.said(run + "--set lr=0.5 --checkpoint more --steps 7 --resume >out");
+  CHECK(said.find("mtfc: warning: --set gives lr=0.5, but 'more/step_00000005' was made with lr=0.02\n") !=
+        std::string::npos);
+  CHECK(said.find("--set hidden=11\n") != std::string::npos);
+  CHECK(Json::parse(folder.read("more/step_00000007/checkpoint.json"))["set"] ==
+        Json({{"hidden", "11"}, {"lr", "0.5"}}));
+  // One that changes shapes is refused with the reason.
+  const std::string hint = " (the checkpoint was made with hidden=11, and now it is 9)\n";
+  CHECK(folder.said("$RUN --set hidden=9 --checkpoint ck --steps 7 --resume") ==
+        "exit 1: mtfc: error: ck/step_00000003/variables.safetensors: 'w' is f32[5, 11], but the model's 'w' "
+        "is "
+        "f32[in=5, hidden=9] (the run can continue only with the model that it began with)" +
+            hint);
+  const std::string loaded = folder.said("$RUN --set hidden=9 --load ck --evaluate");
+  CHECK(loaded.starts_with("exit 1: "));
+  CHECK(loaded.ends_with(hint));
+}
+
+TEST_CASE("checkpoints without settings, and models that lack the names, are as before") {
+  const Folder folder;
+  CHECK(folder.said("$RUN --set lr=0.02 --checkpoint ck --steps 3") == "exit 0: ");
+  std::string model = kModel;
+  model.replace(model.find("\"lr\": 0.05, "), 12, "");
+  model.replace(model.find("\"peak\": \"lr\""), 12, "\"peak\": 0.1");
+  std::ofstream(folder / "model.json") << model;
+  CHECK(folder.said("$RUN --checkpoint ck --steps 4 --resume") == "exit 0: ");
+  std::ofstream(folder / "ck/step_00000004/checkpoint.json")
+      << R"({"mtfc_checkpoint": 1, "model": "tiny", "step": 4, "seed": 0, "rows": 24})";
+  CHECK(folder.said("$RUN --checkpoint ck --steps 5 --resume") == "exit 0: ");
+  CHECK(folder.said("$RUN --load ck --evaluate") == "exit 0: ");
+}
+
 TEST_CASE("a run that goes on ends with the bits of one that was never stopped") {
   for (const std::string& mesh : kMeshes) {
     CAPTURE(mesh);
@@ -253,13 +312,14 @@ TEST_CASE("folders that have checkpoints, or have another run's, are left alone"
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set hidden=8") ==
         refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f32[in=5, "
                 "hidden=8]" +
-                own));
+                own + " (the checkpoint was made with hidden=7, and now it is 8)"));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --dtype f64") ==
         refusal("ck/step_00000002/variables.safetensors: 'w' is f32[5, 7], but the model's 'w' is f64[in=5, "
                 "hidden=7]" +
                 own));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --set extra=1") ==
-        refusal("the checkpoint 'ck/step_00000002' lacks the model's variable 'more'" + own));
+        refusal("the checkpoint 'ck/step_00000002' lacks the model's variable 'more'" + own +
+                " (the checkpoint was made with extra=0, and now it is 1)"));
   CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume --optimizer sgd --mesh a:2 --layout batch:a") ==
         refusal("the checkpoint 'ck/step_00000002' has a variable 'bias/adam_m' that the model lacks" + own));
   CHECK(weights(folder, "ck/step_00000002") == before);

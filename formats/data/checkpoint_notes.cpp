@@ -45,6 +45,13 @@ std::string checkpoint_json(const CheckpointNotes& notes) {
   json["step"] = notes.step;
   json["seed"] = notes.seed;
   json["rows"] = notes.rows;
+  Json sets = Json::object(), names = Json::object();
+  for (const std::string& set : notes.sets)
+    if (const size_t equals = set.find('='); equals != std::string::npos)
+      sets[set.substr(0, equals)] = set.substr(equals + 1);
+  for (const auto& [name, value] : notes.names) names[name] = value;
+  if (!sets.empty()) json["set"] = std::move(sets);
+  if (!names.empty()) json["names"] = std::move(names);
   return json.dump() + "\n";
 }
 
@@ -64,6 +71,12 @@ CheckpointNotes read_checkpoint_notes(const std::string& path) {
   notes.step = static_cast<int64_t>(count_at(json, "step", path));
   notes.seed = count_at(json, "seed", path);
   notes.rows = static_cast<int64_t>(count_at(json, "rows", path));
+  if (const JsonValue* sets = json.find("set"); sets && sets->kind == JsonKind::kObject)
+    for (const JsonMember& set : sets->members)
+      if (set.value.kind == JsonKind::kString) notes.sets.push_back(set.key + "=" + set.value.text);
+  if (const JsonValue* names = json.find("names"); names && names->kind == JsonKind::kObject)
+    for (const JsonMember& name : names->members)
+      if (name.value.kind == JsonKind::kNumber) notes.names[name.key] = name.value.number();
   return notes;
 }
 

@@ -275,6 +275,24 @@ std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& incl
   return parts;
 }
 
+// The defaults that the model has names for, and then the settings of the user.
+std::vector<std::string> settings(const std::vector<ScopePart>& parts,
+                                  const std::vector<std::string>& defaults,
+                                  const std::vector<std::string>& sets) {
+  std::vector<std::string> all;
+  for (const std::string& setting : defaults) {
+    const std::string name = setting.substr(0, setting.find('='));
+    const auto has = [&](const std::optional<Cursor>& list) {
+      return list && list->is(JsonKind::kObject) && list->find(name.c_str());
+    };
+    if (std::any_of(parts.begin(), parts.end(),
+                    [&](const ScopePart& part) { return has(part.params) || has(part.dims); }))
+      all.push_back(setting);
+  }
+  all.insert(all.end(), sets.begin(), sets.end());
+  return all;
+}
+
 bool has_names(const std::vector<ScopePart>& parts) {
   const auto is_object = [](const std::optional<Cursor>& list) {
     return !list || list->is(JsonKind::kObject);
@@ -303,7 +321,7 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   IncludeReader includes(context.include_source, sink);
   includes.read(root);
   const std::vector<ScopePart> parts = scope_parts(root, includes);
-  const ModelScope scope(parts, sets, sink);
+  const ModelScope scope(parts, settings(parts, context.defaults, sets), sink);
   // Without any names, all further messages would be noise.
   if (!has_names(parts) || includes.has_gaps()) sink.finish(warnings);
   ModelDraft draft(scope, sink);

@@ -29,6 +29,8 @@ struct ModelOverrides {
 struct ModelContext {
   IncludeSource include_source = {};  // gives the files that the model includes
   ModelOverrides overrides = {};
+  // NAME=VALUE as `sets`, which count more; names that the model lacks are passed over
+  std::vector<std::string> defaults = {};
 };
 
 /// Reads a model of format version 1. `file` is for messages, `sets` are NAME=VALUE overrides of params and dims.

@@ -1,0 +1,101 @@
+#include "cmd/running/stored_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "cmd/running/checkpoints.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostTold = 5;
+
+std::string name_in(const std::string& setting) {
+  return setting.substr(0, setting.find('='));
+}
+
+bool is_set(const std::vector<std::string>& settings, const std::string& name) {
+  return std::any_of(settings.begin(), settings.end(),
+                     [&](const std::string& setting) { return name_in(setting) == name; });
+}
+
+// The folder of the checkpoint that `path` means, or "".
+std::string checkpoint_folder(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    const fs::path folder = fs::path(path).parent_path();
+    return fs::path(path).filename() == kTensorsName ? (folder.empty() ? "." : folder.string()) : "";
+  }
+  if (fs::exists(path + "/" + kTensorsName, ignored)) return path;
+  const std::vector<int64_t> steps = checkpoint_steps(path);
+  return steps.empty() ? "" : checkpoint_path(path, steps.back());
+}
+
+}  // namespace
+
+std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    const std::string folder = checkpoint_folder(path);
+    if (folder.empty()) continue;
+    try {
+      return StoredSettings{folder, read_checkpoint_notes(folder + "/" + kNotesName)};
+    } catch (const RunError&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> all_settings(const std::vector<std::string>& stored,
+                                      const std::vector<std::string>& given) {
+  std::vector<std::string> all;
+  for (const std::string& setting : stored)
+    if (!is_set(given, name_in(setting))) all.push_back(setting);
+  all.insert(all.end(), given.begin(), given.end());
+  return all;
+}
+
+void tell_settings(const StoredSettings& stored, const std::vector<std::string>& given,
+                   const Program& program, bool continues) {
+  const auto& [checkpoint, notes] = stored;
+  std::vector<std::string> taken;
+  for (const std::string& setting : notes.sets)
+    if (!is_set(given, name_in(setting)) && program.names.contains(name_in(setting)))
+      taken.push_back(setting);
+  if (!taken.empty())
+    std::cerr << fmt::format("settings of '{}': --set {}\n", checkpoint, fmt::join(taken, " --set "));
+  for (const auto& [name, before] : notes.names) {
+    const auto now = program.names.find(name);
+    if (now == program.names.end() || now->second == before) continue;
+    if (is_set(given, name) && (continues || is_set(notes.sets, name)))
+      std::cerr << fmt::format("mtfc: warning: --set gives {}={}, but '{}' was made with {}={}\n", name,
+                               now->second, checkpoint, name, before);
+    else if (continues && !is_set(given, name))
+      std::cerr << fmt::format("mtfc: warning: the model gives {}={}, but '{}' was made with {}={}\n", name,
+                               now->second, checkpoint, name, before);
+  }
+}
+
+std::string differences_text(const std::map<std::string, double>& stored,
+                             const std::map<std::string, double>& now) {
+  std::vector<std::string> told;
+  size_t count = 0;
+  for (const auto& [name, before] : stored) {
+    const auto at = now.find(name);
+    if (at == now.end() || at->second == before) continue;
+    if (++count <= kMostTold)
+      told.push_back(fmt::format("{}={}, and now it is {}", name, before, at->second));
+  }
+  if (told.empty()) return "";
+  return fmt::format(" (the checkpoint was made with {}{})", fmt::join(told, "; "),
+                     count > told.size() ? fmt::format("; and {} more differ", count - told.size()) : "");
+}
+
+}  // namespace mtfc
