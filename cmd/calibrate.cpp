@@ -64,9 +64,18 @@ void measure(const Options& options, Processes& processes) {
     };
   std::unique_ptr<NodeMemory> node;
   if (processes.uses_mpi()) node = std::make_unique<NodeMemory>(processes);
-  const Calibration made = calibrate(mesh, processes, node.get(), calibration);
+  Calibration made = calibrate(mesh, processes, node.get(), calibration);
   if (shows) std::cerr << "\r\033[K";
   if (talks) std::cerr << quality_text(made);
+  const std::string poor = poor_fits_text(made.fits);
+  if (!poor.empty()) {
+    made.hardware.doc += " Its predictions missed the measurements: " + poor + ".";
+    if (talks)
+      std::cerr << fmt::format(
+          "mtfc: warning: the profile misses its own measurements ({}), as on a busy machine; "
+          "measure again when it is idle{}; the profile's \"doc\" says so too\n",
+          poor, options.quick ? " and without --quick" : "");
+  }
   if (processes.speaks()) write_text(options.file, hardware_json(made.hardware));
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -60,6 +61,17 @@ std::optional<Hardware> hardware_of(const RunOptions& options, const Program& pr
   return hardware;
 }
 
+// An evaluation of values that nobody has trained is rarely meant.
+void warn_of_initial_values(const RunOptions& options, const Program& program) {
+  const bool has_weights =
+      std::any_of(program.variables.begin(), program.variables.end(),
+                  [](const ProgramVariable& variable) { return variable.decl.trainable; });
+  if (options.evaluate && options.loads.empty() && has_weights && !options.model.quiet)
+    std::cerr << fmt::format(
+        "mtfc: warning: there is no --load, so the variables have their initial values for --seed {}\n",
+        options.seed);
+}
+
 int run(const RunOptions& options) {
   limit_spinning();
   check(options);
@@ -82,6 +94,7 @@ int run(const RunOptions& options) {
   execution.require_ready = [&](const Program& program) {
     require_writable_files(options);
     hardware = hardware_of(options, program);
+    warn_of_initial_values(options, program);
     const bool continues =
         options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, continues);

@@ -114,6 +114,29 @@ TEST_CASE("--check-finite names the operation, the step, the value and the place
   CHECK(said(folder, "--input x=bad.npy --input i=i.npy") == "exit 0: ");
 }
 
+TEST_CASE("an evaluation of initial values is said to be one") {
+  const ScratchFolder folder;
+  const auto warned = [&](const char* variables, const std::string& options) {
+    folder.write("v.json",
+                 fmt::format(R"({{"mtfc": 1, "dims": {{"n": 2}}, "inputs": {{"x": {{"dims": ["n"]}}}},
+        "variables": {{{}}}, "ops": [{{"out": "y", "op": "reduce_sum", "in": "x"}}], "outputs": ["y"],
+        "data": {{"x": "random:normal"}}}})",
+                             variables));
+    REQUIRE(std::system(fmt::format("cd '{}' && '{}' run v.json --evaluate {} >out 2>err",
+                                    folder.path.string(), MTFC_BINARY, options)
+                            .c_str()) == 0);
+    return folder.read("err").find(
+               "mtfc: warning: there is no --load, so the variables have their initial values "
+               "for --seed 3\n") != std::string::npos;
+  };
+  const char* const kTrained = R"("w": {"dims": ["n"], "init": 1})";
+  CHECK(warned(kTrained, "--seed 3"));
+  CHECK(warned(kTrained, "--seed 3 --mesh a:2 --layout n:a"));
+  CHECK_FALSE(warned(kTrained, "--seed 3 -q"));
+  CHECK_FALSE(warned("", "--seed 3"));
+  CHECK_FALSE(warned(R"("w": {"dims": ["n"], "init": 1, "trainable": false})", "--seed 3"));
+}
+
 TEST_CASE("--check-finite looks at the inputs first") {
   const ScratchFolder folder;
   folder.write("bad.npy", matrix("<f4", bytes_of(std::vector<float>{1, 2, 3, 4, NAN, 6})));

@@ -24,6 +24,16 @@ Link memory_link(const Hardware& hardware) {
 
 }  // namespace
 
+std::string poor_fits_text(const std::vector<FitQuality>& fits) {
+  constexpr double kPoorMean = 0.5, kPoorWorst = 3;
+  std::string text;
+  for (const FitQuality& fit : fits)
+    if (fit.mean_error > kPoorMean || fit.worst_error > kPoorWorst)
+      text += fmt::format("{}{} by {:.0f} % on average and {:.0f} % at worst", text.empty() ? "" : ", ",
+                          fit.what, 100 * fit.mean_error, 100 * fit.worst_error);
+  return text;
+}
+
 Calibration calibrate(const Mesh& mesh, Processes& processes, NodeMemory* node,
                       const CalibrationOptions& options) {
   const auto start = std::chrono::steady_clock::now();
