@@ -150,8 +150,8 @@ bool is_due(int64_t step, int64_t every, bool ends) {
 std::vector<NamedNumber> validate(const ProgramRun& run, StepsTaken& taken) {
   const bool is_first = !taken.valid;
   StopAgreement agreement(run.processes());
-  Evaluation found =
-      evaluate(run.executor, run.data.valid, run.data.seed, nullptr, [&] { return agreement.after_step().is_late; });
+  Evaluation found = evaluate(run.executor, run.data.valid, run.data.seed, nullptr,
+                              [&] { return agreement.after_step().is_late; });
   if (found.is_stopped) return {};
   taken.valid = std::move(found);
   add_times(run, *taken.valid, taken.time);
