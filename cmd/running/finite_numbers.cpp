@@ -96,7 +96,7 @@ void FiniteNumbers::repeat_steps(const std::string& problem, int64_t step, Feed&
       throw RunError(
           fmt::format("{}; the first value that is not finite: {}{}", problem, error.what(), hint(false)));
     }
-    if (agreement.stops_after(s, 1)) return;
+    if (agreement.after_step().signal != 0) return;
   }
 }
 
