@@ -175,6 +175,8 @@ struct OpTraits {
   bool multiplies = false;
   /// Every element of the result is the attribute `value`.
   bool is_constant = false;
+  /// The elements are random: they depend on the name of the result, so two nodes never compute the same.
+  bool is_drawn = false;
   /// The operand that counts along the dimension `dim` of operand 0, which is read or written there; or -1.
   int position_operand = -1;
   /// An element takes another time than that of an addition, so calibration measures it by itself.

@@ -24,7 +24,7 @@ extern const OpDef kOp = {
     .flops = result_elements,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.own_pace = true},
+    .traits = {.is_drawn = true, .own_pace = true},
 };
 
 }  // namespace mtfc::random_uniform_op

@@ -15,6 +15,7 @@
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
 #include "core/passes/graph/remove_dead.h"
+#include "core/passes/graph/share_common.h"
 #include "core/passes/graph/simplify.h"
 #include "core/passes/steps/apply_split_rules.h"
 #include "core/passes/steps/assign_buffers.h"
@@ -116,6 +117,7 @@ constexpr GraphPass kGraphPasses[] = {
     {"simplify", [](const EntryGraph& entry) { return remove_dead(simplify(entry)); }},
     // From here on every einsum has one or two operands, and the arithmetic is fixed.
     {"order_contractions", order_contractions},
+    {"share_common", share_common},
 };
 
 struct ShardingPass {

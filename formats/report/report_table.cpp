@@ -259,8 +259,8 @@ class RankingText {
     const CostReport& best = *layouts_[order_.front()].report;
     const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
     std::string text = fmt::format("{}, {}: {} layout{}, ordered by {}{}\n", printable(best.model),
-                                   printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s", by,
-                                   options_.in_order ? ", within 1 % by the number of rules" : "");
+                                   printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s",
+                                   by, options_.in_order ? ", within 1 % by the number of rules" : "");
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();
