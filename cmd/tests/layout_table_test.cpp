@@ -109,7 +109,12 @@ double peak_ratio(const CostReport& before, const CostReport& after) {
 void check_row(const Row& row, const Sizes& s, const CostReport& report) {
   const Expected e = expected(row, s);
   CHECK(report.arithmetic.einsum_per_device == e.flops);
-  CHECK(report.communication.total.elements == e.elements);
+  // The paper all-reduces the gradient of the bias, which the devices along planes hold alike. If its group is large,
+  // fewer bytes are sent if each of them reduces a part of it, which they then gather: two collectives that count twice
+  // what one of them does.
+  const int64_t bias = s.r > s.p ? s.h / s.c : 0;
+  CHECK(report.communication.total.elements >= e.elements);
+  CHECK(report.communication.total.elements <= e.elements + bias);
   CHECK(report.memory.variables == 4 * e.variable_elements);
   const double paper = 4.0 * static_cast<double>(e.memory_elements);
   CHECK(static_cast<double>(report.memory.peak) >= kFewest * paper);

@@ -8,8 +8,10 @@
 namespace mtfc {
 namespace {
 
-// Plans that compare many moves look at no more devices than this for each.
+// So many devices are looked at one by one, and plans that compare many moves look at no others.
 constexpr int64_t kDevicesLookedAt = 128;
+// On more devices than this, it is not found out that nothing is sent at all.
+constexpr int64_t kMostDevices = 4096;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -165,11 +167,76 @@ Coordinates SentElements::device(int64_t index) const {
   return mesh_.moved(mesh_.last(), split_, index);
 }
 
+// The lines fall into groups that share no axis, so they vary independently. Along one group, few different amounts occur,
+// however many devices there are.
+std::vector<SentElements::Variants> SentElements::variants() const {
+  std::vector<AxisList> groups = {{}};  // first that of the lines that are not split
+  for (const Operand& operand : operands_)
+    for (const Line& line : operand.lines) {
+      AxisList joined = line.from_axes;
+      add_axes(joined, line.to_axes);
+      if (joined.empty()) continue;
+      std::erase_if(groups, [&](const AxisList& group) {
+        if (!shares_axis(group, joined)) return false;
+        add_axes(joined, group);
+        return true;
+      });
+      groups.push_back(std::move(joined));
+    }
+  std::vector<Variants> found;
+  for (const AxisList& group : groups) {
+    Variants different;
+    for (int64_t index = mesh_.size(group); index-- > 0;)
+      different.insert(amounts(group, mesh_.moved(mesh_.last(), group, index)));
+    found.push_back(std::move(different));
+  }
+  return found;
+}
+
+SentElements::Amounts SentElements::amounts(const AxisList& group, const Coordinates& at) const {
+  const Box needed = local_box(result_.dims, result_.sharding, mesh_, at);
+  Amounts found;
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    const MovedTensor& tensor = operands_[k].tensor;
+    const Box held = local_box(tensor.dims, tensor.sharding, mesh_, at);
+    int64_t all = 1, own = 1;
+    for (const Line& line : operands_[k].lines) {
+      const bool is_here = line.from_axes.empty() && line.to_axes.empty()
+                               ? group.empty()
+                               : shares_axis(group, line.from_axes) || shares_axis(group, line.to_axes);
+      if (!is_here) continue;
+      all *= wanted(k, line, held, at);
+      own *= common(k, line, held, needed);
+    }
+    found.push_back({all, own});
+  }
+  return found;
+}
+
 int64_t SentElements::most() const {
   const int64_t limit = bound();
   int64_t most = 0;
   // The last device has the largest shards. If all shards are alike, the bound is reached after a few devices.
-  for (int64_t index = devices_; index-- > 0 && most < limit;) most = std::max(most, sent(device(index)));
+  const int64_t looked_at = std::min(devices_, kDevicesLookedAt);
+  for (int64_t i = 1; i <= looked_at && most < limit; ++i) most = std::max(most, sent(device(devices_ - i)));
+  if (most == limit || looked_at == devices_) return most;
+  std::set<Amounts> products = {Amounts(operands_.size(), {1, 1})};
+  for (const Variants& group : variants()) {
+    std::set<Amounts> longer;
+    for (const Amounts& product : products)
+      for (const Amounts& amounts : group) {
+        Amounts next = product;
+        for (size_t k = 0; k < next.size(); ++k)
+          next[k] = {next[k].first * amounts[k].first, next[k].second * amounts[k].second};
+        longer.insert(std::move(next));
+      }
+    products = std::move(longer);
+  }
+  for (const Amounts& product : products) {
+    int64_t total = 0;
+    for (const auto& [all, own] : product) total += receivers_ * all - own;
+    most = std::max(most, total);
+  }
   return most;
 }
 
@@ -177,11 +244,23 @@ int64_t SentElements::most_or_bound() const {
   return devices_ <= kDevicesLookedAt ? most() : bound();
 }
 
+// True if wanted() looks at no other devices.
+bool SentElements::is_closed(const Line& line) const {
+  const bool is_interval = !line.is_moved && is_single(line.dims);
+  if (is_interval) return !shares_axis(without_suffix(line.to_axes, axes_), axes_);
+  return std::all_of(line.to_axes.begin(), line.to_axes.end(),
+                     [&](int axis) { return contains(axes_, axis); });
+}
+
 bool SentElements::none() const {
-  if (bound() == 0) return true;
-  for (int64_t index = devices_; index-- > 0;)
-    if (sent(device(index)) > 0) return false;
-  return true;
+  if (axes_.empty() || bound() == 0) return true;
+  if (sent(device(devices_ - 1)) > 0) return false;
+  if (devices_ <= kDevicesLookedAt) return most() == 0;
+  const bool is_closed_form = std::all_of(operands_.begin(), operands_.end(), [&](const Operand& operand) {
+    return std::all_of(operand.lines.begin(), operand.lines.end(),
+                       [&](const Line& line) { return is_closed(line); });
+  });
+  return is_closed_form && devices_ <= kMostDevices && most() == 0;
 }
 
 SentElements sent_elements(const EntryPoint& entry, const Step& step, const Mesh& mesh) {

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "core/op_rules/pieces.h"
@@ -42,7 +44,7 @@ class SentElements {
   int64_t most() const;
   /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds.
   int64_t most_or_bound() const;
-  /// True if no device sends anything.
+  /// True if no device sends anything. On meshes of thousands of devices, it may be false all the same.
   bool none() const;
 
  private:
@@ -57,12 +59,19 @@ class SentElements {
     std::vector<Line> lines;
   };
 
+  // The products of `wanted` and of `own` over some lines, for each operand; all different ones.
+  using Amounts = std::vector<std::pair<int64_t, int64_t>>;
+  using Variants = std::set<Amounts>;
+
   void add_operand(const MovedTensor& from, std::vector<Line> lines);
+  std::vector<Variants> variants() const;
+  Amounts amounts(const AxisList& group, const Coordinates& at) const;
   int64_t common(size_t operand, const Line& line, const Box& from, const Box& to) const;
   int64_t wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const;
   int64_t most_wanted(size_t operand, const Line& line) const;
   int64_t least_own(size_t operand, const Line& line) const;
   int64_t bound() const;
+  bool is_closed(const Line& line) const;
   Coordinates device(int64_t index) const;
 
   std::optional<PieceMap> pieces_;

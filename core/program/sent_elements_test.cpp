@@ -97,6 +97,33 @@ TEST_CASE("pieces of one operand and of several") {
     }
 }
 
+TEST_CASE("a mesh of more devices than are looked at one by one") {
+  const Mesh mesh({{"r", 17}, {"c", 3}, {"p", 5}});
+  const Dims dims{{"a", 40}, {"b", 31}, {"l", 3}, {"m", 2}};
+  const std::pair<Sharding, Sharding> changes[] = {
+      {{{{0}, {1, 2}, {}, {}}, {}}, {{{1}, {0}, {}, {2}}, {}}},
+      {{{{0, 1}, {2}, {}, {}}, {}}, {{{1}, {0, 2}, {}, {}}, {}}},
+      {{{{2}, {}, {0}, {1}}, {}}, {{{0}, {2}, {1}, {}}, {}}},
+  };
+  for (const auto& [from, to] : changes) {
+    const AxisList axes = moving_axes({dims, from, dims, to}, mesh);
+    int64_t most = 0;
+    for (int64_t rank = 0; rank < mesh.devices(); ++rank) {
+      const Coordinates at = mesh.coordinates(rank);
+      int64_t sent = 0;
+      for (int64_t m = 0; m < mesh.size(axes); ++m)
+        if (const Coordinates member = mesh.moved(at, axes, m); member != at)
+          sent +=
+              common_elements(dims, local_box(dims, from, mesh, at), dims, local_box(dims, to, mesh, member));
+      most = std::max(most, sent);
+    }
+    const SentElements counted({dims, from}, {dims, to}, axes, mesh);
+    CHECK(counted.most() == most);
+    CHECK(counted.most_or_bound() >= most);
+    CHECK_FALSE(counted.none());
+  }
+}
+
 TEST_CASE("a large mesh is not looked at device by device where all shards are alike") {
   const Mesh mesh({{"r", 4096}, {"c", 4096}});
   const Dims dims{{"a", 4096 * 4096}, {"b", 4096}};

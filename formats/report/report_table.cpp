@@ -258,9 +258,12 @@ class RankingText {
   std::string text() const {
     const CostReport& best = *layouts_[order_.front()].report;
     const std::string by = timed_ ? "step time on " + printable(best.time->hardware) : "bytes sent";
-    std::string text = fmt::format("{}, {}: {} layout{}, ordered by {}{}\n", printable(best.model),
-                                   printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s",
-                                   by, options_.in_order ? ", within 1 % by the number of rules" : "");
+    std::string text =
+        wrapped("",
+                fmt::format("{}, {}: {} layout{}, ordered by {}{}", printable(best.model),
+                            printable(best.entry), layouts_.size(), layouts_.size() == 1 ? "" : "s", by,
+                            options_.in_order ? ", within 1 % by the number of rules" : ""),
+                " ", options_.width);
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();

@@ -81,9 +81,12 @@ TEST_CASE("an array is loaded into the slices of a tensor of its shape") {
   }
   CHECK(slices.data == expected);
   array.shape = {7, 5};
-  CHECK_THROWS_WITH_AS(load_array(array, "w", slices.shards[0]),
-                       "w.npy: an array of shape [7, 5] can't be loaded into 'w' of shape [a=5, b=7]",
-                       RunError);
+  CHECK_THROWS_WITH_AS(
+      load_array(array, "w", slices.shards[0]),
+      "w.npy: an array of shape [7, 5] can't be loaded into 'w' of shape [a=5, b=7] (it fits if it "
+      "is transposed: give the model's variable the dimensions [\"b\", \"a\"], which changes no "
+      "result, or transpose the array in the file)",
+      RunError);
 }
 
 }  // namespace
