@@ -1,6 +1,8 @@
 #include "core/model/entry_points.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
@@ -102,10 +104,12 @@ EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& 
 
 // Makes an output that is a variable deliver its new value.
 void show_new_values(EntryGraph& entry) {
+  std::map<std::string_view, TensorId> values;
+  for (const Assignment& assignment : entry.assignments) values[assignment.variable] = assignment.value;
   for (NamedTensor& output : entry.outputs) {
     if (entry.graph.producer(output.tensor).kind != NodeKind::kVariable) continue;
-    for (const Assignment& assignment : entry.assignments)
-      if (assignment.variable == entry.graph.tensor(output.tensor).name) output.tensor = assignment.value;
+    const auto value = values.find(entry.graph.tensor(output.tensor).name);
+    if (value != values.end()) output.tensor = value->second;
   }
 }
 

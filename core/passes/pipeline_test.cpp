@@ -5,8 +5,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/cost/cost.h"
 #include "core/graph/op_registry.h"
+#include "core/model/entry_points.h"
 #include "core/program/buffer_check.h"
 #include "core/testing/test_model.h"
 
@@ -253,6 +256,18 @@ TEST_CASE("variables that are swapped see the values from the start of the step"
   const Program program = model.compiled(kLine, {});
   const EntryPoint& train = *program.find("train");
   CHECK(train.steps.size() == 3);  // a copy out, a copy across, a copy in
+}
+
+TEST_CASE("an output that is a variable gives its own new value, even where variables are swapped") {
+  TestModel model;
+  const TensorId a = model.variable("a", {{"m", 16}}), b = model.variable("b", {{"m", 16}});
+  model.assign("a", b);
+  model.assign("b", a);
+  model.output(a);
+  model.output(b);
+  const EntryGraph train = train_entry(model.finished(), {});
+  CHECK(train.graph.tensor(train.outputs[0].tensor).name == "b");
+  CHECK(train.graph.tensor(train.outputs[1].tensor).name == "a");
 }
 
 TEST_CASE("of a softmax only its result is kept for the backward pass") {
