@@ -13,6 +13,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "formats/hardware/hardware_reader.h"
 #include "formats/layout/layout_reader.h"
@@ -60,7 +61,7 @@ void measure(const Options& options, Processes& processes) {
   const bool shows = talks && is_terminal(2);
   if (shows)
     calibration.begins = [](const std::string& what) {
-      std::cerr << "\r\033[Kmeasuring " << what << std::flush;
+      if (!InterruptGuard::requested()) std::cerr << "\r\033[Kmeasuring " << what << std::flush;
     };
   std::unique_ptr<NodeMemory> node;
   if (processes.uses_mpi()) node = std::make_unique<NodeMemory>(processes);

@@ -109,7 +109,7 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
     CHECK(run.exit_code() == 130);
     const std::string err = folder.read("err");
     CAPTURE(err);
-    CHECK(err.find("mtfc: interrupted by SIGINT\n") != std::string::npos);
+    CHECK(err.ends_with("mtfc: interrupted by SIGINT\n"));
   }
   CHECK(said(folder, "$MTFC calibrate -q -o nowhere/box.json")
             .starts_with("exit 1: mtfc: error: cannot write "));
