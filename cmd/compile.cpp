@@ -26,15 +26,10 @@ struct Options {
   int64_t memory_limit = 0;  // bytes per device; 0: none
 };
 
-// A file, which another tool reads, is JSON unless its name says otherwise; the screen gets text for people.
 std::string form_of(const Options& options) {
   const FileKinds kinds{
       "-o", "a program", {{"json", "json"}, {"txt", "text"}, {"dot", "dot"}, {"gv", "dot"}}};
-  const std::string of_file = format_of_file(kinds, options.file, options.emit);
-  return !options.emit.empty() ? options.emit
-         : !of_file.empty()    ? of_file
-         : options.file == "-" ? "text"
-                               : "json";
+  return output_format(kinds, options.file, options.emit, "text");
 }
 
 std::string emitted(const std::string& form, const Program& program) {
@@ -77,8 +72,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option("--emit", options->emit,
                   "text (one step per line; default on standard output and for FILE.txt), json (default for "
-                  "any other "
-                  "file) or dot (a graph for Graphviz; default for FILE.dot)")
+                  "any other file) or dot (a graph for Graphviz; default for FILE.dot)")
       .check(one_of({"text", "json", "dot"}));
   line.add_option("--output", options->outputs,
                   "keep a tensor that would otherwise be removed because nothing uses it (repeatable)")

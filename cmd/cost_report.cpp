@@ -143,11 +143,7 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
 std::string format_of(const Options& options) {
   const FileKinds kinds{
       "-o", "a cost report", {{"json", "json"}, {"csv", "csv"}, {"html", "html"}, {"txt", "table"}}};
-  const std::string of_file = format_of_file(kinds, options.file, options.format);
-  return !options.format.empty() ? options.format
-         : !of_file.empty()      ? of_file
-         : options.file == "-"   ? "table"
-                                 : "json";
+  return output_format(kinds, options.file, options.format, "table");
 }
 
 int run(const Options& options) {

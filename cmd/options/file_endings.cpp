@@ -62,6 +62,14 @@ std::string format_of_file(const FileKinds& kinds, const std::string& path, cons
                   "name the file otherwise; a name without an ending is possible too");
 }
 
+std::string output_format(const FileKinds& kinds, const std::string& path, const std::string& chosen,
+                          const std::string& on_screen) {
+  const std::string of_file = format_of_file(kinds, path, chosen);
+  if (!chosen.empty()) return chosen;
+  if (!of_file.empty()) return of_file;
+  return path == "-" ? on_screen : "json";
+}
+
 void require_ending(const std::string& option, const std::string& what, const std::string& path,
                     const std::vector<std::string>& endings) {
   FileKinds kinds{option, what, {}};

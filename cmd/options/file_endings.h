@@ -16,8 +16,8 @@ namespace mtfc {
 struct FileKinds {
   std::string option;  // that names the file
   std::string what;    // is in it, as in "a cost report"
-  std::vector<std::pair<std::string, std::string>>
-      formats;  // by ending, in small letters and without the dot
+  /// By ending, in small letters and without the dot.
+  std::vector<std::pair<std::string, std::string>> formats;
 };
 
 /// The format that the name of the file stands for; "" if the name has no ending, and for `-`, devices and pipes.
@@ -25,7 +25,12 @@ struct FileKinds {
 /// another one of `kinds`.
 std::string format_of_file(const FileKinds& kinds, const std::string& path, const std::string& chosen = "");
 
-/// The same for files of one format.
+/// The format in which a command writes `path`: the one that the user has `chosen`; otherwise that of the file's name;
+/// otherwise `on_screen` for standard output (`-`), which people read, and JSON for files, which programs read.
+std::string output_format(const FileKinds& kinds, const std::string& path, const std::string& chosen,
+                          const std::string& on_screen);
+
+/// Throws UserError if the name of the file ends in something else than one of `endings`, like format_of_file().
 void require_ending(const std::string& option, const std::string& what, const std::string& path,
                     const std::vector<std::string>& endings);
 
