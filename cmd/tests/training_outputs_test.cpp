@@ -51,6 +51,18 @@ std::vector<Json> lines_of(const ScratchFolder& folder, const std::string& argum
   return lines;
 }
 
+// The loss is the sum of the squares of w, without any data: the gradient of w is 2 w.
+std::string squares_with(const std::string& outputs) {
+  return R"({
+    "mtfc": 1,
+    "dims": {"a": 4},
+    "variables": {"w": {"dims": ["a"], "init": 1.5}},
+    "ops": [{"out": "loss", "op": "reduce_sum", "in": {"op": "square", "in": "w"}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.25}},
+    "outputs": )" +
+         outputs + "}";
+}
+
 }  // namespace
 
 TEST_CASE("the learning rate, the step, the norm and gradients are outputs of training") {
@@ -88,14 +100,7 @@ TEST_CASE("the learning rate, the step, the norm and gradients are outputs of tr
 
 TEST_CASE("the rate is an output where it is constant, and the norm where nothing is clipped") {
   const ScratchFolder folder;
-  folder.write("model.json", R"({
-    "mtfc": 1,
-    "dims": {"a": 4},
-    "variables": {"w": {"dims": ["a"], "init": 1.5}},
-    "ops": [{"out": "loss", "op": "reduce_sum", "in": {"op": "square", "in": "w"}}],
-    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.25}},
-    "outputs": ["train/grad_norm", "train/lr"]
-  })");
+  folder.write("model.json", squares_with(R"(["train/grad_norm", "train/lr"])"));
   for (const char* options : {"", "--mesh p:2 --layout a:p --simulate"}) {
     // The gradient is 2 w, its norm 4 w, and a step makes w half as large.
     const std::vector<Json> lines = lines_of(folder, fmt::format("--steps 3 {}", options));
@@ -110,14 +115,7 @@ TEST_CASE("the rate is an output where it is constant, and the norm where nothin
 
 TEST_CASE("--output writes them, whether or not the model lists them") {
   const ScratchFolder folder;
-  folder.write("model.json", R"({
-    "mtfc": 1,
-    "dims": {"a": 4},
-    "variables": {"w": {"dims": ["a"], "init": 1.5}},
-    "ops": [{"out": "loss", "op": "reduce_sum", "in": {"op": "square", "in": "w"}}],
-    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.25}},
-    "outputs": ["loss", "w/grad"]
-  })");
+  folder.write("model.json", squares_with(R"(["loss", "w/grad"])"));
   lines_of(folder, "--output w/grad=grad.npy --output train/lr=lr.npy --output train/grad_norm=norm.npy");
   const auto last = [&](const char* file, auto value) {
     const std::string bytes = folder.read(file);
