@@ -154,8 +154,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
       .type_name("N");
   line.add_option("--grace", options.grace,
                   "after Ctrl-C or SIGTERM, which end the run with exit code 130 or 143, wait up to S "
-                  "seconds for the "
-                  "end of the step, to save a checkpoint")
+                  "seconds for the end of the step, to save a checkpoint")
       .check(whole_number(1, kLongestGrace))
       .type_name("S")
       .show_default();

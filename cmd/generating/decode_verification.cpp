@@ -74,14 +74,13 @@ struct Machine {
 std::string difference_text(const LogitDifference& first, const std::string& where) {
   return fmt::format(
       "decode gives other logits than the model itself, {}: at position {}, for token {} of sequence {}{}, "
-      "it "
-      "gives {}, and the model gives {}; rounding explains {:.2g}\n",
+      "it gives {}, and the model gives {}; rounding explains {:.2g}\n",
       where, first.position, first.token, first.sequence,
       first.beam == 0 ? "" : fmt::format(", beam {}", first.beam), first.decoded, first.expected,
       first.allowed);
 }
 
-// Where the model runs under the layout but its decode can't: the reason.
+// The program of decode under the layout. If decode can't run under it, sets `problem` to the reason and returns nothing.
 std::optional<Program> compiled(const Model& decode, const Layout& layout, const CompileOptions& options,
                                 std::string& problem) {
   try {

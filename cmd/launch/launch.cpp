@@ -170,7 +170,7 @@ void describe_terminal() {
   setenv("COLUMNS", std::to_string(terminal_width()).c_str(), 1);
 }
 
-// What is passed on to the ranks, and what is known about their end.
+// The streams that are passed on from the ranks, and the signal that ends them.
 struct Relays {
   Relay out, err;
   int signal = 0;  // the first that asked the run to end

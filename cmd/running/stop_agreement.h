@@ -7,7 +7,7 @@
 
 namespace mtfc {
 
-/// What the ranks have agreed to do after a step.
+/// The orders that all ranks follow after a step.
 struct AgreedOrders {
   int signal = 0;        // the one that ends the run (cmd/terminal/interrupt.h); 0: none
   bool saves = false;    // a checkpoint was asked for

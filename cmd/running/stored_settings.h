@@ -17,8 +17,8 @@ struct StoredSettings {
   CheckpointNotes notes;
 };
 
-/// Those of the first of `paths` (as in --load) that is a checkpoint, a file of one, or a folder of them. Nothing if
-/// there is none, or if it can't be read, which whoever loads it reports.
+/// Returns the settings of the first of `paths` (as in --load) that is a checkpoint, a file of one, or a folder of
+/// checkpoints. Returns nothing if there is none, or if it can't be read; the code that loads it reports that.
 std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths);
 
 /// The settings of a run: those of a checkpoint, and those of the user, which count more.

@@ -58,7 +58,7 @@ struct Received {
   bool at_once = false;      // nothing more is waited for
 };
 
-// What the main thread does.
+// The state of the main thread.
 struct MainWork {
   std::atomic<int64_t> turns = 0;  // how often it got on
   std::atomic<bool> told = false;
@@ -70,7 +70,8 @@ struct MainWork {
   std::set<std::string> unfinished;
 };
 
-// What the process knows of signals. It is never destroyed, since the thread outlives main().
+// The signals that the process has received, and its answer to them. This object is never destroyed, since the thread
+// outlives main().
 class Interrupts {
  public:
   static Interrupts& the() {

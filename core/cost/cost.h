@@ -64,8 +64,8 @@ struct MemoryCost {  // bytes per device
   int64_t inputs = 0;  // at the peak, as the next two
   int64_t activations_at_peak = 0;
   int64_t workspace = 0;
-  int64_t gaps =
-      0;  // the rest of the peak: alignment, and places between live buffers that none of them uses
+  /// The rest of the peak: alignment, and places between live buffers that none of them uses.
+  int64_t gaps = 0;
   std::string peak_step;
 };
 

@@ -52,11 +52,12 @@ double most_common(const Resharding& change) {
   return common;
 }
 
-// A number of elements that a device sends at least, averaged over devices, on any way from one sharding to the other.
-// What devices receive in a move is what others send. A whole tensor lacks all elements of its new shard that are not in
-// the old one. A partial one over g devices is first reduced, in shards of n elements that free axes may have made as
-// small as possible: by reduce_scatter, which sends n(g-1)/g and leaves n/g, or by all_reduce, which sends 2n(g-1)/g and
-// leaves n. Then the rest of the new shard is received.
+// A lower bound on the elements that the busiest device sends, on any way from one sharding to the other. It is the
+// average of the elements that devices receive, since devices receive what others send. If the tensor is whole, a device
+// receives all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it is
+// reduced first, in shards of n elements, which other axes may have made as small as possible. A reduce_scatter sends
+// n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the device receives the rest
+// of its new shard.
 int64_t least_sent(const Resharding& change) {
   double all = 1;
   for (const Dim& dim : change.dims) all *= static_cast<double>(dim.size);
@@ -199,8 +200,8 @@ class ReshardSearch {
   Cost best_;
   std::map<Key, State> states_;
   const State* arrived_ = nullptr;
-  // Of the states with the least estimate, the one that was reached first is expanded first, so that a plan depends on
-  // nothing but the change.
+  // If several states have the least estimate, the search expands the one that it reached first. A plan therefore depends
+  // on nothing but the change.
   std::priority_queue<std::tuple<Cost, int64_t, State*>, std::vector<std::tuple<Cost, int64_t, State*>>,
                       std::greater<>>
       open_;

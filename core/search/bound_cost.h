@@ -7,10 +7,9 @@ namespace mtfc {
 
 struct BoundCost {
   double device = 0;  // kernels that are never fused, and collectives that kernels wait for
-  double fused_compute =
-      0;  // operations of steps that may be fused, and the memory traffic of these steps. Which
-  double fused_memory =
-      0;               // of them limits a step is not known, but their sums are both below the sum of steps
+  /// The operations of steps that may be fused, and the memory traffic of these steps. It is not known which of the two
+  /// limits a step, but the sum of either is below the time of all these steps.
+  double fused_compute = 0, fused_memory = 0;
   double network = 0;  // collectives that kernels overlap, one after the other
 
   double seconds() const { return std::max(device + std::max(fused_compute, fused_memory), network); }

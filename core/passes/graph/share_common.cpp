@@ -1,7 +1,6 @@
 #include "core/passes/graph/share_common.h"
 
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "core/passes/graph/remove_dead.h"
