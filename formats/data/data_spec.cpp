@@ -310,7 +310,11 @@ InputData SpecReader::open() const {
 
 NameLookup lookup_of(const std::map<std::string, double>& names) {
   NameLookup lookup;
-  for (const auto& [name, value] : names) lookup.known.push_back(name);
+  lookup.known = [names] {
+    std::vector<std::string> list;
+    for (const auto& [name, value] : names) list.push_back(name);
+    return list;
+  };
   lookup.find = [names](std::string_view name) -> std::optional<Number> {
     const auto at = names.find(std::string(name));
     if (at == names.end()) return std::nullopt;

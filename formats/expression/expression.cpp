@@ -36,7 +36,11 @@ std::string to_string(const Number& number) {
 
 NameLookup lookup_of(const Dims& dims) {
   NameLookup lookup;
-  for (const Dim& dim : dims) lookup.known.push_back(dim.name);
+  lookup.known = [dims] {
+    std::vector<std::string> names;
+    for (const Dim& dim : dims) names.push_back(dim.name);
+    return names;
+  };
   lookup.find = [dims](std::string_view name) -> std::optional<Number> {
     const int at = position(dims, name);
     if (at < 0) return std::nullopt;
@@ -84,8 +88,9 @@ Number Expression::Machine::run(const Expression& expression, const NameLookup& 
       const NameUse& use = expression.names_[instruction.index];
       const std::optional<Number> value = lookup.find ? lookup.find(use.name) : std::nullopt;
       if (!value)
-        throw ExpressionError{fmt::format("unknown param or dimension '{}'", use.name),
-                              did_you_mean(use.name, lookup.known), use.offset};
+        throw ExpressionError{
+            fmt::format("unknown param or dimension '{}'", use.name),
+            did_you_mean(use.name, lookup.known ? lookup.known() : std::vector<std::string>()), use.offset};
       stack_.push_back(*value);
     } else if (instruction.code == Code::kAnd || instruction.code == Code::kOr) {
       if (is_true(stack_.back()) == (instruction.code == Code::kOr))

@@ -37,7 +37,7 @@ struct ExpressionError : Error {
 /// The values of names.
 struct NameLookup {
   std::function<std::optional<Number>(std::string_view)> find;
-  std::vector<std::string> known;  // for "did you mean"
+  std::function<std::vector<std::string>()> known;  // all names, for "did you mean"
 };
 /// Looks up the sizes of dimensions by name.
 NameLookup lookup_of(const Dims& dims);

@@ -16,6 +16,7 @@ namespace {
 void share_variables(const ModelDraft& of, ModelDraft& draft) {
   draft.shared = &of.model.variables;
   for (const VariableDecl& decl : of.model.variables) {
+    draft.shared_by_name.emplace(decl.name, &decl);
     draft.symbols.define(decl.name, SymbolKind::kVariable, decl.location);
     draft.builder.set_origin({decl.name, decl.location, Phase::kForward});
     const TensorId tensor = draft.builder.add_variable(decl.name, decl.type);
@@ -111,14 +112,12 @@ TensorId read_logits(const Cursor& outputs, ModelDraft& draft) {
 void check_state(const ModelDraft& draft) {
   const std::vector<VariableDecl>& caches = draft.model.variables;
   for (const Assignment& assignment : draft.model.assignments)
-    if (std::none_of(caches.begin(), caches.end(),
-                     [&](const VariableDecl& cache) { return cache.name == assignment.variable; }))
+    if (draft.shared_by_name.contains(assignment.variable))
       draft.sink.error(assignment.location,
                        fmt::format("decode can't change '{}', a variable of the model", assignment.variable),
                        "it may assign caches");
   for (const VariableDecl& cache : caches)
-    if (std::none_of(draft.model.assignments.begin(), draft.model.assignments.end(),
-                     [&](const Assignment& assignment) { return assignment.variable == cache.name; }))
+    if (!draft.assigned.contains(cache.name))
       draft.sink.warning(cache.location,
                          fmt::format("nothing assigns the cache '{}': it stays zero", cache.name));
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -32,6 +33,9 @@ struct ModelDraft {
   /// While `decode` is read: the variables of the model, which its blocks share by name. `model.variables`
   /// then holds decode's caches.
   const std::vector<VariableDecl>* shared = nullptr;
+  std::map<std::string_view, const VariableDecl*> shared_by_name = {};
+  /// The variables in `model.assignments`, and the lines of their assignments.
+  std::map<std::string, int> assigned = {};
 
   /// A call whose block is being read.
   struct Call {

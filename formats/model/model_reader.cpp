@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "core/diagnostics/suggest.h"
@@ -108,18 +111,23 @@ void read_outputs(const Cursor& root, ModelDraft& draft) {
     if (model.train) model.outputs = {{root.find("train")->find("loss")->value().text, model.train->loss}};
     return;
   }
+  std::set<std::string> listed;
   for (const Cursor& item : outputs->items("a list of tensors")) {
     const std::optional<std::string> name = item.string("the name of a tensor");
     if (!name) continue;
-    const auto is_same = [&](const auto& other) { return other.name == *name; };
-    if (std::any_of(model.outputs.begin(), model.outputs.end(), is_same) ||
-        std::any_of(model.train_outputs.begin(), model.train_outputs.end(), is_same)) {
+    if (listed.contains(*name)) {
       item.error(fmt::format("'{}' is listed twice", *name));
       continue;
     }
-    if (read_training_output(root, item, *name, draft)) continue;
+    const size_t before = model.train_outputs.size();
+    if (read_training_output(root, item, *name, draft)) {
+      if (model.train_outputs.size() > before) listed.insert(*name);
+      continue;
+    }
     const Symbol* symbol = draft.symbols.use(*name, item.location());
-    if (symbol && symbol->tensor != kNoTensor) model.outputs.push_back({*name, symbol->tensor});
+    if (!symbol || symbol->tensor == kNoTensor) continue;
+    listed.insert(*name);
+    model.outputs.push_back({*name, symbol->tensor});
   }
 }
 
@@ -136,14 +144,15 @@ void check_source(const InputDecl& input, const std::string& spec, const Cursor&
 
 void read_data(const Cursor& data, ModelDraft& draft) {
   std::vector<InputDecl>& inputs = draft.model.inputs;
+  std::map<std::string_view, InputDecl*> by_name;
+  for (InputDecl& input : inputs) by_name.emplace(input.name, &input);
   for (const NamedCursor& member : data.members("an object {input: source}")) {
     const std::optional<std::string> spec = member.value.string("a source of data");
-    const auto input = std::find_if(inputs.begin(), inputs.end(),
-                                    [&](const InputDecl& decl) { return decl.name == member.key; });
-    if (input != inputs.end()) {
-      input->source = spec.value_or("");
-      input->source_location = member.value.location();
-      if (spec) check_source(*input, *spec, member.value, draft);
+    if (const auto found = by_name.find(member.key); found != by_name.end()) {
+      InputDecl& input = *found->second;
+      input.source = spec.value_or("");
+      input.source_location = member.value.location();
+      if (spec) check_source(input, *spec, member.value, draft);
       continue;
     }
     if (const Symbol* symbol = draft.symbols.find(member.key); symbol && symbol->kind == SymbolKind::kInput)
@@ -158,12 +167,14 @@ void read_data(const Cursor& data, ModelDraft& draft) {
 // The optimizer assigns every trainable variable, so nothing else may.
 void check_assignments(ModelDraft& draft) {
   if (!draft.model.train) return;
+  std::set<std::string_view> trained;
+  for (const VariableDecl& decl : draft.model.variables)
+    if (decl.trainable) trained.insert(decl.name);
   for (const Assignment& assignment : draft.model.assignments)
-    for (const VariableDecl& decl : draft.model.variables)
-      if (decl.name == assignment.variable && decl.trainable)
-        draft.sink.error(assignment.location,
-                         fmt::format("'{}' is assigned here and by the optimizer", decl.name),
-                         "set \"trainable\": false for it");
+    if (trained.contains(assignment.variable))
+      draft.sink.error(assignment.location,
+                       fmt::format("'{}' is assigned here and by the optimizer", assignment.variable),
+                       "set \"trainable\": false for it");
 }
 
 // Training makes tensors under names of its own, which layouts and `outputs` refer to.

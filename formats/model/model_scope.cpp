@@ -19,10 +19,12 @@ ModelScope::ModelScope(const std::vector<ScopePart>& parts, const std::vector<st
   }
   for (const std::string& set : sets) apply(set);
   compute_all();
-  for (const Definition& definition : definitions_)
-    if (definition.is_dim)
-      dims_.push_back(
-          {definition.name, definition.state == State::kDone ? std::get<int64_t>(definition.value) : 1});
+  for (Definition& definition : definitions_) {
+    if (!definition.is_dim) continue;
+    definition.dim = dims_.size();
+    dims_.push_back(
+        {definition.name, definition.state == State::kDone ? std::get<int64_t>(definition.value) : 1});
+  }
 }
 
 ModelScope::ModelScope(const ModelScope& model, const BlockNames& names, DiagnosticSink& sink)
@@ -32,6 +34,7 @@ ModelScope::ModelScope(const ModelScope& model, const BlockNames& names, Diagnos
     Definition& definition = definitions_.emplace_back();
     definition.name = name;
     definition.is_dim = is_dim;
+    definition.dim = dims_.size();
     definition.value = value;
     definition.state = State::kDone;
   };
@@ -50,13 +53,10 @@ bool ModelScope::is_known(std::string_view name) const {
 }
 
 const Dim* ModelScope::dim(std::string_view name) const {
-  if (model_ && by_name_.find(name) == by_name_.end()) return model_->dim(name);
-  if (model_) {
-    const auto at = std::find(formals_.begin(), formals_.end(), name);
-    return at == formals_.end() ? nullptr : &dims_[static_cast<size_t>(at - formals_.begin())];
-  }
-  const int at = position(dims_, name);
-  return at < 0 ? nullptr : &dims_[static_cast<size_t>(at)];
+  const auto at = by_name_.find(name);
+  if (at == by_name_.end()) return model_ ? model_->dim(name) : nullptr;
+  const Definition& definition = definitions_[at->second];
+  return definition.is_dim ? &dims_[definition.dim] : nullptr;
 }
 
 std::vector<std::string> ModelScope::dim_names() const {
@@ -81,7 +81,9 @@ std::map<std::string, double> ModelScope::params() const {
 std::vector<std::string> ModelScope::names() const {
   std::vector<std::string> list;
   for (const Definition& definition : definitions_) list.push_back(definition.name);
-  if (model_) list.insert(list.end(), model_->lookup_.known.begin(), model_->lookup_.known.end());
+  if (!model_) return list;
+  const std::vector<std::string> others = model_->names();
+  list.insert(list.end(), others.begin(), others.end());
   return list;
 }
 
@@ -175,7 +177,7 @@ void ModelScope::fail(Definition& definition, std::string message, std::string h
 }
 
 void ModelScope::compute_all() {
-  lookup_.known = names();
+  lookup_.known = [this] { return names(); };
   lookup_.find = [this](std::string_view name) -> std::optional<Number> {
     const auto at = by_name_.find(name);
     if (at == by_name_.end()) return model_ ? model_->lookup_.find(name) : std::nullopt;
@@ -208,7 +210,7 @@ void ModelScope::compute(size_t first) {
     if (at == by_name_.end() && is_known(use.name)) continue;
     if (at == by_name_.end()) {
       fail(definition, fmt::format("unknown param or dimension '{}'", use.name),
-           did_you_mean(use.name, lookup_.known), use.offset);
+           did_you_mean(use.name, names()), use.offset);
       continue;
     }
     Definition& needed = definitions_[at->second];

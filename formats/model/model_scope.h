@@ -51,6 +51,8 @@ class ModelScope {
   const Dim* dim(std::string_view name) const;
   /// The names that dim() knows.
   std::vector<std::string> dim_names() const;
+  /// Returns whether `name` is a param or a dimension.
+  bool is_known(std::string_view name) const;
   /// Returns whether the definition of `name` is wrong, which has been reported.
   bool is_broken(std::string_view name) const;
   std::map<std::string, double> params() const;
@@ -63,6 +65,7 @@ class ModelScope {
   struct Definition {
     std::string name;
     bool is_dim = false;
+    size_t dim = 0;          // of a dimension: its position in dims_
     size_t part = 0;         // index of the part that it comes from
     Location location;       // location of the value
     bool in_string = false;  // the value is a string in the file: offsets count from its quote
@@ -84,7 +87,6 @@ class ModelScope {
   void report_cycle(const std::vector<std::pair<size_t, size_t>>& open, size_t again);
   std::vector<std::string> names() const;
   Definition& define(const NamedCursor& member, bool is_dim, size_t part);
-  bool is_known(std::string_view name) const;
 
   DiagnosticSink& sink_;
   std::vector<Definition> definitions_;  // in the order of the file

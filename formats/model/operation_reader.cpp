@@ -215,9 +215,7 @@ std::optional<OperationReader::Operand> OperationReader::read_operand(const Curs
       return Operand{at, path, kNoTensor, at.value().number()};
     case JsonKind::kString: {
       const std::string& name = at.value().text;
-      const std::vector<std::string>& numbers = draft_.names().lookup().known;
-      if (!draft_.symbols.is_known(name) &&
-          std::find(numbers.begin(), numbers.end(), name) != numbers.end()) {
+      if (!draft_.symbols.is_known(name) && draft_.names().is_known(name)) {
         at.error(
             fmt::format("'{}' is a {}, not a tensor", name, draft_.names().dim(name) ? "dimension" : "param"),
             fmt::format("write {{\"expr\": \"{}\"}} for its value", name));
@@ -421,13 +419,11 @@ const Symbol* OperationReader::assigned_variable(const Cursor& target, const std
     target.error(fmt::format("'{}' is not a variable", name), did_you_mean(name, variables));
     return nullptr;
   }
-  const std::string full = draft_.symbols.full(name);
-  for (const Assignment& other : draft_.model.assignments)
-    if (other.variable == full) {
-      target.error(fmt::format("'{}' is assigned twice", name),
-                   fmt::format("the other assignment is in line {}", other.location.line));
-      return nullptr;
-    }
+  if (const auto other = draft_.assigned.find(draft_.symbols.full(name)); other != draft_.assigned.end()) {
+    target.error(fmt::format("'{}' is assigned twice", name),
+                 fmt::format("the other assignment is in line {}", other->second));
+    return nullptr;
+  }
   return draft_.symbols.use(name, target.location());
 }
 
@@ -454,6 +450,7 @@ void OperationReader::read_assign(const Cursor& at) {
   if (found != wanted)
     return operand.at.error(
         fmt::format("'{}' is {}, but the value is {}", *name, to_string(wanted), to_string(found)));
+  draft_.assigned.emplace(full, at.location().line);
   draft_.model.assignments.push_back({full, operand.tensor, at.location()});
 }
 

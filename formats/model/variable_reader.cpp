@@ -25,9 +25,8 @@ bool read_trainable(const Cursor& at, DType dtype) {
 // The leaf of a variable of the model has existed since `decode` began.
 void share_variable(const NamedCursor& variable, ModelDraft& draft) {
   const std::string name = draft.symbols.full_variable(variable.key);
-  const auto shared = std::find_if(draft.shared->begin(), draft.shared->end(),
-                                   [&](const VariableDecl& decl) { return decl.name == name; });
-  if (shared == draft.shared->end()) {
+  const auto shared = draft.shared_by_name.find(name);
+  if (shared == draft.shared_by_name.end()) {
     std::vector<std::string> names;
     for (const VariableDecl& decl : *draft.shared) names.push_back(decl.name);
     std::string hint = did_you_mean(name, names);
@@ -39,11 +38,11 @@ void share_variable(const NamedCursor& variable, ModelDraft& draft) {
   std::optional<TensorType> type = read_tensor_type(variable.value, draft.names());
   if (!type) return;
   type->dtype = draft.builder.widened(type->dtype);
-  if (*type != shared->type)
-    draft.sink.error(
-        variable.key_location,
-        fmt::format("'{}' is {} here, and {} in the model", name, to_string(*type), to_string(shared->type)),
-        "decode shares the variable with the model");
+  if (*type != shared->second->type)
+    draft.sink.error(variable.key_location,
+                     fmt::format("'{}' is {} here, and {} in the model", name, to_string(*type),
+                                 to_string(shared->second->type)),
+                     "decode shares the variable with the model");
 }
 
 // Refuses keys that caches may not have.
