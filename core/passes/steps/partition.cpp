@@ -1,8 +1,12 @@
 #include "core/passes/steps/partition.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/graph/op_registry.h"
@@ -14,17 +18,27 @@
 namespace mtfc {
 namespace {
 
-using Variables = std::vector<ProgramVariable>;
-
 size_t index(int position) {
   return static_cast<size_t>(position);
 }
 
-int variable_index(const Variables& variables, const std::string& name) {
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (variables[i].decl.name == name) return static_cast<int>(i);
-  throw InternalError("no variable '" + name + "'");
-}
+// The variables of the program, which are found by name.
+class Variables {
+ public:
+  explicit Variables(const std::vector<ProgramVariable>& list) : list_(list) {
+    for (size_t i = 0; i < list.size(); ++i) positions_.emplace(list[i].decl.name, static_cast<int>(i));
+  }
+  const ProgramVariable& operator[](int position) const { return list_[index(position)]; }
+  int position(const std::string& name) const {
+    const auto at = positions_.find(name);
+    if (at == positions_.end()) throw InternalError("no variable '" + name + "'");
+    return at->second;
+  }
+
+ private:
+  const std::vector<ProgramVariable>& list_;
+  std::unordered_map<std::string_view, int> positions_;
+};
 
 // The variable whose storage a value reads, itself or as an alias, or -1.
 int variable_read(const PartitionedEntry& made, ValueId id) {
@@ -38,7 +52,7 @@ void add_leaf(TensorForms& forms, const Node& node, const Variables& variables) 
   if (node.kind == NodeKind::kInput)
     forms.made().entry.inputs.push_back({name, id});
   else
-    forms.made().variable_of[id] = variable_index(variables, name);
+    forms.made().variable_of[id] = variables.position(name);
 }
 
 // The axes over which node `n` takes its operand partial: those of the sums that pass through the node.
@@ -179,36 +193,30 @@ ValueId copied(TensorForms& forms, TensorId tensor, ValueId from) {
 }
 
 // The tensor as it is at the end of the step: a copy where its buffer is a variable's that gets a new value.
-ValueId kept(TensorForms& forms, TensorId tensor, const Variables& variables) {
+ValueId kept(TensorForms& forms, TensorId tensor, const std::set<int>& assigned) {
   const ValueId id = forms.obtain(tensor, forms.own_sharding(tensor), forms.graph().producer(tensor));
-  const int variable = variable_read(forms.made(), id);
-  if (variable < 0) return id;
-  const std::vector<Assignment>& assignments = forms.sharded().entry.assignments;
-  const bool is_assigned =
-      std::any_of(assignments.begin(), assignments.end(), [&](const Assignment& assignment) {
-        return assignment.variable == variables[index(variable)].decl.name;
-      });
-  return is_assigned ? copied(forms, tensor, id) : id;
+  return assigned.contains(variable_read(forms.made(), id)) ? copied(forms, tensor, id) : id;
 }
 
 void add_outputs(TensorForms& forms, const Variables& variables) {
   const EntryGraph& entry = forms.sharded().entry;
+  std::set<int> assigned;
+  for (const Assignment& assignment : entry.assignments)
+    assigned.insert(variables.position(assignment.variable));
   const size_t whole = entry.outputs.size() - entry.sums;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     const auto& [name, tensor] = entry.outputs[i];
-    const ValueId id = i < whole ? kept(forms, tensor, variables) : forms.of(tensor).front();
+    const ValueId id = i < whole ? kept(forms, tensor, assigned) : forms.of(tensor).front();
     forms.made().entry.outputs.push_back({name, id});
   }
 }
 
-// The value that stands for a variable's storage, added where nothing reads it.
-ValueId variable_value(TensorForms& forms, const std::string& name, const Variables& variables) {
-  const int variable = variable_index(variables, name);
-  const PerValue<int>& held = forms.made().variable_of;
-  for (const ValueId id : held.ids())
-    if (held[id] == variable) return id;
-  const ProgramVariable& declared = variables[index(variable)];
-  return forms.add_value({name, declared.decl.type, declared.sharding, kNoBuffer, true, kNoValue}, variable);
+// The values that stand for the storage of variables.
+std::map<int, ValueId> variable_values(const PartitionedEntry& made) {
+  std::map<int, ValueId> values;
+  for (const ValueId id : made.variable_of.ids())
+    if (made.variable_of[id] >= 0) values.emplace(made.variable_of[id], id);
+  return values;
 }
 
 // All new values of variables are computed before the first is stored: assignments see the state from the
@@ -217,17 +225,23 @@ void add_assignments(TensorForms& forms, const Variables& variables) {
   const EntryGraph& entry = forms.sharded().entry;
   std::vector<ValueId> new_values;
   for (const Assignment& assignment : entry.assignments) {
-    const ProgramVariable& variable = variables[index(variable_index(variables, assignment.variable))];
-    const ValueId id =
-        forms.obtain(assignment.value, variable.sharding, forms.graph().producer(assignment.value));
+    const int variable = variables.position(assignment.variable);
+    const ValueId id = forms.obtain(assignment.value, variables[variable].sharding,
+                                    forms.graph().producer(assignment.value));
     const int held = variable_read(forms.made(), id);
-    const bool own = held >= 0 && variables[index(held)].decl.name == assignment.variable;
-    new_values.push_back(held >= 0 && !own ? copied(forms, assignment.value, id) : id);
+    new_values.push_back(held >= 0 && held != variable ? copied(forms, assignment.value, id) : id);
   }
+  std::map<int, ValueId> values = variable_values(forms.made());
   for (size_t i = 0; i < new_values.size(); ++i) {
-    const ValueId variable = variable_value(forms, entry.assignments[i].variable, variables);
-    if (root_of(forms.made().entry, new_values[i]) != variable)
-      forms.made().assignments.emplace_back(variable, new_values[i]);
+    const int number = variables.position(entry.assignments[i].variable);
+    const auto [value, is_unread] = values.emplace(number, kNoValue);
+    if (is_unread) {
+      const ProgramVariable& declared = variables[number];
+      value->second = forms.add_value(
+          {declared.decl.name, declared.decl.type, declared.sharding, kNoBuffer, true, kNoValue}, number);
+    }
+    if (root_of(forms.made().entry, new_values[i]) != value->second)
+      forms.made().assignments.emplace_back(value->second, new_values[i]);
   }
 }
 
@@ -235,10 +249,11 @@ void add_assignments(TensorForms& forms, const Variables& variables) {
 
 PartitionedEntry partition(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
                            const Mesh& mesh) {
+  const Variables found(variables);
   TensorForms forms(sharded, mesh);
-  add_nodes(forms, variables);
-  add_outputs(forms, variables);
-  add_assignments(forms, variables);
+  add_nodes(forms, found);
+  add_outputs(forms, found);
+  add_assignments(forms, found);
   PartitionedEntry made = std::move(forms.made());
   made.loops = sharded.loops;
   made.sums = sharded.entry.sums;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "core/op_rules/pieces.h"
 #include "core/program/step_check.h"
@@ -214,17 +216,17 @@ std::string sharding_problem(const ShardedEntry& sharded, const Mesh& mesh) {
 std::string storage_problem(const ShardedEntry& sharded, const std::vector<ProgramVariable>& variables,
                             const Mesh& mesh) {
   const Graph& graph = sharded.entry.graph;
+  std::map<std::string_view, const Sharding*> storage;
+  for (const ProgramVariable& variable : variables) storage.emplace(variable.decl.name, &variable.sharding);
   for (const Node& node : graph.nodes()) {
     if (node.kind != NodeKind::kVariable) continue;
     const Tensor& tensor = graph.tensor(node.results[0]);
-    const auto stored =
-        std::find_if(variables.begin(), variables.end(),
-                     [&](const ProgramVariable& variable) { return variable.decl.name == tensor.name; });
-    if (stored == variables.end()) return fmt::format("there is no variable '{}'", tensor.name);
+    const auto stored = storage.find(tensor.name);
+    if (stored == storage.end()) return fmt::format("there is no variable '{}'", tensor.name);
     const Sharding& sharding = sharded.shardings[node.results[0]];
-    if (sharding != stored->sharding)
+    if (sharding != *stored->second)
       return fmt::format("the variable {} is stored as {}", named(tensor, sharding, mesh),
-                         named(tensor, stored->sharding, mesh));
+                         named(tensor, *stored->second, mesh));
   }
   return "";
 }

@@ -142,6 +142,7 @@ StepUses::StepUses(const PartitionedEntry& partitioned, bool keep_all)
 
 std::vector<Step> StepUses::steps(const Unit& unit) const {
   std::vector<Step> found;
+  found.reserve(unit.size());
   for (const StepIndex s : unit) found.push_back(step(s));
   return found;
 }
