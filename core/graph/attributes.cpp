@@ -12,7 +12,15 @@ Attributes::Attributes(Attributes&&) noexcept = default;
 Attributes& Attributes::operator=(const Attributes&) = default;
 Attributes& Attributes::operator=(Attributes&&) noexcept = default;
 Attributes::~Attributes() = default;
-bool Attributes::operator==(const Attributes&) const = default;
+
+bool Attributes::operator==(const Attributes& other) const {
+  return entries_ == other.entries_ || entries() == other.entries();
+}
+
+const Attributes::Entries& Attributes::entries() const {
+  static const Entries kNone;
+  return entries_ ? *entries_ : kNone;
+}
 
 Attributes::Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries) {
   for (const auto& [name, value] : entries) set(name, value);
@@ -23,16 +31,18 @@ void Attributes::refuse(std::string_view name) {
 }
 
 void Attributes::set(std::string_view name, AttributeValue value) {
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+  if (!entries_ || entries_.use_count() > 1) entries_ = std::make_shared<Entries>(entries());
+  Entries& own = *entries_;
+  const auto at = std::lower_bound(own.begin(), own.end(), name,
                                    [](const auto& entry, std::string_view key) { return entry.first < key; });
-  if (at != entries_.end() && at->first == name)
+  if (at != own.end() && at->first == name)
     at->second = std::move(value);
   else
-    entries_.emplace(at, std::string(name), std::move(value));
+    own.emplace(at, std::string(name), std::move(value));
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const {
-  for (const auto& [key, value] : entries_)
+  for (const auto& [key, value] : entries())
     if (key == name) return &value;
   return nullptr;
 }

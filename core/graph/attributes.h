@@ -2,6 +2,7 @@
 // The attributes of one operation, typed and resolved: dimensions carry their sizes, expressions are numbers.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,10 +46,13 @@ struct AttributeSpec {
   bool by_compiler = false;  // only passes set it; a model may not
 };
 
-/// A small map, kept in ascending order of names so that it prints the same every time. Its special members are not
+/// A small map, kept in ascending order of names so that it prints the same every time. Copies share the entries
+/// until one of them is changed, since every pass copies the attributes of most nodes. Its special members are not
 /// inline, since nearly every file would compile them anew.
 class Attributes {
  public:
+  using Entries = std::vector<std::pair<std::string, AttributeValue>>;
+
   Attributes();
   Attributes(std::initializer_list<std::pair<std::string, AttributeValue>> entries);
   Attributes(const Attributes&);
@@ -74,13 +78,13 @@ class Attributes {
     return has(name) ? get<T>(name) : fallback;
   }
 
-  const std::vector<std::pair<std::string, AttributeValue>>& entries() const { return entries_; }
+  const Entries& entries() const;
   bool operator==(const Attributes&) const;
 
  private:
   [[noreturn]] static void refuse(std::string_view name);
 
-  std::vector<std::pair<std::string, AttributeValue>> entries_;
+  std::shared_ptr<Entries> entries_;  // nullptr for none
 };
 
 /// True if the value is of the given type.

@@ -21,21 +21,32 @@ TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) 
 }  // namespace
 
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite) {
+  return rewritten(EntryGraph(entry), rewrite);
+}
+
+EntryGraph rewritten(EntryGraph&& entry, const Rewrite& rewrite) {
   GraphBuilder builder;
-  PerTensor<TensorId> map(entry.graph.tensors().size(), kNoTensor);
-  for (const Node& node : entry.graph.nodes()) {
-    std::vector<TensorId> operands;
+  Graph& old = entry.graph;
+  builder.take_over(old);
+  PerTensor<TensorId> map(old.tensors().size(), kNoTensor);
+  std::vector<TensorId> operands;
+  while (!old.nodes().empty()) {
+    const Node& node = old.nodes().front();
+    operands.clear();
     for (const TensorId id : node.operands) operands.push_back(map[id]);
     builder.set_origin(node.origin);
     const std::optional<std::vector<TensorId>> results = rewrite(builder, node, operands);
-    std::vector<TensorId> stand_ins = results ? *results : builder.copy(entry.graph, node, operands);
-    for (size_t i = 0; i < stand_ins.size(); ++i) {
-      if (results && stand_ins[i] != kNoTensor)
-        stand_ins[i] = named_like(builder, stand_ins[i], entry.graph.tensor(node.results[i]));
-      map[node.results[i]] = stand_ins[i];
+    if (!results) {
+      builder.take_first(old, map);
+      continue;
     }
+    for (size_t i = 0; i < results->size(); ++i)
+      if (const TensorId id = (*results)[i]; id != kNoTensor)
+        map[node.results[i]] = named_like(builder, id, old.tensor(node.results[i]));
+    builder.drop_first(old);
   }
-  EntryGraph result{entry.name, {}, entry.outputs, entry.assignments, entry.sums};
+  EntryGraph result{
+      std::move(entry.name), {}, std::move(entry.outputs), std::move(entry.assignments), entry.sums};
   for (NamedTensor& output : result.outputs) output.tensor = map[output.tensor];
   for (Assignment& assignment : result.assignments) assignment.value = map[assignment.value];
   result.graph = std::move(builder).build();

@@ -33,7 +33,7 @@ struct EntryGraph {
 };
 
 /// Called for every node in order, with its operands in the new graph. Returns the tensors that replace the
-/// node's results, or nothing to have the node copied as it is.
+/// node's results, or nothing to have the node stay as it is.
 using Rewrite = std::function<std::optional<std::vector<TensorId>>(GraphBuilder&, const Node&,
                                                                    const std::vector<TensorId>& operands)>;
 
@@ -41,5 +41,9 @@ using Rewrite = std::function<std::optional<std::vector<TensorId>>(GraphBuilder&
 /// over the name of the tensor that it replaces. Example: a Rewrite that returns {operands[0]} for mul(x, 1)
 /// makes the users of y = mul(x, 1) read x.
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite);
+/// The same for an entry that is not needed any more, in less time and memory: its nodes are moved into the new
+/// graph, or destroyed, one by one. A Rewrite may still ask it for the names and types of the results of the node
+/// that it is called for, and for nothing else.
+EntryGraph rewritten(EntryGraph&& entry, const Rewrite& rewrite);
 
 }  // namespace mtfc

@@ -6,6 +6,6 @@ namespace mtfc {
 /// Replaces every composite by the operations that define it. Composites with a gradient of their own stay as
 /// long as the graph has gradients to be expanded, or is to get some (`differentiated`); expand_gradients
 /// replaces them. Example: log_softmax(x) becomes x - max - log(sum).
-EntryGraph expand_composites(const EntryGraph& entry, bool differentiated = false);
+EntryGraph expand_composites(EntryGraph entry, bool differentiated = false);
 
 }  // namespace mtfc

@@ -21,20 +21,29 @@ std::string_view kind_name(const Node& node) {
 
 }  // namespace
 
+const SharedOrigin& no_origin() {
+  static const SharedOrigin kNone = std::make_shared<const Origin>();
+  return kNone;
+}
+
+std::string_view Graph::name_of(int32_t entry) const {
+  return entry >= 0 ? tensors_[TensorId(entry)].name : aliases_[static_cast<size_t>(-1 - entry)].first;
+}
+
+TensorId Graph::tensor_of(int32_t entry) const {
+  return entry >= 0 ? TensorId(entry) : aliases_[static_cast<size_t>(-1 - entry)].second;
+}
+
 TensorId Graph::find(std::string_view name) const {
-  const auto at = by_name_.find(name);
-  return at == by_name_.end() ? kNoTensor : at->second;
+  const std::optional<int32_t> entry =
+      index_.find(name, [&](int32_t candidate) { return name_of(candidate) == name; });
+  return entry ? tensor_of(*entry) : kNoTensor;
 }
 
-std::vector<TensorType> Graph::operand_types(const Node& node) const {
+std::vector<TensorType> Graph::types(const std::vector<TensorId>& ids) const {
   std::vector<TensorType> types;
-  for (const TensorId id : node.operands) types.push_back(type(id));
-  return types;
-}
-
-std::vector<TensorType> Graph::result_types(const Node& node) const {
-  std::vector<TensorType> types;
-  for (const TensorId id : node.results) types.push_back(type(id));
+  types.reserve(ids.size());
+  for (const TensorId id : ids) types.push_back(type(id));
   return types;
 }
 
@@ -78,8 +87,8 @@ std::string to_string(const Graph& graph, const Node& node) {
   std::string text = fmt::format("{} = {}({})", results, kind_name(node), operands);
   for (const auto& [name, value] : node.attributes.entries())
     text += fmt::format(" {}={}", name, to_string(value));
-  text += fmt::format("  # {}{}{}\n", to_string(node.origin.phase),
-                      node.origin.location.pointer.empty() ? "" : " ", node.origin.location.pointer);
+  text += fmt::format("  # {}{}{}\n", to_string(node.origin->phase),
+                      node.origin->location.pointer.empty() ? "" : " ", node.origin->location.pointer);
   if (!node.loop) return text;
   if (node.loop->is_counted())
     text += fmt::format("  {} times\n", node.loop->times);
@@ -95,25 +104,39 @@ std::string to_string(const Graph& graph) {
   return text;
 }
 
-std::string GraphBuilder::unique(const std::string& name) {
-  if (is_free(name)) return name;
+bool GraphBuilder::take_name(const std::string& name, TensorId id) {
+  return graph_.index_.add_unless(name, id.number(),
+                                  [&](int32_t entry) { return graph_.name_of(entry) == name; });
+}
+
+// Takes the name for a tensor, with a number behind it where another one has it.
+void GraphBuilder::make_unique(std::string& name, TensorId id) {
+  if (take_name(name, id)) return;
   for (int& count = used_[name];;) {
     std::string numbered = fmt::format("{}_{}", name, ++count);
-    if (is_free(numbered)) return numbered;
+    if (!take_name(numbered, id)) continue;
+    name = std::move(numbered);
+    return;
   }
 }
 
-std::vector<TensorId> GraphBuilder::append(Node node, const std::vector<TensorType>& types,
+TensorId GraphBuilder::append_tensor(Tensor tensor) {
+  const TensorId id(graph_.tensors_.size());
+  make_unique(tensor.name, id);
+  return graph_.tensors_.add(std::move(tensor));
+}
+
+std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> types,
                                            const std::vector<std::string>& names, std::string_view kind) {
   const int id = static_cast<int>(graph_.nodes_.size());
+  const auto generated = [&] {
+    return origin_->name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_->name, kind);
+  };
+  node.results.reserve(types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     const bool named = i < names.size() && !names[i].empty();
-    const std::string stem =
-        origin_.name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_.name, kind);
-    Tensor tensor{unique(named ? names[i] : stem), types[i], id, static_cast<int>(i), false};
-    const TensorId tensor_id = graph_.tensors_.add(std::move(tensor));
-    graph_.by_name_.emplace(graph_.tensors_[tensor_id].name, tensor_id);
-    node.results.push_back(tensor_id);
+    node.results.push_back(
+        append_tensor({named ? names[i] : generated(), std::move(types[i]), id, static_cast<int>(i), false}));
   }
   graph_.nodes_.push_back(std::move(node));
   return graph_.nodes_.back().results;
@@ -153,8 +176,8 @@ std::vector<TensorId> GraphBuilder::add_stated(const OpDef& op, std::vector<Tens
             .operands = std::move(operands),
             .attributes = std::move(attributes),
             .origin = origin_};
-  const std::vector<TensorType> results = inferred(op.signature, node);
-  return append(std::move(node), results, names, op.signature.name);
+  std::vector<TensorType> results = inferred(op.signature, node);
+  return append(std::move(node), std::move(results), names, op.signature.name);
 }
 
 std::vector<TensorId> GraphBuilder::add_stated(const CompositeDef& composite, std::vector<TensorId> operands,
@@ -164,8 +187,8 @@ std::vector<TensorId> GraphBuilder::add_stated(const CompositeDef& composite, st
             .operands = std::move(operands),
             .attributes = std::move(attributes),
             .origin = origin_};
-  const std::vector<TensorType> results = inferred(composite.signature, node);
-  return append(std::move(node), results, names, composite.signature.name);
+  std::vector<TensorType> results = inferred(composite.signature, node);
+  return append(std::move(node), std::move(results), names, composite.signature.name);
 }
 
 namespace {
@@ -183,7 +206,7 @@ std::vector<TensorId> GraphBuilder::add(const OpDef& op, std::vector<TensorId> o
   try {
     return add_stated(op, std::move(operands), std::move(attributes), names);
   } catch (const OpError& error) {
-    throw misuse(op.signature, origin_, error);
+    throw misuse(op.signature, *origin_, error);
   }
 }
 
@@ -192,7 +215,7 @@ std::vector<TensorId> GraphBuilder::add(const CompositeDef& composite, std::vect
   try {
     return add_stated(composite, std::move(operands), std::move(attributes), names);
   } catch (const OpError& error) {
-    throw misuse(composite.signature, origin_, error);
+    throw misuse(composite.signature, *origin_, error);
   }
 }
 
@@ -202,7 +225,7 @@ std::vector<TensorId> GraphBuilder::add_gradients(TensorId of, const std::vector
   node.operands.insert(node.operands.end(), in.begin(), in.end());
   std::vector<TensorType> types;
   for (const TensorId id : in) types.push_back(type(id));
-  return append(std::move(node), types, names, "gradients");
+  return append(std::move(node), std::move(types), names, "gradients");
 }
 
 std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> loop,
@@ -216,7 +239,7 @@ std::vector<TensorId> GraphBuilder::add_loop(std::shared_ptr<const GraphLoop> lo
   }
   Node node{
       .kind = NodeKind::kLoop, .operands = std::move(operands), .origin = origin_, .loop = std::move(loop)};
-  return append(std::move(node), types, names, "loop");
+  return append(std::move(node), std::move(types), names, "loop");
 }
 
 TensorId GraphBuilder::op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes) {
@@ -237,7 +260,31 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
   return results;
 }
 
+void GraphBuilder::take_first(Graph& from, PerTensor<TensorId>& map) {
+  Node& taken = from.nodes_.front();
+  for (TensorId& operand : taken.operands) operand = map[operand];
+  const int id = static_cast<int>(graph_.nodes_.size());
+  for (TensorId& result : taken.results) {
+    Tensor& tensor = from.tensors_[result];
+    tensor.node = id;
+    result = map[result] = append_tensor(std::move(tensor));
+  }
+  graph_.nodes_.push_back(std::move(taken));
+  from.nodes_.pop_front();
+}
+
+void GraphBuilder::take_over(Graph& from) {
+  // Room that is not used costs little: the system provides memory when it is first written.
+  graph_.tensors_.reserve(from.tensors_.size() + from.tensors_.size() / 2);
+  std::swap(graph_.index_, from.index_);
+  graph_.index_.clear();
+}
+
 void GraphBuilder::set_origin(Origin origin) {
+  origin_ = std::make_shared<const Origin>(std::move(origin));
+}
+
+void GraphBuilder::set_origin(SharedOrigin origin) {
   origin_ = std::move(origin);
 }
 
@@ -246,8 +293,9 @@ Graph GraphBuilder::build() && {
 }
 
 void GraphBuilder::alias(TensorId id, const std::string& name) {
-  check_invariant(is_free(name), "a tensor is given an alias that another one has as its name");
-  graph_.by_name_.emplace(name, id);
+  const bool is_new = graph_.index_.add_unless(name, Graph::alias_entry(graph_.aliases_.size()),
+                                               [&](int32_t entry) { return graph_.name_of(entry) == name; });
+  check_invariant(is_new, "a tensor is given an alias that another one has as its name");
   graph_.aliases_.emplace_back(name, id);
 }
 
@@ -255,10 +303,9 @@ void GraphBuilder::name(TensorId id, const std::string& name) {
   Tensor& tensor = graph_.tensors_[id];
   tensor.from_model = true;
   if (tensor.name == name) return;
-  check_invariant(is_free(name), "a tensor is given a name that another one has");
-  graph_.by_name_.erase(tensor.name);
+  graph_.index_.remove(tensor.name, id.number());
+  check_invariant(take_name(name, id), "a tensor is given a name that another one has");
   tensor.name = name;
-  graph_.by_name_.emplace(name, id);
 }
 
 }  // namespace mtfc

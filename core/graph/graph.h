@@ -5,18 +5,21 @@
 // Nodes are in order: operands come before their users. Leaves are inputs and variables; the leaf of a
 // variable is its value at the start of the step. Passes read one graph and build another.
 
-#include <map>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/diagnostics/enum_names.h"
 #include "core/diagnostics/error.h"
 #include "core/graph/attributes.h"
+#include "core/graph/name_index.h"
 #include "core/graph/op_def.h"
 #include "core/tensors/shape.h"
 
@@ -28,12 +31,16 @@ inline constexpr auto kEnumNames<Phase> = std::to_array<EnumName<Phase>>({{Phase
                                                                           {Phase::kBackward, "backward"},
                                                                           {Phase::kUpdate, "update"}});
 
-/// The origin of a node, used in messages and for the names of its results.
+/// The origin of a node, used in messages and for the names of its results. Nodes share origins: a graph of many
+/// nodes comes from few lines of a model, and every pass makes a new graph.
 struct Origin {
   std::string name;  // prefix of generated names
   Location location;
   Phase phase = Phase::kForward;
 };
+using SharedOrigin = std::shared_ptr<const Origin>;
+/// The origin of nodes that nothing in a model has led to; never nullptr, like every other one.
+const SharedOrigin& no_origin();
 
 struct Tensor {
   std::string name;  // unique in the graph
@@ -61,13 +68,17 @@ struct Node {
   std::vector<TensorId> operands = {};
   std::vector<TensorId> results = {};
   Attributes attributes = {};
-  Origin origin = {};
+  SharedOrigin origin = no_origin();
   std::shared_ptr<const GraphLoop> loop = nullptr;
 };
 
+/// A deque, as it grows without copies of itself, and can be emptied from the front while another one is built:
+/// memory never holds both.
+using Nodes = std::deque<Node>;
+
 class Graph {
  public:
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const Nodes& nodes() const { return nodes_; }
   const PerTensor<Tensor>& tensors() const { return tensors_; }
   const Node& node(int id) const { return nodes_[static_cast<size_t>(id)]; }
   const Tensor& tensor(TensorId id) const { return tensors_[id]; }
@@ -75,8 +86,9 @@ class Graph {
   const Node& producer(TensorId id) const { return node(tensor(id).node); }
   /// The tensor of this name or alias, or kNoTensor.
   TensorId find(std::string_view name) const;
-  std::vector<TensorType> operand_types(const Node& node) const;
-  std::vector<TensorType> result_types(const Node& node) const;
+  std::vector<TensorType> types(const std::vector<TensorId>& ids) const;
+  std::vector<TensorType> operand_types(const Node& node) const { return types(node.operands); }
+  std::vector<TensorType> result_types(const Node& node) const { return types(node.results); }
   /// The value of a tensor made by a `constant`; nothing for any other tensor.
   std::optional<double> constant_value(TensorId id) const;
   /// Further names of tensors. For example, the block that computes a result and its user may name it
@@ -85,9 +97,14 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  std::vector<Node> nodes_;
+  // The entries of the index: tensors as their numbers, aliases as negative ones.
+  static int32_t alias_entry(size_t index) { return -1 - static_cast<int32_t>(index); }
+  std::string_view name_of(int32_t entry) const;
+  TensorId tensor_of(int32_t entry) const;
+
+  Nodes nodes_;
   PerTensor<Tensor> tensors_;
-  std::map<std::string, TensorId, std::less<>> by_name_;
+  NameIndex index_;
   std::vector<std::pair<std::string, TensorId>> aliases_;
 };
 
@@ -128,7 +145,8 @@ class GraphBuilder {
 
   /// Sets the origin of the nodes added from now on.
   void set_origin(Origin origin);
-  const Origin& origin() const { return origin_; }
+  void set_origin(SharedOrigin origin);
+  const SharedOrigin& origin() const { return origin_; }
 
   /// From now on, every f32 asked for becomes f64.
   void widen_floats() { widens_ = true; }
@@ -160,6 +178,13 @@ class GraphBuilder {
 
   /// Adds a copy of `node` of the graph `from` with new operands. Names and origin are kept.
   std::vector<TensorId> copy(const Graph& from, const Node& node, std::vector<TensorId> operands);
+  /// Prepares for taking the nodes of a graph that is not needed any more, one by one. Nothing can be found in it
+  /// by name from here on.
+  void take_over(Graph& from);
+  /// Moves the first node and its results out of such a graph. `map` gives the new ids of the node's operands, and
+  /// is given those of its results.
+  void take_first(Graph& from, PerTensor<TensorId>& map);
+  void drop_first(Graph& from) { from.nodes_.pop_front(); }
   /// Renames a tensor to a name of the model, which must be free or be the tensor's name already.
   void name(TensorId id, const std::string& name);
   /// Gives a tensor a further name, which must be free.
@@ -171,15 +196,17 @@ class GraphBuilder {
   Graph build() &&;
 
  private:
-  std::vector<TensorId> append(Node node, const std::vector<TensorType>& types,
+  std::vector<TensorId> append(Node node, std::vector<TensorType> types,
                                const std::vector<std::string>& names, std::string_view kind);
+  TensorId append_tensor(Tensor tensor);
+  bool take_name(const std::string& name, TensorId id);
   std::vector<TensorType> inferred(const Signature& signature, Node& node) const;
-  std::string unique(const std::string& name);
+  void make_unique(std::string& name, TensorId id);
 
   Graph graph_;
-  Origin origin_;
+  SharedOrigin origin_ = no_origin();
   bool widens_ = false;
-  std::map<std::string, int> used_;  // how many times each generated name was asked for
+  std::unordered_map<std::string, int> used_;  // how many times each generated name was asked for
 };
 
 }  // namespace mtfc

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace mtfc {
 namespace {
@@ -36,14 +37,15 @@ std::string part_problem(const Graph& graph, const Node& node, const LoopPart& p
   for (const TensorId id : part.results)
     if (!exists(part.graph, id))
       return fmt::format("the loop gives tensor {}, which does not exist", id.number());
+  std::map<std::string, size_t> operands;
+  for (size_t i = 0; i < node.operands.size(); ++i) operands.emplace(leaf_name(i), i);
   for (const Node& leaf : part.graph.nodes()) {
     if (leaf.kind == NodeKind::kVariable) return "a loop reads variables as operands only";
     if (leaf.kind != NodeKind::kInput) continue;
     const Tensor& tensor = part.graph.tensor(leaf.results[0]);
-    size_t operand = 0;
-    while (operand < node.operands.size() && leaf_name(operand) != tensor.name) ++operand;
-    if (operand == node.operands.size()) return fmt::format("the loop has no operand for '{}'", tensor.name);
-    if (graph.type(node.operands[operand]) != tensor.type)
+    const auto operand = operands.find(tensor.name);
+    if (operand == operands.end()) return fmt::format("the loop has no operand for '{}'", tensor.name);
+    if (graph.type(node.operands[operand->second]) != tensor.type)
       return fmt::format("'{}' is of another type than the loop's operand", tensor.name);
   }
   return "";
@@ -116,7 +118,7 @@ std::string graph_problem(const EntryGraph& entry) {
 }
 
 std::string expansion_problem(const Graph& graph, bool keeps_gradients) {
-  const std::vector<Node>& nodes = graph.nodes();
+  const Nodes& nodes = graph.nodes();
   const auto is_gradient = [](const Node& node) { return node.kind == NodeKind::kGradients; };
   const bool awaits_gradients = keeps_gradients && std::any_of(nodes.begin(), nodes.end(), is_gradient);
   for (const Node& node : nodes) {

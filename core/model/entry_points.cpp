@@ -99,7 +99,7 @@ EntryGraph forward_to_split(const Model& model, const std::vector<std::string>& 
       .name = "train", .graph = model.graph, .outputs = model.outputs, .assignments = model.assignments};
   add_kept(entry, keep);
   entry.outputs.push_back({"", model.train->loss});
-  return expand_composites(entry, true);
+  return expand_composites(std::move(entry), true);
 }
 
 // Makes an output that is a variable deliver its new value.
@@ -199,7 +199,7 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
   // No rule names these dimensions, so nothing splits them. A name of the model can't contain a dot.
   std::vector<Renaming> whole;
   for (const Dim& dim : order) whole.push_back({dim.name, {dim.name + ".whole", dim.size}});
-  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin.location, Phase::kForward});
+  b.set_origin({"logits.whole", decode.graph.producer(decode.logits).origin->location, Phase::kForward});
   TensorId logits = decode.logits;
   if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
   logits = b.op("rename", {logits}, {{"map", whole}});

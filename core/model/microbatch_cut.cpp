@@ -95,7 +95,7 @@ void require_mean_loss(const LoopCut& cut) {
                               "which it depends, takes all rows at once",
                               cut.dims.batch.name, cut.graph.tensor(culprit->results[0]).name),
                   "it must be computed from each row alone, or be linear in means over the rows",
-                  culprit->origin.location.pointer.empty() ? location : culprit->origin.location);
+                  culprit->origin->location.pointer.empty() ? location : culprit->origin->location);
 }
 
 LossTail find_tail(const LoopCut& cut) {

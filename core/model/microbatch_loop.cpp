@@ -95,7 +95,7 @@ class RoundBuilder {
   TensorId given(TensorId id) {
     const Tensor& tensor = cut_.graph.tensor(id);
     if (!cut_.has_batch(tensor.type.dims)) return add_operand(outside_[id]);  // it keeps the name of a leaf
-    const Origin origin = {"train", cut_.train.location, Phase::kForward};
+    const auto origin = std::make_shared<const Origin>(Origin{"train", cut_.train.location, Phase::kForward});
     outer_.set_origin(origin);
     const TensorId all = add_operand(
         outer_.op("reshape", {outside_[id]}, {{"dims", in_microbatches(tensor.type.dims, cut_.dims)}}));

@@ -16,6 +16,30 @@ double bytes_of(const TensorType& type) {
   return bytes;
 }
 
+// The flops of operations on whole tensors. Keeps its lists from one operation to the next: graphs have hundreds
+// of thousands of them.
+class WholeFlops {
+ public:
+  int64_t of(const Graph& graph, const Node& node) {
+    hold(graph, node.operands, operands_);
+    hold(graph, node.results, results_);
+    return node.op->flops({node.attributes, operands_}, results_);
+  }
+
+ private:
+  static void hold(const Graph& graph, const std::vector<TensorId>& ids, std::vector<LocalType>& types) {
+    types.resize(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const TensorType& type = graph.type(ids[i]);
+      types[i].dtype = type.dtype;
+      types[i].dims.resize(type.dims.size());
+      for (size_t k = 0; k < type.dims.size(); ++k) types[i].dims[k] = {type.dims[k].name, type.dims[k].size};
+    }
+  }
+
+  std::vector<LocalType> operands_, results_;
+};
+
 }  // namespace
 
 void require_countable(const std::vector<VariableDecl>& variables) {
@@ -31,22 +55,20 @@ void require_countable(const std::vector<VariableDecl>& variables) {
 
 void require_countable(const EntryGraph& entry) {
   double bytes = 0, flops = 0;
+  WholeFlops whole_flops;
   for (const Node& node : entry.graph.nodes()) {
-    const std::vector<TensorType> results = entry.graph.result_types(node);
-    const std::string last = "'" + entry.graph.tensor(node.results[0]).name + "'";
-    for (const TensorType& type : results) bytes += kCopies * bytes_of(type);
-    if (bytes > kMost)
-      throw UserError("the tensors up to " + last + " add up to more bytes than can be counted, 2^58", kHint,
-                      node.origin.location);
+    for (const TensorId id : node.results) bytes += kCopies * bytes_of(entry.graph.type(id));
+    const auto refuse = [&](const char* what, const char* limit) {
+      throw UserError("the " + std::string(what) + " up to '" + entry.graph.tensor(node.results[0]).name +
+                          "' add up to more " + limit,
+                      kHint, node.origin->location);
+    };
+    if (bytes > kMost) refuse("tensors", "bytes than can be counted, 2^58");
     if (node.kind == NodeKind::kLoop)
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
         require_countable({entry.name, part->graph, {}, {}, 0});
-    if (node.kind == NodeKind::kOp)
-      flops += static_cast<double>(node.op->flops(
-          {node.attributes, held_whole(entry.graph.operand_types(node))}, held_whole(results)));
-    if (flops > kMost)
-      throw UserError("the operations up to " + last + " add up to more flops than can be counted, 2^62",
-                      kHint, node.origin.location);
+    if (node.kind == NodeKind::kOp) flops += static_cast<double>(whole_flops.of(entry.graph, node));
+    if (flops > kMost) refuse("operations", "flops than can be counted, 2^62");
   }
 }
 

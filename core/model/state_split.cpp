@@ -67,7 +67,7 @@ StateSplit state_split(const Model& model, const Layout& layout, bool allow_unev
 
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor) {
   if (split.axes.empty()) return false;
-  const Origin& origin = graph.node(tensor.node).origin;
+  const Origin& origin = *graph.node(tensor.node).origin;
   if (origin.phase == Phase::kUpdate) return true;
   return split.names.count(tensor.name) > 0 || split.names.count(origin.name) > 0;
 }

@@ -124,7 +124,7 @@ class Training {
     if (dtype == DType::kF64) return scalar;
     const auto [known, added] = casts_.emplace(std::pair{scalar, dtype}, kNoTensor);
     if (added) {
-      const Origin origin = b_.origin();
+      const SharedOrigin origin = b_.origin();
       b_.set_origin({"train", train_.location, Phase::kUpdate});
       known->second = b_.op("cast", {scalar}, {{"dtype", dtype}});
       b_.set_origin(origin);

@@ -68,18 +68,23 @@ struct PassContext {
   const StateSplit& split;
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
-  std::function<PartitionedEntry(const EntryGraph&, int64_t times)> lower_part;  // steps of a part of a loop
+  std::function<PartitionedEntry(EntryGraph, int64_t times)> lower_part;  // steps of a part of a loop
 
   const Mesh& mesh() const { return layout.mesh; }
 };
+
+// A part of a loop as an entry point of its own.
+EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums) {
+  EntryGraph entry{std::move(name), part.graph, {}, {}, sums};
+  for (const TensorId id : part.results) entry.outputs.push_back({part.graph.tensor(id).name, id});
+  return entry;
+}
 
 // `entry`, `name`: of the entry point and of what the loop makes, for what is dumped on the way.
 LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::string& name,
                   const PassContext& context) {
   const auto lower = [&](const LoopPart& part, const std::string& what, int64_t times, size_t sums) {
-    EntryGraph inner{entry + ", " + what, part.graph, {}, {}, sums};
-    for (const TensorId id : part.results) inner.outputs.push_back({part.graph.tensor(id).name, id});
-    return context.lower_part(inner, times);
+    return context.lower_part(entry_of(part, entry + ", " + what, sums), times);
   };
   return {lower(loop.condition, "condition of " + name, 1, 0),
           lower(loop.body, "body of " + name, loop.times, loop.sums), loop.times, loop.sums};
@@ -88,7 +93,7 @@ LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::st
 // Lowers the loops of the graph by the same passes, on their own. What loops add up is then split, and
 // partial, as their bodies give it.
 ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
-  const std::vector<Node>& nodes = sharded.entry.graph.nodes();
+  const Nodes& nodes = sharded.entry.graph.nodes();
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (!nodes[n].loop) continue;
     const LoopSteps loop = lowered(*nodes[n].loop, sharded.entry.name,
@@ -106,15 +111,15 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
 
 struct GraphPass {
   const char* name;
-  EntryGraph (*run)(const EntryGraph&);
+  EntryGraph (*run)(EntryGraph);
   bool keeps_gradients = false;  // gradients are to be expanded after it
 };
 constexpr GraphPass kGraphPasses[] = {
-    {"expand_composites", [](const EntryGraph& entry) { return expand_composites(entry); }, true},
+    {"expand_composites", [](EntryGraph entry) { return expand_composites(std::move(entry)); }, true},
     {"expand_gradients", expand_gradients},
     // From here on every node is an operation, a leaf or a loop.
     {"remove_dead", remove_dead},
-    {"simplify", [](const EntryGraph& entry) { return remove_dead(simplify(entry)); }},
+    {"simplify", [](EntryGraph entry) { return remove_dead(simplify(std::move(entry))); }},
     // From here on every einsum has one or two operands, and the arithmetic is fixed.
     {"order_contractions", order_contractions},
     {"share_common", share_common},
@@ -131,8 +136,9 @@ constexpr ShardingPass kShardingPasses[] = {
      }},
     {"apply_split_rules",
      [](ShardedEntry sharded, const PassContext& context) {
-       return resolve_shardings(remove_dead(apply_split_rules(sharded, context.mesh())), context.layout,
-                                context.split);
+       std::optional<EntryGraph> split = apply_split_rules(sharded, context.mesh());
+       if (!split) return sharded;
+       return resolve_shardings(remove_dead(*std::move(split)), context.layout, context.split);
      }},
     // From here on the graph stays as it is, and each pass adds to what is known of it.
     {"choose_strategies",
@@ -192,20 +198,31 @@ class Pipeline {
     return simplified(std::move(entry), useful);
   }
 
+  /// The same passes for the loops of the entry point as well, for the mistakes that they find.
+  void check_graph(EntryGraph entry) {
+    int64_t useful = 0;
+    const EntryGraph lowered = lower_graph(std::move(entry), useful);
+    for (const Node& node : lowered.graph.nodes()) {
+      if (!node.loop) continue;
+      check_graph(entry_of(node.loop->condition, lowered.name, 0));
+      check_graph(entry_of(node.loop->body, lowered.name, node.loop->sums));
+    }
+  }
+
   /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
   /// at `bytes`.
-  EntryPoint lower_steps(const EntryGraph& entry, int64_t useful, int64_t bytes,
+  EntryPoint lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
                          std::vector<VariableDecl> caches = {}) {
     timed_as_ = entry.name;
     std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.layout, split_, bytes);
     std::vector<ProgramVariable> variables = program_.variables;
     variables.insert(variables.end(), placed.begin(), placed.end());
-    PartitionedEntry steps = steps_of(entry, variables, useful);
+    PartitionedEntry steps = steps_of(std::move(entry), variables, useful);
     EntryPoint result = timed(
         kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
     result.useful_einsum_flops = useful;
     result.caches = std::move(placed);
-    verify(kAssignBuffers, entry.name, [&] { return problem_of(find_entry_fault(program_, result)); });
+    verify(kAssignBuffers, timed_as_, [&] { return problem_of(find_entry_fault(program_, result)); });
     dump(kAssignBuffers, result);
     return result;
   }
@@ -214,14 +231,14 @@ class Pipeline {
   // The passes over graphs, of an entry point or of a part of a loop.
   EntryGraph simplified(EntryGraph entry, int64_t& useful) {
     for (const GraphPass& pass : kGraphPasses) {
-      EntryGraph result = timed(pass.name, [&] { return pass.run(entry); });
+      const EntryGraph before = options_.verify ? entry : EntryGraph{};
+      entry = timed(pass.name, [&] { return pass.run(std::move(entry)); });
       verify(pass.name, entry.name, [&] {
-        std::string problem = graph_problem(result);
-        if (problem.empty()) problem = expansion_problem(result.graph, pass.keeps_gradients);
-        return problem.empty() ? difference_of_interface(entry, result) : problem;
+        std::string problem = graph_problem(entry);
+        if (problem.empty()) problem = expansion_problem(entry.graph, pass.keeps_gradients);
+        return problem.empty() ? difference_of_interface(before, entry) : problem;
       });
-      dump(pass.name, entry.name, [&] { return to_string(result.graph); });
-      entry = std::move(result);
+      dump(pass.name, entry.name, [&] { return to_string(entry.graph); });
     }
     require_countable(entry);
     useful += einsum_flops(entry.graph);
@@ -230,25 +247,25 @@ class Pipeline {
 
   // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
   // Adds the arithmetic of these to `useful`.
-  PartitionedEntry steps_of(const EntryGraph& entry, const std::vector<ProgramVariable>& variables,
+  PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
                             int64_t& useful) {
-    const auto lower_part = [&](const EntryGraph& part, int64_t times) {
+    const auto lower_part = [&](EntryGraph part, int64_t times) {
       int64_t flops = 0;
-      const EntryGraph graph = simplified(part, flops);
-      PartitionedEntry steps = steps_of(graph, variables, flops);
+      EntryGraph graph = simplified(std::move(part), flops);
+      PartitionedEntry steps = steps_of(std::move(graph), variables, flops);
       useful += flops * std::max<int64_t>(times, 1);
       return steps;
     };
     const PassContext context{program_.layout, split_, options_, variables, lower_part};
-    ShardedEntry sharded{entry};
+    ShardedEntry sharded{std::move(entry)};
     for (const ShardingPass& pass : kShardingPasses) {
       sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
-      verify(pass.name, entry.name, [&] {
+      verify(pass.name, sharded.entry.name, [&] {
         std::string problem = graph_problem(sharded.entry);
         if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
         return problem.empty() ? storage_problem(sharded, variables, context.mesh()) : problem;
       });
-      dump(pass.name, entry.name, [&] { return to_string(sharded, context.mesh()); });
+      dump(pass.name, sharded.entry.name, [&] { return to_string(sharded, context.mesh()); });
     }
     PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
     const auto difference = [&] { return difference_of_interface(sharded.entry, steps, variables); };
@@ -322,15 +339,31 @@ class Pipeline {
   std::string timed_as_;  // the entry point whose passes are timed
 };
 
-void check_kept(const CompileOptions& options, const std::vector<EntryGraph>& entries) {
+bool decodes(const Model& model, const CompileOptions& options) {
+  return options.decode && model.decode;
+}
+
+// Makes an entry point when it is its turn: each may be larger than the model.
+using MakeEntry = std::function<EntryGraph()>;
+std::vector<MakeEntry> entries_of(const Model& model, const CompileOptions& options) {
+  std::vector<MakeEntry> entries = {[&] { return init_entry(all_variables(model)); }};
+  if (has_train_entry(model)) entries.push_back([&] { return train_entry(model, options.keep); });
+  entries.push_back([&] { return evaluate_entry(model, options.keep); });
+  if (decodes(model, options)) entries.push_back([&] { return decode_entry(model, options.keep); });
+  return entries;
+}
+
+void check_kept(const CompileOptions& options, const std::vector<MakeEntry>& entries) {
+  if (options.keep.empty()) return;
+  std::vector<std::string> known;
+  for (const MakeEntry& make : entries) {
+    const EntryGraph entry = make();
+    for (const Tensor& tensor : entry.graph.tensors())
+      if (tensor.from_model) known.push_back(tensor.name);
+    for (const auto& alias : entry.graph.aliases()) known.push_back(alias.first);
+  }
   std::vector<Diagnostic> diagnostics;
   for (const std::string& name : options.keep) {
-    std::vector<std::string> known;
-    for (const EntryGraph& entry : entries) {
-      for (const Tensor& tensor : entry.graph.tensors())
-        if (tensor.from_model) known.push_back(tensor.name);
-      for (const auto& alias : entry.graph.aliases()) known.push_back(alias.first);
-    }
     if (std::find(known.begin(), known.end(), name) == known.end())
       diagnostics.push_back({{}, "the model has no tensor '" + name + "'", did_you_mean(name, known)});
   }
@@ -389,21 +422,8 @@ Program frame_of(const Model& model, const Layout& layout, const StateSplit& spl
   return program;
 }
 
-bool decodes(const Model& model, const CompileOptions& options) {
-  return options.decode && model.decode;
-}
-
-std::vector<EntryGraph> entries_of(const Model& model, const CompileOptions& options) {
-  std::vector<EntryGraph> entries;
-  entries.push_back(init_entry(all_variables(model)));
-  if (has_train_entry(model)) entries.push_back(train_entry(model, options.keep));
-  entries.push_back(evaluate_entry(model, options.keep));
-  if (decodes(model, options)) entries.push_back(decode_entry(model, options.keep));
-  return entries;
-}
-
-std::vector<VariableDecl> caches_of(const Model& model, const EntryGraph& entry) {
-  return entry.name == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
+std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry) {
+  return entry == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
 }
 
 }  // namespace
@@ -413,16 +433,33 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   const StateSplit split = state_split(model, layout, options.allow_uneven);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, split, bytes);
-  const std::vector<EntryGraph> entries = entries_of(model, options);
+  const std::vector<MakeEntry> entries = entries_of(model, options);
   check_kept(options, entries);
   Pipeline pipeline(program, split, options);
-  for (const EntryGraph& entry : entries) {
+  for (const MakeEntry& make : entries) {
     int64_t useful = 0;
-    const EntryGraph arithmetic = pipeline.lower_graph(entry, useful);
-    program.entry_points.push_back(pipeline.lower_steps(arithmetic, useful, bytes, caches_of(model, entry)));
+    EntryGraph entry = pipeline.lower_graph(make(), useful);
+    std::vector<VariableDecl> caches = caches_of(model, entry.name);
+    program.entry_points.push_back(pipeline.lower_steps(std::move(entry), useful, bytes, std::move(caches)));
   }
   warn_of_open_loops(program);
   return program;
+}
+
+void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options) {
+  check_layout(model, layout, options.allow_uneven, decodes(model, options));
+  const StateSplit split = state_split(model, layout, options.allow_uneven);
+  int64_t bytes = 0;
+  const Program program = frame_of(model, layout, split, bytes);
+  const std::vector<MakeEntry> entries = entries_of(model, options);
+  check_kept(options, entries);
+  Pipeline pipeline(program, split, options);
+  for (const MakeEntry& make : entries) {
+    EntryGraph entry = make();
+    const std::vector<VariableDecl> caches = caches_of(model, entry.name);
+    pipeline.check_graph(std::move(entry));
+    require_countable(caches);
+  }
 }
 
 struct PreparedModel::Entry {
@@ -435,9 +472,9 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
   const Program nothing;
   const StateSplit whole;
   Pipeline pipeline(nothing, whole, options_);
-  for (EntryGraph& entry : entries_of(model, options_)) {
+  for (const MakeEntry& make : entries_of(model, options_)) {
     int64_t useful = 0;
-    EntryGraph arithmetic = pipeline.lower_graph(std::move(entry), useful);
+    EntryGraph arithmetic = pipeline.lower_graph(make(), useful);
     entries_.push_back({std::move(arithmetic), useful});
   }
 }
@@ -454,7 +491,7 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
   for (const Entry& entry : entries_)
     if (entry.graph.name == name) parts.push_back({entry.graph, 1});
   for (size_t p = 0; p < parts.size(); ++p) {
-    const std::vector<Node> nodes = parts[p].graph.graph.nodes();
+    const Nodes nodes = parts[p].graph.graph.nodes();
     const int64_t outer = parts[p].times;
     for (const Node& node : nodes) {
       if (!node.loop) continue;
@@ -480,7 +517,7 @@ Program PreparedModel::compile(const Layout& layout, const std::vector<std::stri
     const std::string& name = entry.graph.name;
     if (names.empty() || std::find(names.begin(), names.end(), name) != names.end())
       program.entry_points.push_back(
-          pipeline.lower_steps(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph)));
+          pipeline.lower_steps(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph.name)));
   }
   warn_of_open_loops(program);
   return program;

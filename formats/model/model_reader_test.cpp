@@ -99,8 +99,8 @@ TEST_CASE("a whole model") {
   CHECK(to_string(type_of(model, "h")) == "f32[batch=4, io=6, hidden=16]");
   CHECK(model.graph.tensor(model.graph.find("h.0")).from_model);
   const Node& node = model.graph.producer(model.graph.find("h.0"));
-  CHECK(node.origin.name == "h.0");
-  CHECK(node.origin.location.pointer == "/ops/0/in");
+  CHECK(node.origin->name == "h.0");
+  CHECK(node.origin->location.pointer == "/ops/0/in");
   REQUIRE(model.train);
   CHECK(model.train->loss == model.graph.find("loss"));
   CHECK(model.train->optimizer == "sgd");

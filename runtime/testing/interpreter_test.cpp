@@ -14,7 +14,7 @@ namespace {
 
 /// Gradients of the sum of `of` * `weights` with respect to every tensor; kNoTensor where there is none.
 PerTensor<TensorId> differentiate(GraphBuilder& b, TensorId of, TensorId weights) {
-  const std::vector<Node> nodes = b.graph().nodes();
+  const Nodes nodes = b.graph().nodes();
   PerTensor<TensorId> gradients(b.graph().tensors().size());
   gradients[of] = weights;
   for (size_t i = nodes.size(); i-- > 0;) {

@@ -67,9 +67,9 @@ WholeTensor from_host(const HostTensor& host) {
 }
 
 EntryGraph plain_entry(EntryGraph entry) {
-  entry = expand_composites(entry);
-  entry = expand_gradients(entry);
-  return remove_dead(entry);
+  entry = expand_composites(std::move(entry));
+  entry = expand_gradients(std::move(entry));
+  return remove_dead(std::move(entry));
 }
 
 ReferenceAnswer reference_answer(const EntryGraph& plain, const WholeTensors& leaves,

@@ -16,15 +16,15 @@ class Differentiation {
       : builder_(builder), of_(of), in_(in), contributions_(builder.graph().tensors().size()) {}
 
   std::vector<TensorId> run() {
-    const Origin origin = builder_.origin();
+    const SharedOrigin origin = builder_.origin();
     find_path();
-    set_origin(origin, builder_.graph().producer(of_));
+    set_origin(*origin, builder_.graph().producer(of_));
     contributions_[of_] = {builder_.constant(1.0, builder_.type(of_).dtype)};
     for (size_t n = path_.size(); n-- > 0;)
-      if (path_[n]) differentiate(n, origin);
+      if (path_[n]) differentiate(n, *origin);
     std::vector<TensorId> gradients;
     for (const TensorId id : in_) {
-      set_origin(origin, builder_.graph().producer(id));
+      set_origin(*origin, builder_.graph().producer(id));
       gradients.push_back(gradient_or_zeros(id));
     }
     return gradients;
@@ -48,7 +48,7 @@ class Differentiation {
   }
 
   void differentiate(size_t n, const Origin& origin) {
-    const Node node = builder_.graph().nodes()[n];  // a copy: the graph grows below
+    const Node& node = builder_.graph().nodes()[n];  // stays where it is while the graph grows
     if (node.kind == NodeKind::kOp && node.op->gradient == kNoGradient) return;
     set_origin(origin, node);
     std::vector<TensorId> result_gradients;
@@ -63,7 +63,7 @@ class Differentiation {
               builder_.graph().tensor(node.results[0]).name),
           "a loop with 'times' in place of 'cond' has one; stop_gradient keeps gradients from reaching this "
           "one",
-          node.origin.location);
+          node.origin->location);
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
     const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
     for (size_t i = 0; i < node.operands.size(); ++i)
@@ -93,7 +93,7 @@ class Differentiation {
   void set_origin(const Origin& gradients_node, const Node& node) {
     const std::string name = builder_.graph().tensor(node.results[0]).name + "/grad";
     const Location location =
-        node.origin.location.pointer.empty() ? gradients_node.location : node.origin.location;
+        node.origin->location.pointer.empty() ? gradients_node.location : node.origin->location;
     builder_.set_origin({name, location, Phase::kBackward});
   }
 
@@ -107,16 +107,16 @@ class Differentiation {
 
 }  // namespace
 
-EntryGraph expand_gradients(const EntryGraph& entry) {
-  const EntryGraph expanded =
-      rewritten(entry,
+EntryGraph expand_gradients(EntryGraph entry) {
+  EntryGraph expanded =
+      rewritten(std::move(entry),
                 [](GraphBuilder& builder, const Node& node,
                    const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                   if (node.kind != NodeKind::kGradients) return std::nullopt;
                   const std::vector<TensorId> in(operands.begin() + 1, operands.end());
                   return Differentiation(builder, operands[0], in).run();
                 });
-  return expand_composites(expanded);
+  return expand_composites(std::move(expanded));
 }
 
 }  // namespace mtfc

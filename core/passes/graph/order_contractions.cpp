@@ -150,14 +150,36 @@ class Contraction {
   Dims result_;
 };
 
+bool is_contraction(const Node& node) {
+  return node.kind == NodeKind::kOp && node.op->family == Family::kContraction;
+}
+
+// True if the node is what Contraction would emit for it.
+bool is_in_order(const Graph& graph, const Node& node) {
+  const Dims& result = graph.type(node.results[0]).dims;
+  if (node.operands.size() > 2 || node.attributes != Attributes{{"dims", result}}) return false;
+  if (node.operands.size() < 2) return true;
+  const auto has_lone_dim = [&](TensorId operand, TensorId other) {
+    const Dims &dims = graph.type(operand).dims, &others = graph.type(other).dims;
+    return std::any_of(dims.begin(), dims.end(), [&](const Dim& dim) {
+      return !contains(result, dim.name) && !contains(others, dim.name);
+    });
+  };
+  return !has_lone_dim(node.operands[0], node.operands[1]) &&
+         !has_lone_dim(node.operands[1], node.operands[0]);
+}
+
 }  // namespace
 
-EntryGraph order_contractions(const EntryGraph& entry) {
-  return rewritten(entry,
+EntryGraph order_contractions(EntryGraph entry) {
+  const Nodes& nodes = entry.graph.nodes();
+  if (std::all_of(nodes.begin(), nodes.end(),
+                  [&](const Node& node) { return !is_contraction(node) || is_in_order(entry.graph, node); }))
+    return entry;
+  return rewritten(std::move(entry),
                    [&](GraphBuilder& builder, const Node& node,
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (node.kind != NodeKind::kOp || node.op->family != Family::kContraction)
-                       return std::nullopt;
+                     if (!is_contraction(node)) return std::nullopt;
                      return {{Contraction(builder, operands, entry.graph.type(node.results[0]).dims).emit()}};
                    });
 }

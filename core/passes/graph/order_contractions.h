@@ -7,6 +7,6 @@ namespace mtfc {
 /// global sizes (the best of all orders up to 14 operands; more are paired greedily). Dimensions that only
 /// one operand has are summed before multiplying. Afterwards every einsum has one or two operands. Example:
 /// [a,b]*[b,c]*[c] becomes [a,b]*([b,c]*[c]).
-EntryGraph order_contractions(const EntryGraph& entry);
+EntryGraph order_contractions(EntryGraph entry);
 
 }  // namespace mtfc

@@ -6,18 +6,20 @@
 
 namespace mtfc {
 
-EntryGraph remove_dead(const EntryGraph& entry) {
+EntryGraph remove_dead(EntryGraph entry) {
   const Graph& graph = entry.graph;
   PerTensor<bool> needed(graph.tensors().size(), false);
   for (const NamedTensor& output : entry.outputs) needed[output.tensor] = true;
   for (const Assignment& assignment : entry.assignments) needed[assignment.value] = true;
   needed = with_ancestors(graph, std::move(needed));
-  return rewritten(entry,
+  const auto is_live = [&](const Node& node) {
+    return std::any_of(node.results.begin(), node.results.end(), [&](TensorId id) { return needed[id]; });
+  };
+  if (std::all_of(graph.nodes().begin(), graph.nodes().end(), is_live)) return entry;
+  return rewritten(std::move(entry),
                    [&](GraphBuilder&, const Node& node,
                        const std::vector<TensorId>&) -> std::optional<std::vector<TensorId>> {
-                     const bool live = std::any_of(node.results.begin(), node.results.end(),
-                                                   [&](TensorId id) { return needed[id]; });
-                     if (live) return std::nullopt;
+                     if (is_live(node)) return std::nullopt;
                      return std::vector<TensorId>(node.results.size(), kNoTensor);
                    });
 }

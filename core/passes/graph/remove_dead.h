@@ -5,6 +5,6 @@ namespace mtfc {
 
 /// Drops every node on which neither an output nor an assignment depends. Example: a gradient that nothing
 /// uses.
-EntryGraph remove_dead(const EntryGraph& entry);
+EntryGraph remove_dead(EntryGraph entry);
 
 }  // namespace mtfc

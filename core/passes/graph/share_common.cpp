@@ -26,59 +26,73 @@ bool is_worth_keeping(const OpDef& op) {
   return false;
 }
 
-// Numbers the values of tensors: tensors of one number hold the same elements.
+// Value numbering: tensors of one number hold the same elements.
 class ValueNumbers {
  public:
-  // The results of a node with these operands: those of an earlier node, or of a copy of this one.
-  std::vector<TensorId> results(GraphBuilder& builder, const Graph& from, const Node& node,
-                                const std::vector<TensorId>& operands) {
+  explicit ValueNumbers(const Graph& graph) : graph_(graph), numbers_(graph.tensors().size(), 0) {}
+
+  // The first node that computes the same as this one: an earlier node, or `n` itself. Nodes are asked for in order.
+  size_t first_equal(size_t n) {
+    const Node& node = graph_.nodes()[n];
     if (node.kind != NodeKind::kOp || node.op->traits.is_drawn) {
-      const std::vector<TensorId> made = builder.copy(from, node, operands);
-      for (const TensorId id : made) number_[id] = next_++;
-      return made;
+      number_results(node);
+      return n;
     }
     std::vector<int> values;
-    for (const TensorId id : operands) values.push_back(number_of(builder.graph(), id));
-    std::vector<Known>& same_operands = known_[{node.op, std::move(values)}];
-    for (const Known& known : same_operands) {
+    for (const TensorId id : node.operands) values.push_back(numbers_[id]);
+    std::vector<size_t>& same_operands = known_[{node.op, std::move(values)}];
+    for (const size_t k : same_operands) {
+      const Node& known = graph_.nodes()[k];
       if (known.attributes != node.attributes) continue;
-      if (is_worth_keeping(*node.op)) return known.results;
-      const std::vector<TensorId> made = builder.copy(from, node, operands);
-      for (size_t i = 0; i < made.size(); ++i) number_[made[i]] = number_.at(known.results[i]);
-      return made;
+      for (size_t i = 0; i < node.results.size(); ++i) numbers_[node.results[i]] = numbers_[known.results[i]];
+      return k;
     }
-    same_operands.push_back({node.attributes, builder.copy(from, node, operands)});
-    for (const TensorId id : same_operands.back().results) number_[id] = next_++;
-    return same_operands.back().results;
+    same_operands.push_back(n);
+    number_results(node);
+    return n;
   }
 
  private:
-  struct Known {
-    Attributes attributes;
-    std::vector<TensorId> results;
-  };
-
-  int number_of(const Graph& graph, TensorId id) {
-    const auto at = number_.find(id);
-    if (at != number_.end()) return at->second;
-    // An identity that rewritten() has added for a second name.
-    return number_[id] = number_of(graph, graph.producer(id).operands[0]);
+  void number_results(const Node& node) {
+    for (const TensorId id : node.results) numbers_[id] = next_++;
   }
 
-  std::map<TensorId, int> number_;
-  std::map<std::pair<const OpDef*, std::vector<int>>, std::vector<Known>> known_;
+  const Graph& graph_;
+  PerTensor<int> numbers_;
+  std::map<std::pair<const OpDef*, std::vector<int>>, std::vector<size_t>> known_;  // the first nodes
   int next_ = 0;
 };
 
+// For each node that need not run, the earlier one whose results replace its own.
+std::map<size_t, size_t> replacements(const Graph& graph) {
+  ValueNumbers numbers(graph);
+  std::map<size_t, size_t> replacements;
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const size_t first = numbers.first_equal(n);
+    if (first != n && is_worth_keeping(*graph.nodes()[n].op)) replacements[n] = first;
+  }
+  return replacements;
+}
+
 }  // namespace
 
-EntryGraph share_common(const EntryGraph& entry) {
-  ValueNumbers numbers;
+EntryGraph share_common(EntryGraph entry) {
+  const std::map<size_t, size_t> replaced = replacements(entry.graph);
+  if (replaced.empty()) return entry;
+  std::map<size_t, std::vector<TensorId>>
+      kept;  // by the nodes that replace others: their results in the new graph
+  for (const auto& [node, first] : replaced) kept[first];
+  size_t n = 0;
   return remove_dead(
-      rewritten(entry,
+      rewritten(std::move(entry),
                 [&](GraphBuilder& builder, const Node& node,
                     const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                  return numbers.results(builder, entry.graph, node, operands);
+                  const size_t at = n++;
+                  if (const auto found = replaced.find(at); found != replaced.end())
+                    return kept.at(found->second);
+                  const auto results = kept.find(at);
+                  if (results == kept.end()) return std::nullopt;
+                  return results->second = builder.copy(entry.graph, node, operands);
                 }));
 }
 

@@ -10,6 +10,6 @@ namespace mtfc {
 /// Example: with two `gradients` of one loss, the products of the second one are those of the first.
 ///
 /// A second name from the model is kept by an `identity`.
-EntryGraph share_common(const EntryGraph& entry);
+EntryGraph share_common(EntryGraph entry);
 
 }  // namespace mtfc

@@ -37,8 +37,8 @@ std::vector<TensorId> without_broadcasts(const Graph& graph, const std::vector<T
 
 }  // namespace
 
-EntryGraph simplify(const EntryGraph& entry) {
-  return rewritten(entry,
+EntryGraph simplify(EntryGraph entry) {
+  return rewritten(std::move(entry),
                    [&](GraphBuilder& builder, const Node& node,
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                      if (node.kind != NodeKind::kOp) return std::nullopt;

@@ -6,6 +6,6 @@ namespace mtfc {
 /// Removes nodes that compute nothing: factors of one, terms of zero, transpositions and broadcasts to the
 /// same dimensions, and broadcasts whose users would broadcast anyway. Example: mul(broadcast(s), x) becomes
 /// mul(s, x).
-EntryGraph simplify(const EntryGraph& entry);
+EntryGraph simplify(EntryGraph entry);
 
 }  // namespace mtfc

@@ -163,7 +163,7 @@ void add_relabelling(TensorForms& forms, size_t n) {
 }
 
 void add_nodes(TensorForms& forms, const Variables& variables) {
-  const std::vector<Node>& nodes = forms.graph().nodes();
+  const Nodes& nodes = forms.graph().nodes();
   size_t loops = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = nodes[n];

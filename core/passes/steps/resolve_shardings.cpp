@@ -68,7 +68,7 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
                                                  : fmt::format(", and {} more tensor{}", conflict.tensors - 1,
                                                                conflict.tensors == 2 ? "" : "s");
   return {
-      conflict.node->origin.location,
+      conflict.node->origin->location,
       fmt::format("the rules {} and {} split tensor '{}', {}{}, twice over the same axis '{}'",
                   rule_text(layout, dims.first), rule_text(layout, dims.second), conflict.tensor->name,
                   kind_of(*conflict.node), more, layout.mesh.axes()[static_cast<size_t>(conflict.axis)].name),

@@ -97,8 +97,8 @@ ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, cons
 Step TensorForms::new_step(const Node& node) const {
   Step step;
   step.name = graph().tensor(node.results[0]).name;
-  step.source = node.origin.location.pointer;
-  step.phase = node.origin.phase;
+  step.source = node.origin->location.pointer;
+  step.phase = node.origin->phase;
   return step;
 }
 
