@@ -21,7 +21,7 @@ std::function<int()> setup(CommandLine& line) {
     const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options->model, warnings);
     CompileOptions compile_options = compile_options_of(options->model);
     compile_options.decode = true;
-    compile(model, layouts.front(), compile_options);
+    check_compilable(model, layouts.front(), compile_options);
     show(warnings, options->model.quiet);
     return static_cast<int>(kExitSuccess);
   };

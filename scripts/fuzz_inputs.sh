@@ -45,6 +45,7 @@ for model in "$scratch"/models/*[0-9].json; do
   layout=(--mesh "p:2,q:3")
   [ -f "${model%.json}.layout.json" ] && layout=(--layout "${model%.json}.layout.json")
   expect "0 2" "$model" "$folder/mtfc" check "$model"
+  expect "0 2" "$model" "$folder/mtfc" compile "$model"
   expect "0 2" "$model" "$folder/mtfc" compile "$model" "${layout[@]}" --emit json
 done
 # A mutated program may need data, more memory than there is, or more devices than --simulate can hold.

@@ -270,6 +270,21 @@ TEST_CASE("an output that is a variable gives its own new value, even where vari
   CHECK(train.graph.tensor(train.outputs[1].tensor).name == "a");
 }
 
+TEST_CASE("checking runs the passes over graphs, and no others") {
+  TestModel model;
+  const TensorId x = model.input("x", {{"m", 16}, {"k", 32}});
+  model.output(model.op("y", "reduce_sum", {x}));
+  std::vector<std::string> passes;
+  CompileOptions options;
+  options.timed = [&](const std::string& entry, const std::string& pass, double) {
+    if (entry == "evaluate") passes.push_back(pass);
+  };
+  check_compilable(model.finished(), Layout{}, options);
+  const std::vector<std::string>& all = pass_names();
+  const auto first_on_shardings = std::find(all.begin(), all.end(), "resolve_shardings");
+  CHECK(passes == std::vector<std::string>(all.begin(), first_on_shardings));
+}
+
 TEST_CASE("of a softmax only its result is kept for the backward pass") {
   TestModel model;
   const Dims both{{"m", 16}, {"n", 24}}, inner{{"n", 24}};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -43,8 +44,10 @@ std::optional<Layout> layout_in(const fs::path& folder) {
   return read_layout(sources);
 }
 
+using Compiler = std::function<void(const Model&, const Layout&, const CompileOptions&)>;
+
 // Returns the errors or warnings for the files in `folder`.
-std::string answer(const fs::path& folder) {
+std::string answer(const fs::path& folder, const Compiler& compiler) {
   std::vector<Diagnostic> warnings;
   try {
     std::optional<Model> model;
@@ -60,7 +63,7 @@ std::string answer(const fs::path& folder) {
     const std::optional<Layout> layout = layout_in(folder);
     CompileOptions options;
     options.allow_uneven = !fs::exists(folder / "uneven.txt");
-    if (model && layout) compile(*model, *layout, options);
+    if (model && layout) compiler(*model, *layout, options);
   } catch (const UserError& error) {
     return std::string(error.what()) + "\n";
   }
@@ -71,7 +74,7 @@ std::string answer(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("mistakes are answered with the expected text") {
+TEST_CASE("mistakes are answered with the expected text, in checking and in compiling") {
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(fs::path(MTFC_SOURCE_DIR) / "testdata" / "errors"))
     if (entry.is_directory()) folders.push_back(entry.path());
@@ -79,7 +82,9 @@ TEST_CASE("mistakes are answered with the expected text") {
   CHECK(folders.size() >= 40);
   for (const fs::path& folder : folders) {
     CAPTURE(folder.filename().string());
-    CHECK(answer(folder) == text_if_any(folder / "expected.txt").value_or("expected.txt is missing"));
+    const std::string expected = text_if_any(folder / "expected.txt").value_or("expected.txt is missing");
+    CHECK(answer(folder, compile) == expected);
+    CHECK(answer(folder, check_compilable) == expected);
   }
 }
 
