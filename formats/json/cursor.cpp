@@ -48,6 +48,7 @@ std::vector<Cursor> Cursor::items(std::string_view what) const {
     expected(what);
     return list;
   }
+  list.reserve(value_->items.size());
   for (size_t i = 0; i < value_->items.size(); ++i) list.push_back(item(i));
   return list;
 }
@@ -62,6 +63,7 @@ std::vector<NamedCursor> Cursor::members(std::string_view what) const {
     expected(what);
     return list;
   }
+  list.reserve(value_->members.size());
   for (const JsonMember& member : value_->members) {
     std::string pointer = child_pointer(pointer_, member.key);
     Location at{*file_, member.place.line, member.place.column, pointer};

@@ -271,7 +271,10 @@ std::optional<JsonValue> find_json(std::string_view text) {
 }
 
 std::string child_pointer(const std::string& pointer, std::string_view token) {
-  std::string child = pointer + "/";
+  std::string child;
+  child.reserve(pointer.size() + 1 + token.size());
+  child += pointer;
+  child += '/';
   for (const char c : token) {
     if (c == '~')
       child += "~0";

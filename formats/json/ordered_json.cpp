@@ -1,26 +1,49 @@
 #include "formats/json/ordered_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace mtfc {
 namespace {
 
+// True if JSON has the text as it is.
+bool is_plain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
 // As nlohmann writes a number or a string.
 template <typename T>
 void append_scalar(std::string& text, const T& value) {
-  text += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if constexpr (std::same_as<T, std::string>) {
+    if (is_plain(value)) {
+      text += '"';
+      text += value;
+      text += '"';
+      return;
+    }
+  }
+  if constexpr (std::integral<T> && !std::same_as<T, bool>)
+    fmt::format_to(std::back_inserter(text), "{}", value);
+  else
+    text += nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void append_lines(std::string& text, const Json& value, int depth, const std::string& indent,
                   const std::string& outer = "") {
   if (depth == 0 || value.empty()) {
-    text += value.dump();
+    value.append_to(text);
     return;
   }
   const std::string margin = outer + indent;
-  const auto begin_item = [&](size_t i) { text += (i == 0 ? "\n" : ",\n") + margin; };
+  const auto begin_item = [&](size_t i) {
+    text += i == 0 ? "\n" : ",\n";
+    text += margin;
+  };
   text += value.is_object() ? "{" : "[";
   for (size_t i = 0; i < value.size(); ++i) {
     begin_item(i);
@@ -46,16 +69,29 @@ void append_items(std::string& text, const Items& items, const AppendItem& appen
 
 }  // namespace
 
-Json::Json(std::initializer_list<Json> values) {
-  const bool is_object = std::all_of(values.begin(), values.end(), [](const Json& value) {
+Json::Json(std::initializer_list<Item> values) {
+  const bool is_object = std::all_of(values.begin(), values.end(), [](const Item& item) {
+    const Json& value = item.value();
     return value.is_list() && value.size() == 2 && value.item(0).is_string();
   });
   if (!is_object) {
-    value_ = List(values);
+    *this = array(values);
     return;
   }
-  value_ = Object();
-  for (const Json& member : values) (*this)[std::get<std::string>(member.item(0).value_)] = member.item(1);
+  Object& members = value_.emplace<Object>();
+  members.reserve(values.size());
+  for (const Item& item : values) {
+    Json pair = item.take();
+    List& parts = std::get<List>(pair.value_);
+    (*this)[std::get<std::string>(parts[0].value_)] = std::move(parts[1]);
+  }
+}
+
+Json Json::array(std::initializer_list<Item> values) {
+  List list;
+  list.reserve(values.size());
+  for (const Item& item : values) list.push_back(item.take());
+  return Json(std::move(list));
 }
 
 size_t Json::size() const {
@@ -76,8 +112,8 @@ void Json::push_back(Json value) {
   std::get<List>(value_).push_back(std::move(value));
 }
 
-void Json::update(const Json& other) {
-  for (const auto& [key, value] : other.object_members()) (*this)[key] = value;
+void Json::update(Json other) {
+  for (auto& [key, value] : std::get<Object>(other.value_)) (*this)[key] = std::move(value);
 }
 
 std::string Json::dump() const {
@@ -158,7 +194,8 @@ Json real_json(double value) {
 std::string dump_lines(const Json& value, int depth, int indent) {
   std::string text;
   append_lines(text, value, depth, std::string(static_cast<size_t>(indent), ' '));
-  return text + "\n";
+  text += "\n";
+  return text;
 }
 
 }  // namespace mtfc

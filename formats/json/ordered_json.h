@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -30,6 +31,7 @@ class Json {
   using List = std::vector<Json>;
   using Member = std::pair<std::string, Json>;
   using Object = std::vector<Member>;
+  class Item;
 
   Json() = default;
   Json(bool value) : value_(value) {}
@@ -43,10 +45,10 @@ class Json {
   Json(std::string_view value) : value_(std::string(value)) {}
   template <typename T>
   Json(const std::vector<T>& values) : value_(List(values.begin(), values.end())) {}
-  Json(std::initializer_list<Json> values);
+  Json(std::initializer_list<Item> values);
 
   static Json array() { return Json(List{}); }
-  static Json array(std::initializer_list<Json> values) { return Json(List(values)); }
+  static Json array(std::initializer_list<Item> values);
   static Json object() { return Json(Object{}); }
 
   bool is_object() const { return std::holds_alternative<Object>(value_); }
@@ -65,19 +67,36 @@ class Json {
   /// Adds to a list. A null becomes a list.
   void push_back(Json value);
   /// Sets all members of `other`, an object, in this one.
-  void update(const Json& other);
+  void update(Json other);
 
   const List& list() const { return std::get<List>(value_); }
   const Object& object_members() const { return std::get<Object>(value_); }
   /// On one line, without blanks. Bytes of strings that are no UTF-8 become U+FFFD.
   std::string dump() const;
+  /// Adds the same to `text`.
+  void append_to(std::string& text) const;
 
  private:
   explicit Json(List list) : value_(std::move(list)) {}
   explicit Json(Object object) : value_(std::move(object)) {}
-  void append_to(std::string& text) const;
 
   std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, List, Object> value_;
+};
+
+/// An element of a braced list. The list lets go of its elements' values, which an initializer_list of Json could only
+/// copy.
+class Json::Item {
+ public:
+  template <typename T>
+  requires(!std::same_as<std::remove_cvref_t<T>, Item> && std::convertible_to<T, Json>) Item(T&& value)
+      : value_(std::forward<T>(value)) {}
+  Item(std::initializer_list<Item> values) : value_(values) {}
+
+  const Json& value() const { return value_; }
+  Json take() const { return std::move(value_); }
+
+ private:
+  mutable Json value_;
 };
 
 /// [["rows", 2]]: a list, since other programs may sort the keys of an object.

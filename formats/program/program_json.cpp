@@ -19,7 +19,7 @@ Json type_json(const TensorType& type) {
 Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
   Json dims = Json::array();
   for (const AxisList& axes : sharding.dims) dims.push_back(json_of(axes, mesh));
-  Json json = {{"dims", dims}};
+  Json json = {{"dims", std::move(dims)}};
   if (!sharding.partial.empty()) json["partial"] = partial_json(sharding, mesh);
   return json;
 }
