@@ -1,5 +1,7 @@
 #include "core/model/size_limits.h"
 
+#include <algorithm>
+
 namespace mtfc {
 namespace {
 
@@ -33,7 +35,10 @@ class WholeFlops {
       const TensorType& type = graph.type(ids[i]);
       types[i].dtype = type.dtype;
       types[i].dims.resize(type.dims.size());
-      for (size_t k = 0; k < type.dims.size(); ++k) types[i].dims[k] = {type.dims[k].name, type.dims[k].size};
+      for (size_t k = 0; k < type.dims.size(); ++k) {
+        types[i].dims[k].name = type.dims[k].name;
+        types[i].dims[k].size = type.dims[k].size;
+      }
     }
   }
 
@@ -70,6 +75,24 @@ void require_countable(const EntryGraph& entry) {
     if (node.kind == NodeKind::kOp) flops += static_cast<double>(whole_flops.of(entry.graph, node));
     if (flops > kMost) refuse("operations", "flops than can be counted, 2^62");
   }
+}
+
+bool is_far_from_limits(const EntryGraph& entry) {
+  double bytes = 0, flops = 0;
+  WholeFlops whole_flops;
+  for (const Node& node : entry.graph.nodes()) {
+    for (const TensorId id : node.results) bytes += kCopies * bytes_of(entry.graph.type(id));
+    if (node.kind != NodeKind::kOp) continue;
+    const double of_node = static_cast<double>(whole_flops.of(entry.graph, node));
+    // A contraction of n operands becomes n - 1 of two. None of these takes more flops, nor has more elements, since
+    // each is over some of the same dimensions.
+    const double contractions =
+        node.op->family == Family::kContraction ? static_cast<double>(node.operands.size()) : 1;
+    flops += contractions * of_node;
+    if (contractions > 2)
+      bytes += contractions * kCopies * static_cast<double>(size_of(DType::kF64)) * of_node;
+  }
+  return std::max(bytes, flops) <= kMost;
 }
 
 }  // namespace mtfc

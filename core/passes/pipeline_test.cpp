@@ -270,19 +270,35 @@ TEST_CASE("an output that is a variable gives its own new value, even where vari
   CHECK(train.graph.tensor(train.outputs[1].tensor).name == "a");
 }
 
-TEST_CASE("checking runs the passes over graphs, and no others") {
-  TestModel model;
-  const TensorId x = model.input("x", {{"m", 16}, {"k", 32}});
-  model.output(model.op("y", "reduce_sum", {x}));
+std::vector<std::string> passes_of_check(const Model& model) {
   std::vector<std::string> passes;
   CompileOptions options;
   options.timed = [&](const std::string& entry, const std::string& pass, double) {
     if (entry == "evaluate") passes.push_back(pass);
   };
-  check_compilable(model.finished(), Layout{}, options);
+  check_compilable(model, Layout{}, options);
+  return passes;
+}
+
+std::vector<std::string> passes_before(const std::string& name) {
   const std::vector<std::string>& all = pass_names();
-  const auto first_on_shardings = std::find(all.begin(), all.end(), "resolve_shardings");
-  CHECK(passes == std::vector<std::string>(all.begin(), first_on_shardings));
+  return {all.begin(), std::find(all.begin(), all.end(), name)};
+}
+
+TEST_CASE("checking runs the passes that may refuse a model, and no others") {
+  TestModel model;
+  const TensorId x = model.input("x", {{"m", 16}, {"k", 32}});
+  model.output(model.op("y", "reduce_sum", {x}));
+  CHECK(passes_of_check(model.finished()) == passes_before("remove_dead"));
+}
+
+TEST_CASE("checking counts precisely where a model is near the limits") {
+  // Each of four tensors takes 2^57 bytes; 2^58 can be counted, and the output needs one of them.
+  TestModel model;
+  const TensorId x = model.input("x", {{"m", int64_t{1} << 28}, {"k", int64_t{1} << 27}});
+  for (const char* unused : {"a", "b", "c"}) model.op(unused, "square", {x});
+  model.output(model.op("y", "reduce_sum", {x}));
+  CHECK(passes_of_check(model.finished()) == passes_before("resolve_shardings"));
 }
 
 TEST_CASE("of a softmax only its result is kept for the backward pass") {

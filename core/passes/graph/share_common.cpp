@@ -1,6 +1,8 @@
 #include "core/passes/graph/share_common.h"
 
+#include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "core/passes/graph/remove_dead.h"
@@ -38,28 +40,43 @@ class ValueNumbers {
       number_results(node);
       return n;
     }
-    std::vector<int> values;
-    for (const TensorId id : node.operands) values.push_back(numbers_[id]);
-    std::vector<size_t>& same_operands = known_[{node.op, std::move(values)}];
-    for (const size_t k : same_operands) {
-      const Node& known = graph_.nodes()[k];
-      if (known.attributes != node.attributes) continue;
-      for (size_t i = 0; i < node.results.size(); ++i) numbers_[node.results[i]] = numbers_[known.results[i]];
-      return k;
+    const size_t hash = hash_of(node);
+    const auto [begin, end] = known_.equal_range(hash);
+    for (auto known = begin; known != end; ++known) {
+      const Node& first = graph_.nodes()[known->second];
+      if (!is_equal(first, node)) continue;
+      for (size_t i = 0; i < node.results.size(); ++i) numbers_[node.results[i]] = numbers_[first.results[i]];
+      return known->second;
     }
-    same_operands.push_back(n);
+    known_.emplace(hash, n);
     number_results(node);
     return n;
   }
 
  private:
+  size_t hash_of(const Node& node) const {
+    size_t hash = std::hash<const OpDef*>()(node.op);
+    const auto add = [&](size_t part) { hash = hash * 0x9e3779b97f4a7c15 + part; };
+    for (const TensorId id : node.operands) add(static_cast<size_t>(numbers_[id]));
+    // Without their numbers, all constants would have the same hash.
+    for (const auto& [name, value] : node.attributes.entries()) {
+      if (const auto* number = std::get_if<double>(&value)) add(std::hash<double>()(*number));
+      if (const auto* number = std::get_if<int64_t>(&value)) add(static_cast<size_t>(*number));
+    }
+    return hash;
+  }
+  bool is_equal(const Node& a, const Node& b) const {
+    return a.op == b.op && a.attributes == b.attributes &&
+           std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(),
+                      [&](TensorId in_a, TensorId in_b) { return numbers_[in_a] == numbers_[in_b]; });
+  }
   void number_results(const Node& node) {
     for (const TensorId id : node.results) numbers_[id] = next_++;
   }
 
   const Graph& graph_;
   PerTensor<int> numbers_;
-  std::map<std::pair<const OpDef*, std::vector<int>>, std::vector<size_t>> known_;  // the first nodes
+  std::unordered_multimap<size_t, size_t> known_;  // first nodes, by hash_of()
   int next_ = 0;
 };
 
