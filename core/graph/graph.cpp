@@ -113,7 +113,7 @@ bool GraphBuilder::take_name(const std::string& name, TensorId id) {
 void GraphBuilder::make_unique(std::string& name, TensorId id) {
   if (take_name(name, id)) return;
   for (int& count = used_[name];;) {
-    std::string numbered = fmt::format("{}_{}", name, ++count);
+    std::string numbered = name + '_' + std::to_string(++count);
     if (!take_name(numbered, id)) continue;
     name = std::move(numbered);
     return;
@@ -130,7 +130,9 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
                                            const std::vector<std::string>& names, std::string_view kind) {
   const int id = static_cast<int>(graph_.nodes_.size());
   const auto generated = [&] {
-    return origin_->name.empty() ? std::string(kind) : fmt::format("{}/{}", origin_->name, kind);
+    std::string name = origin_->name;
+    if (!name.empty()) name += '/';
+    return name += kind;
   };
   node.results.reserve(types.size());
   for (size_t i = 0; i < types.size(); ++i) {
@@ -144,15 +146,16 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
 
 // The types of the node's results. When floats are widened, no operand is f32, so an f32 result can only come
 // from a dtype attribute or from the default of an absent one.
-std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) const {
-  const std::vector<TensorType> operands = graph_.operand_types(node);
-  const std::vector<TensorType> results = signature.infer({node.attributes, operands});
+std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) {
+  operand_types_.resize(node.operands.size());
+  for (size_t i = 0; i < node.operands.size(); ++i) operand_types_[i] = type(node.operands[i]);
+  std::vector<TensorType> results = signature.infer({node.attributes, operand_types_});
   if (!widens_ || std::none_of(results.begin(), results.end(),
                                [](const TensorType& type) { return type.dtype == DType::kF32; }))
     return results;
   for (const AttributeSpec& spec : signature.attributes)
     if (spec.type == AttributeType::kDType) node.attributes.set(std::string(spec.name), DType::kF64);
-  return signature.infer({node.attributes, operands});
+  return signature.infer({node.attributes, operand_types_});
 }
 
 TensorId GraphBuilder::add_input(const std::string& name, const TensorType& type) {

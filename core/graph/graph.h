@@ -200,12 +200,13 @@ class GraphBuilder {
                                const std::vector<std::string>& names, std::string_view kind);
   TensorId append_tensor(Tensor tensor);
   bool take_name(const std::string& name, TensorId id);
-  std::vector<TensorType> inferred(const Signature& signature, Node& node) const;
+  std::vector<TensorType> inferred(const Signature& signature, Node& node);
   void make_unique(std::string& name, TensorId id);
 
   Graph graph_;
   SharedOrigin origin_ = no_origin();
   bool widens_ = false;
+  std::vector<TensorType> operand_types_;      // those of the last operation added: room for the next ones
   std::unordered_map<std::string, int> used_;  // how many times each generated name was asked for
 };
 

@@ -1,6 +1,7 @@
 #include "core/op_rules/elementwise.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/op_rules/operation_rules.h"
 
@@ -8,11 +9,23 @@ namespace mtfc {
 namespace {
 
 Dims natural_dims(std::span<const TensorType> operands) {
+  const auto by_rank = [](const TensorType& a, const TensorType& b) { return a.dims.size() < b.dims.size(); };
+  const auto largest = std::max_element(operands.begin(), operands.end(), by_rank);
+  const auto has_all = [&](const TensorType& type) {
+    return std::all_of(type.dims.begin(), type.dims.end(),
+                       [&](const Dim& dim) { return contains(largest->dims, dim.name); });
+  };
+  if (std::all_of(operands.begin(), operands.end(), has_all)) return largest->dims;
   Dims all;
   for (const TensorType& type : operands) all = unite(all, type.dims);
-  const auto full = std::find_if(operands.begin(), operands.end(),
-                                 [&](const TensorType& type) { return type.dims.size() == all.size(); });
-  return full == operands.end() ? all : full->dims;
+  return all;
+}
+
+// A braced list would copy the dimensions.
+std::vector<TensorType> one_type(DType dtype, Dims dims) {
+  std::vector<TensorType> types(1);
+  types[0] = {dtype, std::move(dims)};
+  return types;
 }
 
 }  // namespace
@@ -46,24 +59,24 @@ std::vector<TensorType> infer_bool_unary(const OpCall& call) {
 std::vector<TensorType> infer_float_binary(const OpCall& call) {
   require_floats(call);
   require_same_dtype(call);
-  return {{call.operands[0].dtype, aligned_dims(call)}};
+  return one_type(call.operands[0].dtype, aligned_dims(call));
 }
 
 std::vector<TensorType> infer_number_binary(const OpCall& call) {
   require_numbers(call);
   require_same_dtype(call);
-  return {{call.operands[0].dtype, aligned_dims(call)}};
+  return one_type(call.operands[0].dtype, aligned_dims(call));
 }
 
 std::vector<TensorType> infer_bool_binary(const OpCall& call) {
   require_bools(call);
-  return {{DType::kBool, aligned_dims(call)}};
+  return one_type(DType::kBool, aligned_dims(call));
 }
 
 std::vector<TensorType> infer_comparison(const OpCall& call) {
   require_numbers(call);
   require_same_dtype(call);
-  return {{DType::kBool, aligned_dims(call)}};
+  return one_type(DType::kBool, aligned_dims(call));
 }
 
 TensorId gradient_of(GraphBuilder& b, TensorId operand, TensorId gradient) {

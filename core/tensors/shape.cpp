@@ -52,6 +52,7 @@ int position(const List& dims, std::string_view name) {
 template <DimList List>
 List without(const List& a, const List& b) {
   List rest;
+  rest.reserve(a.size());
   for (const auto& dim : a)
     if (!contains(b, dim.name)) rest.push_back(dim);
   return rest;
@@ -59,7 +60,9 @@ List without(const List& a, const List& b) {
 
 template <DimList List>
 List unite(const List& a, const List& b) {
-  List all = a;
+  List all;
+  all.reserve(a.size() + b.size());
+  all = a;
   for (const auto& dim : b)
     if (!contains(a, dim.name)) all.push_back(dim);
   return all;

@@ -27,6 +27,17 @@ std::string count_text(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// The dimensions and params that can be bound in a use of the block, and in one of the block beside it.
+std::vector<std::string> names_of(const Block& block, const Block* other) {
+  std::vector<std::string> names;
+  for (const Block* each : {&block, other}) {
+    if (!each) continue;
+    for (const auto list : {&Block::dims, &Block::params})
+      for (const NamedCursor& formal : each->*list) names.push_back(formal.key);
+  }
+  return names;
+}
+
 }  // namespace
 
 const Block* BlockReader::named(const Cursor& at, const char* key) {
@@ -56,11 +67,6 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
   const size_t before = at.sink().error_count();
   BlockNames names;
   names.params = block.at.find("params");
-  std::vector<std::string> known;
-  for (const Block* each : {&block, other})
-    for (const auto list : {&Block::dims, &Block::params})
-      for (const NamedCursor& formal : each ? each->*list : std::vector<NamedCursor>())
-        known.push_back(formal.key);
   const auto has = [](const std::vector<NamedCursor>& list, const std::string& key) {
     return std::any_of(list.begin(), list.end(),
                        [&](const NamedCursor& formal) { return formal.key == key; });
@@ -74,6 +80,7 @@ std::optional<BlockNames> BlockReader::read_bindings(const Cursor& at, const Blo
       if (const auto value = read_number(member.value, draft_.names().lookup()))
         names.bound.emplace(member.key, *value);
     } else if (!other || !(has(other->dims, member.key) || has(other->params, member.key))) {
+      const std::vector<std::string> known = names_of(block, other);
       std::string hint = did_you_mean(member.key, known);
       if (hint.empty() && !known.empty()) hint = fmt::format("it has {}", fmt::join(known, ", "));
       at.sink().error(member.key_location,
