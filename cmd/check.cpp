@@ -36,6 +36,7 @@ const Command kCheckCommand = {
         "  mtfc check model.json\n"
         "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
     .setup = setup,
+    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -14,6 +14,7 @@ struct Command {
   /// Adds the options to `line` and returns the function to call once they are parsed; that returns the exit
   /// code, or throws UserError, RunError or InternalError.
   std::function<int()> (*setup)(CommandLine& line);
+  bool runs_nothing = false;  // it only makes programs; see prepare_heap_for_graphs()
 };
 
 extern const Command kCalibrateCommand;

@@ -213,6 +213,7 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
+    .runs_nothing = true,
 };
 
 }  // namespace mtfc

@@ -13,6 +13,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
+#include "runtime/memory/heap.h"
 
 namespace mtfc {
 namespace {
@@ -45,7 +46,10 @@ int run(int argc, char** argv) {
     line.add_flag("--no-color", no_color, "print no colours on a terminal");
     line.add_version_flag(version);
     line.set_footer(std::string("Examples:\n") + command->examples);
-    actions[command->name] = command->setup(line);
+    actions[command->name] = [command, action = command->setup(line)] {
+      if (command->runs_nothing) prepare_heap_for_graphs();
+      return action();
+    };
   }
   parser.set_width(terminal_width());
   const Request request = parser.parse(arguments_of(argc, argv));

@@ -328,6 +328,7 @@ const Command kSearchCommand = {
         "best.json\n"
         "  mtfc run model.json --layout best.json",
     .setup = setup,
+    .runs_nothing = true,
 };
 
 }  // namespace mtfc
