@@ -36,4 +36,8 @@ AgreedOrders StopAgreement::after_step() {
   return orders_;
 }
 
+int StopAgreement::after_long_work() {
+  return static_cast<int>(processes_.maximum(InterruptGuard::signal()));
+}
+
 }  // namespace mtfc

@@ -184,8 +184,9 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     if (problem.empty() && saves) problem = numbers.problem_of_variables();
     if (ends && problem.empty()) write_outputs(run.executor, run.main, options.outputs);
     std::vector<NamedNumber> logged = taken.last;
-    if (problem.empty() && !run.data.valid.empty() &&
-        is_due(step, options.valid_every, ends && taken.signal == 0))
+    const bool validates = problem.empty() && !run.data.valid.empty() &&
+                           is_due(step, options.valid_every, ends && taken.signal == 0);
+    if (validates)
       for (NamedNumber& number : validate(run, taken)) logged.push_back(std::move(number));
     metrics.write(metrics_line(step, logged, time.total, static_cast<double>(feed.batch()) / time.total));
     if (!problem.empty()) {
@@ -194,6 +195,13 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     }
     if (saves) save(run, step, feed, numbers);
     if (orders.saves) tell_saved(run, step);
+    // A signal that came while the checkpoint was written needs no further step.
+    const bool has_outputs = !validates || options.outputs.empty();
+    if (saves && !ends && has_outputs) {
+      taken.signal = agreement.after_long_work();
+      ends = taken.signal != 0;
+      if (ends) write_outputs(run.executor, run.main, options.outputs);
+    }
   }
   return taken;
 }
