@@ -18,6 +18,19 @@ double bytes_of(const TensorType& type) {
   return bytes;
 }
 
+// The elements of all dimensions of the operands together.
+double products_of(const Graph& graph, const Node& node) {
+  double products = 1;
+  Dims known;
+  for (const TensorId id : node.operands)
+    for (const Dim& dim : graph.type(id).dims) {
+      if (contains(known, dim.name)) continue;
+      known.push_back(dim);
+      products *= static_cast<double>(dim.size);
+    }
+  return products;
+}
+
 // The flops of operations on whole tensors. Keeps its lists from one operation to the next: graphs have hundreds
 // of thousands of them.
 class WholeFlops {
@@ -82,17 +95,22 @@ bool is_far_from_limits(const EntryGraph& entry) {
   WholeFlops whole_flops;
   for (const Node& node : entry.graph.nodes()) {
     for (const TensorId id : node.results) bytes += kCopies * bytes_of(entry.graph.type(id));
+    if (bytes > kMost) return false;
     if (node.kind != NodeKind::kOp) continue;
-    const double of_node = static_cast<double>(whole_flops.of(entry.graph, node));
-    // A contraction of n operands becomes n - 1 of two. None of these takes more flops, nor has more elements, since
-    // each is over some of the same dimensions.
-    const double contractions =
-        node.op->family == Family::kContraction ? static_cast<double>(node.operands.size()) : 1;
-    flops += contractions * of_node;
-    if (contractions > 2)
-      bytes += contractions * kCopies * static_cast<double>(size_of(DType::kF64)) * of_node;
+    if (node.op->family == Family::kContraction) {
+      // A contraction of n operands becomes at most n sums, each no larger than its operand, and n - 1 contractions of
+      // two, each over some of the same dimensions.
+      const double operands = static_cast<double>(node.operands.size());
+      const double products = products_of(entry.graph, node);
+      flops += (3 * operands - 2) * products;
+      for (const TensorId id : node.operands) bytes += kCopies * bytes_of(entry.graph.type(id));
+      if (operands > 2) bytes += operands * kCopies * static_cast<double>(size_of(DType::kF64)) * products;
+    } else {
+      flops += static_cast<double>(whole_flops.of(entry.graph, node));
+    }
+    if (std::max(bytes, flops) > kMost) return false;
   }
-  return std::max(bytes, flops) <= kMost;
+  return true;
 }
 
 }  // namespace mtfc

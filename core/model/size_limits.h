@@ -15,8 +15,9 @@ void require_countable(const std::vector<VariableDecl>& variables);
 /// that goes too far. Each tensor may exist in several shardings or as a workspace. The entry point's
 /// composites must be expanded.
 void require_countable(const EntryGraph& entry);
-/// True if the entry point stays countable, whatever passes make of it that remove nodes or order contractions
-/// (core/passes/graph). It must have no gradients, composites or loops.
+/// True if the entry point is countable, and certainly remains so after passes that remove nodes or order contractions
+/// (core/passes/graph). False means only that these passes must be run to find out. It must have no gradients, composites
+/// or loops.
 bool is_far_from_limits(const EntryGraph& entry);
 
 }  // namespace mtfc

@@ -301,6 +301,24 @@ TEST_CASE("checking counts precisely where a model is near the limits") {
   CHECK(passes_of_check(model.finished()) == passes_before("resolve_shardings"));
 }
 
+TEST_CASE("checking refuses what is too large for compiling, also what order_contractions makes of it") {
+  // The sum over `one` of the first operand is what goes beyond the limit.
+  const Dims m{{"m", int64_t{3} << 53}}, both{{"m", int64_t{3} << 53}, {"one", 1}};
+  const auto sums = [&] {
+    TestModel model;
+    const TensorId x = model.input("x", both), y = model.input("y", m);
+    model.output(model.op("z", "einsum", {x, y}, {{"dims", Dims{}}}));
+    return model.finished();
+  };
+  CHECK_THROWS_AS(compile(sums(), Layout{}, {}), UserError);
+  CHECK_THROWS_AS(check_compilable(sums(), Layout{}, {}), UserError);
+
+  TestModel huge;  // more elements than an int64_t counts
+  const TensorId a = huge.input("a", {{"m", int64_t{1} << 40}, {"k", int64_t{1} << 40}});
+  huge.output(huge.op("b", "exp", {a}));
+  CHECK_THROWS_AS(check_compilable(huge.finished(), Layout{}, {}), UserError);
+}
+
 TEST_CASE("of a softmax only its result is kept for the backward pass") {
   TestModel model;
   const Dims both{{"m", 16}, {"n", 24}}, inner{{"n", 24}};
