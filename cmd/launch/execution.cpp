@@ -154,7 +154,8 @@ void limit_spinning() {
   pointers.push_back(nullptr);
   // A signal that comes now stays pending, and reaches the program that starts.
   leave_interrupts();
-  // By its own path, so that lists of processes show `mtfc`; the link works where the file is gone.
+  // Starts it by its real path, so that lists of processes show `mtfc`. If that file has been removed or replaced, the
+  // link still starts this program.
   std::error_code error;
   const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!error) execv(path.c_str(), pointers.data());

@@ -195,9 +195,10 @@ StepsTaken take_steps(ProgramRun& run, Feed& feed, FiniteNumbers& numbers) {
     }
     if (saves) save(run, step, feed, numbers);
     if (orders.saves) tell_saved(run, step);
-    // A signal that came while the checkpoint was written needs no further step.
-    const bool has_outputs = !validates || options.outputs.empty();
-    if (saves && !ends && has_outputs) {
+    // A signal that came while the checkpoint was written needs no further step, unless --output needs one: the
+    // validation has overwritten the outputs of this step.
+    const bool can_end = options.outputs.empty() || !validates;
+    if (saves && !ends && can_end) {
       taken.signal = agreement.after_long_work();
       ends = taken.signal != 0;
       if (ends) write_outputs(run.executor, run.main, options.outputs);

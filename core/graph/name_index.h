@@ -14,7 +14,8 @@ namespace mtfc {
 
 class NameIndex {
  public:
-  /// Adds an entry, unless there is one of that name, for which `has_name` is true; then returns false.
+  /// Adds an entry under `name` and returns true. If an entry already has that name, changes nothing and returns false.
+  /// `has_name(entry)` tells whether an entry of the list has the name.
   template <typename HasName>
   bool add_unless(std::string_view name, int32_t entry, const HasName& has_name) {
     make_room();
@@ -28,7 +29,7 @@ class NameIndex {
   /// Removes an entry that was added under this name.
   void remove(std::string_view name, int32_t entry);
 
-  /// The entry for which `has_name` is true, among those whose names may be `name`.
+  /// The entry named `name`, as `has_name` decides; nothing if there is none.
   template <typename HasName>
   std::optional<int32_t> find(std::string_view name, const HasName& has_name) const {
     if (slots_.empty()) return std::nullopt;

@@ -115,7 +115,7 @@ struct GraphPass {
   EntryGraph (*run)(EntryGraph);
   bool keeps_gradients = false;  // gradients are to be expanded after it
 };
-// The passes that may refuse a model.
+// The only passes over graphs that may throw UserError.
 constexpr GraphPass kExpansions[] = {
     {"expand_composites", [](EntryGraph entry) { return expand_composites(std::move(entry)); }, true},
     {"expand_gradients", expand_gradients},
@@ -208,7 +208,8 @@ class Pipeline {
     entry = run_graph_passes(std::move(entry), kExpansions);
     const auto is_loop = [](const Node& node) { return node.kind == NodeKind::kLoop; };
     const Nodes& nodes = entry.graph.nodes();
-    // The other passes refuse nothing; what they remove or reorder matters for the limits only.
+    // The simplifications refuse nothing. They matter only near the size limits, which apply to the simplified graph,
+    // and in loops, whose parts are checked after them.
     if (std::none_of(nodes.begin(), nodes.end(), is_loop) && is_far_from_limits(entry)) return;
     entry = run_graph_passes(std::move(entry), kSimplifications);
     require_countable(entry);

@@ -32,8 +32,8 @@ struct CompileOptions {
 /// point has. The work does not depend on the number of devices.
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options);
 
-/// Throws the UserError that compile() would throw, without making a program: no pass after those over graphs finds
-/// mistakes in a model or a layout, and these passes are a small part of the work.
+/// Throws the UserError that compile() would throw, without making a program. Only checks of the layout and passes over
+/// graphs find mistakes; they are a small part of the work of compile().
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options);
 
 /// A model with all that compiling does before it looks at the layout, to be compiled for many of them. May

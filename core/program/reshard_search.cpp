@@ -53,11 +53,11 @@ double most_common(const Resharding& change) {
 }
 
 // A lower bound on the elements that the busiest device sends, on any way from one sharding to the other. It is the
-// average of the elements that devices receive, since devices receive what others send. If the tensor is whole, a device
-// receives all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it is
-// reduced first, in shards of n elements, which other axes may have made as small as possible. A reduce_scatter sends
-// n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the device receives the rest
-// of its new shard.
+// average of the elements that devices receive, since devices receive what others send. If the tensor is not partial, a
+// device receives all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it
+// is reduced first, in shards of n elements; n is the smallest size that splitting over the other axes can give. A
+// reduce_scatter sends n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the
+// device receives the rest of its new shard.
 int64_t least_sent(const Resharding& change) {
   double all = 1;
   for (const Dim& dim : change.dims) all *= static_cast<double>(dim.size);

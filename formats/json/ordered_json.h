@@ -87,6 +87,7 @@ class Json {
 /// copy.
 class Json::Item {
  public:
+  Item() = default;
   template <typename T>
   requires(!std::same_as<std::remove_cvref_t<T>, Item> && std::convertible_to<T, Json>) Item(T&& value)
       : value_(std::forward<T>(value)) {}

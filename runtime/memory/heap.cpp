@@ -30,7 +30,7 @@ void prepare_heap_for_graphs() {
   if (!first) return;
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(first) + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = reinterpret_cast<uintptr_t>(sbrk(0));
-  // It fails where the system has no huge pages, and the heap is then as good as before.
+  // Where the system has no huge pages, madvise fails, and the heap keeps its ordinary pages.
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   std::free(first);
 }

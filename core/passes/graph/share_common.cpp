@@ -76,7 +76,7 @@ class ValueNumbers {
 
   const Graph& graph_;
   PerTensor<int> numbers_;
-  std::unordered_multimap<size_t, size_t> known_;  // first nodes, by hash_of()
+  std::unordered_multimap<size_t, size_t> known_;  // the first node of each value, by hash_of()
   int next_ = 0;
 };
 
@@ -96,8 +96,8 @@ std::map<size_t, size_t> replacements(const Graph& graph) {
 EntryGraph share_common(EntryGraph entry) {
   const std::map<size_t, size_t> replaced = replacements(entry.graph);
   if (replaced.empty()) return entry;
-  std::map<size_t, std::vector<TensorId>>
-      kept;  // by the nodes that replace others: their results in the new graph
+  // For each node that replaces others: its results in the new graph.
+  std::map<size_t, std::vector<TensorId>> kept;
   for (const auto& [node, first] : replaced) kept[first];
   size_t n = 0;
   return remove_dead(
