@@ -18,7 +18,7 @@ double bytes_of(const TensorType& type) {
   return bytes;
 }
 
-// The elements of all dimensions of the operands together.
+// The elements of all dimensions of the operands together, which may be more than an int64_t counts.
 double products_of(const Graph& graph, const Node& node) {
   double products = 1;
   Dims known;

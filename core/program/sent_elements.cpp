@@ -8,9 +8,10 @@
 namespace mtfc {
 namespace {
 
-// So many devices are looked at one by one, and plans that compare many moves look at no others.
+// most() looks at this many devices one by one before it multiplies amounts. Plans that compare many moves look at no
+// more, and take a bound for larger meshes.
 constexpr int64_t kDevicesLookedAt = 128;
-// On more devices than this, it is not found out that nothing is sent at all.
+// On more devices than this, none() does not search for a device that sends something; it assumes one.
 constexpr int64_t kMostDevices = 4096;
 
 int64_t ceil_div(int64_t a, int64_t b) {
@@ -170,7 +171,7 @@ Coordinates SentElements::device(int64_t index) const {
 // The lines fall into groups that share no axis, so they vary independently. Along one group, few different amounts occur,
 // however many devices there are.
 std::vector<SentElements::Variants> SentElements::variants() const {
-  std::vector<AxisList> groups = {{}};  // first that of the lines that are not split
+  std::vector<AxisList> groups = {{}};  // the first one, without axes, has the lines that are not split
   for (const Operand& operand : operands_)
     for (const Line& line : operand.lines) {
       AxisList joined = line.from_axes;

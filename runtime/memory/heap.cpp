@@ -30,7 +30,7 @@ void prepare_heap_for_graphs() {
   if (!first) return;
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(first) + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = reinterpret_cast<uintptr_t>(sbrk(0));
-  // Where the system has no huge pages, madvise fails, and the heap keeps its ordinary pages.
+  // This call fails on a system without huge pages. The heap then keeps its ordinary pages.
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   std::free(first);
 }
