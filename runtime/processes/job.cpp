@@ -1,13 +1,16 @@
 #include "runtime/processes/job.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace mtfc {
@@ -17,15 +20,30 @@ namespace {
 constexpr std::chrono::milliseconds kReading{100};
 // Within this time the launcher reads what it is told, before it sees that the process has ended.
 constexpr std::chrono::milliseconds kTelling{100};
+// Within this time a thread gets a signal.
+constexpr std::chrono::milliseconds kStopping{10};
 
 // The first 15 bytes of its name, which is all that the kernel keeps.
 constexpr const char* kProxy = "hydra_pmi_proxy";
 
-// Sends a command of PMI's version 1, which MPICH and Slurm understand, on the socket that the launcher gave.
-void tell_launcher(const std::string& command) {
+// The socket that the launcher gave for commands of PMI's version 1, which MPICH and Slurm understand.
+int launcher_socket() {
   const char* socket = std::getenv("PMI_FD");
-  const std::string line = command + "\n";
-  if (!socket || write(std::atoi(socket), line.data(), line.size()) < 0) return;
+  return socket ? std::atoi(socket) : -1;
+}
+
+void tell_launcher(std::string_view line) {
+  if (write(launcher_socket(), line.data(), line.size()) < 0) return;
+}
+
+// Stops a thread for good, wherever it is. It may hold locks, those of the heap too.
+void stop_thread(pthread_t thread) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    for (;;) pause();
+  };
+  if (sigaction(SIGUSR2, &action, nullptr) != 0 || pthread_kill(thread, SIGUSR2) != 0) return;
+  std::this_thread::sleep_for(kStopping);
 }
 
 std::string name_of(pid_t process) {
@@ -57,16 +75,18 @@ int rank_in_job() {
 void end_job(int code) {
   if (is_rank_of_job()) {
     std::this_thread::sleep_for(kReading);
-    tell_launcher(fmt::format("cmd=abort exitcode={}", code));
+    tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
     std::this_thread::sleep_for(kTelling);
   }
   _exit(code);
 }
 
-void leave_job(int code) {
+void leave_job(int code, pthread_t waiting) {
   if (name_of(getppid()) == kProxy) end_job(code);
-  tell_launcher("cmd=finalize");
-  std::this_thread::sleep_for(kTelling);
+  stop_thread(waiting);
+  tell_launcher("cmd=finalize\n");
+  pollfd answer = {launcher_socket(), POLLIN, 0};
+  poll(&answer, 1, static_cast<int>(kTelling.count()));
   _exit(code);
 }
 

@@ -2,6 +2,8 @@
 // The job that this process belongs to, beside MPI: the launcher above it, which ends all ranks when asked to, and
 // whose death must not leave ranks behind. MPI itself can do neither while it waits, or before it has started.
 
+#include <pthread.h>
+
 #include <vector>
 
 #include "runtime/processes/unique_fd.h"
@@ -19,8 +21,9 @@ int rank_in_job();
 
 /// Ends this process, which is done as all other ranks are, with the code on which they have agreed. MPICH's launcher
 /// ends the others too: those that wait for each other in it would fail when one leaves. Another launcher is told that
-/// this rank is done, as MPI_Finalize does, so that it does not take its end for a failure.
-[[noreturn]] void leave_job(int code);
+/// this rank is done, as MPI_Finalize does, so that it does not take its end for a failure. `waiting`: the thread that
+/// waits in MPI_Finalize; it is stopped, because it would take the launcher's answer for one to itself, and fail.
+[[noreturn]] void leave_job(int code, pthread_t waiting);
 
 /// Descriptors that become readable when a process dies on which this rank depends: MPICH's proxy, which has started
 /// it, and the launcher (or remote shell) that has started the proxy. Empty without MPICH's proxy.

@@ -199,19 +199,20 @@ namespace {
 constexpr int kMostConnected = 256;
 constexpr int kFarewell = 1;  // the tag of its messages
 // By then MPI ends where it ends at all: that takes a fraction of a second, and some more with thousands of ranks.
-constexpr std::chrono::milliseconds kEnding{3000}, kEndingPerRank{5};
+constexpr std::chrono::milliseconds kEnding{1500}, kEndingPerRank{5};
 
 // Ends MPI; where that takes too long, ends the process instead.
 void finalize(int code, int ranks) {
   std::mutex mutex;
   std::condition_variable changed;
   bool ended = false;
-  const std::jthread bound([&, until = std::chrono::steady_clock::now() + kEnding + ranks * kEndingPerRank] {
+  const auto until = std::chrono::steady_clock::now() + kEnding + ranks * kEndingPerRank;
+  const std::jthread bound([&, until, self = pthread_self()] {
     std::unique_lock lock(mutex);
     if (changed.wait_until(lock, until, [&] { return ended; })) return;
     std::cout.flush();
     std::fflush(nullptr);
-    leave_job(code);
+    leave_job(code, self);
   });
   MPI_Finalize();
   const std::lock_guard lock(mutex);
