@@ -9,8 +9,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "runtime/processes/job.h"
 
 namespace mtfc {
 namespace {
@@ -21,11 +22,6 @@ constexpr std::chrono::milliseconds kElsewhere{
 constexpr std::chrono::seconds kReady{1};           // a rank that is no mtfc is never ready
 constexpr std::chrono::milliseconds kStopped{500};  // after a signal, stopped ranks do not end by themselves
 constexpr std::chrono::milliseconds kStill{200};
-
-std::vector<int64_t> children(int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", pid));
-  return {std::istream_iterator<int64_t>(file), {}};
-}
 
 // The value of a line of /proc/PID/status; "" if there is none.
 std::string status_of(pid_t pid, const std::string& key) {
@@ -39,11 +35,6 @@ std::string status_of(pid_t pid, const std::string& key) {
 bool is_ready(pid_t pid) {
   const std::string blocked = status_of(pid, "SigBlk");
   return (std::strtoull(blocked.c_str(), nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
-}
-
-bool is_stopped(pid_t pid) {
-  const std::string state = status_of(pid, "State");
-  return state.empty() || state[0] == 'T' || state[0] == 't' || state[0] == 'Z';
 }
 
 void send_to(const UniqueFd& file, int signal) {
@@ -80,12 +71,9 @@ void RankProcesses::kill_ranks() const {
 }
 
 void RankProcesses::find() {
-  for (const int64_t proxy : children(launcher_))
-    for (const int64_t pid : children(proxy)) {
-      std::ifstream file(fmt::format("/proc/{}/environ", pid));
-      for (std::string entry; std::getline(file, entry, '\0');)
-        if (entry.rfind("PMI_RANK=", 0) == 0) watch(static_cast<pid_t>(pid), std::atoi(entry.c_str() + 9));
-    }
+  for (const pid_t proxy : children_of(launcher_))
+    for (const pid_t process : children_of(proxy))
+      if (const int rank = rank_of(process); rank >= 0) watch(process, rank);
 }
 
 void RankProcesses::watch(pid_t pid, int rank) {
@@ -124,7 +112,7 @@ void RankProcesses::pass_signals() {
 // Ends what does not end by itself. A rank that runs ends all others, if the launcher and its proxy do their part.
 void RankProcesses::end_stopped() {
   if (first_stop_ == Clock::time_point{} || Clock::now() - first_stop_ < kStopped || !is_complete()) return;
-  const std::vector<int64_t> proxies = children(launcher_);
+  const std::vector<pid_t> proxies = children_of(launcher_);
   const auto is_still = [](const auto& entry) {
     return entry.second.has_ended || is_stopped(entry.second.pid);
   };
@@ -135,7 +123,7 @@ void RankProcesses::end_stopped() {
   if (still_since_ == Clock::time_point{}) still_since_ = Clock::now();
   if (Clock::now() - still_since_ < kStill) return;  // the launcher may be about to end
   kill_ranks();
-  for (const int64_t proxy : proxies) kill(static_cast<pid_t>(proxy), SIGKILL);
+  for (const pid_t proxy : proxies) kill(proxy, SIGKILL);
   kill(launcher_, SIGKILL);
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 // A rank that has nothing to say waits this long for the one that speaks to end it.
 constexpr std::chrono::seconds kLastWords{2};
+constexpr std::chrono::milliseconds kOtherNode{500};
 // All must end within a second of a signal.
 constexpr std::chrono::milliseconds kSignalCourtesy{150};
 
@@ -38,6 +39,8 @@ std::string message_of(const std::exception& error, const RankWork& work) {
 
 // The others may be waiting for this rank, so all must end.
 [[noreturn]] void end_all(Processes& processes, const std::string& message, int code) {
+  // Where nodes fail alike, that of rank 0 speaks.
+  if (!processes.watchdog()->sees(0)) processes.watchdog()->beat_for(kOtherNode);
   if (processes.watchdog()->claim_last_word())
     std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), message) << std::flush;
   else

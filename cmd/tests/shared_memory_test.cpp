@@ -94,5 +94,29 @@ TEST_CASE("a small /dev/shm ends no run") {
         "a node\n");
 }
 
+TEST_CASE("ranks of one machine whose host names differ, as in containers, form one node") {
+  if (std::system("unshare -u true 2>/dev/null") != 0) {
+    MESSAGE("skipped: no namespaces here");
+    return;
+  }
+  const ScratchFolder folder;
+  const std::string rank = fmt::format(
+      "sh -c 'hostname $0; exec \"$@\"' $NAME '{}' run '{}/models/mnist.json' -q --steps 20 --mesh a:4 "
+      "--layout batch:a --set hidden=100",
+      MTFC_BINARY, MTFC_SOURCE_DIR);
+  // Three of them would share two cores, and one would have them for itself.
+  const std::string three = std::string(rank).replace(rank.find("$NAME"), 5, "one"),
+                    last = std::string(rank).replace(rank.find("$NAME"), 5, "two");
+  const int status = std::system(
+      fmt::format(
+          "taskset -c 0 timeout -k 5 60 $(command -v mpiexec.mpich || echo mpiexec) -n 3 unshare -u {} : "
+          "-n 1 unshare -u {} >{} 2>&1 </dev/null",
+          three, last, folder / "out")
+          .c_str());
+  INFO(folder.read("out"));
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 }  // namespace
 }  // namespace mtfc::shared_memory_test

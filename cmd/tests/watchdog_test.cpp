@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -41,19 +42,21 @@ pid_t rank_one(const std::string& word) {
   return 0;
 }
 
-TEST_CASE("a rank that stops is named by those that wait for it, and the run ends") {
+// Stops rank 1 of a run with three ranks, once `is_time`, and returns what the run says.
+std::string said_with_a_stopped_rank(const std::string& options,
+                                     const std::function<bool(const std::string& metrics)>& is_time) {
   const ScratchFolder folder;
   const std::string metrics = folder / "metrics";
   int code = -1;
   std::thread run([&] {
     code = shell(fmt::format(
-        "$MTFC run {} -q --steps 1000000 --mesh a:3 --layout batch:a --watchdog 1 --metrics {} 2>{}", kMnist,
-        metrics, folder / "err"));
+        "$MTFC run {} -q --steps 1000000 --mesh a:3 --layout batch:a --watchdog 1 --metrics {} {} 2>{}",
+        kMnist, metrics, options, folder / "err"));
   });
   pid_t stopped = 0;
   eventually([&] {
     stopped = rank_one(metrics);
-    return stopped != 0 && !contents(metrics).empty();
+    return stopped != 0 && is_time(metrics);
   });
   if (stopped != 0) kill(stopped, SIGSTOP);
   const auto start = std::chrono::steady_clock::now();
@@ -61,12 +64,30 @@ TEST_CASE("a rank that stops is named by those that wait for it, and the run end
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   REQUIRE(stopped != 0);
   CHECK(code == 1);
-  const std::string err = contents(folder / "err");
-  INFO(err);
-  CHECK(has(err, "waited 1 s for rank 1, which is "));
-  CHECK(has(err, "(--watchdog sets how long to wait)"));
-  CHECK(has(err, "step"));
   CHECK(seconds < 60);  // all steps would take an hour
+  return contents(folder / "err");
+}
+
+TEST_CASE("a rank that stops is named by those that wait for it, and the run ends") {
+  for (const char* options : {"", "--shared-memory 0"}) {
+    CAPTURE(options);
+    const std::string said = said_with_a_stopped_rank(
+        options, [](const std::string& metrics) { return !contents(metrics).empty(); });
+    INFO(said);
+    CHECK(has(said, "waited 1 s for rank 1, which is "));
+    CHECK(has(said, "(--watchdog sets how long to wait)"));
+    CHECK(has(said, "step"));
+    CHECK_FALSE(has(said, "rank 2, which"));
+    CHECK_FALSE(has(said, "rank 0, which"));
+  }
+}
+
+TEST_CASE("a rank that stops while MPI starts is named too") {
+  const std::string said = said_with_a_stopped_rank("", [](const std::string&) { return true; });
+  INFO(said);
+  CHECK(has(said, ": waited 1 s in MPI_"));
+  CHECK(has(said, " for rank 1 (process "));
+  CHECK(has(said, " is stopped) (--watchdog sets how long to wait)\n"));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -62,6 +64,43 @@ pid_t parent_of(pid_t process) {
 }
 
 }  // namespace
+
+std::vector<pid_t> children_of(pid_t process) {
+  std::vector<pid_t> children;
+  std::error_code error;
+  namespace fs = std::filesystem;
+  // Each thread has children of its own.
+  for (fs::directory_iterator task(fmt::format("/proc/{}/task", process), error), end; !error && task != end;
+       task.increment(error)) {
+    std::ifstream file(task->path() / "children");
+    children.insert(children.end(), std::istream_iterator<pid_t>(file), {});
+  }
+  return children;
+}
+
+bool is_stopped(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  const std::string key = "State:\t";
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key))
+      return std::string_view("TtZX").find(line[key.size()]) != std::string_view::npos;
+  return true;
+}
+
+int rank_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process));
+  const std::string key = "PMI_RANK=";
+  for (std::string entry; std::getline(file, entry, '\0');)
+    if (entry.starts_with(key)) return std::atoi(entry.c_str() + key.size());
+  return -1;
+}
+
+std::vector<JobNeighbour> job_neighbours() {
+  std::vector<JobNeighbour> neighbours;
+  for (const pid_t process : children_of(getppid()))
+    neighbours.push_back({rank_of(process), process, is_stopped(process)});
+  return neighbours;
+}
 
 bool is_rank_of_job() {
   return std::getenv("PMI_RANK") != nullptr;

@@ -3,6 +3,7 @@
 // whose death must not leave ranks behind. MPI itself can do neither while it waits, or before it has started.
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include <vector>
 
@@ -14,6 +15,21 @@ namespace mtfc {
 bool is_rank_of_job();
 /// The number that the launcher has given to this process; 0 for a process without a launcher.
 int rank_in_job();
+
+/// A rank that the same launcher has started on this host.
+struct JobNeighbour {
+  int rank = -1;  // -1: the launcher has not said
+  pid_t process = 0;
+  bool is_stopped = false;  // by a signal or a debugger, or it has ended and nobody has noticed
+};
+/// All ranks of this host, this one too, as far as the system shows them.
+std::vector<JobNeighbour> job_neighbours();
+/// The processes that `process` has started and that have not been waited for.
+std::vector<pid_t> children_of(pid_t process);
+/// Returns whether a process does not run because it is stopped or has ended.
+bool is_stopped(pid_t process);
+/// The rank that a launcher has given to a process; -1: none.
+int rank_of(pid_t process);
 
 /// Asks the launcher to end all ranks, so that it exits with `code`, and ends this process. Any thread may call it,
 /// whatever the others do. It gives the launcher the time to read what was printed before.

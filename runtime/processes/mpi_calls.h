@@ -7,9 +7,15 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/processes/processes.h"
 #include "runtime/processes/watchdog.h"
 
 namespace mtfc {
+
+/// The communicator of the ranks of this rank's node, in ascending order; `processes` owns it.
+struct NodeCommunicator {
+  static MPI_Comm of(const Processes& processes);
+};
 
 /// Throws RunError with MPI's own message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);

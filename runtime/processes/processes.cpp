@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -18,8 +19,10 @@
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/random_bits.h"
+#include "runtime/processes/blocking_call.h"
 #include "runtime/processes/job.h"
 #include "runtime/processes/mpi_calls.h"
+#include "runtime/processes/point_messages.h"
 #include "runtime/processes/watchdog.h"
 
 namespace mtfc {
@@ -27,16 +30,17 @@ namespace {
 
 // The node, cores and progress page of a rank, as the ranks tell each other.
 struct Spot {
-  uint64_t node = 0;
+  int node = 0;     // its lowest rank
   cpu_set_t cores;  // usable ones; launchers bind ranks to some of the node's
   ProgressPage page;
+  ino_t numbering = 0;  // of processes, which differs between containers
 };
 
-Spot own_spot(const ProgressPage& page = {}) {
+Spot own_spot(int node = 0, const ProgressPage& page = {}) {
   Spot spot;
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  spot.node = hash_bytes(name);
+  spot.node = node;
+  struct stat numbering = {};
+  if (stat("/proc/self/ns/pid", &numbering) == 0) spot.numbering = numbering.st_ino;
   CPU_ZERO(&spot.cores);
   spot.page = page;
   if (sched_getaffinity(0, sizeof spot.cores, &spot.cores) != 0) CPU_SET(0, &spot.cores);
@@ -65,7 +69,8 @@ void wait_for(MPI_Request& request, const Waiting& waiting, std::span<const int6
 
 struct Processes::State {
   MPI_Comm comm = MPI_COMM_NULL;
-  bool started = false;  // by this object, which then has to end it
+  MPI_Comm node = MPI_COMM_NULL;  // the ranks of this node; none where there is one rank in all
+  bool started = false;           // by this object, which then has to end it
 };
 
 Processes::Processes() {
@@ -132,6 +137,7 @@ Processes Processes::start(Watchdog& watchdog) {
   if (!initialized) {
     require_shared_memory();
     choose_transports();
+    const BlockingCall call(watchdog, "MPI_Init");
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     processes.state_->started = true;
   }
@@ -143,26 +149,51 @@ Processes Processes::start(Watchdog& watchdog) {
   return processes;
 }
 
-// Compares host names instead of calling MPI_Comm_split_type: making a communicator blocks, and takes a
-// hundred times as long.
+MPI_Comm NodeCommunicator::of(const Processes& processes) {
+  return processes.state_->node;
+}
+
+// MPI knows best which ranks share memory. Splitting blocks.
+void Processes::find_node() {
+  if (size_ == 1) return;
+  int own = rank_;
+  {
+    const BlockingCall call(*watchdog_, "MPI_Comm_split_type");
+    check_mpi(MPI_Comm_split_type(state_->comm, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &state_->node),
+              "MPI_Comm_split_type");
+  }
+  check_mpi(MPI_Comm_set_errhandler(state_->node, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  MPI_Request request;
+  check_mpi(MPI_Ibcast(&own, 1, MPI_INT, 0, state_->node, &request), "MPI_Ibcast");
+  wait_for(request, waiting());
+  nodes_.resize(static_cast<size_t>(size_));
+  check_mpi(MPI_Iallgather(&own, 1, MPI_INT, nodes_.data(), 1, MPI_INT, state_->comm, &request),
+            "MPI_Iallgather");
+  wait_for(request, waiting());
+}
+
 void Processes::find_neighbours() {
-  ranks_on_node_ = size_;
-  const Spot own = own_spot(watchdog_->own_page());
+  find_node();
+  const Spot own = own_spot(nodes_[static_cast<size_t>(rank_)], watchdog_->own_page());
   std::vector<Spot> spots(static_cast<size_t>(size_));
   all_gather(&own, sizeof own, spots.data());
   cpu_set_t cores = own.cores;
   ranks_on_node_ = 0;
   std::vector<ProgressPage> pages;
+  bool sees_all = true;
   for (const Spot& spot : spots) {
-    several_nodes_ |= spot.node != own.node;
-    pages.push_back(spot.node == own.node ? spot.page : ProgressPage{});
-    if (spot.node != own.node) continue;
+    const bool is_here = spot.node == own.node;
+    several_nodes_ |= !is_here;
+    pages.push_back(is_here && spot.numbering == own.numbering ? spot.page : ProgressPage{});
+    sees_all &= pages.back().process != 0;
+    if (!is_here) continue;
     if (pages.size() <= static_cast<size_t>(rank_)) ++index_on_node_;
     ++ranks_on_node_;
     if (!CPU_EQUAL(&own.cores, &spot.cores)) bound_by_launcher_ = true;
     CPU_OR(&cores, &cores, &spot.cores);
   }
   watchdog_->set_ranks(rank_, std::move(pages));
+  if (!sees_all) watchdog_->set_inquiry(std::make_unique<PointMessages>(state_->comm, *watchdog_));
   cores_ = std::max(1, CPU_COUNT(&cores));
 }
 
@@ -246,6 +277,7 @@ void Processes::finish(int code) {
   if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
   connect_all();
   barrier();
+  watchdog_->set_inquiry(nullptr);
   finalize(code, size_);
 }
 
@@ -362,11 +394,9 @@ void Processes::require_success(const std::string& message) {
 
 void Processes::abort(int code) {
   std::fflush(nullptr);
-  if (state_) {
-    // The launcher ends at once and drops output of the rank that it has not read yet.
-    if (size_ > 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    MPI_Abort(state_->comm, code);
-  }
+  std::cout.flush();
+  // MPI_Abort does the same, but also prints a line about itself.
+  if (state_) end_job(code);
   std::_Exit(code);
 }
 

@@ -45,6 +45,9 @@ class Processes {
   bool uses_mpi() const { return state_ != nullptr; }
   int ranks_on_node() const { return ranks_on_node_; }
   int cores_on_node() const { return cores_; }  // those that this process may use
+  /// By rank: the lowest rank of its node. Nodes are those of MPI, whose ranks share memory: a container for each rank
+  /// of one machine may have a host name of its own.
+  const std::vector<int>& nodes() const { return nodes_; }
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
   /// nullptr where there are no others to wait for.
   Watchdog* watchdog() { return watchdog_; }
@@ -79,7 +82,9 @@ class Processes {
 
  private:
   struct State;
+  friend struct NodeCommunicator;
   Processes();
+  void find_node();
   void find_neighbours();
   void connect_all();
   void all_gather(const void* own, size_t bytes, void* all);
@@ -92,6 +97,7 @@ class Processes {
   int ranks_on_node_ = 1;
   int cores_ = 1;
   int index_on_node_ = 0;
+  std::vector<int> nodes_{0};
   bool several_nodes_ = false;
   bool bound_by_launcher_ = false;  // the ranks of the node may use different cores
 };

@@ -29,7 +29,7 @@ std::string operation_text(const Step& step) {
 }
 
 std::string point_text(const Program& program, const MissingRank& rank) {
-  if (!rank.known) return "whose position is unknown";
+  if (!rank.known) return "which does not answer";
   const auto entry = static_cast<size_t>(rank.point.entry), step = static_cast<size_t>(rank.point.step);
   // Memory of another process is not trusted to name a valid step.
   if (rank.point.entry < 0 || entry >= program.entry_points.size() ||

@@ -1,31 +1,28 @@
 #pragma once
 // Ends a wait for other ranks that lasts too long, and says which ranks are missing and where they are.
 //
-// All ranks pass the same points in the same order: the steps of a program, and the agreements of Processes.
-// Each counts them in a page of memory of its own. Nobody looks at another's page until a wait has lasted too
-// long; then it is read through /proc, which a rank that hangs or is stopped need do nothing for. Of ranks on
-// other nodes, or of another user, nothing can be read.
+// All ranks pass the same points in the same order: the steps of a program, and the agreements of Processes. Each
+// counts them in a page of its own (progress_page.h). Nobody looks at another's page until a wait has lasted too long.
+// Ranks whose page can't be read, such as those on other nodes, are asked by messages.
 //
-//   rank 0 waits in all_reduce 'w/grad', at count 17;  rank 1 is at count 12, einsum 'h':  rank 1 is missing
+//   rank 0 waits in all_reduce 'w/grad', at count 17
+//   rank 1 is at count 12, einsum 'h', and does not wait:  it is missing
+//   rank 2 is at count 16, and waits, for rank 1 too:      it is not
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/diagnostics/error.h"
-#include "runtime/processes/unique_fd.h"
+#include "runtime/processes/progress_page.h"
 
 namespace mtfc {
-
-/// A step of a program, or no step: reading, writing, agreeing.
-struct Point {
-  int entry = -1;  // position of the entry point in the program
-  int64_t step = 0;
-  int64_t train_step = 0;  // from 0
-};
 
 struct MissingRank {
   int rank = 0;
@@ -48,11 +45,15 @@ class WaitError : public RunError {
 /// `rank 1`, `ranks 1, 2, 5`
 std::string rank_text(const std::vector<int>& ranks);
 
-/// The location of one rank's page. Ranks exchange these at the start.
-struct ProgressPage {
-  int64_t process = 0;  // its id, or 0 where this process can't look: on another node
-  int file = -1;        // its descriptor there
-  uint64_t token = 0;   // stands in the page, lest another process have that id and descriptor
+/// Asks ranks for their progress by messages, where no page can be read. A rank answers while it waits itself, so one
+/// that hangs, is stopped or computes does not.
+class Inquiry {
+ public:
+  virtual ~Inquiry() = default;
+  /// Answers the questions that have come.
+  virtual void answer() = 0;
+  /// Returns the answers of those `ranks` that give one soon.
+  virtual std::map<int, RankProgress> ask(const std::vector<int>& ranks) = 0;
 };
 
 /// Tells the other ranks which point this rank has reached, and reads theirs. It is made before the rank's
@@ -69,12 +70,22 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   int64_t limit() const { return limit_; }
-  ProgressPage own_page() const { return own_; }
+  ProgressPage own_page() const { return own_.place(); }
+  RankProgress own_progress() const { return own_.progress(); }
+  int rank() const { return rank_; }
+  /// `pages`: those of all ranks, by rank; of the own one too.
   void set_ranks(int own_rank, std::vector<ProgressPage> pages);
+  /// The inquiry must not be used after MPI has ended; nullptr ends its use.
+  void set_inquiry(std::unique_ptr<Inquiry> inquiry) { inquiry_ = std::move(inquiry); }
 
   /// This rank comes to its next point.
   void pass(const Point& point = {});
-  /// Throws WaitError: the `ranks` (all where empty) that this one can be waiting for.
+  /// This rank waits, and does not hang.
+  void beat() const { own_.memory().beats.fetch_add(1, std::memory_order_relaxed); }
+  /// Waits as long as `time`, and says so to the others.
+  void beat_for(std::chrono::milliseconds time) const;
+  /// Throws WaitError. `ranks` (all where empty) are those that this one waits for; where they wait themselves, the
+  /// ranks are named that they may wait for.
   [[noreturn]] void give_up(std::span<const int64_t> ranks) const;
   /// True on one rank of a node only, the first to ask: the one that says why all ranks end. Where several ask
   /// at about the same time, rank 0 comes first: the others wait for it as long as `courtesy`.
@@ -87,15 +98,12 @@ class Watchdog {
 
  private:
   friend class Patience;
-  struct Page;
-  void beat() const;
 
   int64_t limit_;
   int rank_ = 0;
-  ProgressPage own_;
-  UniqueFd file_;  // of the page
-  Page* page_ = nullptr;
+  OwnPage own_;
   std::vector<ProgressPage> pages_;
+  std::unique_ptr<Inquiry> inquiry_;
 };
 
 /// The way in which a rank waits for others.

@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -25,29 +27,75 @@ std::vector<MissingRank> missing(const Watchdog& watchdog, std::span<const int64
   return {};
 }
 
-// The process's own page serves as every rank's: another page would need another process.
-TEST_CASE("ranks that came as far and hang are missing; what can't be read is, when nobody else is") {
-  Watchdog watchdog;
-  const ProgressPage own = watchdog.own_page();
-  REQUIRE(own.process == getpid());
-  ProgressPage foreign = own;
+TEST_CASE("ranks that came as far and hang are missing, and so are those that can't be seen") {
+  Watchdog watchdog, other;
+  REQUIRE(other.own_page().process == getpid());
+  ProgressPage foreign = other.own_page();
   ++foreign.token;
-  watchdog.set_ranks(0, {own, own, foreign});
-  watchdog.pass({1, 2, 3});
+  other.pass({1, 2, 3});
+  watchdog.set_ranks(0, {watchdog.own_page(), other.own_page(), foreign});
+  watchdog.pass();
   std::vector<MissingRank> found = missing(watchdog);
-  REQUIRE(found.size() == 1);
+  REQUIRE(found.size() == 2);
   CHECK(found[0].rank == 1);
   CHECK(found[0].known);
   CHECK(found[0].point.entry == 1);
   CHECK(found[0].point.step == 2);
   CHECK(found[0].point.train_step == 3);
+  CHECK(found[1].rank == 2);
+  CHECK_FALSE(found[1].known);
   const std::vector<int64_t> group = {0, 2};
   found = missing(watchdog, group);
   REQUIRE(found.size() == 1);
   CHECK(found[0].rank == 2);
+  // One that is behind is enough.
+  watchdog.pass();
+  found = missing(watchdog);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 1);
+}
+
+TEST_CASE("ranks that wait too are not missing, wherever they are") {
+  Watchdog watchdog, waiting, still;
+  std::atomic<bool> done = false;
+  std::thread beating([&] {
+    while (!done) waiting.beat_for(std::chrono::milliseconds(1));
+  });
+  const ProgressPage own = watchdog.own_page();
+  watchdog.set_ranks(0, {own, waiting.own_page(), still.own_page()});
+  watchdog.pass();
+  std::vector<MissingRank> found = missing(watchdog);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 2);
+  // A rank that another one waits for, outside the group.
+  const std::vector<int64_t> group = {0, 1};
+  found = missing(watchdog, group);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 2);
+  // Where all wait, the last one is named.
+  watchdog.set_ranks(0, {own, waiting.own_page()});
+  CHECK(missing(watchdog).at(0).rank == 1);
+  done = true;
+  beating.join();
+}
+
+// Answers for rank 2 only.
+struct FirstAnswers : Inquiry {
+  void answer() override {}
+  std::map<int, RankProgress> ask(const std::vector<int>& ranks) override {
+    CHECK(ranks == std::vector<int>{1, 2});
+    return {{2, {}}};
+  }
+};
+
+TEST_CASE("of ranks that can't be seen, those are missing that do not answer") {
+  Watchdog watchdog;
+  watchdog.set_ranks(0, {watchdog.own_page(), {}, {}});
+  watchdog.set_inquiry(std::make_unique<FirstAnswers>());
+  const std::vector<MissingRank> found = missing(watchdog);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 1);
   CHECK_FALSE(found[0].known);
-  watchdog.set_ranks(0, {own, {}});
-  CHECK_FALSE(missing(watchdog).at(0).known);
 }
 
 TEST_CASE("a rank that has not come so far is missing, though it is stopped") {
@@ -133,8 +181,8 @@ TEST_CASE("missing ranks are told with the steps they are at") {
         "waited 7 s for rank 3, which is at train, step 12: /ops/0 (add 'h') (--watchdog sets how long to "
         "wait)");
   CHECK(missing_text(program, WaitError(7, {{0, true, {0, 1, 0}}, {2, false, {}}, {4, true, {0, 9, 0}}})) ==
-        "waited 7 s for rank 0, which is at train, step 1: all_reduce 'w/grad', and rank 2, whose position "
-        "is unknown, and rank 4, which is between steps (--watchdog sets how long to wait)");
+        "waited 7 s for rank 0, which is at train, step 1: all_reduce 'w/grad', and rank 2, which does not "
+        "answer, and rank 4, which is between steps (--watchdog sets how long to wait)");
   CHECK(missing_text(program, WaitError(7, std::vector<MissingRank>(6))).find(", and 2 more (") !=
         std::string::npos);
   CHECK(rank_text({1}) == "rank 1");

@@ -11,6 +11,7 @@
 #include "runtime/comm/node/node_collectives.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/transfer.h"
+#include "runtime/processes/blocking_call.h"
 #include "runtime/processes/mpi_calls.h"
 
 namespace mtfc {
@@ -142,7 +143,10 @@ class MpiComm::Groups {
     check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
     check_mpi(MPI_Group_incl(world, static_cast<int>(members.size()), members.data(), &group),
               "MPI_Group_incl");
-    check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm), "MPI_Comm_create_group");
+    {
+      const BlockingCall call(*processes_.watchdog(), "MPI_Comm_create_group");
+      check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &comm), "MPI_Comm_create_group");
+    }
     check_mpi(MPI_Group_free(&group), "MPI_Group_free");
     check_mpi(MPI_Group_free(&world), "MPI_Group_free");
     check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");

@@ -11,6 +11,7 @@
 #include <exception>
 
 #include "core/diagnostics/error.h"
+#include "runtime/processes/blocking_call.h"
 #include "runtime/processes/mpi_calls.h"
 
 #ifndef MADV_POPULATE_WRITE  // since Linux 5.14
@@ -50,6 +51,7 @@ void empty(std::byte* start, int64_t bytes) {
 
 struct NodeMemory::Messages {
   MPI_Comm comm = MPI_COMM_NULL;  // spans the ranks of the node
+  bool is_own = false;            // not that of Processes
 };
 
 struct NodeMemory::Window {
@@ -112,8 +114,9 @@ NodeMemory::~NodeMemory() {
   int finalized = 0;
   if (std::uncaught_exceptions() > 0 || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
   groups_.clear();
+  const BlockingCall call(*processes_.watchdog(), "MPI_Win_free");
   for (const std::unique_ptr<Window>& window : windows_) window->free();
-  if (mpi_->comm != MPI_COMM_NULL) MPI_Comm_free(&mpi_->comm);
+  if (mpi_->is_own) MPI_Comm_free(&mpi_->comm);
 }
 
 void NodeMemory::find_neighbours() {
@@ -124,29 +127,36 @@ void NodeMemory::find_neighbours() {
     for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i] = static_cast<int>(i);
     return;
   }
-  // Splitting blocks, which costs less once all ranks are there.
-  processes_.barrier();
-  MPI_Comm shared;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &shared),
-            "MPI_Comm_split_type");
-  if (options_.ranks_per_node > 0) {
-    check_mpi(MPI_Comm_split(shared, rank / options_.ranks_per_node, rank, &mpi_->comm), "MPI_Comm_split");
-    check_mpi(MPI_Comm_free(&shared), "MPI_Comm_free");
-  } else {
-    mpi_->comm = shared;
+  nodes_ = processes_.nodes();
+  mpi_->comm = NodeCommunicator::of(processes_);
+  if (options_.ranks_per_node > 0) split_node();
+  const int own = nodes_[static_cast<size_t>(rank)];
+  neighbours_.clear();
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i] == own) neighbours_.push_back(static_cast<int>(i));
+    shares_ |= nodes_[i] != static_cast<int>(i);
   }
+}
+
+// Makes each group of consecutive ranks a node.
+void NodeMemory::split_node() {
+  const int rank = processes_.rank();
+  {
+    const BlockingCall call(*processes_.watchdog(), "MPI_Comm_split");
+    check_mpi(
+        MPI_Comm_split(NodeCommunicator::of(processes_), rank / options_.ranks_per_node, rank, &mpi_->comm),
+        "MPI_Comm_split");
+  }
+  mpi_->is_own = true;
   check_mpi(MPI_Comm_set_errhandler(mpi_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  int size = 0;
-  check_mpi(MPI_Comm_size(mpi_->comm, &size), "MPI_Comm_size");
-  neighbours_.resize(static_cast<size_t>(size));
+  // The lowest rank of each node decides, because a group may lie on two real nodes.
+  int own = rank;
   MPI_Request request;
-  check_mpi(MPI_Iallgather(&rank, 1, MPI_INT, neighbours_.data(), 1, MPI_INT, mpi_->comm, &request),
+  check_mpi(MPI_Ibcast(&own, 1, MPI_INT, 0, mpi_->comm, &request), "MPI_Ibcast");
+  wait_for(request, processes_.waiting());
+  check_mpi(MPI_Iallgather(&own, 1, MPI_INT, nodes_.data(), 1, MPI_INT, MPI_COMM_WORLD, &request),
             "MPI_Iallgather");
   wait_for(request, processes_.waiting());
-  check_mpi(MPI_Iallgather(&neighbours_[0], 1, MPI_INT, nodes_.data(), 1, MPI_INT, MPI_COMM_WORLD, &request),
-            "MPI_Iallgather");
-  wait_for(request, processes_.waiting());
-  shares_ = processes_.maximum(size) > 1;
 }
 
 size_t NodeMemory::position(int64_t rank) const {
@@ -210,9 +220,12 @@ NodeMemory::Window& NodeMemory::make_window(int64_t bytes) {
   window->bytes =
       std::max(kSmallestWindow, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
   const int64_t pages = windows_.empty() ? pages_bytes() : 0;
-  for (std::byte* start : window->allocate(pages + window->bytes, neighbours_.size(), mpi_->comm)) {
-    window->pages.push_back(start);
-    window->starts.push_back(start + pages);
+  {
+    const BlockingCall call(*processes_.watchdog(), "MPI_Win_allocate_shared");
+    for (std::byte* start : window->allocate(pages + window->bytes, neighbours_.size(), mpi_->comm)) {
+      window->pages.push_back(start);
+      window->starts.push_back(start + pages);
+    }
   }
   // Nobody may read a counter before all are zero.
   empty(window->pages[position(processes_.rank())], pages + window->bytes);

@@ -62,6 +62,7 @@ class NodeMemory {
  private:
   struct Window;
   void find_neighbours();
+  void split_node();
   Window* claim(int64_t bytes);
   bool may_share(int64_t bytes);
   Window& make_window(int64_t bytes);

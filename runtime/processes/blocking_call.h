@@ -1,0 +1,35 @@
+#pragma once
+// Calls of MPI that return only when other ranks have made them too: starting MPI, making a communicator or shared
+// memory. Nobody can test for their end, so a thread waits beside them.
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "runtime/processes/watchdog.h"
+
+namespace mtfc {
+
+class BlockingCall {
+ public:
+  /// From here until the end of this object's life, the main thread may be inside of `call` (`MPI_Init`). Where that
+  /// takes longer than the watchdog's limit, this says which ranks of the node are missing, and ends all ranks with
+  /// exit code 1.
+  BlockingCall(Watchdog& watchdog, const char* call);
+  ~BlockingCall();
+  BlockingCall(const BlockingCall&) = delete;
+  BlockingCall& operator=(const BlockingCall&) = delete;
+
+ private:
+  void watch();
+  [[noreturn]] void give_up() const;
+
+  Watchdog& watchdog_;
+  const char* call_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace mtfc
