@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/launch/launch.h"
+#include "cmd/launch/rank_channel.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/error_text.h"
@@ -71,6 +72,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace mtfc;
   try {
+    use_rank_channel();
     watch_interrupts(is_terminal(2));
     watch_standard_output();
     const int code = run(argc, argv);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -23,6 +24,7 @@
 
 #include "cmd/files/files.h"
 #include "cmd/launch/launcher_output.h"
+#include "cmd/launch/rank_channel.h"
 #include "cmd/launch/rank_processes.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
@@ -89,20 +91,11 @@ std::string own_path() {
   return path;
 }
 
-struct Pipe {
-  UniqueFd out, in;  // what is written to `in` is read from `out`
-};
-
-Pipe make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw RunError(fmt::format("can't make a pipe: {}", std::strerror(errno)));
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-// One stream of the launcher and its destination.
+// A stream of the ranks, or of the launcher, and its destination.
 struct Relay {
   int from = -1;
   int to = 1;
+  bool is_launchers = false;
   LauncherOutput output = {};
   int error = 0;                 // the first reason why something was lost
   bool tells_interrupt = false;  // a rank has said that a signal ended the run
@@ -112,6 +105,8 @@ struct Relay {
     const int failed = write_all(to, bytes);
     if (error == 0) error = failed;
   }
+  void pass(std::string_view bytes) { write(is_launchers ? output.pass(bytes) : std::string(bytes)); }
+  void flush() { write(output.flush()); }
 
   // Passes on the available bytes; returns false at the end of the stream.
   bool pump() {
@@ -119,14 +114,14 @@ struct Relay {
     const ssize_t count = read(from, bytes, sizeof bytes);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     if (count == 0) return false;
-    write(output.pass({bytes, static_cast<size_t>(count)}));
+    pass({bytes, static_cast<size_t>(count)});
     return true;
   }
   void drain() {
     char bytes[65536];
     for (ssize_t count; (count = read(from, bytes, sizeof bytes)) > 0;)
-      write(output.pass({bytes, static_cast<size_t>(count)}));
-    write(output.flush());
+      pass({bytes, static_cast<size_t>(count)});
+    flush();
   }
 };
 
@@ -170,10 +165,11 @@ void describe_terminal() {
   setenv("COLUMNS", std::to_string(terminal_width()).c_str(), 1);
 }
 
-// The streams that are passed on from the ranks, and the signal that ends them.
+// The streams that are passed on, and the signal that ends the run.
 struct Relays {
-  Relay out, err;
+  Relay out, err, launcher_out, launcher_err;
   int signal = 0;  // the first that asked the run to end
+  std::array<Relay*, 4> all() { return {&out, &err, &launcher_out, &launcher_err}; }
 };
 
 // Passes on a signal. Returns true if the launcher has ended.
@@ -195,22 +191,23 @@ bool handle_signal(int signal_file, pid_t launcher, Relays& relays, RankProcesse
 // Relays until the launcher has ended; returns its wait status.
 int relay_until_end(pid_t launcher, int signals, Relays& relays, RankProcesses& processes) {
   for (int status = 0;;) {
-    pollfd waits[4] = {{relays.out.from, POLLIN, 0},
-                       {relays.err.from, POLLIN, 0},
-                       {signals, POLLIN, 0},
-                       {processes.queue(), POLLIN, 0}};
-    const bool holds = relays.out.output.holds() || relays.err.output.holds();
-    const int ready = poll(waits, 4,
+    std::vector<pollfd> waits{{signals, POLLIN, 0}, {processes.queue(), POLLIN, 0}};
+    bool holds = false;
+    for (const Relay* relay : relays.all()) {
+      waits.push_back({relay->from, POLLIN, 0});
+      holds |= relay->output.holds();
+    }
+    const int ready = poll(waits.data(), waits.size(),
                            processes.is_busy() ? kLookMilliseconds
                            : holds             ? kHoldMilliseconds
                                                : -1);
     processes.look();
     if (ready == 0)
-      for (Relay* relay : {&relays.out, &relays.err}) relay->write(relay->output.flush());
-    if (ready > 0 && waits[0].revents != 0 && !relays.out.pump()) relays.out.from = -1;
-    if (ready > 0 && waits[1].revents != 0 && !relays.err.pump()) relays.err.from = -1;
-    if (ready > 0 && waits[2].revents != 0 && handle_signal(signals, launcher, relays, processes, status))
-      return status;
+      for (Relay* relay : relays.all()) relay->flush();
+    if (ready <= 0) continue;
+    for (size_t i = 0; i < relays.all().size(); ++i)
+      if (Relay* relay = relays.all()[i]; waits[i + 2].revents != 0 && !relay->pump()) relay->from = -1;
+    if (waits[0].revents != 0 && handle_signal(signals, launcher, relays, processes, status)) return status;
   }
 }
 
@@ -239,13 +236,13 @@ bool is_interrupted(int code) {
 // The code of a run that was to end: that of the ranks, if they have given a reason of their own.
 int interrupted_exit_code(int status, const Relays& relays) {
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  if (relays.out.output.word().signal == 0 && code >= 0 && code <= kExitInternalError) return code;
+  if (relays.launcher_out.output.word().signal == 0 && code >= 0 && code <= kExitInternalError) return code;
   if (!relays.err.tells_interrupt) fmt::print(stderr, "mtfc: {}\n", interrupted_text(relays.signal));
   return is_interrupted(code) ? code : interrupted_code(relays.signal);
 }
 
 int run_exit_code(int status, const Relays& relays, const RankProcesses& processes) {
-  const LauncherWord& word = relays.out.output.word();
+  const LauncherWord& word = relays.launcher_out.output.word();
   if (relays.signal != 0) return interrupted_exit_code(status, relays);
   if (word.signal != 0) {
     const int rank = killed_rank(word, processes);
@@ -314,7 +311,8 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet
   command.insert(command.end(), args.begin(), args.end());
   describe_terminal();
 
-  Pipe out = make_pipe(), err = make_pipe();
+  const RankChannel channel;
+  Pipe out, err;
   const sigset_t signals = handled_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   if (const int signal = leave_interrupts(); signal != 0) return interrupted_code(signal);
@@ -324,19 +322,19 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet
   const pid_t self = getpid(), launcher = fork();
   if (launcher < 0) throw RunError(fmt::format("can't start {}: {}", command[0], std::strerror(errno)));
   if (launcher == 0) become(command, self, out.in.get(), err.in.get());
-  for (Pipe* pipe : {&out, &err}) {
-    pipe->in.reset();  // else it would not end with the launcher
-    fcntl(pipe->out.get(), F_SETFL, O_NONBLOCK);
-  }
-  Relays relays{{out.out.get(), STDOUT_FILENO}, {err.out.get(), STDERR_FILENO}};
+  for (Pipe* pipe : {&out, &err}) pipe->in.reset();  // else it would not end with the launcher
+  Relays relays{{channel.out.out.get(), STDOUT_FILENO},
+                {channel.err.out.get(), STDERR_FILENO},
+                {out.out.get(), STDOUT_FILENO, true},
+                {err.out.get(), STDERR_FILENO, true}};
   RankProcesses processes(launcher, ranks);
   const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
   processes.kill_ranks();
-  relays.out.drain();
-  relays.err.drain();
+  for (Relay* relay : relays.all()) relay->drain();
   const int code = run_exit_code(status, relays, processes);
-  if (code == kExitSuccess && relays.out.error != 0)
-    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(relays.out.error)));
+  const int lost = relays.out.error != 0 ? relays.out.error : relays.launcher_out.error;
+  if (code == kExitSuccess && lost != 0)
+    throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(lost)));
   return code;
 }
 

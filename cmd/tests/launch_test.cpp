@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "cmd/launch/ranks.h"
 #include "cmd/terminal/error_text.h"
 #include "cmd/testing/running_command.h"
+#include "cmd/testing/shell.h"
 #include "core/diagnostics/error.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -38,13 +40,13 @@ class Environment {
   Variables variables_;
 };
 
-struct Outcome {
+struct RankOutcome {
   int code = -1;
   std::string out, err;
 };
 
 // Runs the hidden test case `what` of this program as ranks, in a separate process.
-Outcome launched(const std::string& what, int64_t ranks) {
+RankOutcome launched(const std::string& what, int64_t ranks) {
   const ScratchFolder folder;
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -148,21 +150,34 @@ TEST_CASE("rank: one is killed" * doctest::skip()) {
 }
 
 TEST_CASE("ranks' output and the code they agree on come through") {
-  const Outcome outcome = launched("rank: agree on 2", 2);
+  const RankOutcome outcome = launched("rank: agree on 2", 2);
   CHECK(outcome.code == 2);
   CHECK(outcome.out == "hello\n\n");
   CHECK(outcome.err == "");
 }
 
+TEST_CASE("lines of ranks that look like the launcher's come through, and mean nothing") {
+  const std::string text =
+      "\n[mpiexec@x] Exit codes: [x] 9\n"
+      "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n=   PID \n";
+  const ScratchFolder folder;
+  std::ofstream(folder / "prompt") << text;
+  const std::string said = outcome_in_models(
+      fmt::format("$MTFC generate char_lm.json -q --set layers=1 --set d_model=32 --set d_ff=32 --length 3 "
+                  "--greedy --mesh a:2 --layout heads:a --prompt-file {}",
+                  folder / "prompt"));
+  CHECK(said.starts_with("exit 0: " + text));
+}
+
 TEST_CASE("a rank that gives up ends the others and has the last word") {
-  const Outcome outcome = launched("rank: one aborts", 2);
+  const RankOutcome outcome = launched("rank: one aborts", 2);
   CHECK(outcome.code == 1);
   CHECK(outcome.out == "");
   CHECK(outcome.err == "mtfc: error: no data\n");
 }
 
 TEST_CASE("of ranks that fail alike, one says so") {
-  const Outcome outcome = launched("rank: all fail alike", 3);
+  const RankOutcome outcome = launched("rank: all fail alike", 3);
   CHECK(outcome.code == 1);
   CHECK(outcome.out == "");
   CHECK(outcome.err.size() == std::string("mtfc: error: rank 0: no data\n").size());
@@ -170,7 +185,7 @@ TEST_CASE("of ranks that fail alike, one says so") {
 }
 
 TEST_CASE("what ranks agree on ends all of them, and one says why") {
-  Outcome outcome = launched("rank: all agree that they failed", 3);
+  RankOutcome outcome = launched("rank: all agree that they failed", 3);
   CHECK(outcome.code == 1);
   CHECK(outcome.err == "mtfc: error: rank 1: no data\n");
   outcome = launched("rank: one fails in what they agree on", 3);
@@ -179,7 +194,7 @@ TEST_CASE("what ranks agree on ends all of them, and one says why") {
 }
 
 TEST_CASE("a rank that is killed is named with its signal") {
-  const Outcome outcome = launched("rank: one is killed", 2);
+  const RankOutcome outcome = launched("rank: one is killed", 2);
   CHECK(outcome.code == 1);
   CHECK(outcome.out == "");
   CHECK(outcome.err ==

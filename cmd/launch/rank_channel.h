@@ -1,0 +1,29 @@
+#pragma once
+// The way of the ranks' output to the process that has started them with mpiexec. Through mpiexec it would mix with
+// what mpiexec says itself, and a line of a rank could look like one of mpiexec's.
+//
+//   rank 0, standard output ──┐
+//   rank 1, standard output ──┴─ pipe ──> mtfc run ──> standard output
+//   mpiexec, standard output ── another pipe ──> read for how ranks ended (launcher_output.h)
+
+#include "runtime/processes/unique_fd.h"
+
+namespace mtfc {
+
+/// A pipe whose reading end does not wait. Throws RunError.
+struct Pipe {
+  Pipe();
+  UniqueFd out, in;  // what is written to `in` is read from `out`
+};
+
+/// A pipe for standard output and one for standard error. Ranks open them through /proc, as long as this object lives.
+struct RankChannel {
+  /// Names itself in the environment, for ranks. Throws RunError.
+  RankChannel();
+  Pipe out, err;
+};
+
+/// For a rank: writes to the channel that the environment names, if it is there; called before anything is written.
+void use_rank_channel();
+
+}  // namespace mtfc
