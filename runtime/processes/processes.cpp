@@ -23,6 +23,7 @@
 #include "runtime/processes/job.h"
 #include "runtime/processes/mpi_calls.h"
 #include "runtime/processes/point_messages.h"
+#include "runtime/processes/shared_files.h"
 #include "runtime/processes/watchdog.h"
 
 namespace mtfc {
@@ -137,6 +138,7 @@ Processes Processes::start(Watchdog& watchdog) {
   if (!initialized) {
     require_shared_memory();
     choose_transports();
+    const MakesSharedFiles making;
     const BlockingCall call(watchdog, "MPI_Init");
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     processes.state_->started = true;
@@ -193,6 +195,7 @@ void Processes::find_neighbours() {
     CPU_OR(&cores, &cores, &spot.cores);
   }
   watchdog_->set_ranks(rank_, std::move(pages));
+  if (index_on_node_ == 0 && ranks_on_node_ > 1) remove_left_files();
   if (!sees_all) watchdog_->set_inquiry(std::make_unique<PointMessages>(state_->comm, *watchdog_));
   cores_ = std::max(1, CPU_COUNT(&cores));
 }

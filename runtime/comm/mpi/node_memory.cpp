@@ -13,6 +13,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/processes/blocking_call.h"
 #include "runtime/processes/mpi_calls.h"
+#include "runtime/processes/shared_files.h"
 
 #ifndef MADV_POPULATE_WRITE  // since Linux 5.14
 #define MADV_POPULATE_WRITE 23
@@ -221,6 +222,7 @@ NodeMemory::Window& NodeMemory::make_window(int64_t bytes) {
       std::max(kSmallestWindow, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes))));
   const int64_t pages = windows_.empty() ? pages_bytes() : 0;
   {
+    const MakesSharedFiles making;
     const BlockingCall call(*processes_.watchdog(), "MPI_Win_allocate_shared");
     for (std::byte* start : window->allocate(pages + window->bytes, neighbours_.size(), mpi_->comm)) {
       window->pages.push_back(start);
