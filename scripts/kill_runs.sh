@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Kills a training run with SIGKILL at random moments, again and again, and continues from its checkpoints:
-# each time a rank, the launcher or mtfc itself. A run that completes must have the weights of an undisturbed
-# one, bit for bit, and leave nothing unfinished.
+# Ends a training run at random moments, again and again, and continues from its checkpoints: each time a rank, the
+# proxy that has started the ranks, mpiexec or mtfc itself gets SIGKILL, SIGTERM or SIGINT. Every run must end soon and
+# leave no process. A run that completes must have the weights of an undisturbed one, bit for bit, and leave nothing
+# unfinished. At the end the kills must have left no file of MPI in /dev/shm.
 #   scripts/kill_runs.sh [KILLS [MTFC [SEED]]]     default: 50 kills of build/mtfc, with a seed from the clock
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,37 +20,62 @@ run() {
     --mesh rows:2 --layout batch:rows --threads 1 "$@"
 }
 children() { cat /proc/"$1"/task/"$1"/children 2>/dev/null || true; }
-# Chooses one process of the run that $1 has started, and its kind: mtfc itself, mpiexec, or a rank under
-# mpiexec's proxy.
-victim() {
-  local all=("$1 mtfc") launcher proxy rank
+# The processes of the run that $1 has started, and their kinds: mtfc itself, mpiexec, its proxy, and ranks.
+processes() {
+  local launcher proxy rank
+  echo "$1 mtfc"
   for launcher in $(children "$1"); do
-    all+=("$launcher mpiexec")
+    echo "$launcher mpiexec"
     for proxy in $(children "$launcher"); do
-      for rank in $(children "$proxy"); do all+=("$rank rank"); done
+      echo "$proxy proxy"
+      for rank in $(children "$proxy"); do echo "$rank rank"; done
     done
   done
-  echo "${all[RANDOM % ${#all[@]}]}"
 }
+is_alive() { [ -d "/proc/$1" ] && [ "$(sed 's/.*) \(.\).*/\1/' "/proc/$1/stat" 2>/dev/null)" != Z ]; }
+# Waits until process $1 has ended, as long as $2 tenths of a second.
+ends_within() {
+  local tenth
+  for ((tenth = 0; tenth < $2; ++tenth)); do
+    is_alive "$1" || return 0
+    sleep 0.1
+  done
+  return 1
+}
+left_files() { find /dev/shm -maxdepth 1 \( -name 'mpich_shar_tmp*' -o -name 'ucx_shm_posix_*' \) -user "$(id -u)" 2>/dev/null | wc -l; }
 
 start=$(date +%s%N)
 (run --checkpoint whole --metrics whole.jsonl --every 1)
 length=$((($(date +%s%N) - start) / 1000000))
 
 killed=0 ended=0 unfinished=0
+signals=(KILL TERM INT)
 declare -A victims=()
 while [ "$killed" -lt "$kills" ]; do
   (run --checkpoint killed --metrics killed.jsonl --every 1 --resume) 2>said &
   pid=$!
   sleep "$(printf '%d.%03d' $((delay = 20 + RANDOM * 32768 % length, delay / 1000)) $((delay % 1000)))"
-  read -r target name < <(victim $pid)
-  kill -9 "$target" 2>/dev/null || name=gone
+  mapfile -t all < <(processes $pid)
+  read -r target name <<<"${all[RANDOM % ${#all[@]}]}"
+  signal=${signals[RANDOM % 3]}
+  kill -$signal "$target" 2>/dev/null || name=gone
   code=0
+  if ! ends_within $pid 600; then
+    echo "hung: $signal to $name; the processes that are left:"
+    processes $pid
+    exit 1
+  fi
   wait $pid 2>/dev/null || code=$?
+  for one in "${all[@]}"; do
+    if ! ends_within "${one% *}" 50; then
+      echo "orphaned: $one, after $signal to $name"
+      exit 1
+    fi
+  done
   # A run may have ended by itself before it was hit.
   if [ "$code" -ne 0 ]; then
     killed=$((killed + 1))
-    victims[$name]=$((${victims[$name]:-0} + 1))
+    victims["$name $signal"]=$((${victims["$name $signal"]:-0} + 1))
     compgen -G 'killed/*.part' >/dev/null && unfinished=$((unfinished + 1))
     if [ "$name" = gone ]; then
       cat said
@@ -66,8 +92,13 @@ while [ "$killed" -lt "$kills" ]; do
   ended=$((ended + 1))
   rm -rf killed killed.jsonl
 done
+sleep 3 # younger files might be in the making
 (run --checkpoint killed --metrics killed.jsonl --every 1 --resume)
 cmp whole/step_00000030/variables.safetensors killed/step_00000030/variables.safetensors
 cmp <(cut -d, -f1-4 whole.jsonl) <(cut -d, -f1-4 killed.jsonl)
-for name in "${!victims[@]}"; do echo "$name killed: ${victims[$name]}"; done
+if [ "$(left_files)" -gt 0 ]; then
+  echo "$(left_files) files are left in /dev/shm"
+  exit 1
+fi
+for name in "${!victims[@]}"; do echo "$name: ${victims[$name]}"; done | sort
 echo "$killed kills, $unfinished while a checkpoint was written; $((ended + 1)) runs ended, all with the same weights"
