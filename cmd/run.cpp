@@ -114,7 +114,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
   line.add_option("--steps", options.steps,
                   "number of training steps, or of evaluations if the model does not train; with --resume, "
                   "it includes those of earlier runs")
-      .check(whole_number(0))
+      .check(whole_number(0, kMostCounted))
       .show_default();
   line.add_flag("--evaluate", options.evaluate,
                 "run forward only, over all rows of a finite source, and print the means of the outputs");

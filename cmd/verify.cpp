@@ -221,7 +221,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("NAME=SPEC");
   line.add_option("--steps", options->steps,
                   "number of training steps, or of evaluations if the model does not train")
-      .check(whole_number(1))
+      .check(whole_number(1, kMostCounted))
       .type_name("N")
       .show_default();
   line.add_option("--seed", options->seed, "seed of initial values, the order of data and random operations")

@@ -358,6 +358,53 @@ TEST_CASE("broken checkpoints are refused with one line, and stay as they are") 
         refusal("cannot read the checkpoint: " + notes + ": No such file or directory"));
 }
 
+TEST_CASE("steps and rows are counted up to 2^53") {
+  const Folder folder;
+  std::ofstream(folder / "text") << std::string(200, 'a');
+  std::ofstream(folder / "text.json") << R"({"mtfc": 1, "name": "t", "dims": {"batch": 2, "length": 3},
+    "inputs": {"x": {"dims": ["batch", "length"], "dtype": "i32"}},
+    "variables": {"w": {"dims": [], "init": 1}},
+    "ops": [{"out": "l", "op": "reduce_mean", "in": {"op": "mul", "in": ["w", {"op": "cast", "in": "x", "dtype": "f32"}]}}],
+    "train": {"loss": "l", "optimizer": {"kind": "sgd", "lr": 0.1}}})";
+  const std::string most = "9007199254740992", over = "9007199254740993";
+  const std::string notes = "/checkpoint.json";
+  for (const std::string& run :
+       std::vector<std::string>{"$RUN", "$MTFC run text.json -q --input x=text:text"}) {
+    CAPTURE(run);
+    fs::remove_all(folder.path / "ck");
+    REQUIRE(folder.said(run + " --steps 2 --checkpoint ck") == "exit 0: ");
+    const std::string last = "ck/step_00000002", far = "ck/step_" + most;
+    const auto write = [&](const std::string& where, const std::string& step, const std::string& rows) {
+      Json json = Json::parse(folder.read(where + notes));
+      json["step"] = std::stoull(step);
+      json["rows"] = std::stoull(rows);
+      std::ofstream(folder / (where + notes)) << json;
+    };
+    for (const std::string& rows :
+         std::vector<std::string>{over, "9223372036854775807", "9223372036854775800"}) {
+      write(last, "2", rows);
+      CHECK(folder.said("timeout 60 " + run + " --steps 4 --checkpoint ck --resume") ==
+            refusal(last + notes + ": 'rows' is " + rows + ", more than the " + most +
+                    " that a run can count"));
+    }
+    write(last, "2", most);
+    CHECK(folder.said(run + " --steps 2 --checkpoint ck --resume") == "exit 0: ");
+    CHECK(folder.said(run + " --steps 3 --checkpoint ck --resume") ==
+          refusal("step 3 is out of reach: training has taken " + most +
+                  " rows before step 2, and can count no more than " + most));
+    write(last, "2", "9007199254740000");
+    CHECK(folder.said(run + " --steps 3 --checkpoint ck --resume") == "exit 0: ");
+    fs::rename(folder.path / last, folder.path / far);
+    write(far, most, "12");
+    CHECK(folder.said(run + " --checkpoint ck --resume --steps " + most) == "exit 0: ");
+    write(far, over, "12");
+    CHECK(folder.said(run + " --checkpoint ck --resume --steps " + most) ==
+          refusal(far + notes + ": 'step' is " + over + ", more than the " + most + " that a run can count"));
+    CHECK(folder.said(run + " --steps " + over) ==
+          mistake("--steps: expected at most " + most + ", found " + over + " (see mtfc run --help)"));
+  }
+}
+
 TEST_CASE("a disk that is full or closed ends the run at once, and loses nothing earlier") {
   const Folder folder;
   CHECK(folder.said("$RUN --steps 1000000000 --checkpoint model.json") ==

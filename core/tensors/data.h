@@ -16,6 +16,10 @@
 
 namespace mtfc {
 
+/// The most steps and rows that a run can count. Every JSON reader keeps whole numbers up to here, and sums of a few
+/// of them do not overflow.
+inline constexpr int64_t kMostCounted = int64_t{1} << 53;
+
 enum class StoredType { kU8, kI8, kU16, kI16, kU32, kI32, kU64, kI64, kF32, kF64, kBool, kF16, kBF16 };
 template <>
 inline constexpr auto kEnumNames<StoredType> =

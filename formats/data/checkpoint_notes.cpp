@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/data.h"
 #include "formats/json/json_value.h"
 #include "formats/json/mapped_file.h"
 #include "formats/json/ordered_json.h"
@@ -34,6 +35,15 @@ uint64_t count_at(const JsonValue& notes, const char* key, const std::string& fi
     if (error == std::errc() && end == text.data() + text.size() && count <= INT64_MAX) return count;
   }
   throw RunError(fmt::format("{}: the file lacks the whole number '{}'", file, key));
+}
+
+// A number of steps or rows.
+int64_t tally_at(const JsonValue& notes, const char* key, const std::string& file) {
+  const uint64_t count = count_at(notes, key, file);
+  if (count > kMostCounted)
+    throw RunError(
+        fmt::format("{}: '{}' is {}, more than the {} that a run can count", file, key, count, kMostCounted));
+  return static_cast<int64_t>(count);
 }
 
 }  // namespace
@@ -68,9 +78,9 @@ CheckpointNotes read_checkpoint_notes(const std::string& path) {
   CheckpointNotes notes;
   const JsonValue* model = json.find("model");
   if (model && model->kind == JsonKind::kString) notes.model = model->text;
-  notes.step = static_cast<int64_t>(count_at(json, "step", path));
+  notes.step = tally_at(json, "step", path);
   notes.seed = count_at(json, "seed", path);
-  notes.rows = static_cast<int64_t>(count_at(json, "rows", path));
+  notes.rows = tally_at(json, "rows", path);
   if (const JsonValue* sets = json.find("set"); sets && sets->kind == JsonKind::kObject)
     for (const JsonMember& set : sets->members)
       if (set.value.kind == JsonKind::kString) notes.sets.push_back(set.key + "=" + set.value.text);

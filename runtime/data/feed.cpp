@@ -9,6 +9,7 @@
 #include "core/diagnostics/error.h"
 #include "core/tensors/random_bits.h"
 #include "runtime/data/stored_values.h"
+#include "runtime/processes/processes.h"
 
 namespace mtfc {
 namespace {
@@ -238,16 +239,34 @@ void Feed::go_on(int64_t step, int64_t rows) {
   first_row_ = rows;
 }
 
+// The number of rows before step `step`, if `before` rows precede the first step of this run and each step takes
+// `batch`.
+int64_t Feed::rows_after(int64_t before, int64_t batch, int64_t step) const {
+  int64_t rows = 0;
+  if (__builtin_mul_overflow(step - first_step_, batch, &rows) ||
+      __builtin_add_overflow(rows, before, &rows) || rows > kMostCounted)
+    throw AgreedError(
+        fmt::format("step {} is out of reach: training has taken {} rows before step {}, and can "
+                    "count no more than {}",
+                    step, first_row_, first_step_, kMostCounted));
+  return rows;
+}
+
 int64_t Feed::rows_before(int64_t step) const {
-  return first_row_ + (step - first_step_) * batch();
+  return rows_after(first_row_, batch(), step);
 }
 
 // The inputs may have batches of different sizes.
 int64_t Feed::position(const Source& source, int64_t step) const {
-  return first_row_ / batch() * source.batch() + first_row_ % batch() + (step - first_step_) * source.batch();
+  int64_t before = 0;
+  if (__builtin_mul_overflow(first_row_ / batch(), source.batch(), &before) ||
+      __builtin_add_overflow(before, first_row_ % batch(), &before))
+    before = INT64_MAX;
+  return rows_after(before, source.batch(), step);
 }
 
 void Feed::fill_training(int64_t step) {
+  rows_before(step + 1);
   for (const Source& source : sources_) fill(source, step, true);
 }
 
@@ -290,10 +309,10 @@ void Feed::fill_rows(const Source& source, const Slice& slice, int64_t step, boo
   const int64_t size = size_of(source.type.dtype);
   const Walk& walk = training ? source.training : source.evaluation;
   const Interval held = slice.shard.box.empty() ? Interval{0, 1} : slice.shard.box[0];
+  const int64_t first = training ? position(source, step) : step * source.batch();
   std::byte* to = slice.shard.data;
   for (int64_t i = held.begin; i < held.end; ++i) {
-    const int64_t row =
-        training ? row_at(source, position(source, step) + i) : (step * source.batch() + i) % walk.rows;
+    const int64_t row = training ? row_at(source, first + i) : (first + i) % walk.rows;
     for (const Run& run : slice.runs)
       copy_stored(*source.array(), held_at(source.first + row * walk.stride, run), source.data.scale,
                   source.type.dtype, to + run.to * size);

@@ -36,10 +36,11 @@ class Feed {
   /// Continues training at step `step`, before which `rows` rows have been taken: the following ones come
   /// next, even if the batch had another size.
   void go_on(int64_t step, int64_t rows);
-  /// The number of rows that training takes before step `step`.
+  /// The number of rows that training takes before step `step`. Throws AgreedError if it exceeds kMostCounted.
   int64_t rows_before(int64_t step) const;
 
-  /// Fills the inputs of training step `step`, counted from 0.
+  /// Fills the inputs of training step `step`, counted from 0. Throws AgreedError if training has then taken more than
+  /// kMostCounted rows.
   void fill_training(int64_t step);
   /// Fills the inputs of batch `batch` of an evaluation.
   void fill_evaluation(int64_t batch);
@@ -82,6 +83,7 @@ class Feed {
   bool fills_up() const;
   void fill(const Source& source, int64_t step, bool training);
   int64_t position(const Source& source, int64_t step) const;
+  int64_t rows_after(int64_t before, int64_t batch, int64_t step) const;
   int64_t row_at(const Source& source, int64_t position);
   void fill_rows(const Source& source, const Slice& slice, int64_t step, bool training);
 

@@ -1,6 +1,7 @@
 #include "runtime/data/feed.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +99,34 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
   return all;
 }
 
+// Fills the first input in the step that follows `rows` rows, and returns its values.
+std::vector<double> fed_after(int64_t rows, const std::vector<TensorType>& types,
+                              const std::vector<InputData>& data) {
+  Program program;
+  program.layout.mesh = Mesh({{"r", 1}});
+  EntryPoint entry;
+  entry.arena_bytes = static_cast<int64_t>(1024 * types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const BufferId buffer =
+        entry.buffers.add({BufferKind::kInput, 1024, static_cast<int64_t>(1024 * i), 0, 0});
+    entry.inputs.push_back({data[i].input, entry.values.add({data[i].input, types[i],
+                                                             replicated(types[i].dims.size()), buffer})});
+  }
+  program.entry_points.push_back(entry);
+  Processes processes = Processes::alone();
+  LockstepComm comm(program.layout.mesh, processes);
+  Executor executor(program, comm);
+  Feed feed(executor, program.entry_points[0], data, 3);
+  feed.go_on(7, rows);
+  feed.fill_training(7);
+  CHECK(feed.rows_before(8) == rows + feed.batch());
+  const LocalShard shard = executor.shard(program.entry_points[0], ValueId(size_t{0}), 0);
+  std::vector<double> values;
+  for (int64_t k = 0; k < shard.elements(); ++k)
+    values.push_back(load_element(shard.data, types[0].dtype, k));
+  return values;
+}
+
 InputData tokens_of(const std::string& name, int64_t count, int64_t shift) {
   return {name, "text:" + name, TokenSource{array_of({count}), 0, shift}, {}, 1};
 }
@@ -133,6 +162,29 @@ TEST_CASE("rows come in one permutation per epoch, whole and the same for every 
     std::sort(epoch->begin(), epoch->end());
     for (size_t i = 0; i < 10; ++i) CHECK((*epoch)[i] == static_cast<double>(i + 2));
   }
+}
+
+TEST_CASE("rows are counted up to 2^53, of arrays and of texts") {
+  const InputData rows{"x", "", array_of({9, 5}), {}, 1}, text = tokens_of("x", 30, 0);
+  for (const InputData* data : {&rows, &text}) {
+    for (const double value : fed_after(kMostCounted - 4, {kPair}, {*data}))
+      CHECK((value >= 0 && value < 45));
+    for (const int64_t before : {kMostCounted - 3, kMostCounted, INT64_MAX - 2, INT64_MAX})
+      CHECK_THROWS_WITH_AS(
+          fed_after(before, {kPair}, {*data}),
+          fmt::format(
+              "step 8 is out of reach: training has taken {} rows before step 7, and can count no more "
+              "than 9007199254740992",
+              before)
+              .c_str(),
+          AgreedError);
+  }
+  // An input whose batch is larger is at a later position than the rows that are counted.
+  const TensorType one{DType::kF32, {{"one", 1}, {"io", 5}}};
+  InputData other = rows;
+  other.input = "y";
+  CHECK_NOTHROW(fed_after(kMostCounted / 4, {one, kPair}, {rows, other}));
+  CHECK_THROWS_AS(fed_after(kMostCounted - 1, {one, kPair}, {rows, other}), AgreedError);
 }
 
 TEST_CASE("evaluation goes in order and counts what it leaves out") {
