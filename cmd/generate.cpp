@@ -177,6 +177,7 @@ struct Prepared {
 
 int generate_here(const Program& program, const GenerateOptions& options, Prepared& prepared, Comm& comm) {
   Executor executor(program, comm, {options.seed, false});
+  require_intact(comm.processes(), prepared.values);
   if (prepared.values.size() < program.variables.size()) executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
   prepared.values.clear();
@@ -214,6 +215,7 @@ int run(const GenerateOptions& options) {
   };
   execution.require_ready = [&](const Program& program) {
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
+    for (const std::string& folder : loads) warn_of_incomplete(folder);
     prepared.prompts = read_prompts(options, prepared.facts.vocabulary);
     size_t longest = 0;
     for (const Tokens& prompt : prepared.prompts) longest = std::max(longest, prompt.size());

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
@@ -95,6 +96,9 @@ int run(const RunOptions& options) {
     require_writable_files(options);
     hardware = hardware_of(options, program);
     warn_of_initial_values(options, program);
+    std::set<std::string> folders(options.loads.begin(), options.loads.end());
+    if (!options.checkpoint.empty()) folders.insert(options.checkpoint);
+    for (const std::string& path : folders) warn_of_incomplete(path);
     const bool continues =
         options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, continues);

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <thread>
 
@@ -29,6 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "step_";
+// Ends the name to which a folder is moved that is in a checkpoint's place but is none.
+constexpr const char* kIncomplete = ".incomplete";
 // The ranks of a killed run may outlive it by this long.
 constexpr std::chrono::seconds kLockPatience{10};
 
@@ -55,13 +58,17 @@ void require_same(const StoredArray& array, const VariableDecl& variable, const 
                              fmt::join(array.shape, ", "), variable.name, to_string(variable.type), whose));
 }
 
-}  // namespace
-
-std::string checkpoint_path(const std::string& folder, int64_t step) {
-  return fmt::format("{}/{}{:08}", folder, kPrefix, step);
+// Returns the name of a file that the folder of a checkpoint lacks, or "".
+std::string missing_file(const std::string& checkpoint) {
+  for (const char* name : {kTensorsName, kNotesName}) {
+    std::error_code ignored;
+    if (fs::status(checkpoint + "/" + name, ignored).type() == fs::file_type::not_found) return name;
+  }
+  return "";
 }
 
-std::vector<int64_t> checkpoint_steps(const std::string& folder) {
+// The steps of all folders with the name of a checkpoint, ascending.
+std::vector<int64_t> named_steps(const std::string& folder) {
   std::vector<int64_t> steps;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
@@ -70,6 +77,73 @@ std::vector<int64_t> checkpoint_steps(const std::string& folder) {
       steps.push_back(*step);
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+// Makes room for a checkpoint where a folder lies that lacks a file. Returns the error, or "".
+std::string move_incomplete_away(const std::string& checkpoint) {
+  std::error_code ignored;
+  if (!fs::exists(checkpoint, ignored) || missing_file(checkpoint).empty()) return "";
+  const std::string away = checkpoint + kIncomplete;
+  if (std::rename(checkpoint.c_str(), away.c_str()) == 0) return "";
+  return fmt::format("cannot rename '{}' to '{}': {}", checkpoint, away, std::strerror(errno));
+}
+
+// Removes all checkpoints but the last `keep`. Returns the error, or "".
+std::string remove_older(const std::string& folder, int64_t keep) {
+  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  for (size_t i = 0; i + static_cast<size_t>(keep) < steps.size(); ++i)
+    if (const std::string old = checkpoint_path(folder, steps[i]); !remove_checkpoint(old))
+      return fmt::format("cannot remove the checkpoint '{}': {}", old, std::strerror(errno));
+  return "";
+}
+
+// Plans the file of a program's variables with these checksums.
+SafetensorsPlan plan_of(const Program& program, int64_t step,
+                        const std::map<std::string, uint64_t>& checksums) {
+  std::vector<TensorPlace> tensors;
+  std::vector<std::string> state;
+  for (const ProgramVariable& variable : program.variables) {
+    tensors.push_back({variable.decl.name, variable.decl.type});
+    if (variable.decl.optimizer_state) state.push_back(variable.decl.name);
+  }
+  return plan_safetensors(std::move(tensors), {{"format", "mtfc"},
+                                               {"step", fmt::format("{}", step)},
+                                               {kStateKey, names_json(state)},
+                                               {kChecksumsKey, checksums_json(checksums)}});
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& folder, int64_t step) {
+  return fmt::format("{}/{}{:08}", folder, kPrefix, step);
+}
+
+std::vector<int64_t> checkpoint_steps(const std::string& folder) {
+  std::vector<int64_t> steps = named_steps(folder);
+  std::erase_if(steps, [&](int64_t step) { return !missing_file(checkpoint_path(folder, step)).empty(); });
+  return steps;
+}
+
+void warn_of_incomplete(const std::string& folder) {
+  for (const int64_t step : named_steps(folder)) {
+    const std::string path = checkpoint_path(folder, step);
+    if (const std::string missing = missing_file(path); !missing.empty())
+      std::cerr << fmt::format("mtfc: warning: '{}' lacks the file {}, so it is not a checkpoint\n", path,
+                               missing);
+  }
+}
+
+std::string earlier_checkpoint_text(const std::string& path) {
+  const fs::path checkpoint = fs::path(path).parent_path();
+  const std::optional<int64_t> step = step_of(checkpoint.filename().string());
+  if (!step) return "";
+  const std::string folder =
+      checkpoint.has_parent_path() ? checkpoint.parent_path().string() : std::string(".");
+  std::vector<int64_t> steps = checkpoint_steps(folder);
+  std::erase_if(steps, [&](int64_t other) { return other >= *step; });
+  if (steps.empty()) return "";
+  return fmt::format(" (remove or rename '{}' to continue from '{}')", checkpoint.string(),
+                     checkpoint_path(folder, steps.back()));
 }
 
 CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
@@ -114,21 +188,20 @@ std::string CheckpointFolder::start(bool resume) const {
 void save_checkpoint(Executor& executor, const std::string& folder, const CheckpointNotes& notes,
                      int64_t keep) {
   const Program& program = executor.program();
-  std::vector<TensorPlace> tensors;
-  std::vector<std::string> state;
   std::map<std::string, size_t> positions;
+  std::map<std::string, uint64_t> checksums;
   for (size_t v = 0; v < program.variables.size(); ++v) {
-    const VariableDecl& decl = program.variables[v].decl;
-    tensors.push_back({decl.name, decl.type});
-    positions[decl.name] = v;
-    if (decl.optimizer_state) state.push_back(decl.name);
+    positions[program.variables[v].decl.name] = v;
+    checksums[program.variables[v].decl.name] = 0;
   }
-  SafetensorsPlan plan = plan_safetensors(
-      std::move(tensors),
-      {{"format", "mtfc"}, {"step", fmt::format("{}", notes.step)}, {kStateKey, names_json(state)}});
+  const SafetensorsPlan plan = plan_of(program, notes.step, checksums);
   NewCheckpoint checkpoint{checkpoint_path(folder, notes.step),
                            kTensorsName,
-                           std::move(plan.header),
+                           [&](const std::vector<uint64_t>& sums) {
+                             for (size_t i = 0; i < sums.size(); ++i)
+                               checksums[plan.places[i].name] = sums[i];
+                             return plan_of(program, notes.step, checksums).header;
+                           },
                            plan.file_bytes,
                            {},
                            kNotesName,
@@ -140,30 +213,29 @@ void save_checkpoint(Executor& executor, const std::string& folder, const Checkp
       saved.shards.push_back(executor.variable(v, device));
     checkpoint.tensors.push_back(std::move(saved));
   }
+  Processes& processes = executor.comm().processes();
+  processes.require_success(processes.speaks() ? move_incomplete_away(checkpoint.folder) : "");
   write_checkpoint(executor.comm(), checkpoint);
-  if (keep == 0) return;
-  std::string error;
-  if (executor.comm().processes().speaks()) {
-    const std::vector<int64_t> steps = checkpoint_steps(folder);
-    for (size_t i = 0; i + static_cast<size_t>(keep) < steps.size() && error.empty(); ++i)
-      if (const std::string old = checkpoint_path(folder, steps[i]); !remove_checkpoint(old))
-        error = fmt::format("cannot remove the checkpoint '{}': {}", old, std::strerror(errno));
-  }
-  executor.comm().processes().require_success(error);
+  if (keep > 0) processes.require_success(processes.speaks() ? remove_older(folder, keep) : "");
 }
 
 Continuation read_checkpoint(const Program& program, const std::string& path) {
+  const std::string tensors = path + "/" + kTensorsName;
   Continuation found;
   Safetensors file;
   try {
     found.notes = read_checkpoint_notes(path + "/" + kNotesName);
-    file = read_safetensors(path + "/" + kTensorsName);
+    file = read_safetensors(tensors);
   } catch (const UnreadableFile& error) {
-    throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
+    throw RunError(
+        fmt::format("cannot read the checkpoint: {}{}", error.what(), earlier_checkpoint_text(tensors)));
+  } catch (const RunError& error) {
+    throw RunError(error.what() + earlier_checkpoint_text(tensors));
   }
   if (step_of(fs::path(path).filename().string()) != found.notes.step)
-    throw RunError(fmt::format("the checkpoint '{}' was saved at step {}, which is not the step in its name",
-                               path, found.notes.step));
+    throw RunError(
+        fmt::format("the checkpoint '{}' was saved at step {}, which is not the step in its name{}", path,
+                    found.notes.step, earlier_checkpoint_text(tensors)));
   const std::string whose = found.notes.model == program.model
                                 ? " (the run can continue only with the model that it began with)"
                                 : fmt::format(" (the checkpoint is of the model '{}', not of '{}')",

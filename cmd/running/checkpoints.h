@@ -22,8 +22,14 @@ inline constexpr const char* kNotesName = "checkpoint.json";
 inline constexpr const char* kStateKey = "optimizer_state";
 
 std::string checkpoint_path(const std::string& folder, int64_t step);
-/// The steps of the checkpoints in `folder`, ascending; empty if there is no such folder.
+/// The steps of the checkpoints in `folder`, ascending; empty if there is no such folder. A folder that lacks one of a
+/// checkpoint's files is none.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
+/// Says on standard error which folders in `folder` have the name of a checkpoint but lack a file.
+void warn_of_incomplete(const std::string& folder);
+/// For errors about the damaged file `path`: ` (remove or rename 'ck/step_00000004' to continue from
+/// 'ck/step_00000003')`, or "" if the file is of no checkpoint or there is none before it.
+std::string earlier_checkpoint_text(const std::string& path);
 
 /// Locks the folder for one run during its lifetime: a second run is refused. Used by the rank that speaks.
 class CheckpointFolder {

@@ -272,6 +272,7 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   if (reports || traces) executor.record(&timeline);
   const int64_t offset = traces ? clock_offset(run.processes()) : 0;
   executor.load(run.main);
+  require_intact(run.processes(), data.values);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files
   const MeanRunTime time = options.evaluate ? run_evaluation(run) : run_steps(run, signal);

@@ -13,7 +13,9 @@
 #include "formats/data/checkpoint_notes.h"
 #include "formats/data/safetensors.h"
 #include "formats/json/mapped_file.h"
+#include "runtime/compute/checksum.h"
 #include "runtime/data/array_file.h"
+#include "runtime/processes/processes.h"
 
 namespace mtfc {
 namespace {
@@ -51,6 +53,8 @@ std::vector<Safetensors> read_files(const std::string& path) {
                                  path, error.reason));
     throw RunError(fmt::format(
         "cannot read the weights in '{}': {} (one variable is loaded as NAME=FILE.npy)", path, error.reason));
+  } catch (const RunError& error) {
+    throw RunError(error.what() + earlier_checkpoint_text(current));
   }
   return files;
 }
@@ -91,6 +95,12 @@ void refuse_others(const FoundTensors& others, const Program& program, const std
   throw RunError(
       fmt::format("{} has {}, for which the model has no variable ({}--map '{}=' leaves a tensor out)", shown,
                   listed(names), near.empty() ? "" : near + "; ", names.front()));
+}
+
+int64_t bytes_with_checksum(const StoredArray& array) {
+  int64_t bytes = array.checksum ? size_of(array.type) : 0;
+  for (const int64_t size : array.shape) bytes *= size;
+  return bytes;
 }
 
 }  // namespace
@@ -143,6 +153,31 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
   if (any_state) require_complete(missing_state, found, shown);
   refuse_others(found, program, shown);
   return values;
+}
+
+void require_intact(Processes& processes, const VariableValues& values) {
+  int64_t total = 0;
+  for (const auto& [variable, array] : values) total += bytes_with_checksum(array);
+  // The bytes of all arrays in a row, of which each rank sums an equal part.
+  const auto cut = [&](int64_t rank) {
+    return total / processes.size() * rank + total % processes.size() * rank / processes.size();
+  };
+  const int64_t begin = cut(processes.rank()), end = cut(processes.rank() + 1);
+  std::vector<int64_t> sums;
+  int64_t first = 0;
+  for (const auto& [variable, array] : values) {
+    const int64_t size = size_of(array.type), bytes = bytes_with_checksum(array);
+    const int64_t from = std::clamp<int64_t>(begin - first, 0, bytes) / size,
+                  to = std::clamp<int64_t>(end - first, 0, bytes) / size;
+    sums.push_back(static_cast<int64_t>(checksum(array.data + from * size, size, to - from, from)));
+    first += bytes;
+  }
+  processes.sum(sums);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const StoredArray& array = values[i].second;
+        array.checksum && *array.checksum != static_cast<uint64_t>(sums[i]))
+      throw AgreedError(fmt::format("{} is damaged: its contents differ from its checksum{}", array.file,
+                                    earlier_checkpoint_text(array.path)));
 }
 
 void fill_variables(Executor& executor, const VariableValues& values) {

@@ -30,6 +30,10 @@ std::string tensors_file(const std::string& path);
 VariableValues read_weights(const Program& program, const std::vector<std::string>& paths, const NameMap& map,
                             bool (*may_lack)(const VariableDecl&) = nullptr);
 
+/// Compares the arrays that have checksums with them; each rank sums an equal part. Every rank calls it. Throws
+/// AgreedError that names the file and the tensor.
+void require_intact(Processes& processes, const VariableValues& values);
+
 /// Fills every device's shard of each of the variables. Every rank calls it. Throws RunError.
 void fill_variables(Executor& executor, const VariableValues& values);
 

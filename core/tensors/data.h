@@ -47,6 +47,9 @@ struct StoredArray {
   std::vector<int64_t> shape;
   std::shared_ptr<const void> owner;  // keeps `data` alive
   const std::byte* data = nullptr;
+  std::string path = {};  // of the file that holds it; `file` is its name in messages
+  std::optional<uint64_t> checksum =
+      {};  // of its elements, where the file gives one (runtime/compute/checksum.h)
 };
 
 /// A tensor stored in a file, row-major and little-endian, from byte `offset` on.

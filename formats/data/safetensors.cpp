@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -250,7 +251,29 @@ const char* code_of(DType dtype) {
   return kCodes[static_cast<int>(dtype)];
 }
 
+// Gives the tensors their checksums, where the metadata has them in the form of checksums_json().
+void add_checksums(Safetensors& file) {
+  const auto text = file.metadata.find(kChecksumsKey);
+  if (text == file.metadata.end()) return;
+  const std::optional<JsonValue> json = find_json(text->second);
+  if (!json || json->kind != JsonKind::kObject) return;
+  for (const JsonMember& member : json->members) {
+    const auto tensor = file.tensors.find(member.key);
+    if (tensor == file.tensors.end() || member.value.kind != JsonKind::kString) continue;
+    const std::string& digits = member.value.text;
+    uint64_t sum = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), sum, 16);
+    if (error == std::errc() && end == digits.data() + digits.size()) tensor->second.checksum = sum;
+  }
+}
+
 }  // namespace
+
+std::string checksums_json(const std::map<std::string, uint64_t>& checksums) {
+  Json json = Json::object();
+  for (const auto& [name, sum] : checksums) json[name] = fmt::format("{:016x}", sum);
+  return json.dump();
+}
 
 Safetensors read_safetensors(const std::string& path) {
   const std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
@@ -269,9 +292,11 @@ Safetensors read_safetensors(const std::string& path) {
     array.shape = std::move(*entry.shape);
     array.data = elements.data() + (*entry.offsets)[0];
     array.owner = mapped;
+    array.path = path;
     const auto [at, is_new] = found.tensors.emplace(entry.name, std::move(array));
     if (!is_new) fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
   }
+  add_checksums(found);
   return found;
 }
 

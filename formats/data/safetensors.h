@@ -18,11 +18,17 @@
 
 namespace mtfc {
 
+/// The metadata key for the checksums of the tensors: a text in JSON, {"w": "0123456789abcdef", …}.
+inline constexpr const char* kChecksumsKey = "checksums";
+
 struct Safetensors {
   std::string file;
   std::map<std::string, StoredArray> tensors;
   std::map<std::string, std::string> metadata;
 };
+
+/// Checksums by name as the text under kChecksumsKey. Its length depends on the names alone.
+std::string checksums_json(const std::map<std::string, uint64_t>& checksums);
 
 /// Maps `path` and finds its tensors; only the header is read. Throws UnreadableFile if it can't be opened,
 /// and RunError, with the file's name, if it is not such a file, breaks a rule of the format, or is longer or

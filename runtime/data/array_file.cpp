@@ -14,6 +14,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/relayout.h"
+#include "runtime/compute/checksum.h"
 #include "runtime/data/file_target.h"
 #include "runtime/data/output_file.h"
 #include "runtime/data/stored_values.h"
@@ -43,6 +44,17 @@ void visit_pieces(const Dims& dims, const Box& box, int64_t first,
   first += elements(half);
   half[outer] = {middle, box[outer].end};
   visit_pieces(dims, half, first, visit);
+}
+
+// Visits the elements of a shard in runs that follow each other in the whole tensor, from `position` on.
+void visit_runs(
+    const LocalShard& shard,
+    const std::function<void(const std::byte* elements, int64_t count, int64_t position)>& visit) {
+  const Dims& dims = shard.type.dims;
+  visit_pieces(dims, shard.box, 0, [&](const Box& piece, int64_t first) {
+    for (const Run& run : common_runs(dims, piece, dims, whole_box(dims)))
+      visit(shard.data + (first + run.from) * size_of(shard.type.dtype), run.length, run.to);
+  });
 }
 
 // Among the devices that hold one region, the first along every other axis writes it.
@@ -164,12 +176,18 @@ std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& shardin
 }
 
 void write_slice(OutputFile& file, int64_t start, const LocalShard& shard) {
-  const Dims& dims = shard.type.dims;
   const int64_t size = size_of(shard.type.dtype);
-  visit_pieces(dims, shard.box, 0, [&](const Box& piece, int64_t first) {
-    for (const Run& run : common_runs(dims, piece, dims, whole_box(dims)))
-      file.write_at(shard.data + (first + run.from) * size, run.length * size, start + run.to * size);
+  visit_runs(shard, [&](const std::byte* elements, int64_t count, int64_t position) {
+    file.write_at(elements, count * size, start + position * size);
   });
+}
+
+uint64_t slice_checksum(const LocalShard& shard) {
+  uint64_t sum = 0;
+  visit_runs(shard, [&](const std::byte* elements, int64_t count, int64_t position) {
+    sum += checksum(elements, size_of(shard.type.dtype), count, position);
+  });
+  return sum;
 }
 
 ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header, TensorType type)

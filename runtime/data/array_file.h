@@ -58,6 +58,9 @@ std::vector<LocalShard> written_shards(const Comm& comm, const Sharding& shardin
 /// Writes a shard to its offsets in a file in which the whole tensor begins at byte `start`.
 void write_slice(OutputFile& file, int64_t start, const LocalShard& shard);
 
+/// The part of the whole tensor's checksum (runtime/compute/checksum.h) that the elements of a shard contribute.
+uint64_t slice_checksum(const LocalShard& shard);
+
 /// Throws RunError unless the tensor `name` of this type can be filled from the array. Their shapes must be
 /// equal, or must follow from each other by merging and splitting dimensions, like [768, 2304] and [768, 3,
 /// 12, 64]; and the type must be able to hold the values.

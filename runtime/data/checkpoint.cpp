@@ -32,11 +32,13 @@ class CheckpointWriting {
         processes_(comm.processes()),
         checkpoint_(checkpoint),
         unfinished_(checkpoint.folder + kUnfinished),
-        shown_(fmt::format("the checkpoint '{}'", checkpoint.folder)) {}
+        shown_(fmt::format("the checkpoint '{}'", checkpoint.folder)),
+        checksums_(checkpoint.tensors.size()) {}
 
   void execute() {
     agree(processes_.speaks() ? create() : "");
     write_slices();
+    processes_.sum(checksums_);
     agree(processes_.speaks() ? complete() : "");
   }
 
@@ -62,7 +64,14 @@ class CheckpointWriting {
     if (mkdir(unfinished_.c_str(), 0777) != 0) return failure();
     OutputFile file(path(checkpoint_.tensors_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
     file.reserve(checkpoint_.bytes);
-    file.write_at(checkpoint_.header, 0);
+    return file.error();
+  }
+
+  // The ranks have added the checksums up.
+  std::string write_header() const {
+    OutputFile file(path(checkpoint_.tensors_name), O_WRONLY, shown_);
+    file.write_at(checkpoint_.header({checksums_.begin(), checksums_.end()}), 0);
+    file.sync();
     return file.error();
   }
 
@@ -77,6 +86,7 @@ class CheckpointWriting {
       for (; next < slices.size() && written < kRoundBytes && file.error().empty(); ++next) {
         const LocalShard& shard = slices[next].shard;
         write_slice(file, slices[next].start, shard);
+        slices[next].checksum += slice_checksum(shard);
         written += shard.elements() * size_of(shard.type.dtype);
       }
       file.sync();
@@ -88,18 +98,21 @@ class CheckpointWriting {
   struct Slice {
     int64_t start;  // offset of its tensor in the file
     LocalShard shard;
+    int64_t& checksum;  // of its tensor
   };
-  std::vector<Slice> own_slices() const {
+  std::vector<Slice> own_slices() {
     std::vector<Slice> slices;
-    for (const SavedTensor& tensor : checkpoint_.tensors) {
+    for (size_t i = 0; i < checkpoint_.tensors.size(); ++i) {
+      const SavedTensor& tensor = checkpoint_.tensors[i];
       check_invariant(tensor.sharding.partial.empty(), "a partial value is not saved");
       for (const LocalShard& shard : written_shards(comm_, tensor.sharding, tensor.shards))
-        slices.push_back({tensor.offset, shard});
+        slices.push_back({tensor.offset, shard, checksums_[i]});
     }
     return slices;
   }
 
   std::string complete() const {
+    if (std::string error = write_header(); !error.empty()) return error;
     OutputFile notes(path(checkpoint_.notes_name), O_WRONLY | O_CREAT | O_EXCL, shown_);
     notes.write_at(checkpoint_.notes, 0);
     notes.sync();
@@ -115,6 +128,7 @@ class CheckpointWriting {
   const NewCheckpoint& checkpoint_;
   std::string unfinished_;
   std::string shown_;
+  std::vector<int64_t> checksums_;  // by tensor, modulo 2^64
 };
 
 }  // namespace

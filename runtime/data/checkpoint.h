@@ -6,6 +6,8 @@
 //
 // A killed run leaves a folder whose name ends in kUnfinished, which may be deleted.
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,8 +29,9 @@ struct SavedTensor {
 struct NewCheckpoint {
   std::string folder;        // its final name; no such folder may exist
   std::string tensors_name;  // name of the file of tensors
-  std::string header;        // the beginning of that file
-  int64_t bytes = 0;         // the length of that file
+  // Returns the beginning of that file for these checksums of `tensors`, of the same length for all.
+  std::function<std::string(const std::vector<uint64_t>& checksums)> header;
+  int64_t bytes = 0;  // the length of that file
   std::vector<SavedTensor> tensors;
   std::string notes_name;  // name of a second file
   std::string notes;

@@ -1,0 +1,186 @@
+// Checkpoints that have suffered on the disk: flipped bits, missing files.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/training_folder.h"
+#include "formats/data/safetensors.h"
+
+namespace mtfc::damaged_checkpoint_test {
+namespace {
+
+namespace fs = std::filesystem;
+using Folder = TrainingFolder;
+
+void write(const Folder& folder, const std::string& file, const std::string& bytes) {
+  std::ofstream(folder / file, std::ios::binary) << bytes;
+}
+
+void flip_last_bit(const Folder& folder, const std::string& file) {
+  std::string bytes = folder.read(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write(folder, file, bytes);
+}
+
+// SplitMix64 as it was published (Steele, Lea and Flood 2014), one number after the other.
+struct SplitMix64 {
+  uint64_t state;
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+};
+
+uint64_t expected_checksum(const StoredArray& array) {
+  const std::string bytes = elements_of(array);
+  const auto size = static_cast<size_t>(size_of(array.type));
+  uint64_t sum = 0;
+  for (size_t p = 0; p < bytes.size() / size; ++p) {
+    SplitMix64 generator{0};
+    std::memcpy(&generator.state, &bytes[p * size], size);
+    for (size_t i = 0; i < p; ++i) generator.next();
+    sum += generator.next();
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a flipped bit is noticed, and the checkpoint before it is named") {
+  const Folder folder;
+  for (const std::string mesh : {"", "--mesh a:2 --layout hidden:a"}) {
+    CAPTURE(mesh);
+    fs::remove_all(folder.path / "ck");
+    REQUIRE(folder.said("$RUN --steps 4 --every 2 --checkpoint ck " + mesh) == "exit 0: ");
+    const std::string file = "ck/step_00000004/variables.safetensors",
+                      good = folder.weights("ck/step_00000004"),
+                      advice = " (remove or rename 'ck/step_00000004' to continue from 'ck/step_00000002')";
+    const Safetensors tensors = read_safetensors(folder / file);
+    for (const std::string name : {"w", "h/v", "h/v/adam_m"}) {
+      const std::string elements = elements_of(tensors.tensors.at(name));
+      const size_t at = good.find(elements);
+      REQUIRE(good.find(elements, at + 1) == std::string::npos);
+      for (const size_t byte : {size_t{0}, elements.size() - 1}) {
+        std::string bad = good;
+        bad[at + byte] = static_cast<char>(bad[at + byte] ^ 4);
+        write(folder, file, bad);
+        const std::string damaged = refusal(
+            fmt::format("{}: '{}' is damaged: its contents differ from its checksum{}", file, name, advice));
+        CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume " + mesh) == damaged);
+        CHECK(folder.said("$RUN --steps 6 --load ck " + mesh) == damaged);
+        CHECK(folder.said("$RUN --evaluate --load " + file + " " + mesh) == damaged);
+        CHECK(folder.names("ck").size() == 2);
+      }
+    }
+    write(folder, file, good.substr(0, good.size() - 1));
+    const std::string said = folder.said("$RUN --steps 6 --checkpoint ck --resume " + mesh);
+    CHECK(said.ends_with(advice + "\n"));
+    CHECK(folder.said("$RUN --steps 6 --load ck " + mesh) == said);
+    write(folder, file, good);
+    write(folder, "ck/step_00000004/checkpoint.json", "{}");
+    CHECK(folder.said("$RUN --steps 6 --checkpoint ck --resume " + mesh) ==
+          refusal("ck/step_00000004/checkpoint.json: not a checkpoint.json of mtfc" + advice));
+    fs::rename(folder.path / "ck/step_00000004", folder.path / "damaged");
+    CHECK(folder.said("$RUN --steps 4 --every 2 --checkpoint ck --resume " + mesh) == "exit 0: ");
+    CHECK(folder.weights("ck/step_00000004") == good);
+    fs::remove_all(folder.path / "damaged");
+  }
+}
+
+TEST_CASE("generate notices a flipped bit") {
+  const Folder folder;
+  const std::string options =
+      " -q --set layers=1 --set d_model=8 --set d_ff=8 --set length=8 --set batch=2 --set heads=2";
+  const std::string model = fmt::format("'{}/models/char_lm.json'", MTFC_SOURCE_DIR);
+  REQUIRE(folder.said("$MTFC run " + model + options + " --input tokens=text:model.json --input " +
+                      "targets=text:model.json,shift=1 --steps 1 --checkpoint ck") == "exit 0: ");
+  const std::string generate =
+      "$MTFC generate " + model + options + " --checkpoint ck --prompt a --length 2 >out";
+  CHECK(folder.said(generate) == "exit 0: ");
+  const std::string file = "ck/step_00000001/variables.safetensors";
+  std::string bytes = folder.read(file);
+  const std::string elements = elements_of(read_safetensors(folder / file).tensors.at("embedding/table"));
+  const size_t at = bytes.find(elements);
+  bytes[at] = static_cast<char>(bytes[at] ^ 1);
+  write(folder, file, bytes);
+  CHECK(folder.said(generate) ==
+        refusal(file + ": 'embedding/table' is damaged: its contents differ from its checksum"));
+}
+
+TEST_CASE("a file without checksums loads as before") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 2 --checkpoint ck") == "exit 0: ");
+  const std::string file = "ck/step_00000002/variables.safetensors", key = "\"checksums\"";
+  std::string bytes = folder.read(file);
+  REQUIRE(bytes.find(key) != std::string::npos);
+  bytes.replace(bytes.find(key), key.size(), "\"checkless\"");
+  write(folder, file, bytes);
+  CHECK(folder.said("$RUN --evaluate --load ck") == "exit 0: ");
+  flip_last_bit(folder, file);
+  CHECK(folder.said("$RUN --steps 3 --checkpoint ck --resume") == "exit 0: ");
+}
+
+TEST_CASE("checksums are those of the published formula, and layouts do not change a bit of the file") {
+  const Folder folder;
+  REQUIRE(folder.said("$RUN --steps 3 --checkpoint ck") == "exit 0: ");
+  const std::string file = "ck/step_00000003/variables.safetensors";
+  const Safetensors tensors = read_safetensors(folder / file);
+  for (const auto& [name, array] : tensors.tensors) {
+    REQUIRE(array.checksum);
+    CHECK(*array.checksum == expected_checksum(array));
+  }
+  for (const std::string& mesh : kTrainingMeshes) {
+    CAPTURE(mesh);
+    fs::remove_all(folder.path / "other");
+    REQUIRE(folder.said("$RUN --steps 0 --load ck --checkpoint other " + mesh) == "exit 0: ");
+    std::string bytes = folder.weights("other/step_00000000");
+    const std::string step = "\"step\":\"0\"";
+    REQUIRE(bytes.find(step) != std::string::npos);
+    bytes.replace(bytes.find(step), step.size(), "\"step\":\"3\"");
+    CHECK(bytes == folder.read(file));
+  }
+  const std::string check =
+      fmt::format("python3 '{}/scripts/read_safetensors.py' --check {} >out", MTFC_SOURCE_DIR, file);
+  if (!folder.said("python3 -c 'import numpy'").starts_with("exit 0")) {
+    MESSAGE("SKIPPED: python3 has no NumPy, so the formula in NumPy was not judged");
+    return;
+  }
+  CHECK(folder.said(check) == "exit 0: ");
+  flip_last_bit(folder, file);
+  CHECK(folder.said(check).starts_with("exit 1: "));
+}
+
+TEST_CASE("a folder that lacks a file is passed over with a warning") {
+  const Folder folder;
+  const auto lacks = [](const std::string& path, const std::string& file) {
+    return "exit 0: mtfc: warning: '" + path + "' lacks the file " + file + ", so it is not a checkpoint\n";
+  };
+  REQUIRE(folder.said("$RUN --steps 3 --checkpoint whole") == "exit 0: ");
+  fs::create_directories(folder.path / "ck/step_00000099");
+  const std::string empty = lacks("ck/step_00000099", "variables.safetensors");
+  CHECK(folder.said("$RUN --steps 2 --checkpoint ck") == empty);
+  CHECK(folder.said("$RUN --steps 2 --checkpoint ck --resume --mesh a:2 --layout batch:a") == empty);
+  CHECK(folder.said("$RUN --evaluate --load ck --mesh a:2 --layout batch:a") == empty);
+  CHECK(folder.said("$RUN --steps 3 --checkpoint ck --resume --keep 1") == empty);
+  CHECK(folder.weights("ck/step_00000003") == folder.weights("whole/step_00000003"));
+  CHECK(folder.names("ck") == std::vector<std::string>{"step_00000003", "step_00000099"});
+  // A folder in the place of a new checkpoint gives way.
+  fs::remove_all(folder.path / "ck/step_00000099");
+  fs::copy(folder.path / "ck/step_00000003", folder.path / "ck/step_00000004");
+  fs::remove(folder.path / "ck/step_00000004/checkpoint.json");
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") ==
+        lacks("ck/step_00000004", "checkpoint.json"));
+  CHECK(folder.names("ck") ==
+        std::vector<std::string>{"step_00000003", "step_00000004", "step_00000004.incomplete"});
+  CHECK(folder.said("$RUN --steps 4 --checkpoint ck --resume") == "exit 0: ");
+}
+
+}  // namespace mtfc::damaged_checkpoint_test
