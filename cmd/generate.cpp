@@ -9,6 +9,7 @@
 #include "cmd/generating/generate_options.h"
 #include "cmd/launch/launch.h"
 #include "cmd/running/run_data.h"
+#include "cmd/running/same_files.h"
 #include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
@@ -177,6 +178,7 @@ struct Prepared {
 
 int generate_here(const Program& program, const GenerateOptions& options, Prepared& prepared, Comm& comm) {
   Executor executor(program, comm, {options.seed, false});
+  require_same_files(comm.processes(), files_of(prepared.values));
   require_intact(comm.processes(), prepared.values);
   if (prepared.values.size() < program.variables.size()) executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
@@ -215,7 +217,8 @@ int run(const GenerateOptions& options) {
   };
   execution.require_ready = [&](const Program& program) {
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
-    for (const std::string& folder : loads) warn_of_incomplete(folder);
+    if (!options.model.quiet)
+      for (const std::string& folder : loads) warn_of_incomplete(folder);
     prepared.prompts = read_prompts(options, prepared.facts.vocabulary);
     size_t longest = 0;
     for (const Tokens& prompt : prepared.prompts) longest = std::max(longest, prompt.size());

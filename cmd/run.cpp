@@ -98,7 +98,8 @@ int run(const RunOptions& options) {
     warn_of_initial_values(options, program);
     std::set<std::string> folders(options.loads.begin(), options.loads.end());
     if (!options.checkpoint.empty()) folders.insert(options.checkpoint);
-    for (const std::string& path : folders) warn_of_incomplete(path);
+    if (!options.model.quiet)
+      for (const std::string& path : folders) warn_of_incomplete(path);
     const bool continues =
         options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, continues);

@@ -113,7 +113,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     }
     processes.require_equal("program", program_json(program));
     use_cores(options.threads, processes);
-    agree(processes, [&] { execution.open(program, prepared); });
+    agree_on_files(processes, [&] { execution.open(program, prepared); });
     NodeMemory node(processes, node_options(options));
     MpiComm comm(program.mesh(), processes, node);
     return execution.run(program, comm);

@@ -105,7 +105,12 @@ int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   return code;
 }
 
-void agree(Processes& processes, const std::function<void()>& work) {
+namespace {
+
+// Does `work` as agree() does. `placed` returns the error to show for that of one of several ranks that have failed,
+// while others have not.
+void agree_with(Processes& processes, const std::function<void()>& work,
+                std::exception_ptr (*placed)(const Processes&, const std::exception_ptr&)) {
   int code = kExitSuccess;
   std::exception_ptr error;
   try {
@@ -117,7 +122,31 @@ void agree(Processes& processes, const std::function<void()>& work) {
   const auto gravest = static_cast<int>(processes.maximum(code));
   if (gravest == kExitSuccess) return;
   const int64_t first_with_it = -processes.maximum(code == gravest ? -processes.rank() : -processes.size());
+  int64_t failed_ranks = error ? 1 : 0;
+  processes.sum({&failed_ranks, 1});
+  if (error && placed && failed_ranks < processes.size()) error = placed(processes, error);
   throw AgreedStop(gravest, first_with_it == processes.rank() ? error : nullptr);
+}
+
+std::exception_ptr with_host(const Processes& processes, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RunError& failed) {
+    return std::make_exception_ptr(
+        RunError(fmt::format("{} (rank {}, host '{}')", failed.what(), processes.rank(), host_name())));
+  } catch (...) {
+    return error;
+  }
+}
+
+}  // namespace
+
+void agree(Processes& processes, const std::function<void()>& work) {
+  agree_with(processes, work, nullptr);
+}
+
+void agree_on_files(Processes& processes, const std::function<void()>& work) {
+  agree_with(processes, work, with_host);
 }
 
 }  // namespace mtfc

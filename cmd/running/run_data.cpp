@@ -96,6 +96,7 @@ RunData open_data(const Program& program, const RunOptions& options, const std::
     data.seed = last.notes.seed;
     data.values = std::move(last.values);
     data.start = last.notes;
+    data.checkpoint = checkpoint;
     return data;
   }
   data.values = read_loads(program, options.loads, options.maps);

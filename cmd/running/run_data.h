@@ -19,7 +19,8 @@ struct RunData {
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
   std::vector<std::string> sets;         // NAME=VALUE: all settings that the model was compiled with
-  std::optional<CheckpointNotes> start;  // notes of the checkpoint that the run continues from
+  std::string checkpoint;                // the folder of the checkpoint that the run continues from, or ""
+  std::optional<CheckpointNotes> start;  // its notes
 };
 
 /// Opens everything, and refuses runs that can't start. `checkpoint`: the one to continue from, or "". Throws

@@ -14,6 +14,7 @@
 #include "cmd/running/run_files.h"
 #include "cmd/running/run_outputs.h"
 #include "cmd/running/run_report.h"
+#include "cmd/running/same_files.h"
 #include "cmd/running/stop_agreement.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/progress.h"
@@ -118,7 +119,7 @@ void save(ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& number
   const InterruptHold hold;
   save_checkpoint(run.executor, options.checkpoint,
                   {run.executor.program().model, step, run.data.seed, feed.rows_before(step), run.data.sets,
-                   run.executor.program().names},
+                   run.executor.program().names, input_files(run.data.inputs)},
                   options.keep);
   numbers.saved(step);
   run.saved = step;
@@ -272,6 +273,8 @@ int run_program(const Program& program, const RunOptions& options, RunData data,
   if (reports || traces) executor.record(&timeline);
   const int64_t offset = traces ? clock_offset(run.processes()) : 0;
   executor.load(run.main);
+  require_same_files(run.processes(), files_of(data));
+  if (run.talks()) warn_of_changed_files(data);
   require_intact(run.processes(), data.values);
   set_variables(executor, data.values);
   data.values.clear();  // unmaps the files

@@ -177,7 +177,7 @@ void require_intact(Processes& processes, const VariableValues& values) {
     if (const StoredArray& array = values[i].second;
         array.checksum && *array.checksum != static_cast<uint64_t>(sums[i]))
       throw AgreedError(fmt::format("{} is damaged: its contents differ from its checksum{}", array.file,
-                                    earlier_checkpoint_text(array.path)));
+                                    earlier_checkpoint_text(array.sample.path)));
 }
 
 void fill_variables(Executor& executor, const VariableValues& values) {

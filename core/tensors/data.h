@@ -39,6 +39,13 @@ inline constexpr auto kEnumNames<StoredType> =
 int64_t size_of(StoredType type);
 bool is_float(StoredType type);
 
+/// A file in short, by which two copies are told apart.
+struct FileSample {
+  std::string path;  // as the user named it
+  int64_t bytes = 0;
+  uint64_t hash = 0;  // of some of its blocks (formats/data/file_sample.h)
+};
+
 /// A dense row-major array in memory: a mapped file or unpacked data.
 struct StoredArray {
   std::string file;
@@ -47,9 +54,8 @@ struct StoredArray {
   std::vector<int64_t> shape;
   std::shared_ptr<const void> owner;  // keeps `data` alive
   const std::byte* data = nullptr;
-  std::string path = {};  // of the file that holds it; `file` is its name in messages
-  std::optional<uint64_t> checksum =
-      {};  // of its elements, where the file gives one (runtime/compute/checksum.h)
+  FileSample sample = {};                 // of the whole file; `file` is the array's name in messages
+  std::optional<uint64_t> checksum = {};  // given by the file; see runtime/compute/checksum.h
 };
 
 /// A tensor stored in a file, row-major and little-endian, from byte `offset` on.

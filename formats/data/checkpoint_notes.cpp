@@ -37,6 +37,20 @@ uint64_t count_at(const JsonValue& notes, const char* key, const std::string& fi
   throw RunError(fmt::format("{}: the file lacks the whole number '{}'", file, key));
 }
 
+// The sample of a file, unless the object is of another kind.
+std::optional<FileSample> sample_in(const JsonValue& json) {
+  if (json.kind != JsonKind::kObject) return std::nullopt;
+  const JsonValue *file = json.find("file"), *bytes = json.find("bytes"), *hash = json.find("hash");
+  if (!file || !bytes || !hash || file->kind != JsonKind::kString || bytes->kind != JsonKind::kNumber ||
+      hash->kind != JsonKind::kString)
+    return std::nullopt;
+  FileSample sample{file->text, static_cast<int64_t>(bytes->number()), 0};
+  const char* end = hash->text.data() + hash->text.size();
+  const auto [stop, error] = std::from_chars(hash->text.data(), end, sample.hash, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return sample;
+}
+
 // A number of steps or rows.
 int64_t tally_at(const JsonValue& notes, const char* key, const std::string& file) {
   const uint64_t count = count_at(notes, key, file);
@@ -62,6 +76,9 @@ std::string checkpoint_json(const CheckpointNotes& notes) {
   for (const auto& [name, value] : notes.names) names[name] = value;
   if (!sets.empty()) json["set"] = std::move(sets);
   if (!names.empty()) json["names"] = std::move(names);
+  for (const auto& [input, file] : notes.files)
+    json["files"][input] = {
+        {"file", file.path}, {"bytes", file.bytes}, {"hash", fmt::format("{:016x}", file.hash)}};
   return json.dump() + "\n";
 }
 
@@ -87,6 +104,9 @@ CheckpointNotes read_checkpoint_notes(const std::string& path) {
   if (const JsonValue* names = json.find("names"); names && names->kind == JsonKind::kObject)
     for (const JsonMember& name : names->members)
       if (name.value.kind == JsonKind::kNumber) notes.names[name.key] = name.value.number();
+  if (const JsonValue* files = json.find("files"); files && files->kind == JsonKind::kObject)
+    for (const JsonMember& input : files->members)
+      if (const std::optional<FileSample> sample = sample_in(input.value)) notes.files[input.key] = *sample;
   return notes;
 }
 

@@ -2,12 +2,15 @@
 // The small JSON file beside the tensors of a checkpoint, which records how far the run had come.
 //
 //   {"mtfc_checkpoint": 1, "model": "char_lm", "step": 100, "seed": 0, "rows": 1600, "set": {"layers": "2"},
-//    "names": {"batch": 16, "layers": 2}}
+//    "names": {"batch": 16, "layers": 2},
+//    "files": {"tokens": {"file": "corpus.txt", "bytes": 1115394, "hash": "0123456789abcdef"}}}
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
+
+#include "core/tensors/data.h"
 
 namespace mtfc {
 
@@ -15,9 +18,10 @@ struct CheckpointNotes {
   std::string model;  // the model's name
   int64_t step = 0;   // training steps done
   uint64_t seed = 0;
-  int64_t rows = 0;                          // rows of the iterated data taken so far
-  std::vector<std::string> sets = {};        // NAME=VALUE, as --set takes them; none in old checkpoints
-  std::map<std::string, double> names = {};  // the values of all params and dims of the model
+  int64_t rows = 0;                              // rows of the iterated data taken so far
+  std::vector<std::string> sets = {};            // NAME=VALUE, as --set takes them; none in old checkpoints
+  std::map<std::string, double> names = {};      // the values of all params and dims of the model
+  std::map<std::string, FileSample> files = {};  // by input: the files of the data; none in old checkpoints
 };
 
 std::string checkpoint_json(const CheckpointNotes& notes);

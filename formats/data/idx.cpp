@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/file_sample.h"
 #include "formats/json/mapped_file.h"
 
 namespace mtfc {
@@ -167,7 +168,9 @@ StoredArray read_idx(const std::string& path) {
   const std::span<const std::byte> bytes = file->bytes();
   if (bytes.empty()) throw RunError(path + ": the file is empty");
   const bool compressed = bytes.size() >= 2 && bytes[0] == std::byte{0x1F} && bytes[1] == std::byte{0x8B};
-  return compressed ? read_compressed(*file, path) : read_plain(file, path);
+  StoredArray array = compressed ? read_compressed(*file, path) : read_plain(file, path);
+  array.sample = sample_of(path, bytes);
+  return array;
 }
 
 }  // namespace mtfc

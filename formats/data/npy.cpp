@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/file_sample.h"
 #include "formats/json/mapped_file.h"
 
 namespace mtfc {
@@ -177,6 +178,7 @@ StoredArray read_npy(const std::string& path) {
                                promised, found));
   array.data = file->bytes().data() + offset;
   array.owner = file;
+  array.sample = sample_of(path, file->bytes());
   return array;
 }
 

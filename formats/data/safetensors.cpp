@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/file_sample.h"
 #include "formats/json/json_value.h"
 #include "formats/json/mapped_file.h"
 #include "formats/json/ordered_json.h"
@@ -285,6 +286,7 @@ Safetensors read_safetensors(const std::string& path) {
   const std::span<const std::byte> elements = mapped->bytes().subspan(kLengthBytes + header.size());
   check_cover(entries, static_cast<int64_t>(elements.size()), path);
   Safetensors found{path, {}, std::move(handler.metadata())};
+  const FileSample sample = sample_of(path, mapped->bytes());
   for (Entry& entry : entries) {
     StoredArray array;
     array.file = fmt::format("{}: '{}'", path, entry.name);
@@ -292,7 +294,7 @@ Safetensors read_safetensors(const std::string& path) {
     array.shape = std::move(*entry.shape);
     array.data = elements.data() + (*entry.offsets)[0];
     array.owner = mapped;
-    array.path = path;
+    array.sample = sample;
     const auto [at, is_new] = found.tensors.emplace(entry.name, std::move(array));
     if (!is_new) fail(path, fmt::format("the .safetensors header has '{}' twice", entry.name));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/diagnostics/error.h"
+#include "formats/data/file_sample.h"
 #include "formats/json/mapped_file.h"
 
 namespace mtfc {
@@ -27,7 +28,7 @@ StoredArray read_tokens(const std::string& path, StoredType type) {
   if (bytes % width != 0)
     throw RunError(
         fmt::format("{}: {} bytes are not a whole number of tokens of {} bytes", path, bytes, width));
-  return {path, type, false, {bytes / width}, file, file->bytes().data()};
+  return {path, type, false, {bytes / width}, file, file->bytes().data(), sample_of(path, file->bytes())};
 }
 
 }  // namespace mtfc

@@ -111,6 +111,12 @@ int rank_in_job() {
   return rank ? std::atoi(rank) : 0;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 void end_job(int code) {
   if (is_rank_of_job()) {
     std::this_thread::sleep_for(kReading);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include "runtime/processes/unique_fd.h"
@@ -15,6 +16,8 @@ namespace mtfc {
 bool is_rank_of_job();
 /// The number that the launcher has given to this process; 0 for a process without a launcher.
 int rank_in_job();
+/// The name of the host that this process is on.
+std::string host_name();
 
 /// A rank that the same launcher has started on this host.
 struct JobNeighbour {
