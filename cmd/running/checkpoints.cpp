@@ -67,7 +67,7 @@ std::string missing_file(const std::string& checkpoint) {
   return "";
 }
 
-// The steps of all folders with the name of a checkpoint, ascending.
+// The steps of all folders with the name of a checkpoint, ascending. Throws RunError if `folder` can't be read.
 std::vector<int64_t> named_steps(const std::string& folder) {
   std::vector<int64_t> steps;
   std::error_code error;
@@ -75,6 +75,8 @@ std::vector<int64_t> named_steps(const std::string& folder) {
     if (const std::optional<int64_t> step = step_of(at->path().filename().string());
         step && checkpoint_path(folder, *step) == folder + "/" + at->path().filename().string())
       steps.push_back(*step);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw RunError(fmt::format("cannot read the folder '{}': {}", folder, error.message()));
   std::sort(steps.begin(), steps.end());
   return steps;
 }

@@ -23,7 +23,7 @@ inline constexpr const char* kStateKey = "optimizer_state";
 
 std::string checkpoint_path(const std::string& folder, int64_t step);
 /// The steps of the checkpoints in `folder`, ascending; empty if there is no such folder. A folder that lacks one of a
-/// checkpoint's files is none.
+/// checkpoint's files is none. Throws RunError if the folder can't be read.
 std::vector<int64_t> checkpoint_steps(const std::string& folder);
 /// Says on standard error which folders in `folder` have the name of a checkpoint but lack a file.
 void warn_of_incomplete(const std::string& folder);

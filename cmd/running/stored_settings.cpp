@@ -9,6 +9,7 @@
 
 #include "cmd/running/checkpoints.h"
 #include "core/diagnostics/error.h"
+#include "formats/json/mapped_file.h"
 
 namespace mtfc {
 namespace {
@@ -42,10 +43,15 @@ std::string checkpoint_folder(const std::string& path) {
 
 std::optional<StoredSettings> stored_settings(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
+    std::error_code ignored;
     const std::string folder = checkpoint_folder(path);
     if (folder.empty()) continue;
     try {
       return StoredSettings{folder, read_checkpoint_notes(folder + "/" + kNotesName)};
+    } catch (const UnreadableFile& error) {
+      // Without the settings, the run would go on as another one.
+      if (fs::exists(folder + "/" + kNotesName, ignored))
+        throw RunError(fmt::format("cannot read the checkpoint: {}", error.what()));
     } catch (const RunError&) {
       continue;
     }

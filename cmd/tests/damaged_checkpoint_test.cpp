@@ -1,4 +1,4 @@
-// Checkpoints that have suffered on the disk: flipped bits, missing files.
+// Checkpoints that have suffered on the disk: flipped bits, missing files, failing system calls.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/shell.h"
 #include "cmd/testing/training_folder.h"
 #include "formats/data/safetensors.h"
 
@@ -156,6 +157,13 @@ TEST_CASE("checksums are those of the published formula, and layouts do not chan
   CHECK(folder.said(check) == "exit 0: ");
   flip_last_bit(folder, file);
   CHECK(folder.said(check).starts_with("exit 1: "));
+}
+
+TEST_CASE("system calls that fail end a run with one line, and cost no checkpoint") {
+  const Outcome outcome = outcome_of(fmt::format("'{}/scripts/fail_calls.sh' '{}' 4 '{}' 2>&1",
+                                                 MTFC_SOURCE_DIR, MTFC_FAILING_CALLS, MTFC_BINARY));
+  CAPTURE(outcome.text);
+  CHECK(outcome.code == 0);
 }
 
 TEST_CASE("a folder that lacks a file is passed over with a warning") {
