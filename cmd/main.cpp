@@ -12,6 +12,7 @@
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/error_text.h"
 #include "cmd/terminal/interrupt.h"
+#include "cmd/terminal/lost_files.h"
 #include "cmd/terminal/standard_output.h"
 #include "core/diagnostics/error.h"
 #include "runtime/memory/heap.h"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
   try {
     use_rank_channel();
     watch_interrupts(is_terminal(2));
+    watch_mapped_files();
     watch_standard_output();
     const int code = run(argc, argv);
     flush_standard_output();

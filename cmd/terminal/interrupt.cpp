@@ -88,11 +88,17 @@ class Interrupts {
   Received received;
   MainWork work;
   InterruptEnd end_by;
+  UniqueFd failed;  // a signal handler ends the process by it
+  std::atomic<const char*> last_line = nullptr;
+  std::atomic<int> last_code = 0;
+  std::atomic<bool> is_watching = false;
 
  private:
   void wait_for_signals();
   void note(int number);
+  bool speaks() const;
   void end();
+  [[noreturn]] void end_failed() const;
 
   sigset_t signals_ = {};
   UniqueFd signal_file_, stop_;
@@ -106,12 +112,16 @@ void Interrupts::watch(bool clears_line) {
   sigprocmask(SIG_BLOCK, &signals_, nullptr);
   signal_file_ = UniqueFd(signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
   stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
-  if (!signal_file_ || !stop_) throw RunError("can't wait for signals: there are too many open files");
+  failed = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!signal_file_ || !stop_ || !failed)
+    throw RunError("can't wait for signals: there are too many open files");
   thread_ = std::thread([this] { wait_for_signals(); });
+  is_watching = true;
 }
 
 int Interrupts::leave() {
   if (!thread_.joinable()) return 0;
+  is_watching = false;
   eventfd_write(stop_.get(), 1);
   thread_.join();
   return received.signal;
@@ -119,14 +129,16 @@ int Interrupts::leave() {
 
 void Interrupts::wait_for_signals() {
   const std::vector<UniqueFd> launchers = launchers_alive();
-  std::vector<pollfd> waits{{stop_.get(), POLLIN, 0}, {signal_file_.get(), POLLIN, 0}};
+  std::vector<pollfd> waits{
+      {stop_.get(), POLLIN, 0}, {signal_file_.get(), POLLIN, 0}, {failed.get(), POLLIN, 0}};
   for (const UniqueFd& launcher : launchers) waits.push_back({launcher.get(), POLLIN, 0});
   for (;;) {
     poll(waits.data(), waits.size(), received.signal != 0 ? kLook : -1);
     // Nobody would read the output of a rank whose launcher has died, or wait for its end.
-    if (std::any_of(waits.begin() + 2, waits.end(),
+    if (std::any_of(waits.begin() + 3, waits.end(),
                     [](const pollfd& launcher) { return launcher.revents != 0; }))
       _exit(kExitRunFailed);
+    if (waits[2].revents != 0) end_failed();
     signalfd_siginfo got;
     while (read(signal_file_.get(), &got, sizeof got) == sizeof got) note(static_cast<int>(got.ssi_signo));
     const std::unique_lock lock(mutex);
@@ -158,13 +170,23 @@ double Interrupts::time_left() const {
   return left;
 }
 
+bool Interrupts::speaks() const {
+  const bool is_ours = end_by.speaks ? end_by.speaks() : rank_in_job() == 0;
+  if (!is_ours) std::this_thread::sleep_for(kCourtesy);
+  return is_ours;
+}
+
+void Interrupts::end_failed() const {
+  const std::string line = (clears_line_ ? "\r\033[K" : "") + std::string(last_line) + "\n";
+  if (speaks() && write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(last_code);
+  end_job(last_code);
+}
+
 // Called by the thread, with the lock, so that nothing that it calls ends meanwhile.
 void Interrupts::end() {
   const int code = interrupted_code(received.signal);
   for (const std::string& path : work.unfinished) unlink(path.c_str());
-  const bool speaks = end_by.speaks ? end_by.speaks() : rank_in_job() == 0;
-  if (!speaks) std::this_thread::sleep_for(kCourtesy);
-  if (speaks && !work.told) {
+  if (speaks() && !work.told) {
     const std::string why = work.reason ? work.reason() : "";
     const std::string line = fmt::format("{}mtfc: {}{}{}\n", clears_line_ ? "\r\033[K" : "",
                                          interrupted_text(received.signal), why.empty() ? "" : ": ", why);
@@ -182,6 +204,20 @@ void watch_interrupts(bool clears_line) {
 
 int leave_interrupts() {
   return Interrupts::the().leave();
+}
+
+void end_from_handler(const char* line, int code) {
+  Interrupts& interrupts = Interrupts::the();
+  if (!interrupts.is_watching) return;
+  const char* none = nullptr;
+  const uint64_t one = 1;
+  // Another thread may have come first.
+  if (interrupts.last_line.compare_exchange_strong(none, line)) {
+    interrupts.last_code = code;
+    if (write(interrupts.failed.get(), &one, sizeof one) < 0) return;
+  }
+  const timespec patience{5, 0};
+  nanosleep(&patience, nullptr);
 }
 
 std::string interrupted_text(int signal) {

@@ -25,6 +25,11 @@ void watch_interrupts(bool clears_line);
 /// signal that has come before, or 0.
 int leave_interrupts();
 
+/// Ends the process, and all ranks, from a signal handler: the thread that waits for signals says `line`, which must
+/// live on, unless another rank speaks, and ends them with `code`. Returns if there is no such thread, or if it does
+/// not do so within some seconds.
+void end_from_handler(const char* line, int code);
+
 /// The exit code of a command that `signal` ends.
 constexpr int interrupted_code(int signal) {
   return 128 + signal;

@@ -18,6 +18,9 @@ struct UnreadableFile : RunError {
   std::string reason;
 };
 
+/// Where a mapped file lies in memory, and its name as it is shown to people. Its fields are read by signal handlers.
+struct MappedRegion;
+
 class MappedFile {
  public:
   /// Throws UnreadableFile if `path` is not a regular file or can't be read.
@@ -32,6 +35,15 @@ class MappedFile {
   MappedFile() = default;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  MappedRegion* region_ = nullptr;
 };
+
+/// A mapped file that can't be read at some address any more: its contents raise SIGBUS there.
+struct LostFile {
+  const char* shown = nullptr;  // its name, without control characters; lives as long as the file is mapped
+  bool is_shorter = false;      // than when it was mapped; otherwise the disk, or the network, has failed
+};
+/// The mapped file that `address` lies in, if any; `shown` is null otherwise. May be called in a signal handler.
+LostFile lost_file_at(const void* address);
 
 }  // namespace mtfc
