@@ -24,7 +24,10 @@ std::vector<TensorType> infer(const OpCall& call) {
                               dim.size / parts[0].size, kMostResults),
                   "", -1, "to"};
   int64_t total = 0;
-  for (const Dim& part : parts) total += part.size;
+  for (const Dim& part : parts) {
+    require_size(static_cast<double>(total) + static_cast<double>(part.size), "the parts", dim.name, "to");
+    total += part.size;
+  }
   if (total != dim.size)
     throw OpError{parts.size() == 1
                       ? fmt::format("'{}' of size {} can't be split into parts of {}, the size of '{}'",

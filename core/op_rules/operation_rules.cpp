@@ -90,6 +90,15 @@ void require_value(double value, DType dtype, std::string_view attribute) {
                   std::string(attribute)};
 }
 
+void require_size(double size, std::string_view what, const std::string& dim, std::string_view attribute,
+                  int operand) {
+  if (size < 0x1p60) return;
+  throw OpError{
+      fmt::format("{} would have about {:.3g} elements along '{}', but a tensor has fewer than 2^60", what,
+                  size, dim),
+      "", operand, std::string(attribute)};
+}
+
 Factor factor(std::string_view name, Factor::Kind kind, const OpCall& call,
               std::span<const TensorType> results, ReduceKind reduce) {
   Factor factor{kind, {}, {}, reduce};

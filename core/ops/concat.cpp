@@ -31,6 +31,8 @@ std::vector<TensorType> infer(const OpCall& call) {
       throw OpError{fmt::format("apart from '{}', {} must have the dimensions [{}], like the first operand",
                                 dim.name, to_string(x), to_string(others)),
                     "use broadcast, rename or reshape", static_cast<int>(i)};
+    require_size(static_cast<double>(size) + static_cast<double>(dim.size), "the result",
+                 own_dim(call.attributes, 0).name, "", static_cast<int>(i));
     size += dim.size;
   }
   return {{call.operands[0].dtype,

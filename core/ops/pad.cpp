@@ -11,6 +11,8 @@ struct Padding {
   Dim dim;
   int64_t low, high, interior;
   int64_t size() const { return low + dim.size + (dim.size - 1) * interior + high; }
+  // The distance between elements of the operand in the result. A single element has no neighbour.
+  int64_t stride() const { return dim.size == 1 ? 1 : interior + 1; }
 };
 
 Padding padding_of(const Attributes& attributes) {
@@ -22,12 +24,15 @@ std::vector<TensorType> infer(const OpCall& call) {
   const TensorType& x = call.operands[0];
   const Padding padding = padding_of(call.attributes);
   require_known({padding.dim}, x.dims, to_string(x), "dim");
-  constexpr int64_t kMost = int64_t{1} << 31;  // keeps the size from overflowing
+  double size = static_cast<double>(padding.dim.size);
   for (const char* name : {"low", "high", "interior"}) {
     const int64_t value = call.attributes.get_or<int64_t>(name, 0);
-    if (value < 0 || value > kMost)
-      throw OpError{fmt::format("'{}' is {}, but must be from 0 to {}", name, value, kMost),
-                    value < 0 ? "use slice to take elements away" : "", -1, name};
+    if (value < 0)
+      throw OpError{fmt::format("'{}' is {}, but must be at least 0", name, value),
+                    "use slice to take elements away", -1, name};
+    const int64_t times = std::string_view(name) == "interior" ? padding.dim.size - 1 : 1;
+    size += static_cast<double>(value) * static_cast<double>(times);
+    require_size(size, "the result", padding.dim.name, name);
   }
   require_value(call.attributes.get_or("value", 0.0), x.dtype, "value");
   return {{x.dtype, replaced_dim(call, x.dims, padding.dim.name, padding.size())}};
@@ -36,7 +41,7 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Padding padding = padding_of(call.attributes);
   const std::string to = call.attributes.get_or("to", padding.dim).name;
-  const Piece piece = {0, 0, 1, padding.low, padding.interior + 1, padding.dim.size};
+  const Piece piece = {0, 0, 1, padding.low, padding.stride(), padding.dim.size};
   return piece_factors(call, results,
                        {{padding.dim.name}, to, {piece}, call.attributes.get_or("value", 0.0)});
 }
@@ -48,7 +53,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
                 {"to", padding.dim},
                 {"start", padding.low},
                 {"limit", padding.size() - padding.high},
-                {"stride", padding.interior + 1}})};
+                {"stride", padding.stride()}})};
 }
 
 Example use(ExampleOperand x, const Padding& padding, std::string_view to, double value = 0) {

@@ -11,7 +11,9 @@ namespace {
 struct Range {
   Dim dim;
   int64_t start, limit, stride;
-  int64_t count() const { return (limit - start + stride - 1) / stride; }
+  int64_t count() const { return (limit - start - 1) / stride + 1; }
+  // The distance between two of them. A single row has no neighbour, however large the stride is.
+  int64_t step() const { return count() == 1 ? 1 : stride; }
 };
 
 Range range_of(const Attributes& attributes) {
@@ -42,19 +44,19 @@ std::vector<TensorType> infer(const OpCall& call) {
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const Range range = range_of(call.attributes);
   const std::string to = call.attributes.get_or("to", range.dim).name;
-  const Piece piece = {0, range.start, range.stride, 0, 1, range.count()};
+  const Piece piece = {0, range.start, range.step(), 0, 1, range.count()};
   return piece_factors(call, results, {{range.dim.name}, to, {piece}});
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const Range range = range_of(node.attributes);
-  const int64_t last = range.start + (range.count() - 1) * range.stride;
+  const int64_t last = range.start + (range.count() - 1) * range.step();
   return {b.op("pad", {gradients[0]},
                {{"dim", node.attributes.get_or("to", range.dim)},
                 {"to", range.dim},
                 {"low", range.start},
                 {"high", range.dim.size - 1 - last},
-                {"interior", range.stride - 1}})};
+                {"interior", range.step() - 1}})};
 }
 
 Example use(ExampleOperand x, const Range& range, std::string_view to) {
