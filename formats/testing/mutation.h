@@ -20,6 +20,9 @@ struct Vocabulary {
   void learn(const JsonValue& document);
 };
 
+/// Numbers as text at which arithmetic goes wrong: about 0, 2^31, 2^32, 2^53, 2^63 and 2^64, and beyond doubles.
+const std::vector<std::string>& boundary_numbers();
+
 class Mutator {
  public:
   Mutator(uint64_t seed, const Vocabulary& vocabulary) : random_(seed), vocabulary_(vocabulary) {}
