@@ -20,17 +20,32 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(kSpaces) + 1 - first);
 }
 
-// Stores in `captures` the text of `name` that each star of `pattern` matches, each as long as possible.
+// Stores in `captures` the text of `name` that each star of `pattern` matches: the first as long as possible, then the
+// second, and so on. This means that each text between two stars lies as far to the right as the texts behind it allow,
+// so it is found by a single search from the end of the name.
 bool matches(std::string_view pattern, std::string_view name, std::vector<std::string_view>& captures) {
-  if (pattern.empty()) return name.empty();
-  if (pattern[0] != '*')
-    return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1), captures);
-  for (size_t length = std::min(name.find_first_of("./"), name.size()) + 1; length-- > 0;) {
-    captures.push_back(name.substr(0, length));
-    if (matches(pattern.substr(1), name.substr(length), captures)) return true;
-    captures.pop_back();
+  captures.clear();
+  const size_t first_star = pattern.find('*');
+  if (first_star == std::string_view::npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, first_star))) return false;
+  pattern.remove_prefix(first_star);
+  name.remove_prefix(first_star);
+  if (!name.ends_with(pattern.substr(pattern.rfind('*') + 1))) return false;
+  while (!pattern.empty()) {
+    const size_t star = pattern.rfind('*');
+    const std::string_view text = pattern.substr(star + 1);
+    const size_t at = name.rfind(text);
+    if (at == std::string_view::npos) return false;
+    captures.push_back(name.substr(at + text.size()));
+    name = name.substr(0, at);
+    pattern = pattern.substr(0, star);
   }
-  return false;
+  captures.push_back(name);
+  captures.erase(captures.begin());  // the empty text behind the end of the pattern
+  std::reverse(captures.begin(), captures.end());
+  return std::all_of(captures.begin(), captures.end(), [](std::string_view capture) {
+    return capture.find_first_of("./") == std::string_view::npos;
+  });
 }
 
 // `the file has 'h.0.attn.weight', 'h.0.mlp.weight' and 17 more`
@@ -75,9 +90,6 @@ void NameMap::add(const std::string& rule, const std::string& origin, const std:
   if (stars(to) > stars(from))
     throw UserError(fmt::format("{}: '{}' has more * after = than before it", origin, rule),
                     "each one after = inserts the text that the * in the same place before = has matched");
-  constexpr int kMostStars = 8;  // more would take long to try
-  if (stars(from) > kMostStars)
-    throw UserError(fmt::format("{}: '{}' has more than {} *", origin, rule, kMostStars));
   rules_.push_back({from, to, origin, file});
 }
 
