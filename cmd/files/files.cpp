@@ -88,10 +88,11 @@ void write_pieces(const std::string& path, const std::function<void(const TextSi
     return flush_standard_output();
   }
   const FileTarget target = file_target(path);
-  const std::string written = target.replaced ? target.path + ".partial" : target.path;
+  const std::string written = target.replaced ? temporary_name(target.path) : target.path;
   std::optional<UnfinishedFile> unfinished;
   if (target.replaced) unfinished.emplace(written);
-  UniqueFd file(open(written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const int flags = target.replaced ? kNewFile : O_WRONLY | O_CREAT | O_TRUNC;
+  UniqueFd file(open(written.c_str(), flags | O_CLOEXEC, 0666));
   if (!file) fail(path);
   try {
     make([&](std::string_view text) {

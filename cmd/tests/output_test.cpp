@@ -129,6 +129,33 @@ TEST_CASE("a file that can't be finished is named as it was given, and is not th
   CHECK(folder.files() == 1);
 }
 
+TEST_CASE("a file is written under a name that nobody can foresee") {
+  const Folder folder;
+  const std::string write = "umask 027; $MTFC run model.json -q --report w.json --output w=w.npy";
+  for (const char* name : {"w.json.partial", "w.npy.partial"}) {
+    std::ofstream(folder.path / "precious") << "precious";
+    fs::create_symlink("precious", folder.path / name);
+  }
+  CHECK(folder.said(write) == "exit 0: ");
+  CHECK(folder.read("precious") == "precious");
+  CHECK(folder.files() == 6);
+  for (const char* name : {"w.json", "w.npy"}) {
+    CHECK(fs::status(folder.path / name).permissions() == fs::perms(0640));
+    CHECK(fs::is_regular_file(fs::symlink_status(folder.path / name)));
+  }
+}
+
+TEST_CASE("runs that write the same file do not disturb each other") {
+  const Folder folder;
+  const std::string once = "$MTFC compile model.json -o p.json && $MTFC run model.json -q --output w=w.npy";
+  REQUIRE(folder.said(once) == "exit 0: ");
+  const std::string program = folder.read("p.json"), array = folder.read("w.npy");
+  CHECK(folder.said(fmt::format("for i in 1 2 3 4 5 6; do ({}) & done; wait", once)) == "exit 0: ");
+  CHECK(folder.read("p.json") == program);
+  CHECK(folder.read("w.npy") == array);
+  CHECK(folder.files() == 3);
+}
+
 TEST_CASE("a file is what the ending of its name says, or is refused before any work") {
   const Folder folder;
   const auto refused = [&](const std::string& arguments, const std::string& message) {

@@ -110,7 +110,7 @@ const std::byte* bytes_of(const std::string& text) {
 }
 
 std::string create(const std::string& path, const std::string& shown, const std::string& header) {
-  OutputFile file(path, O_WRONLY | O_CREAT | O_TRUNC, shown);
+  OutputFile file(path, kNewFile, shown);
   file.write_at(header, 0);
   file.sync();
   return file.error();
@@ -199,7 +199,7 @@ ArrayWriter::ArrayWriter(Comm& comm, std::string path, const std::string& header
   // Rank 0 looks: the user sees its files.
   FileTarget target;
   if (processes.speaks() && path_ != "-") target = file_target(path_);
-  if (target.replaced) temporary_ = fmt::format("{}.{}.part", target.path, getpid());
+  if (target.replaced) temporary_ = temporary_name(target.path);
   processes.broadcast(temporary_);
   target_ = target.path;
   std::string error;
@@ -235,7 +235,7 @@ void ArrayWriter::add(const Box& region, const Sharding& sharding, const std::ve
   const std::vector<LocalShard> written = written_shards(comm_, sharding, shards);
   if (temporary_.empty()) return add_in_order(region, written);
   if (!file_ && !written.empty())
-    file_ = std::make_unique<OutputFile>(temporary_, O_WRONLY, shown_name(path_));
+    file_ = std::make_unique<OutputFile>(temporary_, O_WRONLY | O_NOFOLLOW, shown_name(path_));
   for (const LocalShard& shard : written) write_slice(*file_, start_, shard);
   agree(file_ ? file_->error() : "");
 }

@@ -1,6 +1,9 @@
 #include "runtime/data/file_target.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <random>
 
 namespace mtfc {
 
@@ -19,6 +22,11 @@ FileTarget file_target(const std::string& path) {
   }
   if (fs::exists(target, error) && !fs::is_regular_file(target, error)) return {path, false};
   return {target.string(), true};
+}
+
+std::string temporary_name(const std::string& target) {
+  std::random_device random;  // the system's
+  return fmt::format("{}.{:08x}{:04x}.part", target, random(), random() & 0xffff);
 }
 
 }  // namespace mtfc

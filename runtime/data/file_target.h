@@ -4,6 +4,8 @@
 // A regular file, or none, is replaced as a whole by renaming another file to it; if the path is a symbolic
 // link, the target of the link is replaced. A device or a pipe can't be replaced and is written directly.
 
+#include <fcntl.h>
+
 #include <string>
 
 namespace mtfc {
@@ -14,5 +16,12 @@ struct FileTarget {
 };
 
 FileTarget file_target(const std::string& path);
+
+/// A name in the folder of `target` for the file that will replace it. Nobody can foresee the name, and no other run
+/// uses it.
+std::string temporary_name(const std::string& target);
+/// The flags of open(2) that create a file of that name, with the permissions of any new file, and never follow a link.
+/// (mkstemp would give it other permissions.)
+inline constexpr int kNewFile = O_WRONLY | O_CREAT | O_EXCL;
 
 }  // namespace mtfc
