@@ -1,17 +1,17 @@
 #include "cmd/files/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include "cmd/terminal/interrupt.h"
@@ -33,6 +33,53 @@ std::vector<std::string> neighbours(const std::string& path) {
   return names;
 }
 
+// The bytes that a text may have. A regular file says before it is read how many it has; anything else may never end.
+constexpr int64_t kMostInFile = int64_t{1} << 30, kMostInPipe = int64_t{1} << 28;
+
+// Reads to the end, or one byte more than `most`. Returns the system's reason for a failure, or 0.
+int read_all(int file, int64_t most, std::string& text) {
+  constexpr int64_t kBlock = 1 << 20;
+  for (int64_t size = 0; size <= most;) {
+    const int64_t block = std::min(kBlock, most + 1 - size);
+    text.resize(static_cast<size_t>(size + block));
+    const ssize_t got = read(file, text.data() + size, static_cast<size_t>(block));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    text.resize(static_cast<size_t>(size += got));
+    if (got == 0) break;
+  }
+  return 0;
+}
+
+// The name of a file in messages: `the model 'm.json'`.
+std::string shown_name(const std::string& path, const std::string& what) {
+  return "the " + what + (path == "-" ? " from standard input" : " '" + path + "'");
+}
+
+std::string read_open(int file, const std::string& path, const std::string& what) {
+  struct stat facts = {};
+  std::string text;
+  if (fstat(file, &facts) == 0 && S_ISDIR(facts.st_mode))
+    throw UserError("cannot read " + shown_name(path, what) + ": it is a folder");
+  const int64_t most = S_ISREG(facts.st_mode) ? kMostInFile : kMostInPipe;
+  const bool is_long = S_ISREG(facts.st_mode) && facts.st_size > most;
+  if (const int reason = is_long ? 0 : read_all(file, most, text))
+    throw UserError("cannot read " + shown_name(path, what) + ": " + std::strerror(reason));
+  if (is_long || static_cast<int64_t>(text.size()) > most)
+    throw UserError(fmt::format("{} is longer than {} MiB, the most that mtfc reads from {}",
+                                shown_name(path, what), most >> 20,
+                                S_ISREG(facts.st_mode) ? "a file" : "a pipe or a device"));
+  return text;
+}
+
+UniqueFd open_text(const std::string& path, const std::string& what, int flags) {
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+  if (!file)
+    throw UserError("cannot read " + shown_name(path, what) + ": " + std::strerror(errno),
+                    did_you_mean(path, neighbours(path)));
+  return file;
+}
+
 [[noreturn]] void fail(const std::string& path) {
   throw RunError("cannot write '" + path + "': " + std::strerror(errno));
 }
@@ -50,18 +97,17 @@ int write_all(int file, std::string_view bytes) {
 }
 
 std::string read_text(const std::string& path, const std::string& what) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    throw UserError("cannot read the " + what + " '" + path + "': it is a folder");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (!file)
-    throw UserError("cannot read the " + what + " '" + path + "': " + std::strerror(errno ? errno : EIO),
-                    did_you_mean(path, neighbours(path)));
-  return text.str();
+  if (path == "-") return read_open(STDIN_FILENO, path, what);
+  return read_open(open_text(path, what, 0).get(), path, what);
+}
+
+std::string read_regular_text(const std::string& path, const std::string& what) {
+  // Opening a pipe without O_NONBLOCK would wait for its writer.
+  const UniqueFd file = open_text(path, what, O_NONBLOCK);
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    throw UserError("cannot read " + shown_name(path, what) + ": it is not a regular file");
+  return read_open(file.get(), path, what);
 }
 
 void require_writable(const std::string& path) {

@@ -7,9 +7,11 @@
 
 namespace mtfc {
 
-/// The contents of `path`, or of standard input for `-`. `what` names the file in messages: "model". Throws
-/// UserError.
+/// The contents of `path`, or of standard input for `-`; `path` may be a pipe. `what` names the file in messages:
+/// "model". Throws UserError, also for more than 1 GiB in a file and 256 MiB in a pipe.
 std::string read_text(const std::string& path, const std::string& what);
+/// The same for a file that another file names: it must be a regular file, since nobody may be there to fill a pipe.
+std::string read_regular_text(const std::string& path, const std::string& what);
 
 /// Writes to `path`, or to standard output for `-`. A file appears complete or not at all: it is written
 /// under another name, synced and renamed; a target that can't be replaced is written directly

@@ -55,7 +55,7 @@ IncludeText IncludedFiles::read(const IncludeName& name) {
   if (name.standard && !fs::exists(path))
     return {{}, fmt::format("the library has no '{}'", name.file), library_hint(name.file)};
   try {
-    return {texts_[name] = read_text(path, "include")};
+    return {texts_[name] = read_regular_text(path, "include")};
   } catch (const UserError& error) {
     texts_.erase(name);
     const Diagnostic& problem = error.diagnostics().front();
