@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <vector>
 
 #include "core/diagnostics/error.h"
@@ -37,12 +39,13 @@ struct Rows {
   std::optional<int64_t> last;
 };
 
-// A spec taken apart into its source and its options. Malformed specs are refused before any file is touched.
+// A spec taken apart into its source and its options. Malformed specs are refused before any file is opened.
 class SpecReader {
  public:
   SpecReader(const FedInput& input, const std::string& spec, const NameLookup& lookup)
       : input_(input), spec_(spec), lookup_(lookup) {
     take_apart();
+    settle_file();
     parse();
   }
   InputData open() const;
@@ -55,11 +58,14 @@ class SpecReader {
                     input_.at);
   }
   void take_apart();
+  void settle_file();
   void parse();
   void parse_random();
   void parse_tokens(bool text);
   void parse_rows();
   void check_dtype() const;
+  void check_whole_bounds() const;
+  void check_random_range() const;
   [[noreturn]] void unknown_source(const std::string& prefix) const;
   void check_options(const std::vector<std::string>& known) const;
   const std::string* find(std::string_view key) const;
@@ -107,6 +113,37 @@ void SpecReader::take_apart() {
       (options_.empty() ? source_ : options_.back().value) += "," + part;
     first = false;
     start = end + 1;
+  }
+}
+
+// The file that a source names, or nullopt.
+std::optional<std::string> file_of(const std::string& source) {
+  for (const std::string prefix : {"idx:", "text:", "tokens:"})
+    if (source.starts_with(prefix)) return source.substr(prefix.size());
+  if (source.ends_with(".npy")) return source;
+  return std::nullopt;
+}
+
+// A file may be called `run,lr=3.npy`: if what looks like options belongs to the name of a file, the shortest such name
+// counts.
+void SpecReader::settle_file() {
+  constexpr auto is_known = [](const Option& option) {
+    for (const char* key : {"rows", "scale", "shift", "split", "width"})
+      if (option.key == key) return true;
+    return false;
+  };
+  std::string source = source_;
+  for (auto next = options_.begin();; ++next) {
+    const std::optional<std::string> file = file_of(source);
+    std::error_code error;
+    if (file && std::all_of(next, options_.end(), is_known) &&
+        std::filesystem::is_regular_file(*file, error)) {
+      source_ = source;
+      options_.erase(options_.begin(), next);
+      return;
+    }
+    if (next == options_.end()) return;
+    source += "," + next->key + "=" + next->value;
   }
 }
 
@@ -174,6 +211,7 @@ void SpecReader::parse() {
   scale_ = real("scale", 1);
   parse_rows();
   check_dtype();
+  if (kind_ == SourceKind::kRandom) check_random_range();
 }
 
 void SpecReader::unknown_source(const std::string& prefix) const {
@@ -239,9 +277,44 @@ void SpecReader::parse_random() {
   random_.low = real("lo", 0);
   if (kind == "int" && !find("hi")) fail("random:int needs 'hi'", "numbers are drawn below it");
   random_.high = real("hi", 1);
-  if (kind == "int" && (!to_integer(random_.low) || !to_integer(random_.high)))
-    fail("'lo' and 'hi' of random:int must be whole numbers");
+  if (kind == "int") check_whole_bounds();
   if (random_.low >= random_.high) fail(fmt::format("no numbers lie in [{}, {})", random_.low, random_.high));
+}
+
+// Refuses bounds of random:int that are no whole numbers, or that the input's dtype does not hold.
+void SpecReader::check_whole_bounds() const {
+  constexpr int64_t kExact = int64_t{1} << 53;
+  int64_t bounds[2] = {};
+  for (const char* key : {"lo", "hi"}) {
+    const std::string* text = find(key);
+    const std::optional<int64_t> bound = text ? to_integer(number(key, *text)) : 0;
+    if (!bound && std::abs(real(key, 0)) <= kExact) fail("'lo' and 'hi' of random:int must be whole numbers");
+    if (!bound || *bound > kExact || *bound < -kExact)
+      fail(fmt::format("{}={} is beyond 2^53, up to which random:int can draw every whole number", key,
+                       *text));
+    bounds[key == std::string_view("hi")] = *bound;
+  }
+  if (!input_.dtype || is_float(*input_.dtype) || *input_.dtype == DType::kI64) return;
+  const bool is_bool = *input_.dtype == DType::kBool;
+  const int64_t first = is_bool ? 0 : std::numeric_limits<int32_t>::min();
+  const int64_t last = is_bool ? 1 : std::numeric_limits<int32_t>::max();
+  if (bounds[0] >= first && bounds[1] <= last + 1) return;
+  fail(fmt::format("random:int draws from {} to {} here, but the input '{}' is {}, which holds {} to {}",
+                   bounds[0], bounds[1] - 1, input_.name, to_string(*input_.dtype), first, last),
+       is_bool ? "random:int,hi=2 draws both" : "");
+}
+
+// Refuses numbers that become infinite in the input.
+void SpecReader::check_random_range() const {
+  constexpr double kMostDeviations = 10;  // more than any that is drawn
+  const double most =
+      random_.kind == RandomKind::kNormal
+          ? kMostDeviations
+          : std::max({std::abs(random_.low), std::abs(random_.high), random_.high - random_.low});
+  const double scaled = most * std::abs(scale_);
+  if (!std::isfinite(scaled) || (input_.dtype == DType::kF32 && !fits_f32(scaled)))
+    fail(fmt::format("random numbers of up to {:.3g} are beyond the range of {}", scaled,
+                     to_string(input_.dtype.value_or(DType::kF64))));
 }
 
 // The range that `rows` selects from `available` rows.

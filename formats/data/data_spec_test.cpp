@@ -12,6 +12,7 @@
 #include "core/diagnostics/error.h"
 #include "core/testing/scratch_folder.h"
 #include "formats/data/idx.h"
+#include "formats/data/npy.h"
 
 namespace mtfc::data_spec_test {
 
@@ -190,6 +191,79 @@ TEST_CASE("a spec is checked against the dtype of its input, and without its fil
         "--valid: error: x=text:/nonexistent,rows=9:3: rows=9:3 names no rows");
   CHECK(said({"x", {}, {"m.json", 3, 7, "/data/x"}}, "random:int,hi=0") ==
         "m.json:3:7: error: /data/x: no numbers lie in [0, 0)");
+}
+
+TEST_CASE("random whole numbers fit their input") {
+  const auto said = [](std::optional<DType> dtype, const std::string& options) -> std::string {
+    try {
+      check_data_spec({"x", dtype, {"m.json", 3, 7, "/data/x"}}, "random:int," + options, kNames);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string at = "m.json:3:7: error: /data/x: ";
+  CHECK(said(DType::kI32, "hi=3e9") ==
+        at + "random:int draws from 0 to 2999999999 here, but the input 'x' is i32, "
+             "which holds -2147483648 to 2147483647");
+  CHECK(
+      said(DType::kI32, "lo=-2147483649,hi=1") ==
+      at +
+          "random:int draws from -2147483649 to 0 here, but the input 'x' is i32, which holds -2147483648 to "
+          "2147483647");
+  CHECK(said(DType::kI32, "lo=-2147483648,hi=2147483648") == "");
+  CHECK(said(DType::kBool, "hi=3") ==
+        at + "random:int draws from 0 to 2 here, but the input 'x' is bool, which "
+             "holds 0 to 1 (random:int,hi=2 draws both)");
+  CHECK(said(DType::kBool, "lo=1,hi=2") == "");
+  const std::string beyond = " is beyond 2^53, up to which random:int can draw every whole number";
+  for (const std::optional<DType> dtype : {std::optional<DType>(), std::optional(DType::kI64),
+                                           std::optional(DType::kF32), std::optional(DType::kF64)}) {
+    CHECK(said(dtype, "lo=-3e9,hi=3e9") == "");
+    CHECK(said(dtype, "lo=-9007199254740992,hi=9007199254740992") == "");
+    CHECK(said(dtype, "hi=9007199254740993") == at + "hi=9007199254740993" + beyond);
+    CHECK(said(dtype, "lo=-9007199254740993,hi=3") == at + "lo=-9007199254740993" + beyond);
+    CHECK(said(dtype, "hi=1e300") == at + "hi=1e300" + beyond);
+  }
+}
+
+TEST_CASE("random numbers are finite in their input") {
+  const auto said = [](DType dtype, const std::string& spec) -> std::string {
+    try {
+      check_data_spec({"x", dtype, {"m.json", 3, 7, "/data/x"}}, spec, kNames);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string at = "m.json:3:7: error: /data/x: random numbers of up to ";
+  CHECK(said(DType::kF32, "random:uniform,hi=1e39") == at + "1e+39 are beyond the range of f32");
+  CHECK(said(DType::kF32, "random:normal,scale=1e38") == at + "1e+39 are beyond the range of f32");
+  CHECK(said(DType::kF64, "random:uniform,lo=-1e308,hi=1e308") == at + "inf are beyond the range of f64");
+  CHECK(said(DType::kF64, "random:normal,scale=1e38") == "");
+  CHECK(said(DType::kF32, "random:uniform,lo=-1e38,hi=1e38") == "");
+}
+
+TEST_CASE("a file may have what looks like an option in its name") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path / "run,lr=3");
+  const std::string text = folder.write("run,lr=3/a,epoch=2,b.txt", "abcdefgh");
+  const auto tokens = [](const std::string& spec) { return std::get<TokenSource>(read(spec).source); };
+  CHECK(tokens("text:" + text).tokens.shape[0] == 8);
+  CHECK(tokens("text:" + text + ",rows=2:,shift=1").first == 2);
+  CHECK(tokens("tokens:" + text + ",width=4").tokens.shape[0] == 2);
+  CHECK(read("idx:" + folder.write("run,lr=3/d,rows=1", kIdx) + ",rows=1:,scale=2").scale == 2);
+  const std::string array =
+      folder.write("run,lr=3/a,shift=1.npy", npy_header({DType::kF32, {{"a", 2}}}) + std::string(8, '\0'));
+  CHECK(std::get<StoredArray>(read(array).source).shape == std::vector<int64_t>{2});
+  CHECK(read(array + ",rows=1:").rows == std::pair<int64_t, int64_t>{1, 2});
+  // A shorter name counts, so that no other file can change what a spec means.
+  folder.write("t", "abc");
+  folder.write("t,shift=1", "abcdef");
+  CHECK(tokens("text:" + (folder / "t,shift=1")).tokens.shape[0] == 3);
+  CHECK(tokens("text:" + (folder / "t,shift=1")).shift == 1);
+  CHECK(complaint("text:" + (folder / "t,sift=1"))
+            .ends_with("'sift' is not an option of this source (did you mean 'shift'?)"));
 }
 
 TEST_CASE("malformed specs are the user's") {

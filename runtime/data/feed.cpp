@@ -21,7 +21,8 @@ double draw(const RandomSource& source, uint64_t key, int64_t index) {
     return normal_of(std::log(unit(first)), unit(second));
   }
   const double value = source.low + unit(first) * (source.high - source.low);
-  return source.kind == RandomKind::kInteger ? std::floor(value) : value;
+  if (source.kind != RandomKind::kInteger) return value;
+  return std::min(std::floor(value), source.high - 1);  // `value` may be rounded up to `high`
 }
 
 // The numbers of one step; the rest is told by an element's position.
