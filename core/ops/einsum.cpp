@@ -1,9 +1,15 @@
+#include <fmt/format.h>
+
 #include "core/op_rules/einsum_plan.h"
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
 namespace mtfc::einsum_op {
 namespace {
+
+// The gradients of n operands are n products of n operands each.
+constexpr size_t kMostOperands = 64;
+constexpr size_t kMostDims = 128;
 
 // The dimensions of all operands, global or local.
 template <typename Type>
@@ -21,6 +27,10 @@ Dims result_dims(const OpCall& call) {
     throw OpError{"needs 'dims', the dimensions of the result, or 'over', the dimensions to contract", "", -1,
                   ""};
   const Dims all = all_dims(call.operands);
+  if (all.size() > kMostDims)
+    throw OpError{fmt::format("the operands of an einsum have at most {} dimensions, but here {}", kMostDims,
+                              all.size()),
+                  "merge some of them by reshape"};
   const std::string_view name = dims ? "dims" : "over";
   const Dims& given = std::get<Dims>(dims ? *dims : *over);
   require_known(given, all, call.operands.size() == 1 ? "the operand" : "any of the operands", name);
@@ -32,6 +42,10 @@ Dims result_dims(const OpCall& call) {
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
+  if (call.operands.size() > kMostOperands)
+    throw OpError{fmt::format("an einsum takes at most {} operands, but there are {}", kMostOperands,
+                              call.operands.size()),
+                  "multiply some of them by an einsum of their own", static_cast<int>(kMostOperands)};
   require_numbers(call);
   require_same_dtype(call);
   return {{call.operands[0].dtype, result_dims(call)}};
@@ -119,7 +133,8 @@ extern const OpDef kOp = {
     .signature =
         {
             .name = "einsum",
-            .doc = "The product of the operands, aligned by the names of dimensions, and summed over the "
+            .doc = "The product of the operands (at most 64), aligned by the names of dimensions, and summed "
+                   "over the "
                    "contracted dimensions.",
             .min_operands = 1,
             .max_operands = -1,

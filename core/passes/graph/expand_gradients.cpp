@@ -12,8 +12,9 @@ namespace {
 // Reverse-mode differentiation of one scalar over the graph that `builder` holds so far.
 class Differentiation {
  public:
-  Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in)
-      : builder_(builder), of_(of), in_(in), contributions_(builder.graph().tensors().size()) {}
+  // `most`: the nodes that the graph may have in the end.
+  Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in, size_t most)
+      : builder_(builder), of_(of), in_(in), most_(most), contributions_(builder.graph().tensors().size()) {}
 
   std::vector<TensorId> run() {
     const SharedOrigin origin = builder_.origin();
@@ -21,7 +22,10 @@ class Differentiation {
     set_origin(*origin, builder_.graph().producer(of_));
     contributions_[of_] = {builder_.constant(1.0, builder_.type(of_).dtype)};
     for (size_t n = path_.size(); n-- > 0;)
-      if (path_[n]) differentiate(n, *origin);
+      if (path_[n]) {
+        differentiate(n, *origin);
+        require_room(*origin);
+      }
     std::vector<TensorId> gradients;
     for (const TensorId id : in_) {
       set_origin(*origin, builder_.graph().producer(id));
@@ -31,6 +35,15 @@ class Differentiation {
   }
 
  private:
+  void require_room(const Origin& origin) const {
+    if (builder_.graph().nodes().size() <= most_) return;
+    throw UserError(
+        fmt::format("the gradients, with those that they are derived from, make more than {} operations",
+                    most_),
+        "gradients of gradients multiply the operations: take fewer of them, or of fewer operations",
+        origin.location);
+  }
+
   // Finds the nodes that depend on one of the tensors of `in_`.
   void find_path() {
     const Graph& graph = builder_.graph();
@@ -100,21 +113,32 @@ class Differentiation {
   GraphBuilder& builder_;
   TensorId of_;
   std::vector<TensorId> in_;
+  size_t most_;
   PerTensor<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
   std::vector<bool> path_;                          // per node
   PerTensor<bool> depends_;                         // one of in_ leads to it
 };
 
+// The nodes that a graph may have after differentiation. A gradient takes a few operations for each operand; only
+// gradients of gradients, which multiply these, arrive at more.
+size_t most_nodes(const Graph& graph) {
+  constexpr size_t kSmall = 100'000, kForEach = 16;
+  size_t count = graph.nodes().size();
+  for (const Node& node : graph.nodes()) count += node.operands.size() + node.results.size();
+  return kSmall + kForEach * count;
+}
+
 }  // namespace
 
 EntryGraph expand_gradients(EntryGraph entry) {
+  const size_t most = most_nodes(entry.graph);
   EntryGraph expanded =
       rewritten(std::move(entry),
-                [](GraphBuilder& builder, const Node& node,
-                   const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                [most](GraphBuilder& builder, const Node& node,
+                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                   if (node.kind != NodeKind::kGradients) return std::nullopt;
                   const std::vector<TensorId> in(operands.begin() + 1, operands.end());
-                  return Differentiation(builder, operands[0], in).run();
+                  return Differentiation(builder, operands[0], in, most).run();
                 });
   return expand_composites(std::move(expanded));
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
 namespace mtfc {
 namespace {
@@ -32,6 +35,103 @@ class NumberedDims {
   Dims dims_;
 };
 
+// How much each pair of operands grows if it is multiplied: the size of the product less those of the operands. A pair
+// is measured anew only if it changes, so that hundreds of operands are paired quickly.
+class Growths {
+ public:
+  Growths(const std::vector<Dims>& operands, const Dims& result) {
+    for (const Dims& dims : operands) all_ = unite(all_, dims);
+    users_.resize(all_.size());
+    for (const Dim& dim : result) ++users_[static_cast<size_t>(position(all_, dim.name))];
+    for (const Dims& dims : operands) {
+      operands_.push_back({{}, std::vector<bool>(all_.size())});
+      for (const Dim& dim : dims) operands_.back().add(static_cast<size_t>(position(all_, dim.name)));
+      for (const size_t dim : operands_.back().dims) ++users_[dim];
+    }
+    growths_.assign(operands_.size(), std::vector<double>(operands_.size()));
+    for (size_t j = 0; j < operands_.size(); ++j) measure(j);
+  }
+
+  // The first pair with the least growth; the first operand of a pair is the one that comes first.
+  std::pair<size_t, size_t> least() const {
+    std::pair<size_t, size_t> best{0, 1};
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < growths_.size(); ++i)
+      for (size_t j = i + 1; j < growths_.size(); ++j)
+        if (growths_[i][j] < least) least = growths_[i][j], best = {i, j};
+    return best;
+  }
+
+  // The dimensions of the product of operands `i` and `j` that the result or another operand has.
+  Dims kept(size_t i, size_t j) const {
+    Dims dims;
+    visit_kept(i, j, [&](size_t dim) { dims.push_back(all_[dim]); });
+    return dims;
+  }
+
+  // Replaces operand `i` by the product, and removes operand `j`.
+  void join(size_t i, size_t j) {
+    Operand product{{}, std::vector<bool>(all_.size())};
+    visit_kept(i, j, [&](size_t dim) { product.add(dim); });
+    std::vector<size_t> rarer;  // dimensions of which another pair may be the last users
+    for (size_t dim = 0; dim < all_.size(); ++dim) {
+      const int fewer = operands_[i].has[dim] + operands_[j].has[dim] - product.has[dim];
+      users_[dim] -= fewer;
+      if (fewer > 0 && users_[dim] == 2) rarer.push_back(dim);
+    }
+    operands_[i] = std::move(product);
+    const auto at = static_cast<std::ptrdiff_t>(j);
+    operands_.erase(operands_.begin() + at);
+    growths_.erase(growths_.begin() + at);
+    for (std::vector<double>& row : growths_) row.erase(row.begin() + at);
+    for (size_t k = 0; k < operands_.size(); ++k)
+      if (k == i ||
+          std::any_of(rarer.begin(), rarer.end(), [&](size_t dim) { return operands_[k].has[dim]; }))
+        measure(k);
+  }
+
+ private:
+  struct Operand {
+    std::vector<size_t> dims;  // positions in all_
+    std::vector<bool> has;     // for each of all_
+    void add(size_t dim) {
+      dims.push_back(dim);
+      has[dim] = true;
+    }
+  };
+
+  template <typename Visit>
+  void visit_kept(size_t i, size_t j, Visit visit) const {
+    const Operand &one = operands_[i], &other = operands_[j];
+    for (const size_t dim : one.dims)
+      if (users_[dim] > 1 + other.has[dim]) visit(dim);
+    for (const size_t dim : other.dims)
+      if (!one.has[dim] && users_[dim] > 1) visit(dim);
+  }
+
+  double size(const Operand& operand) const {
+    double product = 1;
+    for (const size_t dim : operand.dims) product *= static_cast<double>(all_[dim].size);
+    return product;
+  }
+
+  // Measures the pairs of operand `k`.
+  void measure(size_t k) {
+    for (size_t other = 0; other < operands_.size(); ++other) {
+      if (other == k) continue;
+      const size_t i = std::min(k, other), j = std::max(k, other);
+      double product = 1;
+      visit_kept(i, j, [&](size_t dim) { product *= static_cast<double>(all_[dim].size); });
+      growths_[i][j] = product - size(operands_[i]) - size(operands_[j]);
+    }
+  }
+
+  Dims all_;
+  std::vector<int> users_;  // of each dimension: operands, and the result
+  std::vector<Operand> operands_;
+  std::vector<std::vector<double>> growths_;  // [i][j] with i < j
+};
+
 // Chooses and emits the pairwise order of one einsum.
 class Contraction {
  public:
@@ -57,15 +157,15 @@ class Contraction {
 
   void sum_lone_dims() {
     if (operands_.size() < 2) return;
-    for (size_t i = 0; i < operands_.size(); ++i) {
+    std::unordered_map<std::string, int> users;
+    for (const Dim& dim : result_) ++users[dim.name];
+    for (const TensorId operand : operands_)
+      for (const Dim& dim : builder_.dims(operand)) ++users[dim.name];
+    for (TensorId& operand : operands_) {
       Dims lone;
-      for (const Dim& dim : builder_.dims(operands_[i])) {
-        bool elsewhere = contains(result_, dim.name);
-        for (size_t j = 0; j < operands_.size(); ++j)
-          elsewhere |= j != i && contains(builder_.dims(operands_[j]), dim.name);
-        if (!elsewhere) lone.push_back(dim);
-      }
-      if (!lone.empty()) operands_[i] = builder_.op("reduce_sum", {operands_[i]}, {{"over", lone}});
+      for (const Dim& dim : builder_.dims(operand))
+        if (users[dim.name] == 1) lone.push_back(dim);
+      if (!lone.empty()) operand = builder_.op("reduce_sum", {operand}, {{"over", lone}});
     }
   }
 
@@ -114,33 +214,16 @@ class Contraction {
     return einsum({a, b}, last ? result_ : kept(subset));
   }
 
-  // The dimensions of the product of operands `i` and `j` that the result or another operand has.
-  Dims kept(size_t i, size_t j) const {
-    Dims outside = result_;
-    const Dims inside = unite(builder_.dims(operands_[i]), builder_.dims(operands_[j]));
-    for (size_t other = 0; other < operands_.size(); ++other)
-      if (other != i && other != j) outside = unite(outside, builder_.dims(operands_[other]));
-    return without(inside, without(inside, outside));
-  }
-
   // Pairs the operands with the least growth: the size of the product less those of the operands it replaces.
   TensorId greedy_order() {
-    const auto size = [](const Dims& dims) {
-      double product = 1;
-      for (const Dim& dim : dims) product *= static_cast<double>(dim.size);
-      return product;
-    };
+    std::vector<Dims> dims;
+    for (const TensorId operand : operands_) dims.push_back(builder_.dims(operand));
+    Growths growths(dims, result_);
     while (operands_.size() > 2) {
-      size_t best_i = 0, best_j = 1;
-      double best = std::numeric_limits<double>::infinity();
-      for (size_t i = 0; i < operands_.size(); ++i)
-        for (size_t j = i + 1; j < operands_.size(); ++j) {
-          const double growth =
-              size(kept(i, j)) - size(builder_.dims(operands_[i])) - size(builder_.dims(operands_[j]));
-          if (growth < best) best = growth, best_i = i, best_j = j;
-        }
-      operands_[best_i] = einsum({operands_[best_i], operands_[best_j]}, kept(best_i, best_j));
-      operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(best_j));
+      const auto [i, j] = growths.least();
+      operands_[i] = einsum({operands_[i], operands_[j]}, growths.kept(i, j));
+      operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(j));
+      growths.join(i, j);
     }
     return einsum(operands_, result_);
   }
