@@ -94,6 +94,7 @@ int run(const RunOptions& options) {
   };
   execution.require_ready = [&](const Program& program) {
     require_writable_files(options);
+    require_metrics(options, main_entry(program, options.evaluate));
     hardware = hardware_of(options, program);
     warn_of_initial_values(options, program);
     std::set<std::string> folders(options.loads.begin(), options.loads.end());

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "cmd/files/files.h"
@@ -18,16 +19,55 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-// Keeps only the lines of steps up to `step`.
+// Passes the complete lines of a file to `visit`, and returns what follows the last of them.
+std::string visit_lines(const std::string& path, const std::function<void(const std::string&)>& visit) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  while (std::getline(file, line)) {
+    if (file.eof()) return line;
+    visit(line);
+  }
+  return "";
+}
+
+// Removes the lines of steps after `step`, and an incomplete last line.
 void cut_metrics(const std::string& path, int64_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;
-  std::ifstream file(path, std::ios::binary);
-  uintmax_t kept = 0;
-  for (std::string line; std::getline(file, line) && !file.eof(); kept += line.size() + 1)
-    if (const std::optional<int64_t> at = metrics_step(line); !at || *at > step) break;
-  std::filesystem::resize_file(path, kept, error);
+  uintmax_t begin = 0;  // the bytes before the first line that is removed
+  bool cuts = false;
+  std::string behind;  // the lines that are kept after it
+  visit_lines(path, [&](const std::string& line) {
+    const bool stays = metrics_step(line).value_or(0) <= step;
+    cuts = cuts || !stays;
+    if (!cuts)
+      begin += line.size() + 1;
+    else if (stays)
+      behind += line + "\n";
+  });
+  std::filesystem::resize_file(path, begin, error);
   if (error) throw RunError(fmt::format("cannot write '{}': {}", path, error.message()));
+  if (!behind.empty()) std::ofstream(path, std::ios::binary | std::ios::app) << behind;
+}
+
+// Refuses to continue a file that no run has written.
+void require_only_metrics(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  int64_t number = 0;
+  const auto refuse = [&] {
+    throw UserError(
+        fmt::format("{}:{}: this line is not one that --metrics has written, so --resume does not "
+                    "continue the file",
+                    path, number),
+        "name another file with --metrics");
+  };
+  const std::string rest = visit_lines(path, [&](const std::string& line) {
+    ++number;
+    if (!metrics_step(line)) refuse();
+  });
+  ++number;
+  if (!begins_metrics(rest)) refuse();
 }
 
 }  // namespace
@@ -45,6 +85,17 @@ void require_writable_files(const RunFileOptions& options) {
   require_writable(options.trace);
   for (const std::string& output : options.outputs)
     require_writable(split_assignment(output, "--output").second);
+}
+
+void require_metrics(const RunOptions& options, const EntryPoint& entry) {
+  if (options.metrics.empty()) return;
+  for (const Binding& output : entry.outputs)
+    if (entry.values[output.value].type.dims.empty() &&
+        std::find(kMetricsKeys.begin(), kMetricsKeys.end(), output.name) != kMetricsKeys.end())
+      throw UserError(
+          fmt::format("--metrics: the output '{}' has the name of another key of each line", output.name),
+          "rename the output in the model");
+  if (options.resume) require_only_metrics(options.metrics);
 }
 
 MetricsFile::MetricsFile(const std::string& path, bool speaks, int64_t step) : path_(path) {

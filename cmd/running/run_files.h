@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cmd/running/run_options.h"
+#include "core/program/program.h"
 
 namespace mtfc {
 
@@ -15,11 +16,15 @@ bool uses_standard_output(const RunFileOptions& options);
 /// Throws RunError if a file can't be written. Called on rank 0, which creates the files.
 void require_writable_files(const RunFileOptions& options);
 
+/// Throws UserError if --metrics can't be as asked: an output of `entry` has the name of another key of a line, or the
+/// file that --resume would continue holds something else. Called on rank 0.
+void require_metrics(const RunOptions& options, const EntryPoint& entry);
+
 /// Writes one line of JSON per step, on one rank, during the run. Throws RunError.
 class MetricsFile {
  public:
   /// An empty `path` means no file. A run that continues after `step` steps keeps the file's lines about them
-  /// and cuts off the rest; one that begins (0) starts the file anew.
+  /// and removes those of later steps; one that begins (0) starts the file anew.
   MetricsFile(const std::string& path, bool speaks, int64_t step = 0);
   void write(const std::string& line);
 

@@ -137,6 +137,40 @@ TEST_CASE("a run that goes on ends with the bits of one that was never stopped")
   }
 }
 
+TEST_CASE("the metrics lose only the lines of later steps") {
+  const Folder folder;
+  CHECK(folder.said("$RUN --checkpoint ck --steps 4 --metrics log") == "exit 0: ");
+  const std::string whole = folder.read("log");
+  const size_t third = whole.find("{\"step\":4");
+  std::ofstream(folder / "log") << whole.substr(0, third) << "{\"step\":9}\n"
+                                << whole.substr(third) << "{\"ste";
+  CHECK(folder.said("$RUN --checkpoint ck --steps 4 --metrics log --resume") == "exit 0: ");
+  CHECK(folder.said("$RUN --checkpoint ck --steps 5 --metrics log --resume") == "exit 0: ");
+  CHECK(folder.read("log").starts_with(whole));
+  CHECK(logged(folder, "log").size() == 5);
+}
+
+TEST_CASE("a file that holds no metrics is not continued, and not touched") {
+  const Folder folder;
+  CHECK(folder.said("$RUN --checkpoint ck --steps 4") == "exit 0: ");
+  for (const std::string& text :
+       {std::string("{\"step\": 1}\nnotes\n{\"step\": 2}\n"), std::string("\nnotes\n"),
+        std::string(R"({"mtfc": 1})"), std::string("{\"step\": 1}\nnotes")}) {
+    CAPTURE(text);
+    folder.write("notes.txt", text);
+    const int line = text.starts_with("{\"step") ? 2 : 1;
+    for (const char* mesh : {"", "--mesh a:2 --layout batch:a"})
+      CHECK(
+          folder.said(fmt::format("$RUN --checkpoint ck --steps 6 --metrics notes.txt --resume {}", mesh)) ==
+          fmt::format(
+              "exit 2: mtfc: error: notes.txt:{}: this line is not one that --metrics has written, so "
+              "--resume does not continue the file (name another file with --metrics)\n",
+              line));
+    CHECK(folder.read("notes.txt") == text);
+  }
+  CHECK(folder.names("ck") == std::vector<std::string>{"step_00000004"});
+}
+
 TEST_CASE("a checkpoint of four ranks loads on any mesh and layout") {
   const Folder folder;
   REQUIRE(folder.said("$RUN --steps 7 --checkpoint ck --mesh a:2,b:2 --layout batch:a,hidden:b") ==

@@ -63,6 +63,48 @@ TEST_CASE("a full disk behind standard output fails every command") {
   }
 }
 
+TEST_CASE("a closed standard output, or one whose reader has gone, fails every command") {
+  const Folder folder;
+  const std::string lost = "mtfc: error: cannot write to standard output: ";
+  for (const char* arguments :
+       {"ops", "compile model.json", "cost-report model.json", "verify model.json", "check --help",
+        "run model.json", "run model.json --mesh a:2 --layout rows:a", "run model.json --metrics -",
+        "run model.json --metrics - --mesh a:2 --layout rows:a", "run model.json --report -",
+        "run model.json --output w=- --mesh a:2 --layout rows:a"}) {
+    CAPTURE(arguments);
+    const std::string closed = folder.said(fmt::format("$MTFC {} >&-", arguments));
+    CHECK(closed.starts_with("exit 1: "));
+    CHECK(closed.ends_with(lost + "Bad file descriptor\n"));
+    // The shell opens the pipe for reading, too, so that the command can open it, and closes that end first.
+    REQUIRE(mkfifo((folder.path / "pipe").c_str(), 0600) == 0);
+    const std::string gone = folder.said(fmt::format("exec 3<>pipe 4>pipe 3>&-; $MTFC {} >&4", arguments));
+    CHECK(gone.starts_with("exit 1: "));
+    CHECK(gone.ends_with(lost + "Broken pipe\n"));
+    fs::remove(folder.path / "pipe");
+  }
+  // No other file takes the number of a stream that is closed.
+  CHECK(folder.said("$MTFC compile model.json -o p.json >&- 2>&- <&-") == "exit 0: ");
+  CHECK(folder.read("p.json").starts_with("{"));
+}
+
+TEST_CASE("an output can't have the name of another key of the metrics") {
+  const Folder folder;
+  for (const char* name : {"step", "step_time", "samples_per_second"}) {
+    std::string model = kModel;
+    model.replace(model.find("\"loss\", \"op\""), 6, fmt::format("\"{}\"", name));
+    model.replace(model.find("\"loss\": \"loss\""), 14, fmt::format("\"loss\": \"{}\"", name));
+    std::ofstream(folder.path / "named.json") << model;
+    CHECK(folder.said("$MTFC run named.json -q") == "exit 0: ");
+    for (const char* mesh : {"", "--mesh a:2 --layout rows:a"})
+      CHECK(folder.said(fmt::format("$MTFC run named.json -q --metrics log {}", mesh)) ==
+            fmt::format(
+                "exit 2: mtfc: error: --metrics: the output '{}' has the name of another key of each line "
+                "(rename the output in the model)\n",
+                name));
+    CHECK_FALSE(fs::exists(folder.path / "log"));
+  }
+}
+
 TEST_CASE("an output follows links, and replaces what they point to") {
   const Folder folder;
   fs::create_directory(folder.path / "sub");

@@ -15,6 +15,11 @@ std::string metrics_line(int64_t step, const std::vector<std::pair<std::string, 
   return line.dump();
 }
 
+bool begins_metrics(const std::string& text) {
+  constexpr std::string_view kBeginning = "{\"step\":";
+  return text.starts_with(kBeginning) || kBeginning.starts_with(text);
+}
+
 std::optional<int64_t> metrics_step(const std::string& line) {
   const std::optional<JsonValue> json = find_json(line);
   const JsonValue* step = json && json->kind == JsonKind::kObject ? json->find("step") : nullptr;
