@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace mtfc;
   try {
+    hold_standard_streams();
     use_rank_channel();
     watch_interrupts(is_terminal(2));
     watch_mapped_files();

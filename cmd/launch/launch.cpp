@@ -145,6 +145,7 @@ sigset_t handled_signals() {
   dup2(err, STDERR_FILENO);
   const sigset_t signals = handled_signals();
   sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);

@@ -1,12 +1,15 @@
 #include "cmd/terminal/standard_output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "core/diagnostics/error.h"
 
@@ -51,6 +54,14 @@ WatchedOutput& output() {
 }
 
 }  // namespace
+
+void hold_standard_streams() {
+  // A file gets the lowest free number. Writing to one that is open for reading fails.
+  for (const auto& [stream, flags] :
+       {std::pair(STDIN_FILENO, O_RDONLY), {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}})
+    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", flags) != stream) _exit(kExitRunFailed);
+  std::signal(SIGPIPE, SIG_IGN);
+}
 
 void watch_standard_output() {
   std::cout.flush();
