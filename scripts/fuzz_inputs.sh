@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries models, layouts, saved programs, data files and files of weights with mistakes: in one process, then
+# Tries models, layouts, saved programs, data files, files of weights and options with mistakes: in one process, then
 # through the program itself. Failing inputs are left in the current folder.
 #   scripts/fuzz_inputs.sh [CASES [SEED [FOLDER [PROGRAM_CASES]]]]
 # Defaults: 100000 cases, a seed from the clock, build, and 1000 cases of each kind through the program.
@@ -14,7 +14,7 @@ if [ ! -f "$folder/build.ninja" ]; then
   cmake -S "$root" -B "$folder" -G Ninja >/dev/null
 fi
 cmake --build "$folder" --target formats_tests mtfc
-for test in input_fuzz program_fuzz data_fuzz; do
+for test in input_fuzz program_fuzz data_fuzz option_fuzz; do
   MTFC_CASES=$cases MTFC_SEED=$seed "$folder/formats_tests" --source-file="*${test}_test.cpp"
 done
 
