@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "core/testing/text.h"
+
 namespace mtfc {
 
 RunningCommand::RunningCommand(const ScratchFolder& folder, const std::string& command) {
@@ -69,6 +71,20 @@ bool eventually(const std::function<bool()>& happened) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return true;
+}
+
+pid_t rank_process(const std::string& word, int rank) {
+  namespace fs = std::filesystem;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::error_code error;
+    if (fs::read_symlink(entry.path() / "exe", error) != fs::path(MTFC_BINARY) || error) continue;
+    if (has(contents(entry.path() / "cmdline"), word) &&
+        has(contents(entry.path() / "environ"), fmt::format("PMI_RANK={}", rank) + '\0'))
+      return std::stoi(name);
+  }
+  return 0;
 }
 
 }  // namespace mtfc

@@ -46,4 +46,7 @@ class RunningCommand {
 /// Asks again and again whether it has `happened`; false where it has not within two minutes.
 bool eventually(const std::function<bool()>& happened);
 
+/// The process that is rank `rank` of the run whose command line contains `word`; 0 if there is none.
+pid_t rank_process(const std::string& word, int rank);
+
 }  // namespace mtfc

@@ -4,9 +4,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
+#include "cmd/testing/running_command.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -49,6 +53,34 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
   CHECK(interrupted.code == 143);
   CHECK(has(interrupted.text, "mtfc: interrupted by SIGTERM: stopped after step "));
   CHECK(std::filesystem::exists(checkpoint));
+}
+
+TEST_CASE("a rank that stops is named by those of another host") {
+  const ScratchFolder folder;
+  const std::string log = folder / "log";
+  Outcome outcome;
+  std::atomic<bool> ended = false;
+  std::thread run([&] {
+    outcome = on_two_hosts(1, fmt::format("run mnist.json -q --mesh a:2 --layout batch:a --steps 100000000 "
+                                          "--watchdog 2 --metrics '{}'",
+                                          log));
+    ended = true;
+  });
+  pid_t stopped = 0;
+  eventually([&] {
+    if (!contents(log).empty()) stopped = rank_process(log, 1);
+    return stopped != 0 || ended;
+  });
+  if (stopped != 0) kill(stopped, SIGSTOP);
+  run.join();
+  if (outcome.code == kUnavailable) {
+    MESSAGE("skipped: no network namespaces here: " << outcome.text);
+    return;
+  }
+  REQUIRE(stopped != 0);
+  CAPTURE(outcome.text);
+  CHECK(outcome.code == 1);
+  CHECK(has(outcome.text, "waited 2 s for rank 1, which does not answer (--watchdog"));
 }
 
 }  // namespace

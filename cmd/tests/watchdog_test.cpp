@@ -7,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
@@ -19,27 +18,11 @@
 namespace mtfc::watchdog_test {
 namespace {
 
-namespace fs = std::filesystem;
-
 const std::string kMnist = std::string(MTFC_SOURCE_DIR) + "/models/mnist.json";
 
 int shell(const std::string& command) {
   const int status = std::system(fmt::format("MTFC='{}'; {} </dev/null", MTFC_BINARY, command).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-// The process that is rank 1 of the run whose command line contains `word`; 0 if there is none.
-pid_t rank_one(const std::string& word) {
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::error_code error;
-    if (fs::read_symlink(entry.path() / "exe", error) != fs::path(MTFC_BINARY) || error) continue;
-    if (has(contents(entry.path() / "cmdline"), word) &&
-        has(contents(entry.path() / "environ"), std::string("PMI_RANK=1") + '\0'))
-      return std::stoi(name);
-  }
-  return 0;
 }
 
 // Stops rank 1 of a run with three ranks, once `is_time`, and returns what the run says.
@@ -55,7 +38,7 @@ std::string said_with_a_stopped_rank(const std::string& options,
   });
   pid_t stopped = 0;
   eventually([&] {
-    stopped = rank_one(metrics);
+    stopped = rank_process(metrics, 1);
     return stopped != 0 && is_time(metrics);
   });
   if (stopped != 0) kill(stopped, SIGSTOP);
