@@ -169,7 +169,8 @@ void describe_terminal() {
 // The streams that are passed on, and the signal that ends the run.
 struct Relays {
   Relay out, err, launcher_out, launcher_err;
-  int signal = 0;  // the first that asked the run to end
+  int signal = 0;                          // the first that asked the run to end
+  std::optional<int> told = std::nullopt;  // the exit code of the ranks, as they say
   std::array<Relay*, 4> all() { return {&out, &err, &launcher_out, &launcher_err}; }
 };
 
@@ -234,9 +235,16 @@ bool is_interrupted(int code) {
          code == interrupted_code(SIGHUP);
 }
 
+// The exit code of the launcher, which says 0 at times though the ranks say something else, or nothing because they have
+// not come to their end; -1 then, or if a signal ended it.
+int launcher_code(int status, const Relays& relays) {
+  if (!WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status) == kExitSuccess ? relays.told.value_or(-1) : WEXITSTATUS(status);
+}
+
 // The code of a run that was to end: that of the ranks, if they have given a reason of their own.
 int interrupted_exit_code(int status, const Relays& relays) {
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const int code = launcher_code(status, relays);
   if (relays.launcher_out.output.word().signal == 0 && code >= 0 && code <= kExitInternalError) return code;
   if (!relays.err.tells_interrupt) fmt::print(stderr, "mtfc: {}\n", interrupted_text(relays.signal));
   return is_interrupted(code) ? code : interrupted_code(relays.signal);
@@ -256,7 +264,11 @@ int run_exit_code(int status, const Relays& relays, const RankProcesses& process
                WTERMSIG(status), strsignal(WTERMSIG(status)));
     return kExitRunFailed;
   }
-  const int code = WEXITSTATUS(status);
+  const int code = launcher_code(status, relays);
+  if (code < 0) {
+    fmt::print(stderr, "mtfc: error: mpiexec ended before the ranks were done\n");
+    return kExitRunFailed;
+  }
   if (code <= kExitInternalError || is_interrupted(code)) return code;
   fmt::print(stderr, "mtfc: error: mpiexec ended with exit code {}\n", code);
   return kExitRunFailed;
@@ -332,6 +344,7 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet
   const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
   processes.kill_ranks();
   for (Relay* relay : relays.all()) relay->drain();
+  relays.told = channel.told_code();
   const int code = run_exit_code(status, relays, processes);
   const int lost = relays.out.error != 0 ? relays.out.error : relays.launcher_out.error;
   if (code == kExitSuccess && lost != 0)

@@ -82,6 +82,7 @@ void LauncherOutput::end_line(std::string& passed) {
     learn();
     if (blank_lines_ > 0 && line_.compare(0, kRule.size(), kRule) == 0) --blank_lines_;
   } else {
+    in_codes_ = false;
     release_blanks(passed);
     const size_t own = line_.find(kOwn);
     passed.append(line_, 0, own);
@@ -92,6 +93,7 @@ void LauncherOutput::end_line(std::string& passed) {
 }
 
 bool LauncherOutput::is_launchers() const {
+  if (in_codes_ && !line_begun_ && starts_with(line_, "[") && !statuses_in(line_).empty()) return true;
   if (line_begun_) return starts_with(line_, kOwn);
   if (starts_with(line_, "Abort(")) return line_.find(kAbort) != std::string::npos;
   return std::any_of(std::begin(kStarts), std::end(kStarts),
@@ -102,13 +104,20 @@ bool LauncherOutput::may_be_launchers() const {
   const auto fits = [&](std::string_view start) {
     return starts_with(line_, start) || starts_with(start, line_);
   };
+  if (in_codes_ && !line_begun_ && starts_with(line_, "[")) return true;
   return line_begun_ ? fits(kOwn) : std::any_of(std::begin(kStarts), std::end(kStarts), fits);
 }
 
 void LauncherOutput::learn() {
   const size_t codes = line_.find(kExitCodes);
-  if (codes != std::string::npos)
+  if (codes != std::string::npos) {
     word_.statuses = statuses_in(std::string_view(line_).substr(codes + kExitCodes.size()));
+  } else if (in_codes_ && starts_with(line_, "[") && !starts_with(line_, kOwn)) {
+    const std::vector<int> more = statuses_in(line_);
+    word_.statuses.insert(word_.statuses.end(), more.begin(), more.end());
+    return;
+  }
+  in_codes_ = codes != std::string::npos;
   const size_t signal = starts_with(line_, kExitString) ? line_.find(kSignal) : std::string::npos;
   if (signal != std::string::npos && word_.signal == 0)
     word_.signal = std::atoi(line_.c_str() + signal + kSignal.size());

@@ -59,6 +59,11 @@ TEST_CASE("what ranks on several nodes ended with is read in order") {
   LauncherOutput output;
   output.pass("[mpiexec@a] Exit codes: [a] 0,0 [b2] 0,9\n");
   CHECK(output.word().statuses == std::vector<int>{0, 0, 0, 9});
+  for (const size_t size : {1, 7, 1000}) {
+    LauncherOutput lines;
+    CHECK(passed(lines, "[mpiexec@a] Exit codes: [a] 0,0\n[b2] 0,9\n[more]\n", size) == "[more]\n");
+    CHECK(lines.word().statuses == std::vector<int>{0, 0, 0, 9});
+  }
 }
 
 TEST_CASE("MPI's word on a rank that ended the job is dropped") {

@@ -6,6 +6,8 @@
 //   rank 1, standard output ──┴─ pipe ──> mtfc run ──> standard output
 //   mpiexec, standard output ── another pipe ──> read for how ranks ended (launcher_output.h)
 
+#include <optional>
+
 #include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
@@ -16,11 +18,14 @@ struct Pipe {
   UniqueFd out, in;  // what is written to `in` is read from `out`
 };
 
-/// A pipe for standard output and one for standard error. Ranks open them through /proc, as long as this object lives.
+/// Pipes for standard output, for standard error and for the codes that ranks end with. Ranks open them through /proc, as
+/// long as this object lives.
 struct RankChannel {
   /// Names itself in the environment, for ranks. Throws RunError.
   RankChannel();
-  Pipe out, err;
+  Pipe out, err, code;
+  /// The code that the first rank to end has told; nothing where none has.
+  std::optional<int> told_code() const;
 };
 
 /// For a rank: writes to the channel that the environment names, if it is there; called before anything is written.

@@ -97,6 +97,7 @@ int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   try {
     code = work_as_rank(processes, work);
     std::cout.flush();
+    tell_code(code);
     processes.finish(code);
   } catch (const std::exception& error) {
     end_all(processes, message_of(error, work), exit_code(error));

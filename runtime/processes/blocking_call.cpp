@@ -15,11 +15,13 @@
 namespace mtfc {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenBeats{50};
+constexpr std::chrono::milliseconds kBetweenBlockedBeats{50};
 // Within this time a rank that waits beats again, even on a busy machine.
-constexpr std::chrono::milliseconds kBeat{600};
+constexpr std::chrono::milliseconds kBlockedBeat{600};
 // A node whose ranks all wait lets the others speak first.
 constexpr std::chrono::milliseconds kElsewhere{2000};
+// A call that lasts so many times the watchdog's limit hangs, whatever the ranks do.
+constexpr int kMostLimits = 10;
 
 // The pages by rank, as far as ranks are on this node.
 std::vector<ProgressPage> pages_of(const std::vector<JobNeighbour>& neighbours) {
@@ -43,49 +45,60 @@ BlockingCall::BlockingCall(Watchdog& watchdog, const char* call)
     : watchdog_(watchdog), call_(call), thread_([this] { watch(); }) {}
 
 BlockingCall::~BlockingCall() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
+  ended_ = true;
+  { const std::lock_guard lock(mutex_); }  // the thread waits for the change, or will see it
   changed_.notify_one();
   thread_.join();
 }
 
 void BlockingCall::watch() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(watchdog_.limit());
+  const std::chrono::seconds limit(watchdog_.limit());
+  const auto start = std::chrono::steady_clock::now();
+  auto next = start + limit;
   std::unique_lock lock(mutex_);
-  while (std::chrono::steady_clock::now() < end) {
+  for (;;) {
     watchdog_.beat();
-    if (changed_.wait_for(lock, kBetweenBeats, [this] { return ended_; })) return;
+    if (changed_.wait_for(lock, kBetweenBlockedBeats, [this] { return ended_.load(); })) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next) continue;
+    // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. Ranks that have
+    // come out of the call no longer wait, but then this one will come out too.
+    const bool hangs = now > start + kMostLimits * limit;
+    const auto lacks = [&](const Seen& seen) { return !seen.missing.empty() || !seen.are_all || hangs; };
+    if (lacks(look()))
+      if (const Seen seen = look(); lacks(seen) && !ended_) give_up(seen);
+    next = now + limit;
   }
-  give_up();
 }
 
 // Looks at the ranks as the launcher has started them, because they may not have told each other where they are.
-void BlockingCall::give_up() const {
-  std::vector<JobNeighbour> neighbours = job_neighbours();
-  const std::vector<ProgressPage> pages = pages_of(neighbours);
+BlockingCall::Seen BlockingCall::look() const {
+  const std::vector<JobNeighbour> neighbours = job_neighbours();
+  Seen seen{pages_of(neighbours), "", ranks_in_job() == static_cast<int64_t>(neighbours.size())};
   std::vector<std::optional<RankProgress>> before;
-  for (const ProgressPage& page : pages) before.push_back(read_progress(page));
-  watchdog_.beat_for(kBeat);
-  const int own = rank_in_job();
-  std::string missing;
+  for (const ProgressPage& page : seen.pages) before.push_back(read_progress(page));
+  watchdog_.beat_for(kBlockedBeat);
   for (const JobNeighbour& one : neighbours) {
-    if (one.rank < 0 || one.rank == own) continue;
+    if (one.rank < 0 || one.rank == rank_in_job()) continue;
     const auto at = static_cast<size_t>(one.rank);
-    const std::optional<RankProgress> now = read_progress(pages[at]);
+    const std::optional<RankProgress> now = read_progress(seen.pages[at]);
     if (!one.is_stopped && before[at] && now && before[at]->beats != now->beats) continue;
-    missing += (missing.empty() ? "" : ", ") + missing_text(one);
+    seen.missing += (seen.missing.empty() ? "" : ", ") + missing_text(one);
   }
-  if (missing.empty()) {
-    watchdog_.beat_for(kElsewhere);
-    missing = "ranks on other hosts";
-  }
-  watchdog_.set_ranks(own, pages);
+  return seen;
+}
+
+void BlockingCall::give_up(const Seen& seen) const {
+  const int own = rank_in_job();
+  if (seen.missing.empty()) watchdog_.beat_for(kElsewhere);
+  watchdog_.set_ranks(own, seen.pages);
   if (watchdog_.claim_last_word())
     std::cerr << fmt::format(
                      "mtfc: error: rank {}: waited {} s in {} for {} (--watchdog sets how long to wait)\n",
-                     own, watchdog_.limit(), call_, missing)
+                     own, watchdog_.limit(), call_,
+                     !seen.missing.empty() ? seen.missing
+                     : seen.are_all        ? "MPI, though all ranks are here"
+                                           : "ranks on other hosts")
               << std::flush;
   else
     watchdog_.beat_for(kElsewhere);

@@ -2,9 +2,12 @@
 // Calls of MPI that return only when other ranks have made them too: starting MPI, making a communicator or shared
 // memory. Nobody can test for their end, so a thread waits beside them.
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "runtime/processes/watchdog.h"
 
@@ -21,14 +24,21 @@ class BlockingCall {
   BlockingCall& operator=(const BlockingCall&) = delete;
 
  private:
+  // The ranks of this node: their pages by rank, those that are missing as a text, and whether they are all ranks.
+  struct Seen {
+    std::vector<ProgressPage> pages;
+    std::string missing;
+    bool are_all;
+  };
   void watch();
-  [[noreturn]] void give_up() const;
+  Seen look() const;
+  [[noreturn]] void give_up(const Seen& seen) const;
 
   Watchdog& watchdog_;
   const char* call_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ended_ = false;
+  std::atomic<bool> ended_ = false;
   std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -27,6 +28,8 @@ constexpr std::chrono::milliseconds kStopping{10};
 
 // The first 15 bytes of its name, which is all that the kernel keeps.
 constexpr const char* kProxy = "hydra_pmi_proxy";
+
+std::atomic<int> code_channel = -1;
 
 // The socket that the launcher gave for commands of PMI's version 1, which MPICH and Slurm understand.
 int launcher_socket() {
@@ -117,7 +120,22 @@ std::string host_name() {
   return name;
 }
 
+int ranks_in_job() {
+  const char* ranks = std::getenv("PMI_SIZE");
+  return ranks ? std::atoi(ranks) : 1;
+}
+
+void set_code_channel(int file) {
+  code_channel = file;
+}
+
+void tell_code(int code) {
+  const char byte = static_cast<char>(code);
+  if (code_channel >= 0 && write(code_channel, &byte, 1) < 0) code_channel = -1;
+}
+
 void end_job(int code) {
+  tell_code(code);
   if (is_rank_of_job()) {
     std::this_thread::sleep_for(kReading);
     tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));

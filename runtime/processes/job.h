@@ -16,6 +16,8 @@ namespace mtfc {
 bool is_rank_of_job();
 /// The number that the launcher has given to this process; 0 for a process without a launcher.
 int rank_in_job();
+/// The number of ranks that the launcher has started; 1 for a process without a launcher.
+int ranks_in_job();
 /// The name of the host that this process is on.
 std::string host_name();
 
@@ -33,6 +35,12 @@ std::vector<pid_t> children_of(pid_t process);
 bool is_stopped(pid_t process);
 /// The rank that a launcher has given to a process; -1: none.
 int rank_of(pid_t process);
+
+/// Names a descriptor to which this process writes, as one byte, the code that it ends with. The process that has started
+/// the launcher reads it there, because the launcher may lose it: MPICH's exits with 0 at times when it gets a signal.
+void set_code_channel(int file);
+/// Writes the code, where there is a channel.
+void tell_code(int code);
 
 /// Asks the launcher to end all ranks, so that it exits with `code`, and ends this process. Any thread may call it,
 /// whatever the others do. It gives the launcher the time to read what was printed before.

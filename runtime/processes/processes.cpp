@@ -398,8 +398,9 @@ void Processes::require_success(const std::string& message) {
 void Processes::abort(int code) {
   std::fflush(nullptr);
   std::cout.flush();
-  // MPI_Abort does the same, but also prints a line about itself.
-  if (state_) end_job(code);
+  // MPI_Abort does the same with these launchers, but also prints a line about itself.
+  if (state_ && is_rank_of_job()) end_job(code);
+  if (state_) MPI_Abort(state_->comm, code);
   std::_Exit(code);
 }
 
