@@ -75,11 +75,12 @@ while [ "$killed" -lt "$kills" ]; do
   # A run may have ended by itself before it was hit.
   if [ "$code" -ne 0 ]; then
     killed=$((killed + 1))
+    [ $((killed % 100)) -ne 0 ] || echo "$killed of $kills kills" >&2
     victims["$name $signal"]=$((${victims["$name $signal"]:-0} + 1))
     compgen -G 'killed/*.part' >/dev/null && unfinished=$((unfinished + 1))
     if [ "$name" = gone ]; then
       cat said
-      echo "a run failed that was not killed"
+      echo "a run that nobody killed ended with exit code $code"
       exit 1
     fi
     continue
