@@ -179,6 +179,9 @@ TEST_CASE("SIGUSR1 saves a checkpoint, and the run goes on") {
     REQUIRE(has_begun(folder, run));
     run.send(SIGUSR1);
     CHECK(eventually([&] { return run.ended() || has(folder.read("err"), "mtfc: saved 'ck/step_"); }));
+    // A signal that comes before the next step would end the run with this checkpoint.
+    const size_t logged = folder.read("log").size();
+    CHECK(eventually([&] { return run.ended() || folder.read("log").size() > logged; }));
     CHECK_FALSE(run.ended());
     run.send(SIGTERM);
     CHECK(run.exit_code() == 143);
