@@ -37,9 +37,8 @@ class LauncherOutput {
 
   std::string line_;         // the part of the current line that has not been passed on
   bool line_begun_ = false;  // a part of it has been passed on
-  bool in_codes_ =
-      false;  // the line before has exit codes; those of other nodes follow, each on a line of its own
-  int blank_lines_ = 0;  // held back, because the launcher's banner starts with one
+  bool in_codes_ = false;    // the line before has exit codes; a line for each other node follows
+  int blank_lines_ = 0;      // held back, because the launcher's banner starts with one
   LauncherWord word_;
 };
 

@@ -1,6 +1,5 @@
 #include "cmd/launch/rank_processes.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "runtime/processes/job.h"
@@ -22,14 +20,6 @@ constexpr std::chrono::milliseconds kElsewhere{
 constexpr std::chrono::seconds kReady{1};           // a rank that is no mtfc is never ready
 constexpr std::chrono::milliseconds kStopped{500};  // after a signal, stopped ranks do not end by themselves
 constexpr std::chrono::milliseconds kStill{200};
-
-// The value of a line of /proc/PID/status; "" if there is none.
-std::string status_of(pid_t pid, const std::string& key) {
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
-  for (std::string line; std::getline(file, line);)
-    if (line.rfind(key + ":", 0) == 0) return line.substr(line.find_first_not_of(" \t", key.size() + 1));
-  return "";
-}
 
 // A rank that waits for signals has blocked them (cmd/terminal/interrupt.h).
 bool is_ready(pid_t pid) {

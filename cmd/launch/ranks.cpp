@@ -39,7 +39,7 @@ std::string message_of(const std::exception& error, const RankWork& work) {
 
 // The others may be waiting for this rank, so all must end.
 [[noreturn]] void end_all(Processes& processes, const std::string& message, int code) {
-  // Where nodes fail alike, that of rank 0 speaks.
+  // Several nodes may fail in the same way; the node of rank 0 then says so.
   if (!processes.watchdog()->sees(0)) processes.watchdog()->beat_for(kOtherNode);
   if (processes.watchdog()->claim_last_word())
     std::cerr << fmt::format("mtfc: error: rank {}: {}\n", processes.rank(), message) << std::flush;

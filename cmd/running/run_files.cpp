@@ -34,20 +34,18 @@ std::string visit_lines(const std::string& path, const std::function<void(const 
 void cut_metrics(const std::string& path, int64_t step) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;
-  uintmax_t begin = 0;  // the bytes before the first line that is removed
-  bool cuts = false;
-  std::string behind;  // the lines that are kept after it
+  std::string kept;
+  bool cuts = false, keeps_later_lines = false;
   visit_lines(path, [&](const std::string& line) {
     const bool stays = metrics_step(line).value_or(0) <= step;
-    cuts = cuts || !stays;
-    if (!cuts)
-      begin += line.size() + 1;
-    else if (stays)
-      behind += line + "\n";
+    cuts |= !stays;
+    keeps_later_lines |= cuts && stays;
+    if (stays) kept += line + "\n";
   });
-  std::filesystem::resize_file(path, begin, error);
+  if (keeps_later_lines) return write_text(path, kept);
+  // Usually the file is only cut off, and whoever follows it can go on.
+  std::filesystem::resize_file(path, kept.size(), error);
   if (error) throw RunError(fmt::format("cannot write '{}': {}", path, error.message()));
-  if (!behind.empty()) std::ofstream(path, std::ios::binary | std::ios::app) << behind;
 }
 
 // Refuses to continue a file that no run has written.

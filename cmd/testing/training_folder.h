@@ -34,7 +34,7 @@ struct TrainingFolder : ScratchFolder {
 /// The bytes of an array's elements.
 std::string elements_of(const StoredArray& array);
 
-/// What said() returns for a run that fails, and for a wrong option.
+/// The text that said() returns for a run that fails with this message (refusal) or for a wrong option (mistake).
 std::string refusal(const std::string& text);
 std::string mistake(const std::string& text);
 

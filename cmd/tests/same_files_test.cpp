@@ -28,7 +28,7 @@ struct TwoHosts {
         fs::copy(folder.path / file, folder.path / name / file);
     }
   }
-  // What the command says where rank 0 is in `a`, and rank 1 in `b`.
+  // Runs the command with rank 0 in the folder `a` and rank 1 in `b`, and returns what it says.
   std::string said(const std::string& options, const std::string& command = "run model.json -q") const {
     const std::string rank = fmt::format("-n 1 $MTFC {} --mesh r:2 --layout batch:r {}", command, options);
     return folder.said(fmt::format("timeout 100 mpiexec.mpich -wdir $PWD/a {0} : -wdir $PWD/b {0}", rank));
@@ -72,7 +72,7 @@ TEST_CASE("ranks that read different copies of a file end with one line") {
         refusal(fmt::format("cannot read the data of input 'x' from 'x.npy': No such file or directory "
                             "(rank 1, host '{}')",
                             hosts.host)));
-  // Where all ranks fail alike, no host is to blame.
+  // If all ranks fail in the same way, the message names no host.
   fs::remove(hosts.folder.path / "a/x.npy");
   CHECK(hosts.said(input) ==
         refusal("cannot read the data of input 'x' from 'x.npy': No such file or directory"));

@@ -18,7 +18,7 @@ struct UnreadableFile : RunError {
   std::string reason;
 };
 
-/// Where a mapped file lies in memory, and its name as it is shown to people. Its fields are read by signal handlers.
+/// The memory in which a mapped file lies, and the name of the file as it is shown to people. Signal handlers read it.
 struct MappedRegion;
 
 class MappedFile {

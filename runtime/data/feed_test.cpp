@@ -68,10 +68,8 @@ std::vector<double> fed(const ShardedInput& input, const InputData& data, int64_
   return all;
 }
 
-// Returns the values of several inputs in one step, all fed from one text.
-std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& types,
-                                              const std::vector<InputData>& data, int64_t step,
-                                              bool training) {
+// A program of one device that has only inputs, of at most 1 KiB each.
+Program inputs_only(const std::vector<TensorType>& types, const std::vector<InputData>& data) {
   Program program;
   program.layout.mesh = Mesh({{"r", 1}});
   EntryPoint entry;
@@ -84,6 +82,14 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
     entry.inputs.push_back({data[i].input, value});
   }
   program.entry_points.push_back(entry);
+  return program;
+}
+
+// Returns the values of several inputs in one step, all fed from one text.
+std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& types,
+                                              const std::vector<InputData>& data, int64_t step,
+                                              bool training) {
+  const Program program = inputs_only(types, data);
   Processes processes = Processes::alone();
   LockstepComm comm(program.layout.mesh, processes);
   Executor executor(program, comm);
@@ -102,17 +108,7 @@ std::vector<std::vector<double>> fed_together(const std::vector<TensorType>& typ
 // Fills the first input in the step that follows `rows` rows, and returns its values.
 std::vector<double> fed_after(int64_t rows, const std::vector<TensorType>& types,
                               const std::vector<InputData>& data) {
-  Program program;
-  program.layout.mesh = Mesh({{"r", 1}});
-  EntryPoint entry;
-  entry.arena_bytes = static_cast<int64_t>(1024 * types.size());
-  for (size_t i = 0; i < types.size(); ++i) {
-    const BufferId buffer =
-        entry.buffers.add({BufferKind::kInput, 1024, static_cast<int64_t>(1024 * i), 0, 0});
-    entry.inputs.push_back({data[i].input, entry.values.add({data[i].input, types[i],
-                                                             replicated(types[i].dims.size()), buffer})});
-  }
-  program.entry_points.push_back(entry);
+  const Program program = inputs_only(types, data);
   Processes processes = Processes::alone();
   LockstepComm comm(program.layout.mesh, processes);
   Executor executor(program, comm);

@@ -81,13 +81,16 @@ std::vector<pid_t> children_of(pid_t process) {
   return children;
 }
 
-bool is_stopped(pid_t process) {
+std::string status_of(pid_t process, const std::string& key) {
   std::ifstream file(fmt::format("/proc/{}/status", process));
-  const std::string key = "State:\t";
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(key))
-      return std::string_view("TtZX").find(line[key.size()]) != std::string_view::npos;
-  return true;
+    if (line.starts_with(key + ":")) return line.substr(line.find_first_not_of(" \t", key.size() + 1));
+  return "";
+}
+
+bool is_stopped(pid_t process) {
+  const std::string state = status_of(process, "State");
+  return state.empty() || std::string_view("TtZX").find(state[0]) != std::string_view::npos;
 }
 
 int rank_of(pid_t process) {

@@ -31,6 +31,8 @@ struct JobNeighbour {
 std::vector<JobNeighbour> job_neighbours();
 /// The processes that `process` has started and that have not been waited for.
 std::vector<pid_t> children_of(pid_t process);
+/// The value of a line of /proc/PID/status, such as `State`; "" if there is none.
+std::string status_of(pid_t process, const std::string& key);
 /// Returns whether a process does not run because it is stopped or has ended.
 bool is_stopped(pid_t process);
 /// The rank that a launcher has given to a process; -1: none.

@@ -27,8 +27,8 @@ struct ProgressPage {
   uint64_t token = 0;   // stands in the page, lest another process have that id and descriptor
 };
 
-/// What a page says. One thread writes it; a reader that sees a count and the point before it names a step too early,
-/// and no wrong rank.
+/// The contents of a page. One thread writes them while others read. A reader may see a new count with an old point;
+/// it then names an earlier step, but not a wrong rank.
 struct RankProgress {
   uint64_t count = 0;  // of points passed
   uint64_t beats = 0;  // of looks at the clock while waiting

@@ -82,7 +82,8 @@ struct Candidate {
 
 using Candidates = std::vector<Candidate>;
 
-// Of ranks that do not wait, those that this one needs most: those behind it, else those that came as far.
+// Returns the ranks that do not wait. If some of them are behind this rank, it returns only these, because this rank
+// waits for them first.
 std::vector<MissingRank> missing_among(const Candidates& candidates, uint64_t own_count) {
   Candidates missing, behind;
   for (const Candidate& one : candidates) {
@@ -98,7 +99,7 @@ std::vector<MissingRank> missing_among(const Candidates& candidates, uint64_t ow
   return found;
 }
 
-// Of ranks that all wait, those that are furthest behind.
+// Returns the ranks that are furthest behind. This names somebody when all ranks wait.
 std::vector<MissingRank> last_of(const Candidates& candidates) {
   uint64_t least = UINT64_MAX;
   for (const Candidate& one : candidates) least = std::min(least, one.now ? one.now->count : least);
