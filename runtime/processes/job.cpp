@@ -147,8 +147,12 @@ void end_job(int code) {
   _exit(code);
 }
 
+bool is_under_mpich_launcher() {
+  return name_of(getppid()) == kProxy;
+}
+
 void leave_job(int code, pthread_t waiting) {
-  if (name_of(getppid()) == kProxy) end_job(code);
+  if (is_under_mpich_launcher()) end_job(code);
   stop_thread(waiting);
   tell_launcher("cmd=finalize\n");
   pollfd answer = {launcher_socket(), POLLIN, 0};
@@ -159,7 +163,7 @@ void leave_job(int code, pthread_t waiting) {
 std::vector<UniqueFd> launchers_alive() {
   std::vector<UniqueFd> alive;
   const pid_t proxy = getppid();
-  if (!is_rank_of_job() || name_of(proxy) != kProxy) return alive;
+  if (!is_rank_of_job() || !is_under_mpich_launcher()) return alive;
   for (const pid_t process : {proxy, parent_of(proxy)}) {
     // The C library of Debian 12 declares pidfd_open without C linkage.
     UniqueFd file(process > 1 ? static_cast<int>(syscall(SYS_pidfd_open, process, 0)) : -1);

@@ -48,6 +48,9 @@ void tell_code(int code);
 /// whatever the others do. It gives the launcher the time to read what was printed before.
 [[noreturn]] void end_job(int code);
 
+/// True if MPICH's launcher has started this process.
+bool is_under_mpich_launcher();
+
 /// Ends this process, which is done as all other ranks are, with the code on which they have agreed. MPICH's launcher
 /// ends the others too: those that wait for each other in it would fail when one leaves. Another launcher is told that
 /// this rank is done, as MPI_Finalize does, so that it does not take its end for a failure. `waiting`: the thread that

@@ -232,6 +232,8 @@ namespace {
 // Connecting each of more ranks with each takes longer than it saves.
 constexpr int kMostConnected = 256;
 constexpr int kFarewell = 1;  // the tag of its messages
+// Exit codes above this one stand for signals.
+constexpr int kSignalled = 128;
 // By then MPI ends where it ends at all: that takes a fraction of a second, and some more with thousands of ranks.
 constexpr std::chrono::milliseconds kEnding{1500}, kEndingPerRank{5};
 
@@ -281,6 +283,8 @@ void Processes::finish(int code) {
   connect_all();
   barrier();
   watchdog_->set_inquiry(nullptr);
+  // After a signal, MPICH's launcher loses the codes of ranks that end by themselves, but not the one that it is told.
+  if (code > kSignalled && is_under_mpich_launcher()) end_job(code);
   finalize(code, size_);
 }
 

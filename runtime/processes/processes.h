@@ -36,7 +36,8 @@ class Processes {
   /// Ends MPI early, for ranks that have agreed to stop and will do so by throwing. All ranks must come here
   /// or to the destructor: the launcher kills all other ranks when one ends without having done so. They wait for
   /// each other as long as the watchdog allows. If MPI then does not end within some seconds, this ends the process
-  /// with `code`, after what std::cout and stdio hold has been written.
+  /// with `code`, after what std::cout and stdio hold has been written. A `code` that stands for a signal ends the ranks
+  /// at once, as soon as all are here.
   void finish(int code = 0);
 
   int rank() const { return rank_; }
