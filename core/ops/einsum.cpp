@@ -134,8 +134,7 @@ extern const OpDef kOp = {
         {
             .name = "einsum",
             .doc = "The product of the operands (at most 64), aligned by the names of dimensions, and summed "
-                   "over the "
-                   "contracted dimensions.",
+                   "over the contracted dimensions.",
             .min_operands = 1,
             .max_operands = -1,
             .attributes =

@@ -42,9 +42,9 @@ std::optional<FileSample> sample_in(const JsonValue& json) {
   if (json.kind != JsonKind::kObject) return std::nullopt;
   const JsonValue *file = json.find("file"), *bytes = json.find("bytes"), *hash = json.find("hash");
   if (!file || !bytes || !hash || file->kind != JsonKind::kString || bytes->kind != JsonKind::kNumber ||
-      hash->kind != JsonKind::kString)
+      !bytes->integer() || hash->kind != JsonKind::kString)
     return std::nullopt;
-  FileSample sample{file->text, static_cast<int64_t>(bytes->number()), 0};
+  FileSample sample{file->text, *bytes->integer(), 0};
   const char* end = hash->text.data() + hash->text.size();
   const auto [stop, error] = std::from_chars(hash->text.data(), end, sample.hash, 16);
   if (error != std::errc() || stop != end) return std::nullopt;

@@ -106,8 +106,13 @@ std::string misfit(const RandomSource& source, DType dtype, double scale) {
 
 TEST_CASE("mutants of checkpoint.json are read as they would be written, or refused") {
   const ScratchFolder folder;
-  const std::string good = checkpoint_json(
-      {"char_lm", 100, 7, 1600, {"layers=2", "lr=0.1"}, {{"batch", 16}, {"layers", 2}, {"lr", 0.1}}});
+  const std::string good = checkpoint_json({"char_lm",
+                                            100,
+                                            7,
+                                            1600,
+                                            {"layers=2", "lr=0.1"},
+                                            {{"batch", 16}, {"layers", 2}, {"lr", 0.1}},
+                                            {{"tokens", {"corpus.txt", 1115394, 0x0123456789abcdef}}}});
   Vocabulary vocabulary;
   vocabulary.learn(parse_json(good, ""));
   tried(vocabulary, [&](Mutator& mutator, std::string& input) -> std::string {
