@@ -270,6 +270,7 @@ int run_exit_code(int status, const Relays& relays, const RankProcesses& process
     return kExitRunFailed;
   }
   if (code <= kExitInternalError || is_interrupted(code)) return code;
+  if (relays.told.value_or(kExitSuccess) != kExitSuccess) return *relays.told;  // a rank has said why
   fmt::print(stderr, "mtfc: error: mpiexec ended with exit code {}\n", code);
   return kExitRunFailed;
 }

@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -71,6 +75,37 @@ TEST_CASE("a rank that stops while MPI starts is named too") {
   CHECK(has(said, ": waited 1 s in MPI_"));
   CHECK(has(said, " for rank 1 (process "));
   CHECK(has(said, " is stopped) (--watchdog sets how long to wait)\n"));
+}
+
+// Becomes rank `rank` of two, whose launcher holds the other end of a socket and never answers.
+[[noreturn]] void become_unanswered_rank(int rank, const std::string& err) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || !freopen(err.c_str(), "a", stderr)) _exit(99);
+  setenv("PMI_FD", std::to_string(ends[0]).c_str(), 1);
+  setenv("PMI_RANK", std::to_string(rank).c_str(), 1);
+  setenv("PMI_SIZE", "2", 1);
+  execl(MTFC_BINARY, "mtfc", "run", kMnist.c_str(), "-q", "--mesh", "a:2", "--layout", "batch:a",
+        "--watchdog", "1", nullptr);
+  _exit(99);
+}
+
+TEST_CASE("ranks end where the launcher does not answer them") {
+  const ScratchFolder folder;
+  const std::string err = folder / "err";
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    for (const int rank : {0, 1})
+      if (fork() == 0) become_unanswered_rank(rank, err);
+    int status = 0, worst = 0;
+    while (wait(&status) > 0) worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+    _exit(worst);
+  }
+  int status = 0;
+  REQUIRE(waitpid(launcher, &status, 0) == launcher);
+  CHECK(WEXITSTATUS(status) == 1);
+  CHECK(contents(err) ==
+        "mtfc: error: rank 0: MPI_Init does not end, though all ranks are here: the launcher does not answer "
+        "them\n");
 }
 
 }  // namespace

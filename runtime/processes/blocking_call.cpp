@@ -20,8 +20,11 @@ constexpr std::chrono::milliseconds kBetweenBlockedBeats{50};
 constexpr std::chrono::milliseconds kBlockedBeat{600};
 // A node whose ranks all wait lets the others speak first.
 constexpr std::chrono::milliseconds kElsewhere{2000};
-// A call that lasts so many times the watchdog's limit hangs, whatever the ranks do.
-constexpr int kMostLimits = 10;
+// After this time, ranks that are all in the same call will not come out of it. MPICH's launcher no longer answers when
+// it has got a signal at the wrong moment while ranks start.
+using Milliseconds = std::chrono::milliseconds;
+constexpr Milliseconds kStuck{40'000}, kStuckPerRank{500};
+constexpr int kMostLimits = 10;  // of the watchdog
 
 // The pages by rank, as far as ranks are on this node.
 std::vector<ProgressPage> pages_of(const std::vector<JobNeighbour>& neighbours) {
@@ -52,22 +55,27 @@ BlockingCall::~BlockingCall() {
 }
 
 void BlockingCall::watch() {
-  const std::chrono::seconds limit(watchdog_.limit());
   const auto start = std::chrono::steady_clock::now();
-  auto next = start + limit;
+  const std::chrono::seconds limit(watchdog_.limit());
+  const Milliseconds stuck =
+      std::min<Milliseconds>(kMostLimits * limit, kStuck + ranks_in_job() * kStuckPerRank);
+  const Milliseconds between = std::min<Milliseconds>(limit, stuck);
+  auto next = start + between;
   std::unique_lock lock(mutex_);
   for (;;) {
     watchdog_.beat();
     if (changed_.wait_for(lock, kBetweenBlockedBeats, [this] { return ended_.load(); })) return;
     const auto now = std::chrono::steady_clock::now();
     if (now < next) continue;
-    // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. Ranks that have
-    // come out of the call no longer wait, but then this one will come out too.
-    const bool hangs = now > start + kMostLimits * limit;
-    const auto lacks = [&](const Seen& seen) { return !seen.missing.empty() || !seen.are_all || hangs; };
-    if (lacks(look()))
-      if (const Seen seen = look(); lacks(seen) && !ended_) give_up(seen);
-    next = now + limit;
+    next = now + between;
+    // On a busy machine MPI takes its time; nobody is missing as long as all ranks are here and wait. But if that lasts,
+    // the launcher does not answer them. Ranks that have come out of the call no longer wait, but then this one will come
+    // out too.
+    const auto is_hopeless = [&](const Seen& seen) {
+      return now - start >= (seen.missing.empty() && seen.are_all ? stuck : limit);
+    };
+    if (is_hopeless(look()))
+      if (const Seen seen = look(); is_hopeless(seen) && !ended_) give_up(seen);
   }
 }
 
@@ -90,16 +98,16 @@ BlockingCall::Seen BlockingCall::look() const {
 
 void BlockingCall::give_up(const Seen& seen) const {
   const int own = rank_in_job();
-  if (seen.missing.empty()) watchdog_.beat_for(kElsewhere);
+  if (seen.missing.empty() && !seen.are_all) watchdog_.beat_for(kElsewhere);
   watchdog_.set_ranks(own, seen.pages);
+  const std::string why =
+      seen.missing.empty() && seen.are_all
+          ? fmt::format("{} does not end, though all ranks are here: the launcher does not answer them",
+                        call_)
+          : fmt::format("waited {} s in {} for {} (--watchdog sets how long to wait)", watchdog_.limit(),
+                        call_, seen.missing.empty() ? "ranks on other hosts" : seen.missing);
   if (watchdog_.claim_last_word())
-    std::cerr << fmt::format(
-                     "mtfc: error: rank {}: waited {} s in {} for {} (--watchdog sets how long to wait)\n",
-                     own, watchdog_.limit(), call_,
-                     !seen.missing.empty() ? seen.missing
-                     : seen.are_all        ? "MPI, though all ranks are here"
-                                           : "ranks on other hosts")
-              << std::flush;
+    std::cerr << fmt::format("mtfc: error: rank {}: {}\n", own, why) << std::flush;
   else
     watchdog_.beat_for(kElsewhere);
   end_job(kExitRunFailed);
