@@ -15,6 +15,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
   return [options] {
     const Sources sources = read_sources(options->model, options->layout);
     std::vector<Diagnostic> warnings;

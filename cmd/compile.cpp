@@ -69,6 +69,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
   line.add_option("--emit", options->emit,
                   "text (one step per line; default on standard output and for FILE.txt), json (default for "

@@ -175,6 +175,7 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--layout", options->layouts,
                   "rules, as in batch:rows, or a layout file (repeat to compare)")
       .type_name("DIM:AXIS,...|FILE");
+  add_propagate_option(line, options->model);
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))
       .type_name("N");

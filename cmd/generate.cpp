@@ -243,6 +243,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<GenerateOptions>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
   add_execution_options(line, *options);
   add_generate_options(line, *options);
   return [options] { return run(*options); };

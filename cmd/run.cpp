@@ -203,6 +203,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
   add_model_options(line, options->model, true);
   add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
   add_execution_options(line, *options);
   add_run_options(line, *options);
   return [options, steps = line.option("--steps"), seed = line.option("--seed")] {

@@ -149,7 +149,7 @@ void report_nans(const Comparison& comparison) {
 std::string layout_text(const Program& program) {
   return fmt::format("{}, {}",
                      program.mesh().devices() == 1 ? "one device" : "mesh " + to_string(program.mesh()),
-                     program.layout.rules.empty() ? "no rules" : "layout " + to_string(program.layout));
+                     to_string(program.layout).empty() ? "no rules" : "layout " + to_string(program.layout));
 }
 
 int report_difference(const Difference& first, const Program& program, double tolerance) {
@@ -216,6 +216,7 @@ std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
   line.add_option("--input", options->inputs,
                   "data for an input, as for run (default: the source that the model names)")
       .type_name("NAME=SPEC");

@@ -53,6 +53,11 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags) {
       .type_name("DIM:AXIS,...|FILE");
 }
 
+void add_propagate_option(CommandLine& line, ModelOptions& options) {
+  line.add_flag("--propagate", options.propagate,
+                "choose the shardings that neither rules nor annotations fix, so that the step costs least");
+}
+
 Sources read_sources(const ModelOptions& options, const LayoutFlags& flags) {
   return std::move(read_sources(options, std::vector<LayoutFlags>{flags}).front());
 }
@@ -89,7 +94,7 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
                      sources.defaults});
 }
 
-Layout read_layout(const Sources& sources, std::vector<Diagnostic>& warnings) {
+Layout read_layout(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
   LayoutSources layout;
   layout.mesh = sources.flags.mesh;
   if (sources.flags.layout && is_layout_file(*sources.flags.layout)) {
@@ -98,7 +103,9 @@ Layout read_layout(const Sources& sources, std::vector<Diagnostic>& warnings) {
   } else {
     layout.rules = sources.flags.layout;
   }
-  return read_layout(layout, warnings);
+  Layout read = read_layout(layout, warnings);
+  read.propagate = read.propagate || options.propagate;
+  return read;
 }
 
 // The result of `read`, or nothing, with its errors added to `errors`.
@@ -124,7 +131,7 @@ ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const M
       gather_errors(errors, [&] { return read_model(sources.front(), options, warnings); });
   std::vector<Layout> layouts;
   for (const Sources& one : sources)
-    if (auto layout = gather_errors(errors, [&] { return read_layout(one, warnings); }))
+    if (auto layout = gather_errors(errors, [&] { return read_layout(one, options, warnings); }))
       layouts.push_back(*layout);
   if (!errors.empty()) throw UserError(std::move(errors));
   return {std::move(*model), std::move(layouts)};
@@ -145,6 +152,7 @@ Program saved_program(const Sources& sources, const ModelOptions& options,
   const std::string file = sources.model_file == "-" ? "<stdin>" : sources.model_file;
   const char* given = sources.flags.mesh      ? "--mesh"
                       : sources.flags.layout  ? "--layout"
+                      : options.propagate     ? "--propagate"
                       : !options.sets.empty() ? "--set"
                       : options.optimizer     ? "--optimizer"
                       : options.microbatches  ? "--microbatches"

@@ -26,6 +26,7 @@ struct ModelOptions {
   std::optional<int64_t> microbatches;
   bool quiet = false;
   bool no_uneven = false;
+  bool propagate = false;
 };
 /// MODEL, --set, --optimizer, --microbatches, --dtype, --quiet, --no-uneven. With `or_program` the file may
 /// also be a saved program.
@@ -37,6 +38,8 @@ struct LayoutFlags {
   std::optional<std::string> layout;
 };
 void add_layout_options(CommandLine& line, LayoutFlags& flags);
+/// --propagate, which holds for every layout of the command.
+void add_propagate_option(CommandLine& line, ModelOptions& options);
 
 /// The bytes a program is compiled from; read once, by one rank.
 struct Sources {

@@ -6,7 +6,7 @@ namespace {
 // Gives a replacement the name of the tensor that it replaces. If it has a name of its own already, either
 // from the model or because data are bound to it, an `identity` node carries the second name, so that every
 // name of the model stays known.
-TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
+TensorId named_as(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
   const Tensor& tensor = builder.graph().tensor(id);
   if (tensor.name == replaced.name || !builder.is_free(replaced.name)) return id;
   if (tensor.from_model || builder.graph().producer(id).kind != NodeKind::kOp) {
@@ -18,7 +18,25 @@ TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced) 
   return id;
 }
 
+// The same, with the annotation of the replaced tensor as well. `made` is the number of tensors that existed before the
+// replacement was made: one of these is read by others, which may take it in any sharding.
+TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced, size_t made) {
+  id = named_as(builder, id, replaced);
+  if (!replaced.annotation) return id;
+  const SharedAnnotation& own = builder.graph().tensor(id).annotation;
+  if (own && own->sharding == replaced.annotation->sharding) return id;
+  if (own || id.index() < made) id = named_as(builder, builder.op("identity", {id}), replaced);
+  builder.annotate(id, replaced.annotation);
+  return id;
+}
+
 }  // namespace
+
+EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums) {
+  EntryGraph entry{std::move(name), part.graph, {}, {}, sums};
+  for (const TensorId id : part.results) entry.outputs.push_back({part.graph.tensor(id).name, id});
+  return entry;
+}
 
 EntryGraph rewritten(const EntryGraph& entry, const Rewrite& rewrite) {
   return rewritten(EntryGraph(entry), rewrite);
@@ -35,6 +53,7 @@ EntryGraph rewritten(EntryGraph&& entry, const Rewrite& rewrite) {
     operands.clear();
     for (const TensorId id : node.operands) operands.push_back(map[id]);
     builder.set_origin(node.origin);
+    const size_t made = builder.graph().tensors().size();
     const std::optional<std::vector<TensorId>> results = rewrite(builder, node, operands);
     if (!results) {
       builder.take_first(old, map);
@@ -42,7 +61,7 @@ EntryGraph rewritten(EntryGraph&& entry, const Rewrite& rewrite) {
     }
     for (size_t i = 0; i < results->size(); ++i)
       if (const TensorId id = (*results)[i]; id != kNoTensor)
-        map[node.results[i]] = named_like(builder, id, old.tensor(node.results[i]));
+        map[node.results[i]] = named_like(builder, id, old.tensor(node.results[i]), made);
     builder.drop_first(old);
   }
   EntryGraph result{

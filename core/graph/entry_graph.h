@@ -32,6 +32,9 @@ struct EntryGraph {
   size_t sums = 0;
 };
 
+/// A part of a loop as an entry point of its own, with its results as outputs. The last `sums` of them are added up.
+EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums);
+
 /// Called for every node in order, with its operands in the new graph. Returns the tensors that replace the
 /// node's results, or nothing to have the node stay as it is.
 using Rewrite = std::function<std::optional<std::vector<TensorId>>(GraphBuilder&, const Node&,

@@ -104,6 +104,16 @@ std::string to_string(const Graph& graph) {
   return text;
 }
 
+Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
+                       const std::function<GraphLoop(const GraphLoop&)>& loop) {
+  for (const TensorId id : graph.tensors_.ids())
+    if (SharedAnnotation found = annotation(graph.tensors_[id]))
+      graph.tensors_[id].annotation = std::move(found);
+  for (Node& node : graph.nodes_)
+    if (node.loop) node.loop = std::make_shared<const GraphLoop>(loop(*node.loop));
+  return graph;
+}
+
 bool GraphBuilder::take_name(const std::string& name, TensorId id) {
   return graph_.index_.add_unless(name, id.number(),
                                   [&](int32_t entry) { return graph_.name_of(entry) == name; });
@@ -138,7 +148,7 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
   for (size_t i = 0; i < types.size(); ++i) {
     const bool named = i < names.size() && !names[i].empty();
     node.results.push_back(
-        append_tensor({named ? names[i] : generated(), std::move(types[i]), id, static_cast<int>(i), false}));
+        append_tensor({named ? names[i] : generated(), std::move(types[i]), id, static_cast<int>(i)}));
   }
   graph_.nodes_.push_back(std::move(node));
   return graph_.nodes_.back().results;
@@ -258,8 +268,11 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
   for (const TensorId id : node.results) names.push_back(from.tensor(id).name);
   const std::vector<TensorId> results =
       append(std::move(copied), from.result_types(node), names, kind_name(node));
-  for (size_t i = 0; i < results.size(); ++i)
-    if (from.tensor(node.results[i]).from_model) mark_from_model(results[i]);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor& copied_from = from.tensor(node.results[i]);
+    if (copied_from.from_model) mark_from_model(results[i]);
+    if (copied_from.annotation) annotate(results[i], copied_from.annotation);
+  }
   return results;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include "core/graph/name_index.h"
 #include "core/graph/op_def.h"
 #include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
 
 namespace mtfc {
 
@@ -42,12 +44,22 @@ using SharedOrigin = std::shared_ptr<const Origin>;
 /// The origin of nodes that nothing in a model has led to; never nullptr, like every other one.
 const SharedOrigin& no_origin();
 
+/// The sharding that an annotation gives a tensor: the tensor is made in it, and whatever reads the tensor takes it
+/// from there. The names of the dimensions are those of the tensor.
+struct TensorAnnotation {
+  Sharding sharding;
+  std::string pattern;  // of the layout, or the tensor's name where the model states the sharding
+  Location location;
+};
+using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
+
 struct Tensor {
   std::string name;  // unique in the graph
   TensorType type;
   int node = 0;
   int result = 0;           // its index among the node's results
   bool from_model = false;  // named (or addressed by path) in the model file
+  SharedAnnotation annotation = nullptr;
 };
 
 enum class NodeKind {
@@ -97,6 +109,8 @@ class Graph {
 
  private:
   friend class GraphBuilder;
+  friend Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
+                                const std::function<GraphLoop(const GraphLoop&)>& loop);
   // The entries of the index: tensors as their numbers, aliases as negative ones.
   static int32_t alias_entry(size_t index) { return -1 - static_cast<int32_t>(index); }
   std::string_view name_of(int32_t entry) const;
@@ -136,6 +150,11 @@ std::string leaf_name(size_t operand);
 /// `name: f32[batch=4] = add(x, y)`, one line per node; a loop is followed by its condition and body.
 std::string to_string(const Graph& graph);
 std::string to_string(const Graph& graph, const Node& node);
+
+/// The graph with the annotation that `annotation` gives for each tensor, where it gives one, and with the contents
+/// that `loop` gives for each loop.
+Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
+                       const std::function<GraphLoop(const GraphLoop&)>& loop);
 
 class GraphBuilder {
  public:
@@ -191,6 +210,9 @@ class GraphBuilder {
   void alias(TensorId id, const std::string& name);
   /// Sets whether the model file names the tensor.
   void mark_from_model(TensorId id, bool is = true) { graph_.tensors_[id].from_model = is; }
+  void annotate(TensorId id, SharedAnnotation annotation) {
+    graph_.tensors_[id].annotation = std::move(annotation);
+  }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() &&;

@@ -67,6 +67,21 @@ struct TrainSpec {
   Location microbatches_location = {};
 };
 
+/// The complete sharding that the model file states for one tensor, in terms of axes that a mesh may have.
+struct NamedAxis {
+  std::string name;
+  Location location;
+};
+struct NamedSplit {
+  std::string dim;
+  std::vector<NamedAxis> axes;  // major first
+};
+struct ModelAnnotation {
+  std::string tensor;  // its name, or another name of it
+  std::vector<NamedSplit> splits;
+  Location location;
+};
+
 /// `decode`: the graph of one step of generation, separate from the model's own. It reads the model's
 /// variables and keeps its memory of earlier tokens in caches: variables of its own that are zero before the
 /// first step.
@@ -76,6 +91,7 @@ struct DecodeSpec {
   Graph graph;
   std::vector<Assignment> assignments;  // to caches
   TensorId logits = kNoTensor;          // has the token's dimensions and one more, the vocabulary
+  std::vector<ModelAnnotation> annotations = {};
 };
 /// Inputs of `decode`: the token that each sequence has at the position; the position; and, for beams, the
 /// places of the caches that each may look at.
@@ -100,6 +116,7 @@ struct Model {
   std::optional<TrainSpec> train;
   std::vector<NamedTensor> outputs;        // of `train` and of `evaluate`
   std::vector<TrainOutput> train_outputs;  // in ascending order of their positions
+  std::vector<ModelAnnotation> annotations = {};
   std::optional<DecodeSpec> decode;
 };
 

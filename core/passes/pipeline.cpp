@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <span>
 
+#include "core/choice/choose_plan.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
+#include "core/model/annotations.h"
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
 #include "core/passes/graph/expand_gradients.h"
@@ -33,18 +36,27 @@
 namespace mtfc {
 namespace {
 
+using VariableShardings = std::function<Sharding(const VariableDecl&)>;
+
+VariableShardings shardings_by_rules(const Layout& layout, const StateSplit& split) {
+  return [&](const VariableDecl& variable) {
+    const Dims& dims = variable.type.dims;
+    Sharding sharding = sharding_by_rules(layout, dims);
+    for (AxisList& axes : sharding.dims)
+      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    if (variable.optimizer_state) split_state(split, dims, layout.mesh, sharding);
+    return sharding;
+  };
+}
+
 // One behind the other from `bytes` on, which then is where the last one ends.
 std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, const Layout& layout,
-                                              const StateSplit& split, int64_t& bytes) {
+                                              const VariableShardings& shardings, int64_t& bytes) {
   std::vector<ProgramVariable> variables;
   require_countable(all);
   for (VariableDecl& decl : all) {
     ProgramVariable variable{std::move(decl), {}, bytes, 0};
-    variable.sharding = sharding_by_rules(layout, variable.decl.type.dims);
-    for (AxisList& axes : variable.sharding.dims)
-      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
-    if (variable.decl.optimizer_state)
-      split_state(split, variable.decl.type.dims, layout.mesh, variable.sharding);
+    variable.sharding = shardings(variable.decl);
     variable.bytes = elements(largest_dims(variable.decl.type.dims, variable.sharding, layout.mesh)) *
                      size_of(variable.decl.type.dtype);
     bytes += aligned(variable.bytes);
@@ -70,16 +82,10 @@ struct PassContext {
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
   std::function<PartitionedEntry(EntryGraph, int64_t times)> lower_part;  // steps of a part of a loop
+  std::function<PartitionedEntry(ShardedEntry)> lower_planned;            // the same, of a chosen plan
 
   const Mesh& mesh() const { return layout.mesh; }
 };
-
-// A part of a loop as an entry point of its own.
-EntryGraph entry_of(const LoopPart& part, std::string name, size_t sums) {
-  EntryGraph entry{std::move(name), part.graph, {}, {}, sums};
-  for (const TensorId id : part.results) entry.outputs.push_back({part.graph.tensor(id).name, id});
-  return entry;
-}
 
 // `entry`, `name`: of the entry point and of what the loop makes, for what is dumped on the way.
 LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::string& name,
@@ -95,10 +101,19 @@ LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::st
 // partial, as their bodies give it.
 ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
   const Nodes& nodes = sharded.entry.graph.nodes();
+  std::vector<ShardedEntry> parts = std::exchange(sharded.parts, {});
+  size_t part = 0;
   for (size_t n = 0; n < nodes.size(); ++n) {
     if (!nodes[n].loop) continue;
-    const LoopSteps loop = lowered(*nodes[n].loop, sharded.entry.name,
-                                   sharded.entry.graph.tensor(nodes[n].results[0]).name, context);
+    LoopSteps loop;
+    if (sharded.is_planned()) {
+      loop = {context.lower_planned(std::move(parts[part])),
+              context.lower_planned(std::move(parts[part + 1])), nodes[n].loop->times, nodes[n].loop->sums};
+      part += 2;
+    } else {
+      loop = lowered(*nodes[n].loop, sharded.entry.name, sharded.entry.graph.tensor(nodes[n].results[0]).name,
+                     context);
+    }
     const EntryPoint& body = loop.body.entry;
     for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
       sharded.strategies[n].results[i] = body.values[body.outputs[i].value].sharding;
@@ -133,6 +148,9 @@ struct ShardingPass {
   const char* name;
   ShardedEntry (*run)(ShardedEntry, const PassContext&);
 };
+constexpr const char* kChoosePlan = "choose_plan";
+// These passes decide by rules alone. Otherwise, choose_plan decides all of it at once, and only loops remain.
+constexpr ShardingPass kLowerLoops = {"lower_loops", lower_loops};
 constexpr ShardingPass kShardingPasses[] = {
     {"resolve_shardings",
      [](ShardedEntry sharded, const PassContext& context) {
@@ -149,7 +167,7 @@ constexpr ShardingPass kShardingPasses[] = {
      [](ShardedEntry sharded, const PassContext& context) {
        return choose_strategies(std::move(sharded), context.mesh());
      }},
-    {"lower_loops", lower_loops},
+    kLowerLoops,
     {"place_reductions",
      [](ShardedEntry sharded, const PassContext& context) {
        return place_reductions(std::move(sharded), context.mesh());
@@ -225,20 +243,101 @@ class Pipeline {
   EntryPoint lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
                          std::vector<VariableDecl> caches = {}) {
     timed_as_ = entry.name;
-    std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.layout, split_, bytes);
-    std::vector<ProgramVariable> variables = program_.variables;
-    variables.insert(variables.end(), placed.begin(), placed.end());
+    std::vector<ProgramVariable> placed = placed_variables(
+        std::move(caches), program_.layout, shardings_by_rules(program_.layout, split_), bytes);
+    const std::vector<ProgramVariable> variables = with_caches(placed);
     PartitionedEntry steps = steps_of(std::move(entry), variables, useful);
+    return finished(std::move(steps), variables, std::move(placed), useful, bytes);
+  }
+
+  /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
+  /// decided already. Adds to `useful` what the loops multiply.
+  ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
+                    int64_t& useful) {
+    timed_as_ = entry.name;
+    entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
+    for (bool has_split = true; has_split;) {
+      ChosenPlan plan = timed(kChoosePlan, [&] {
+        return choose_plan(std::move(entry), {program_.layout, split_, variables});
+      });
+      std::optional<EntryGraph> split = apply_split_rules(plan.entry, program_.mesh());
+      if (!split) return plan;
+      entry = remove_dead(*std::move(split));
+    }
+    throw InternalError("a plan is not found");
+  }
+
+  /// All other passes, of a chosen plan.
+  EntryPoint lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes, std::vector<VariableDecl> caches) {
+    timed_as_ = plan.entry.entry.name;
+    const auto decided = [&](const VariableDecl& cache) {
+      const auto at = plan.variables.find(cache.name);
+      return at != plan.variables.end() ? at->second : replicated(cache.type.dims.size());
+    };
+    std::vector<ProgramVariable> placed =
+        placed_variables(std::move(caches), program_.layout, decided, bytes);
+    const std::vector<ProgramVariable> variables = with_caches(placed);
+    PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
+    return finished(std::move(steps), variables, std::move(placed), useful, bytes);
+  }
+
+ private:
+  std::vector<ProgramVariable> with_caches(const std::vector<ProgramVariable>& caches) const {
+    std::vector<ProgramVariable> variables = program_.variables;
+    variables.insert(variables.end(), caches.begin(), caches.end());
+    return variables;
+  }
+
+  EntryPoint finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
+                      std::vector<ProgramVariable> caches, int64_t useful, int64_t bytes) {
     EntryPoint result = timed(
         kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
     result.useful_einsum_flops = useful;
-    result.caches = std::move(placed);
+    result.caches = std::move(caches);
     verify(kAssignBuffers, timed_as_, [&] { return problem_of(find_entry_fault(program_, result)); });
     dump(kAssignBuffers, result);
     return result;
   }
 
- private:
+  // The graph with the parts of its loops after the passes over graphs, and the parts of the loops in these.
+  Graph with_lowered_loops(Graph graph, const std::string& entry, int64_t times, int64_t& useful) {
+    const auto lowered_part = [&](const LoopPart& part, size_t sums, int64_t rounds) {
+      int64_t flops = 0;
+      EntryGraph made = simplified(entry_of(part, entry, sums), flops);
+      useful += flops * rounds;
+      made.graph = with_lowered_loops(std::move(made.graph), entry, rounds, useful);
+      LoopPart lowered_to{std::move(made.graph), {}};
+      for (const NamedTensor& output : made.outputs) lowered_to.results.push_back(output.tensor);
+      return lowered_to;
+    };
+    return with_annotations(
+        std::move(graph), [](const Tensor&) { return SharedAnnotation(); },
+        [&](const GraphLoop& loop) {
+          const int64_t rounds = times * std::max<int64_t>(loop.times, 1);
+          return GraphLoop{lowered_part(loop.condition, 0, rounds),
+                           lowered_part(loop.body, loop.sums, rounds), loop.times, loop.sums};
+        });
+  }
+
+  // The steps of a chosen plan.
+  PartitionedEntry planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
+    const auto lower_planned = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
+    const PassContext context{program_.layout, split_, options_, variables, {}, lower_planned};
+    verify_sharded(kChoosePlan, plan, context);
+    plan = timed(kLowerLoops.name, [&] { return kLowerLoops.run(std::move(plan), context); });
+    verify_sharded(kLowerLoops.name, plan, context);
+    return partitioned(plan, context);
+  }
+
+  void verify_sharded(const char* pass, const ShardedEntry& sharded, const PassContext& context) const {
+    verify(pass, sharded.entry.name, [&] {
+      std::string problem = graph_problem(sharded.entry);
+      if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
+      return problem.empty() ? storage_problem(sharded, context.variables, context.mesh()) : problem;
+    });
+    dump(pass, sharded.entry.name, [&] { return to_string(sharded, context.mesh()); });
+  }
+
   // The passes over graphs, of an entry point or of a part of a loop.
   EntryGraph simplified(EntryGraph entry, int64_t& useful) {
     entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
@@ -272,19 +371,18 @@ class Pipeline {
       useful += flops * std::max<int64_t>(times, 1);
       return steps;
     };
-    const PassContext context{program_.layout, split_, options_, variables, lower_part};
+    const PassContext context{program_.layout, split_, options_, variables, lower_part, {}};
     ShardedEntry sharded{std::move(entry)};
     for (const ShardingPass& pass : kShardingPasses) {
       sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
-      verify(pass.name, sharded.entry.name, [&] {
-        std::string problem = graph_problem(sharded.entry);
-        if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
-        return problem.empty() ? storage_problem(sharded, variables, context.mesh()) : problem;
-      });
-      dump(pass.name, sharded.entry.name, [&] { return to_string(sharded, context.mesh()); });
+      verify_sharded(pass.name, sharded, context);
     }
+    return partitioned(sharded, context);
+  }
+
+  PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context) {
     PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
-    const auto difference = [&] { return difference_of_interface(sharded.entry, steps, variables); };
+    const auto difference = [&] { return difference_of_interface(sharded.entry, steps, context.variables); };
     check(kPartition.name, steps, difference);
     for (const StepsPass& pass : kStepsPasses) {
       steps = timed(pass.name, [&] { return pass.run(std::move(steps), context); });
@@ -406,6 +504,7 @@ const std::vector<std::string>& pass_names() {
     std::vector<std::string> names;
     for (const GraphPass& pass : kExpansions) names.push_back(pass.name);
     for (const GraphPass& pass : kSimplifications) names.push_back(pass.name);
+    names.emplace_back(kChoosePlan);
     for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);
     names.push_back(kPartition.name);
     for (const StepsPass& pass : kStepsPasses) names.push_back(pass.name);
@@ -427,7 +526,8 @@ bool verifies_by_default() {
 namespace {
 
 // Without entry points. The variables end at `bytes`.
-Program frame_of(const Model& model, const Layout& layout, const StateSplit& split, int64_t& bytes) {
+Program frame_of(const Model& model, const Layout& layout, const VariableShardings& shardings,
+                 int64_t& bytes) {
   Program program;
   program.model = model.name;
   program.layout = layout;
@@ -435,7 +535,7 @@ Program frame_of(const Model& model, const Layout& layout, const StateSplit& spl
   for (const Dim& dim : model.dims) program.names[dim.name] = static_cast<double>(dim.size);
   program.inputs = model.inputs;
   program.loss = loss_name(model);
-  program.variables = placed_variables(all_variables(model), layout, split, bytes);
+  program.variables = placed_variables(all_variables(model), layout, shardings, bytes);
   return program;
 }
 
@@ -445,11 +545,54 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
 
 }  // namespace
 
-Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
-  check_layout(model, layout, options.allow_uneven, decodes(model, options));
-  const StateSplit split = state_split(model, layout, options.allow_uneven);
+namespace {
+
+// Decides the plan of the training step, or else of the evaluation, which decides how variables are split everywhere.
+Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
+                       const Annotations& annotations, const CompileOptions& options) {
+  const std::vector<MakeEntry> entries = entries_of(model, options);
+  check_kept(options, entries);
+  Program program;
+  program.layout = layout;
+  Pipeline pipeline(program, split, options);
+  std::map<std::string, Sharding, std::less<>> variables;
+  const auto chosen = [&](const MakeEntry& make, int64_t& useful) {
+    return pipeline.choose(pipeline.lower_graph(annotations.applied(make()), useful), variables, useful);
+  };
+  constexpr size_t kFirst = 1;  // after `init`
+  int64_t first_useful = 0;
+  ChosenPlan first = chosen(entries[kFirst], first_useful);
+  variables = first.variables;
+  const auto decided = [&](const VariableDecl& variable) {
+    if (const auto at = variables.find(variable.name); at != variables.end()) return at->second;
+    if (const SharedAnnotation annotation = annotations.of_variable(variable.name))
+      return annotation->sharding;
+    return shardings_by_rules(layout, split)(variable);
+  };
   int64_t bytes = 0;
-  Program program = frame_of(model, layout, split, bytes);
+  program = frame_of(model, layout, decided, bytes);
+  for (const ProgramVariable& variable : program.variables)
+    variables.emplace(variable.decl.name, variable.sharding);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    int64_t useful = first_useful;
+    ChosenPlan plan = i == kFirst ? std::move(first) : chosen(entries[i], useful = 0);
+    std::vector<VariableDecl> caches = caches_of(model, plan.entry.entry.name);
+    program.entry_points.push_back(pipeline.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
+  }
+  warn_of_open_loops(program);
+  return program;
+}
+
+}  // namespace
+
+Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
+  const Annotations annotations(model, layout);
+  const bool is_planned = is_chosen(layout, !annotations.empty());
+  check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
+  const StateSplit split = state_split(model, layout, options.allow_uneven);
+  if (is_planned) return compile_chosen(model, layout, split, annotations, options);
+  int64_t bytes = 0;
+  Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
   const std::vector<MakeEntry> entries = entries_of(model, options);
   check_kept(options, entries);
   Pipeline pipeline(program, split, options);
@@ -464,7 +607,8 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
 }
 
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options) {
-  check_layout(model, layout, options.allow_uneven, decodes(model, options));
+  const Annotations annotations(model, layout);
+  check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
   const StateSplit split = state_split(model, layout, options.allow_uneven);
   require_countable(all_variables(model));
   const std::vector<MakeEntry> entries = entries_of(model, options);
@@ -472,7 +616,7 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
   const Program nothing;
   Pipeline pipeline(nothing, split, options);
   for (const MakeEntry& make : entries) {
-    EntryGraph entry = make();
+    EntryGraph entry = annotations.applied(make());
     const std::vector<VariableDecl> caches = caches_of(model, entry.name);
     pipeline.check_graph(std::move(entry));
     require_countable(caches);
@@ -525,10 +669,10 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
 }
 
 Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
-  check_layout(model_, layout, options_.allow_uneven, decodes(model_, options_));
+  check_layout(model_, layout, {}, options_.allow_uneven, decodes(model_, options_));
   const StateSplit split = state_split(model_, layout, options_.allow_uneven);
   int64_t bytes = 0;
-  Program program = frame_of(model_, layout, split, bytes);
+  Program program = frame_of(model_, layout, shardings_by_rules(layout, split), bytes);
   Pipeline pipeline(program, split, options_);
   for (const Entry& entry : entries_) {
     const std::string& name = entry.graph.name;

@@ -34,7 +34,16 @@ std::string to_string(const Layout& layout) {
   std::string text;
   for (const Rule& rule : layout.rules)
     text += fmt::format("{}{}:{}", text.empty() ? "" : ",", rule.dim, layout.mesh.names(rule.axes));
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (const size_t count = layout.annotations.size(); count > 0)
+    add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));
+  if (layout.propagate) add("propagated");
   return text;
+}
+
+std::string described(const Layout& layout) {
+  const std::string text = to_string(layout);
+  return text.empty() ? "no rules" : text;
 }
 
 }  // namespace mtfc

@@ -1,8 +1,11 @@
 #pragma once
-// A layout: a mesh and rules from tensor dimensions to its axes (Mesh-TensorFlow, section 3).
+// A layout: a mesh, rules from tensor dimensions to its axes (Mesh-TensorFlow, section 3), and annotations of single
+// tensors (GShard, section 3).
 //
-// Every tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
-// x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols.
+// A tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
+// x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols. The annotation w: {io: cols} gives w
+// the sharding io/cols instead. If the layout propagates, the compiler chooses the shardings that neither rules nor
+// annotations fix.
 
 #include <string>
 #include <string_view>
@@ -21,9 +24,19 @@ struct Rule {
   Location location;
 };
 
+/// The complete sharding of the tensors that a pattern names (core/tensors/name_pattern.h). If it splits nothing, the
+/// tensors are replicated.
+struct Annotation {
+  std::string pattern;
+  std::vector<Rule> splits;  // at most one per dimension, and no axis twice
+  Location location;
+};
+
 struct Layout {
   Mesh mesh;
-  std::vector<Rule> rules;  // at most one per dimension
+  std::vector<Rule> rules;                   // at most one per dimension
+  std::vector<Annotation> annotations = {};  // at most one per pattern, in the order of the file
+  bool propagate = false;
 };
 
 const Rule* find_rule(const Layout& layout, std::string_view dim);
@@ -33,7 +46,9 @@ Sharding sharding_by_rules(const Layout& layout, const Dims& dims);
 /// Throws one UserError that lists every rule whose dimension is not among `declared`.
 void check_rules(const Layout& layout, const Dims& declared);
 
-/// `batch:rows,hidden:cols`; several axes as `batch:rows+cols`.
+/// `batch:rows,hidden:rows+cols`, and then what the layout has beside rules: `batch:rows, 3 annotations, propagated`.
 std::string to_string(const Layout& layout);
+/// The same; "no rules" for a layout that has nothing.
+std::string described(const Layout& layout);
 
 }  // namespace mtfc

@@ -159,9 +159,24 @@ Json json_of(const AxisList& axes, const Mesh& mesh) {
   return json;
 }
 
-Json json_of(const Layout& layout) {
+namespace {
+
+Json rules_json(const std::vector<Rule>& rules, const Mesh& mesh) {
   Json json = Json::object();
-  for (const Rule& rule : layout.rules) json[rule.dim] = json_of(rule.axes, layout.mesh);
+  for (const Rule& rule : rules) json[rule.dim] = json_of(rule.axes, mesh);
+  return json;
+}
+
+}  // namespace
+
+Json json_of(const Layout& layout) {
+  return rules_json(layout.rules, layout.mesh);
+}
+
+Json annotations_json(const Layout& layout) {
+  Json json = Json::object();
+  for (const Annotation& annotation : layout.annotations)
+    json[annotation.pattern] = rules_json(annotation.splits, layout.mesh);
   return json;
 }
 

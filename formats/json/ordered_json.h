@@ -104,6 +104,8 @@ class Json::Item {
 Json json_of(const Mesh& mesh);
 /// {"batch": ["rows"]}
 Json json_of(const Layout& layout);
+/// {"w": {"hidden": ["rows"]}, "logits": {}}
+Json annotations_json(const Layout& layout);
 /// {"batch": 100}, in the order of the dimensions
 Json json_of(const Dims& dims);
 /// The split dimensions: {"batch": ["rows"]}

@@ -80,4 +80,43 @@ void RuleChecker::add(const std::string& dim, const Location& at, const std::vec
   rules_.push_back(std::move(rule));
 }
 
+void RuleChecker::check_one_tensor() const {
+  for (size_t i = 0; i < rules_.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      for (const int axis : rules_[i].axes)
+        if (contains(rules_[j].axes, axis))
+          sink_.error(rules_[i].location,
+                      fmt::format("the axis '{}' splits both '{}' and '{}' of one tensor",
+                                  mesh_.axes()[static_cast<size_t>(axis)].name, rules_[j].dim, rules_[i].dim),
+                      "an axis can split one dimension of a tensor");
+}
+
+std::vector<LocatedName> axis_names(const Cursor& at) {
+  std::vector<LocatedName> axes;
+  if (at.is(JsonKind::kString)) {
+    axes.push_back({at.value().text, at.location()});
+  } else if (at.is(JsonKind::kArray)) {
+    for (const Cursor& item : at.items())
+      if (const auto name = item.string("the name of an axis")) axes.push_back({*name, item.location()});
+  } else {
+    at.expected("an axis or a list of axes");
+  }
+  return axes;
+}
+
+std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh) {
+  std::vector<Annotation> annotations;
+  for (const NamedCursor& entry : at.members("an object {tensor: sharding}")) {
+    RuleChecker checker(mesh, at.sink());
+    for (const NamedCursor& split : entry.value.members("a sharding, {dimension: axis or list of axes}")) {
+      if (split.value.is(JsonKind::kArray) && split.value.value().items.empty())
+        split.value.error("the list names no axis", "leave out a dimension that is not split");
+      checker.add(split.key, split.key_location, axis_names(split.value));
+    }
+    checker.check_one_tensor();
+    annotations.push_back({entry.key, std::move(checker).rules(), entry.key_location});
+  }
+  return annotations;
+}
+
 }  // namespace mtfc

@@ -42,6 +42,8 @@ class RuleChecker {
  public:
   RuleChecker(const Mesh& mesh, DiagnosticSink& sink) : mesh_(mesh), sink_(sink) {}
   void add(const std::string& dim, const Location& at, const std::vector<LocatedName>& axes);
+  /// Refuses, besides, an axis that several rules name: they split one tensor.
+  void check_one_tensor() const;
   std::vector<Rule> rules() && { return std::move(rules_); }
 
  private:
@@ -49,5 +51,11 @@ class RuleChecker {
   DiagnosticSink& sink_;
   std::vector<Rule> rules_;
 };
+
+/// The name or list of names at `at`, an axis or a list of axes.
+std::vector<LocatedName> axis_names(const Cursor& at);
+
+/// Reads annotations, {pattern: {dimension: axis or list of axes}}.
+std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -121,12 +121,6 @@ Mesh file_mesh(const Cursor& at) {
   return std::move(checker).mesh();
 }
 
-std::optional<LocatedName> axis_name(const Cursor& at) {
-  const auto name = at.string("the name of an axis");
-  if (!name) return std::nullopt;
-  return LocatedName{*name, at.location()};
-}
-
 std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
   RuleChecker checker(mesh, at.sink());
   for (const Cursor& rule : at.items("a list of rules")) {
@@ -136,16 +130,8 @@ std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
     }
     const auto dim = rule.item(0).string("the name of a dimension");
     const Cursor target = rule.item(1);
-    std::vector<LocatedName> axes;
-    if (target.is(JsonKind::kArray)) {
-      for (const Cursor& item : target.items())
-        if (auto name = axis_name(item)) axes.push_back(std::move(*name));
-      if (target.value().items.empty()) target.error("the rule names no axis");
-    } else if (target.is(JsonKind::kString)) {
-      axes.push_back({target.value().text, target.location()});
-    } else {
-      target.expected("an axis or a list of axes");
-    }
+    const std::vector<LocatedName> axes = axis_names(target);
+    if (target.is(JsonKind::kArray) && target.value().items.empty()) target.error("the rule names no axis");
     if (dim) checker.add(*dim, rule.location(), axes);
   }
   return std::move(checker).rules();
@@ -165,9 +151,13 @@ void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
       !has_sorted_keys(mesh->value()))
     return;
   AxisList named;  // in the order in which the rules first name them
-  for (const Rule& rule : layout.rules)
-    for (const int axis : rule.axes)
-      if (std::find(named.begin(), named.end(), axis) == named.end()) named.push_back(axis);
+  const auto note = [&](const std::vector<Rule>& rules) {
+    for (const Rule& rule : rules)
+      for (const int axis : rule.axes)
+        if (!contains(named, axis)) named.push_back(axis);
+  };
+  note(layout.rules);
+  for (const Annotation& annotation : layout.annotations) note(annotation.splits);
   if (std::is_sorted(named.begin(), named.end())) return;
   std::string pairs;
   for (const int axis : named) {
@@ -180,18 +170,6 @@ void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
           "the mesh is {}, but the rules name its axes in another order: its keys may have been sorted",
           to_string(layout.mesh)),
       fmt::format("a list keeps its order, as in \"mesh\": [{}]", pairs));
-}
-
-// Refuses keys of the format with values that this version doesn't support.
-void check_unsupported(const Cursor& root) {
-  if (const auto shardings = root.find("shardings")) {
-    if (!shardings->is(JsonKind::kObject))
-      shardings->expected("an object");
-    else if (!shardings->value().members.empty())
-      shardings->error(unsupported_message("'shardings'"));
-  }
-  if (const auto propagate = root.find("propagate"))
-    if (propagate->flag() == true) propagate->error(unsupported_message("'propagate': true"));
 }
 
 Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cursor* root) {
@@ -213,7 +191,9 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     layout.rules = file_rules(*rules, layout.mesh);
   if (!root) return layout;
   if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
-  check_unsupported(*root);
+  if (const auto shardings = root->find("shardings"))
+    layout.annotations = read_annotations(*shardings, layout.mesh);
+  if (const auto propagate = root->find("propagate")) layout.propagate = propagate->flag().value_or(false);
   if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
   return layout;
 }

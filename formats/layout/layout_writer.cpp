@@ -13,6 +13,8 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
     const Json axes = json_of(rule.axes, layout.mesh);
     json["rules"].push_back(Json::array({rule.dim, axes.size() == 1 ? axes.item(0) : axes}));
   }
+  if (!layout.annotations.empty()) json["shardings"] = annotations_json(layout);
+  if (layout.propagate) json["propagate"] = true;
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
   return dump_lines(json, 1);
 }

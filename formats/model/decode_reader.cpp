@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "formats/model/operation_reader.h"
+#include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/model/variable_reader.h"
 
@@ -45,7 +46,7 @@ void read_decode_input(const NamedCursor& input, ModelDraft& draft) {
     return draft.sink.error(input.key_location, fmt::format("decode has no input '{}'", input.key),
                             keys_hint(input.key, known));
   const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
-  if (!input.value.check_keys({"dims", "dtype", "doc"}, {"sharding"})) return;
+  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc"})) return;
   const std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
   if (const std::string problem = input_problem(input.key, *type); !problem.empty())
@@ -56,6 +57,7 @@ void read_decode_input(const NamedCursor& input, ModelDraft& draft) {
   draft.builder.mark_from_model(tensor);
   draft.symbols.bind(input.key, tensor);
   draft.model.inputs.push_back({input.key, *type, "", input.key_location});
+  read_sharding(input.value, {input.key}, {type->dims}, draft);
 }
 
 const TensorType* input_type(const ModelDraft& draft, std::string_view name) {
@@ -170,6 +172,7 @@ void read_decode(const Cursor& at, ModelDraft& draft) {
   spec.inputs = std::move(own.model.inputs);
   spec.caches = std::move(own.model.variables);
   spec.assignments = std::move(own.model.assignments);
+  spec.annotations = std::move(own.model.annotations);
   spec.graph = std::move(own.builder).build();
   draft.model.decode = std::move(spec);
 }

@@ -18,6 +18,7 @@
 #include "formats/model/include_reader.h"
 #include "formats/model/model_draft.h"
 #include "formats/model/operation_reader.h"
+#include "formats/model/sharding_reader.h"
 #include "formats/model/train_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/model/variable_reader.h"
@@ -56,7 +57,7 @@ void check_texts(const Cursor& root, const std::string& file, Model& model) {
 
 void read_input(const NamedCursor& input, ModelDraft& draft) {
   const bool is_new = draft.symbols.define(input.key, SymbolKind::kInput, input.key_location);
-  if (!input.value.check_keys({"dims", "dtype", "doc"}, {"sharding"})) return;
+  if (!input.value.check_keys({"dims", "dtype", "sharding", "doc"})) return;
   std::optional<TensorType> type = read_tensor_type(input.value, draft.scope);
   if (!type || !is_new) return;
   type->dtype = draft.builder.widened(type->dtype);
@@ -65,6 +66,7 @@ void read_input(const NamedCursor& input, ModelDraft& draft) {
   draft.builder.mark_from_model(tensor);
   draft.symbols.bind(input.key, tensor);
   draft.model.inputs.push_back({input.key, *type, "", input.key_location});
+  read_sharding(input.value, {input.key}, {type->dims}, draft);
 }
 
 bool ends_with_known(const std::string& name, std::string_view ending, const ModelDraft& draft) {

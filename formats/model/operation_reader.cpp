@@ -11,6 +11,7 @@
 #include "formats/model/block_reader.h"
 #include "formats/model/literal.h"
 #include "formats/model/loop_reader.h"
+#include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
 #include "formats/reference/operation_reference.h"
 
@@ -28,15 +29,14 @@ bool is_kind(const JsonValue& value) {
 
 // The keys of operations of this kind, or of any kind.
 std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
-  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "doc"};
   std::vector<std::string> kinds = operation_names();
   if (kind && find_signature(*kind)) kinds = {*kind};
   for (const std::string& name : kinds)
     for (const AttributeSpec& spec : find_signature(name)->attributes)
       if (!spec.by_compiler) keys.emplace_back(spec.name);
   if (!kind || !find_signature(*kind))
-    keys.insert(keys.end(),
-                {"of", "variable", "sharding", "block", "bind", "scope", "times", "cond", "body"});
+    keys.insert(keys.end(), {"of", "variable", "block", "bind", "scope", "times", "cond", "body"});
   return keys;
 }
 
@@ -160,6 +160,18 @@ void OperationReader::read_definition(const Cursor& at, const std::optional<std:
 OperationReader::Results OperationReader::read_operation(const Cursor& at, const std::string& kind,
                                                          const std::string& path,
                                                          const std::vector<std::string>& names, int depth) {
+  Results results = read_kind(at, kind, path, names, depth);
+  if (results && results->size() == names.size()) {
+    std::vector<Dims> dims;
+    for (const TensorId id : *results) dims.push_back(draft_.builder.dims(id));
+    read_sharding(at, names, dims, draft_);
+  }
+  return results;
+}
+
+OperationReader::Results OperationReader::read_kind(const Cursor& at, const std::string& kind,
+                                                    const std::string& path,
+                                                    const std::vector<std::string>& names, int depth) {
   if (kind == "gradients") return read_gradients(at, path, names);
   if (is_call(kind)) return read_call(at, kind, path, names, depth);
   const Signature* signature = find_signature(kind);
@@ -356,7 +368,7 @@ OperationReader::Results OperationReader::read_call(const Cursor& at, const std:
                                                     const std::string& path,
                                                     const std::vector<std::string>& names, int depth) {
   const bool loops = kind == "while";
-  std::vector<std::string> keys = {"op", "in", "out", "when", "doc"};
+  std::vector<std::string> keys = {"op", "in", "out", "when", "sharding", "doc"};
   if (loops)
     keys.insert(keys.end(), {"cond", "body"});
   else
@@ -364,7 +376,7 @@ OperationReader::Results OperationReader::read_call(const Cursor& at, const std:
   keys.insert(keys.end(), {"bind", "scope"});
   if (kind != "call") keys.emplace_back("times");
   const size_t before = at.sink().error_count();
-  at.check_keys(keys, {"sharding"});
+  at.check_keys(keys);
   LoopReader loop_reader(draft_);
   BlockReader reader(draft_);
   const LoopBlocks blocks = loops ? loop_reader.named(at) : LoopBlocks{nullptr, reader.named(at)};
@@ -383,7 +395,7 @@ OperationReader::Results OperationReader::read_call(const Cursor& at, const std:
 OperationReader::Results OperationReader::read_gradients(const Cursor& at, const std::string& path,
                                                          const std::vector<std::string>& names) {
   const size_t before = at.sink().error_count();
-  at.check_keys({"op", "of", "in", "out", "when", "doc"}, {"sharding"});
+  at.check_keys({"op", "of", "in", "out", "when", "sharding", "doc"});
   const std::optional<Cursor> of_cursor = at.require("of");
   const std::optional<Cursor> in_cursor = at.require("in");
   if (!of_cursor || !in_cursor) return std::nullopt;

@@ -52,6 +52,8 @@ class OperationReader {
   void read_assign(const Cursor& at);
   Results read_operation(const Cursor& at, const std::string& kind, const std::string& path,
                          const std::vector<std::string>& names, int depth);
+  Results read_kind(const Cursor& at, const std::string& kind, const std::string& path,
+                    const std::vector<std::string>& names, int depth);
   Results read_gradients(const Cursor& at, const std::string& path, const std::vector<std::string>& names);
   Results read_call(const Cursor& at, const std::string& kind, const std::string& path,
                     const std::vector<std::string>& names, int depth);

@@ -7,6 +7,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "formats/model/init_reader.h"
+#include "formats/model/sharding_reader.h"
 #include "formats/model/type_reader.h"
 
 namespace mtfc {
@@ -75,6 +76,7 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   const TensorId tensor = builder.add_variable(decl.name, *type);
   builder.mark_from_model(tensor);
   draft.symbols.bind(variable.key, tensor);
+  read_sharding(at, {decl.name}, {type->dims}, draft);
   draft.model.variables.push_back(std::move(decl));
 }
 
@@ -84,7 +86,7 @@ void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   if (draft.later_rounds > 0) return;
   const bool has_form =
-      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "when", "doc"}, {"sharding"});
+      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "when", "sharding", "doc"});
   if (!has_form) {
     draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
     return;

@@ -146,7 +146,7 @@ class EntryDrawing {
 
 std::string program_dot(const Program& program) {
   const std::string mesh = program.mesh().axes().empty() ? "one device" : to_string(program.mesh());
-  const std::string rules = program.layout.rules.empty() ? "no rules" : to_string(program.layout);
+  const std::string rules = described(program.layout);
   std::string text = fmt::format("digraph {} {{\n  label={};\n", quoted(program.model),
                                  label(program.model, mesh + "  " + rules));
   text += "  node [fontname=\"Helvetica\", fontsize=10];\n  edge [fontname=\"Helvetica\", fontsize=8];\n";

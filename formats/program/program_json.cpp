@@ -150,7 +150,10 @@ std::string program_json(const Program& program) {
   for (const EntryPoint& entry : program.entry_points) entries.push_back(entry_json(entry, mesh));
   Json json = {{"mtfc_program", kProgramVersion}, {"model", program.model}, {"mesh", json_of(mesh)}};
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
-  json.update(Json{{"rules", std::move(rules)}, {"names", std::move(names)}, {"inputs", std::move(inputs)}});
+  json["rules"] = std::move(rules);
+  if (!program.layout.annotations.empty()) json["shardings"] = annotations_json(program.layout);
+  if (program.layout.propagate) json["propagate"] = true;
+  json.update(Json{{"names", std::move(names)}, {"inputs", std::move(inputs)}});
   if (!program.loss.empty()) json["loss"] = program.loss;
   json.update(Json{{"variables", std::move(variables)},
                    {"entry_points", std::move(entries)},

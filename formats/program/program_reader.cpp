@@ -22,8 +22,8 @@ class ProgramReader {
   explicit ProgramReader(const Cursor& root) : root_(root) {}
 
   Program read() {
-    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "names", "inputs", "loss",
-                      "variables", "entry_points", "warnings"});
+    root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
+                      "names", "inputs", "loss", "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_rules();
@@ -133,6 +133,10 @@ class ProgramReader {
         if (const auto dim = pair[0].string()) checker.add(*dim, pair[0].location(), axes);
       }
     program_.layout.rules = std::move(checker).rules();
+    if (const auto shardings = root_.find("shardings"))
+      program_.layout.annotations = read_annotations(*shardings, mesh());
+    if (const auto propagate = root_.find("propagate"))
+      program_.layout.propagate = propagate->flag().value_or(false);
   }
 
   const Mesh& mesh() const { return program_.layout.mesh; }

@@ -173,8 +173,7 @@ std::string program_text(const Program& program) {
   const Mesh& mesh = program.mesh();
   std::string text = fmt::format("program {}\n", printable(program.model));
   text += fmt::format("mesh    {}\n", mesh.axes().empty() ? "one device" : to_string(mesh));
-  text += fmt::format("layout  {}\n",
-                      program.layout.rules.empty() ? "no rules" : printable(to_string(program.layout)));
+  text += fmt::format("layout  {}\n", printable(described(program.layout)));
   text += fmt::format("arena   {} bytes per device\n", grouped(program.arena_bytes()));
   if (!program.variables.empty()) text += "\nvariables\n";
   for (const ProgramVariable& variable : program.variables) text += variable_line(variable, program.layout);

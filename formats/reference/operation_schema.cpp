@@ -59,6 +59,7 @@ Json common_keys(std::string_view kind) {
   return {{"op", {{"const", kind}}},
           {"out", reference("one_or_more_names")},
           {"when", reference("condition")},
+          {"sharding", reference("sharding")},
           {"doc", text_schema()}};
 }
 

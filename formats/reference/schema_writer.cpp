@@ -27,8 +27,23 @@ std::string text_of(Json head, const Json& body, const Json& definitions) {
   return dump_lines(head, kAllLevels, 2);
 }
 
+Json axes_schema() {
+  return {{"anyOf",
+           {{{"type", "string"}},
+            {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"uniqueItems", true}}}}};
+}
+
+Json sharding_schema() {
+  return map_schema(axes_schema(),
+                    "the complete sharding of the tensor: each split dimension with its axes, major "
+                    "first; {} replicates the tensor");
+}
+
 Json input_schema() {
-  return object_schema({{"dims", reference("names")}, {"dtype", reference("dtype")}, {"doc", text_schema()}},
+  return object_schema({{"dims", reference("names")},
+                        {"dtype", reference("dtype")},
+                        {"sharding", reference("sharding")},
+                        {"doc", text_schema()}},
                        {"dims"});
 }
 
@@ -48,6 +63,7 @@ Json declaration_schema() {
         {{"type", "boolean"},
          {"description", "true for a cache of decode, which is zero before the first token"}}},
        {"when", reference("condition")},
+       {"sharding", reference("sharding")},
        {"doc", text_schema()}},
       {"dims"});
 }
@@ -138,15 +154,10 @@ Json model_definitions() {
       {"init", init_schema()},
       {"block", block_schema()},
       {"optimizer", optimizer_schema()},
+      {"sharding", sharding_schema()},
       {"schedule", schedule_schema()}};
   add_operation_definitions(definitions);
   return definitions;
-}
-
-Json axes_schema() {
-  return {{"anyOf",
-           {{{"type", "string"}},
-            {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 1}, {"uniqueItems", true}}}}};
 }
 
 Json above_zero(const std::string& description) {
@@ -336,8 +347,12 @@ std::string layout_schema() {
         {{"type", "array"},
          {"items", rule},
          {"description", "[dimension, axis], or [dimension, [axis, axis, ...]]"}}},
-       {"shardings", {{"type", "object"}, {"maxProperties", 0}}},
-       {"propagate", {{"const", false}}},
+       {"shardings",
+        map_schema(sharding_schema(),
+                   "annotations: the sharding of a tensor, or of all tensors whose names match a pattern")},
+       {"propagate",
+        {{"type", "boolean"},
+         {"description", "choose the shardings that neither rules nor annotations fix"}}},
        {"device_order",
         {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}, {"uniqueItems", true}}},
        {"doc", text_schema()}},

@@ -16,8 +16,7 @@ constexpr size_t kMostInDetail = 8;  // layouts; in a sweep over hundreds, all h
 std::string place_of(const Layout& layout) {
   const std::string mesh = layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh);
   std::string html;
-  for (const char letter :
-       html_escaped(mesh + " / " + (layout.rules.empty() ? "no rules" : to_string(layout)))) {
+  for (const char letter : html_escaped(mesh + " / " + described(layout))) {
     html += letter;
     if (letter == ',') html += "<wbr>";
   }

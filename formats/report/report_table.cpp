@@ -101,7 +101,7 @@ std::string mesh_text(const Layout& layout) {
   return layout.mesh.axes().empty() ? "one device" : printable(to_string(layout.mesh));
 }
 std::string rules_text(const Layout& layout) {
-  return layout.rules.empty() ? "no rules" : printable(to_string(layout));
+  return printable(described(layout));
 }
 
 // Rows of words in columns of minimal width: the first `flush_left` columns flush left, the others flush

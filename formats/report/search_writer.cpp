@@ -119,7 +119,7 @@ Json found_json(const SearchReport& report, size_t i) {
 
 std::string layout_text(const Layout& layout) {
   return fmt::format("{} {}", layout.mesh.axes().empty() ? "one device" : to_string(layout.mesh),
-                     layout.rules.empty() ? "without rules" : to_string(layout));
+                     to_string(layout).empty() ? "without rules" : to_string(layout));
 }
 
 std::string stop_text(const SearchResult& result) {

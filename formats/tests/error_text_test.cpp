@@ -83,6 +83,8 @@ TEST_CASE("mistakes are answered with the expected text, in checking and in comp
   for (const fs::path& folder : folders) {
     CAPTURE(folder.filename().string());
     const std::string expected = text_if_any(folder / "expected.txt").value_or("expected.txt is missing");
+    if (std::getenv("MTFC_UPDATE_ERROR_CASES"))
+      std::ofstream(folder / "expected.txt", std::ios::binary) << answer(folder, compile);
     CHECK(answer(folder, compile) == expected);
     CHECK(answer(folder, check_compilable) == expected);
   }

@@ -70,7 +70,9 @@ Dump dump_after(const std::string& pass, const fs::path& folder) {
   LayoutSources sources;
   sources.mesh = line_of(folder / "mesh.txt");
   sources.rules = line_of(folder / "layout.txt");
-  const Layout layout = sources.mesh ? read_layout(sources) : Layout{};
+  sources.file = (folder / "layout.json").string();
+  sources.file_text = contents(sources.file);
+  const Layout layout = sources.mesh || sources.file_text ? read_layout(sources) : Layout{};
   std::map<std::string, std::string> texts;  // by entry point
   CompileOptions options;
   options.verify = true;

@@ -91,8 +91,20 @@ class Differentiation {
     if (parts.empty()) return kNoTensor;
     TensorId sum = parts[0];
     for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
+    sum = split_like(sum, builder_.graph().tensor(id).annotation, parts.size() > 1);
     parts = {sum};
     return sum;
+  }
+
+  // The gradient of an annotated tensor is annotated alike. Unless it is new, it may also be the gradient of another
+  // tensor, which has its own sharding.
+  TensorId split_like(TensorId gradient, SharedAnnotation annotation, bool is_new) {
+    if (!annotation) return gradient;
+    const SharedAnnotation& known = builder_.graph().tensor(gradient).annotation;
+    if (known && known->sharding == annotation->sharding) return gradient;
+    if (!is_new) gradient = builder_.op("identity", {gradient});
+    builder_.annotate(gradient, std::move(annotation));
+    return gradient;
   }
 
   TensorId gradient_or_zeros(TensorId id) {

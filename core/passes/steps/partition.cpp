@@ -119,16 +119,33 @@ void add_loop(TensorForms& forms, size_t n, LoopIndex number) {
   forms.made().entry.steps.push_back(std::move(step));
 }
 
-void add_exchange(TensorForms& forms, const Node& node) {
+// Brings `operand`, a form of the node's operand, straight into the sharding `to` of the result.
+void add_exchange(TensorForms& forms, const Node& node, ValueId operand, const Sharding& to) {
   const TensorId in = node.operands[0], out = node.results[0];
-  const Sharding &from = forms.own_sharding(in), &to = forms.own_sharding(out);
+  const Sharding from = forms.value(operand).sharding;
   const Relayout relayout{forms.graph().type(in).dims, from, forms.graph().type(out).dims, to};
   const AxisList axes = moving_axes(relayout, forms.mesh());
   Move move{std::nullopt, to};
   if (!SentElements({relayout.from_dims, from}, {relayout.to_dims, to}, axes, forms.mesh()).none())
     move.collective = Collective{CollectiveKind::kExchange, axes};
-  const ValueId operand = forms.obtain(in, from, node);
   forms.emit_move(forms.new_step(node), operand, forms.add(out, to), move);
+}
+
+// A relabelling node as the plan runs it: an alias where every device holds its elements already, and otherwise an
+// exchange.
+void add_planned_relabelling(TensorForms& forms, size_t n) {
+  const Node& node = forms.graph().nodes()[n];
+  const TensorId in = node.operands[0], out = node.results[0];
+  const Dims &from = forms.graph().type(in).dims, &to = forms.graph().type(out).dims;
+  Sharding needed = forms.sharded().strategies[n].operands[0], carried;
+  const Sharding given = result_sharding(forms.sharded(), n, 0);
+  needed.partial = partial_operand(forms.sharded(), n, 0);
+  const ValueId operand = forms.obtain(in, needed, node);
+  if (carries(from, needed, to, forms.mesh(), carried) && carried == given) {
+    forms.add_alias(operand, out, given);
+  } else {
+    add_exchange(forms, node, operand, given);
+  }
 }
 
 // A relabelling node gives the same elements in the same order under other dimensions. A whole operand goes
@@ -158,7 +175,7 @@ void add_relabelling(TensorForms& forms, size_t n) {
   } else if (before) {
     forms.add_alias(forms.obtain(in, needed, node), out, own_out);
   } else {
-    add_exchange(forms, node);
+    add_exchange(forms, node, forms.obtain(in, own_in, node), own_out);
   }
 }
 
@@ -170,7 +187,7 @@ void add_nodes(TensorForms& forms, const Variables& variables) {
     if (node.kind == NodeKind::kLoop)
       add_loop(forms, n, LoopIndex(loops++));
     else if (node.kind == NodeKind::kOp && node.op->family == Family::kRelabel)
-      add_relabelling(forms, n);
+      forms.sharded().is_planned() ? add_planned_relabelling(forms, n) : add_relabelling(forms, n);
     else if (node.kind == NodeKind::kOp)
       add_kernel(forms, n);
     else

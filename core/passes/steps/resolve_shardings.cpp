@@ -54,8 +54,11 @@ void check_tensor(const Layout& layout, const Tensor& tensor, const Node& node, 
 }
 
 void check_graph(const Layout& layout, const Graph& graph, Conflicts& conflicts) {
-  for (const Tensor& tensor : graph.tensors())
-    check_tensor(layout, tensor, graph.node(tensor.node), conflicts);
+  for (const Tensor& tensor : graph.tensors()) {
+    const Node& node = graph.node(tensor.node);
+    const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
+    if (!tensor.annotation && (is_leaf || !layout.propagate)) check_tensor(layout, tensor, node, conflicts);
+  }
   for (const Node& node : graph.nodes())
     if (node.loop)
       for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
@@ -77,12 +80,19 @@ Diagnostic diagnostic_of(const Layout& layout, const std::pair<std::string, std:
 
 }  // namespace
 
-void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes) {
+void check_layout(const Model& model, const Layout& layout, const Annotations& annotations, bool allow_uneven,
+                  bool decodes) {
   check_rules(layout, model.dims);
   std::vector<Diagnostic> diagnostics;
   Conflicts conflicts;
-  check_graph(layout, model.graph, conflicts);
-  if (decodes) check_graph(layout, model.decode->graph, conflicts);
+  if (annotations.empty()) {
+    check_graph(layout, model.graph, conflicts);
+    if (decodes) check_graph(layout, model.decode->graph, conflicts);
+  } else {
+    check_graph(layout, annotations.applied({"train", model.graph, {}, {}}).graph, conflicts);
+    if (decodes)
+      check_graph(layout, annotations.applied({"decode", model.decode->graph, {}, {}}).graph, conflicts);
+  }
   for (const auto& [dims, conflict] : conflicts) diagnostics.push_back(diagnostic_of(layout, dims, conflict));
   for (const Rule& rule : layout.rules) {
     const int64_t size = model.dims[static_cast<size_t>(position(model.dims, rule.dim))].size;
@@ -94,6 +104,7 @@ void check_layout(const Model& model, const Layout& layout, bool allow_uneven, b
                        layout.mesh.names(rule.axes), parts),
            "leave out --no-uneven to allow it"});
   }
+  if (!allow_uneven) annotations.check_even(layout.mesh, diagnostics);
   if (!diagnostics.empty()) throw UserError(diagnostics);
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "core/model/annotations.h"
 #include "core/model/model.h"
 #include "core/model/state_split.h"
 #include "core/passes/steps/sharded_entry.h"
@@ -6,10 +7,12 @@
 
 namespace mtfc {
 
-/// Throws UserError if a layout is not legal for a model. One error lists all rules for unknown dimensions;
-/// if there are none, it lists all tensors with two dimensions over one axis and, unless `allow_uneven`, all
-/// rules whose axes do not divide their dimension.
-void check_layout(const Model& model, const Layout& layout, bool allow_uneven, bool decodes = false);
+/// Throws UserError if a layout is not legal for a model. One error lists all rules for unknown dimensions; if there
+/// are none, it lists all tensors with two dimensions over one axis and, unless `allow_uneven`, all rules whose axes
+/// do not divide their dimension. A layout that propagates can split inputs and variables twice, and nothing else;
+/// annotated tensors are no matter of the rules.
+void check_layout(const Model& model, const Layout& layout, const Annotations& annotations, bool allow_uneven,
+                  bool decodes = false);
 
 /// Finds the sharding of every tensor of the graph: the rules restricted to its dimensions, with nothing
 /// partial (Mesh-TensorFlow's semantics). Axes of size 1 split nothing and are left out. If a tensor made by

@@ -160,7 +160,7 @@ std::string node_problem(const ShardedEntry& sharded, size_t n, const Mesh& mesh
   if (!sharded.strategies.empty()) {
     const Strategy& strategy = sharded.strategies[n];
     if (std::string problem = strategy_problem(graph, node, strategy, mesh); !problem.empty()) return problem;
-    if (node.loop && !is_in_own_shardings(sharded, node, strategy))
+    if (node.loop && !sharded.is_planned() && !is_in_own_shardings(sharded, node, strategy))
       return "a loop takes or carries a tensor in another sharding than its own";
   }
   if (!sharded.carries.empty())

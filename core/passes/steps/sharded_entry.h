@@ -7,6 +7,9 @@
 //   strategies  choose_strategies: in which shardings each node runs  y: batch/rows, sum over cols
 //   loops       lower_loops: the steps of each loop in the graph
 //   carries     place_reductions: which partial sums pass through each node unreduced
+//
+// For a layout with annotations or propagation, choose_plan (core/choice/choose_plan.h) adds all of these fields at
+// once.
 
 #include <string>
 #include <vector>
@@ -30,12 +33,25 @@ struct Carry {
   std::vector<size_t> operands;  // taken partial; all others are taken whole
 };
 
+/// A form of a tensor that a plan holds, and the form that it is made from.
+struct PlannedForm {
+  Sharding sharding;
+  Sharding from;
+};
+
 struct ShardedEntry {
   EntryGraph entry;
   PerTensor<Sharding> shardings = {};
-  std::vector<Strategy> strategies = {};         // per node; empty ones for leaves and relabelling nodes
+  // Per node; empty ones for leaves, and for relabelling nodes unless the plan was chosen as a whole
+  std::vector<Strategy> strategies = {};
   Loops loops = {};                              // those of the loop nodes, in order
   std::vector<std::vector<Carry>> carries = {};  // per node, at most one per axis
+  // If the plan was chosen as a whole (choose_plan): the forms of each tensor beside the one that its producer gives,
+  // and the condition and body of each loop, in order
+  PerTensor<std::vector<PlannedForm>> forms = {};
+  std::vector<ShardedEntry> parts = {};
+
+  bool is_planned() const { return forms.size() > 0; }
 };
 
 /// The graph, a line a node as to_string(Graph) has it, and below each what the passes have decided for it.

@@ -56,6 +56,7 @@ void TensorForms::add_alias(ValueId of, TensorId tensor, const Sharding& shardin
 }
 
 ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node& user) {
+  if (sharded_.is_planned()) return obtain_planned(tensor, wanted, user);
   std::optional<MoveCost> best_cost;
   ValueId best;
   for (const ValueId form : of(tensor)) {
@@ -72,6 +73,21 @@ ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node&
   for (const Move& move : plan_reshard(graph().type(tensor).dims, value(best).sharding, wanted, mesh_))
     best = moved(tensor, best, move, user);
   return best;
+}
+
+// Makes the form from the one that the plan makes it from, which is made first if it does not exist.
+ValueId TensorForms::obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user) {
+  for (const ValueId form : of(tensor))
+    if (value(form).sharding == wanted) return form;
+  for (const PlannedForm& planned : sharded_.forms[tensor]) {
+    if (planned.sharding != wanted) continue;
+    ValueId form = obtain_planned(tensor, planned.from, user);
+    for (const Move& move : plan_reshard(graph().type(tensor).dims, planned.from, wanted, mesh_))
+      form = moved(tensor, form, move, user);
+    return form;
+  }
+  throw InternalError("a form of '" + graph().tensor(tensor).name +
+                      "' is asked for that the plan does not hold");
 }
 
 ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>& partial, const Node& user) {

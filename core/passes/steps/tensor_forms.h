@@ -54,6 +54,7 @@ class TensorForms {
   void emit_collective(Step step, const Collective& collective);
 
  private:
+  ValueId obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user);
   ValueId moved(TensorId tensor, ValueId from, const Move& move, const Node& user);
 
   const ShardedEntry& sharded_;

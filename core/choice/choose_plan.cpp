@@ -1,0 +1,475 @@
+#include "core/choice/choose_plan.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "core/choice/flat_graph.h"
+#include "core/choice/form_table.h"
+#include "core/choice/node_options.h"
+#include "core/choice/reach.h"
+#include "core/diagnostics/error.h"
+
+namespace mtfc {
+namespace {
+
+// A form of a tensor for each option of a choice.
+struct Use {
+  int choice = -1;
+  FormsId forms;
+};
+
+// The options of a node, which equal nodes share, and the forms that they take and give by operand and result.
+struct NodeTable {
+  std::vector<NodeOption> options;
+  std::vector<FormsId> operands, results;
+};
+
+// What a tensor is made in, who reads it, and the choice of its forms if several nodes do.
+struct TensorUses {
+  Use made;
+  std::vector<Use> read;
+  int choice = -1;
+  const FormSets* sets = nullptr;
+};
+
+Sharding sharding_by_layout(const Layout& layout, const Dims& dims) {
+  Sharding sharding = sharding_by_rules(layout, dims);
+  std::set<int> used;
+  for (AxisList& axes : sharding.dims)
+    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+  return sharding;
+}
+
+bool has_rule(const Layout& layout, const Dims& dims) {
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
+}
+
+class PlanChoice {
+ public:
+  PlanChoice(EntryGraph entry, const PlanConditions& conditions)
+      : entry_(std::move(entry)),
+        conditions_(conditions),
+        layout_(conditions.layout),
+        mesh_(conditions.layout.mesh),
+        graph_(flat_graph(entry_.graph)),
+        forms_(conditions.layout.mesh) {}
+
+  ChosenPlan choose() {
+    find_reach();
+    uses_ = IndexedBy<FlatTensorId, TensorUses>(graph_.tensors.size(), TensorUses());
+    tables_ = IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>>(graph_.nodes.size(), nullptr);
+    choices_ = IndexedBy<FlatNodeId, int>(graph_.nodes.size(), -1);
+    slots_ = IndexedBy<FlatNodeId, std::vector<int>>(graph_.nodes.size(), std::vector<int>());
+    for (const FlatNodeId n : graph_.nodes.ids()) add_node(n);
+    for (const FlatNodeId n : graph_.nodes.ids())
+      if (graph_.nodes[n].node->kind == NodeKind::kLoop) add_loop(n);
+    add_assignments();
+    add_outputs();
+    for (const FlatTensorId id : graph_.tensors.ids()) add_moves(id);
+    solution_ = network_.solve();
+    check_invariant(solution_.cost.is_possible(), "no plan is possible");
+    ChosenPlan plan;
+    for (const auto& [name, use] : variables_) plan.variables.emplace(name, form(use));
+    plan.cost = solution_.cost;
+    plan.bound = solution_.bound;
+    size_t scope = 0;
+    plan.entry = decided(std::move(entry_), scope);
+    return plan;
+  }
+
+ private:
+  // -- what is fixed, and what reaches each tensor --
+
+  // The sharding that nothing but the layout decides; nothing for a tensor that is free.
+  std::optional<Sharding> fixed_sharding(FlatTensorId id) const {
+    const Tensor& tensor = *graph_.tensors[id].tensor;
+    const Graph& graph = *graph_.scopes[graph_.tensors[id].scope].graph;
+    const Node& node =
+        graph.producer(TensorId(id.index() - graph_.scopes[graph_.tensors[id].scope].first_tensor.index()));
+    if (tensor.annotation) return tensor.annotation->sharding;
+    if (graph_.tensors[id].scope > 0) return std::nullopt;
+    if (node.kind == NodeKind::kVariable)
+      if (const auto known = conditions_.variables.find(tensor.name); known != conditions_.variables.end())
+        return known->second;
+    const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
+    if (conditions_.split.names.count(tensor.name) > 0 && !conditions_.split.axes.empty()) {
+      Sharding sharding = sharding_by_layout(layout_, tensor.type.dims);
+      split_state(conditions_.split, tensor.type.dims, mesh_, sharding);
+      return sharding;
+    }
+    if (is_leaf && (!layout_.propagate || has_rule(layout_, tensor.type.dims)))
+      return sharding_by_layout(layout_, tensor.type.dims);
+    return std::nullopt;
+  }
+
+  void find_reach() {
+    Seeds seeds;
+    AxisLists lists;
+    for (const FlatTensorId id : graph_.tensors.ids()) {
+      const Tensor& tensor = *graph_.tensors[id].tensor;
+      seeds.fixed.push_back(fixed_sharding(id));
+      seeds.closed.push_back(!layout_.propagate && tensor.from_model);
+      std::vector<ListSet> offered;
+      for (const Dim& dim : tensor.type.dims) offered.push_back(offered_by_rule(dim, lists));
+      seeds.offered.push_back(std::move(offered));
+    }
+    for (const FlatNodeId n : graph_.nodes.ids()) {
+      const FlatNode& node = graph_.nodes[n];
+      const Graph& graph = *graph_.scopes[node.scope].graph;
+      std::vector<Factor> factors;
+      if (node.operates()) {
+        const std::vector<TensorType> operands = graph.operand_types(*node.node);
+        factors = node.node->op->roles({node.node->attributes, operands}, graph.result_types(*node.node));
+      }
+      factors_.push_back(std::move(factors));
+    }
+    fixed_ = seeds.fixed;
+    reach_ = propagate(graph_, seeds, factors_, std::move(lists), mesh_);
+  }
+
+  ListSet offered_by_rule(const Dim& dim, AxisLists& lists) const {
+    const Rule* rule = find_rule(layout_, dim.name);
+    if (!rule) return 0;
+    AxisList axes = rule->axes;
+    std::erase_if(axes, [&](int axis) { return mesh_.size(axis) == 1; });
+    return lists.with_prefixes(axes);
+  }
+
+  const Sharding* fixed(FlatTensorId id) const { return fixed_[id] ? &*fixed_[id] : nullptr; }
+  const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
+  int64_t times(FlatTensorId id) const { return graph_.scopes[graph_.tensors[id].scope].times; }
+  std::vector<Sharding> candidates(FlatTensorId id) const {
+    return shardings_of(reach_.dims[id], reach_.lists, mesh_, name(id));
+  }
+
+  // -- choices --
+
+  Use add_free_choice(const std::vector<Sharding>& forms) {
+    return {network_.add_variable(std::vector<PlanCost>(forms.size())), forms_.add(forms)};
+  }
+
+  void add_node(FlatNodeId n) {
+    const FlatNode& node = graph_.nodes[n];
+    if (node.operates()) return add_operation(n);
+    if (node.node->kind == NodeKind::kLoop || node.scope > 0)
+      return;  // leaves of a loop belong to its choices
+    const FlatTensorId id = graph_.flat(node, node.node->results[0]);
+    const Use use = add_free_choice(fixed(id) ? std::vector<Sharding>{*fixed(id)} : candidates(id));
+    choices_[n] = use.choice;
+    uses_[id].made = use;
+    if (node.node->kind == NodeKind::kVariable) variables_.emplace(name(id), use);
+  }
+
+  void add_operation(FlatNodeId n) {
+    const FlatNode& node = graph_.nodes[n];
+    const std::shared_ptr<const NodeTable> table = table_of(n);
+    std::vector<PlanCost> costs;
+    const int64_t rounds = graph_.scopes[node.scope].times;
+    for (const NodeOption& option : table->options) costs.push_back(multiplied(option.cost, rounds));
+    tables_[n] = table;
+    choices_[n] = network_.add_variable(std::move(costs));
+    for (size_t i = 0; i < node.node->operands.size(); ++i)
+      uses_[graph_.flat(node, node.node->operands[i])].read.push_back({choices_[n], table->operands[i]});
+    for (size_t i = 0; i < node.node->results.size(); ++i)
+      uses_[graph_.flat(node, node.node->results[i])].made = {choices_[n], table->results[i]};
+  }
+
+  // Equal nodes with equal candidates have the same options.
+  std::shared_ptr<const NodeTable> table_of(FlatNodeId n) {
+    const FlatNode& node = graph_.nodes[n];
+    NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}};
+    for (const TensorId id : node.node->operands) {
+      const FlatTensorId operand = graph_.flat(node, id);
+      call.operand_lists.push_back(reach_.dims[operand]);
+      call.partial.push_back(fixed(operand) ? 0 : reach_.partial[operand]);
+    }
+    for (const TensorId id : node.node->results)
+      call.result_lists.push_back(reach_.dims[graph_.flat(node, id)]);
+    std::shared_ptr<const NodeTable>& known = node_tables_[key_of(n, call)];
+    if (known) return known;
+    auto table = std::make_shared<NodeTable>();
+    table->options = options_of(call, factors_[n], reach_.lists, mesh_);
+    const auto forms_at = [&](auto member, size_t i) {
+      std::vector<Sharding> forms;
+      for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);
+      return forms_.add(forms);
+    };
+    for (size_t i = 0; i < node.node->operands.size(); ++i)
+      table->operands.push_back(forms_at(&NodeOption::operands, i));
+    for (size_t i = 0; i < node.node->results.size(); ++i)
+      table->results.push_back(forms_at(&NodeOption::results, i));
+    return known = std::move(table);
+  }
+
+  std::string key_of(FlatNodeId n, const NodeCall& call) const {
+    std::string key;
+    append_key(key, static_cast<int64_t>(reinterpret_cast<intptr_t>(call.node.op)));
+    for (const bool is_result : {false, true}) {
+      const std::vector<TensorId>& ids = is_result ? call.node.results : call.node.operands;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const TensorType& type = call.graph.type(ids[i]);
+        append_key(key, static_cast<int64_t>(type.dtype));
+        for (size_t d = 0; d < type.dims.size(); ++d) {
+          append_key(key, type.dims[d].size);
+          append_key(key, static_cast<int64_t>((is_result ? call.result_lists : call.operand_lists)[i][d]));
+        }
+        append_key(key, -1);
+        if (is_result) continue;
+        append_key(key, static_cast<int64_t>(call.partial[i]));
+        append_key(key, call.graph.constant_value(ids[i]) == 0.0 ? 1 : 0);
+      }
+    }
+    for (const Factor& factor : factors_[n]) {
+      append_key(key, static_cast<int64_t>(factor.kind));
+      append_key(key, static_cast<int64_t>(factor.reduce));
+      for (const int position : factor.operands) append_key(key, position);
+      for (const int position : factor.results) append_key(key, position);
+      append_key(key, factor.fill == 0 ? 0 : 1);
+      for (const Piece& piece : factor.pieces)
+        for (const int64_t number : {static_cast<int64_t>(piece.operand), piece.from, piece.from_step,
+                                     piece.to, piece.to_step, piece.count})
+          append_key(key, number);
+    }
+    return key;
+  }
+
+  // A choice for each operand: the form in which all rounds take it. A carried tensor leaves a round as it enters the
+  // next. A sum leaves the loop as its terms come out of the body.
+  void add_loop(FlatNodeId n) {
+    const FlatNode& node = graph_.nodes[n];
+    const GraphLoop& loop = *node.node->loop;
+    for (size_t i = 0; i < node.node->operands.size(); ++i) {
+      const FlatTensorId operand = graph_.flat(node, node.node->operands[i]);
+      const std::vector<FlatTensorId> leaves = graph_.leaves(node, i);
+      const FlatTensorId free = leaves.empty() ? operand : leaves[0];
+      const Use use = add_free_choice(
+          leaves.empty() && fixed(operand) ? std::vector<Sharding>{*fixed(operand)} : candidates(free));
+      slots_[n].push_back(use.choice);
+      uses_[operand].read.push_back(use);
+      for (const FlatTensorId leaf : leaves) uses_[leaf].made = use;
+      if (i >= loop.carried()) continue;
+      uses_[graph_.given(node, i)].read.push_back(use);
+      uses_[graph_.flat(node, node.node->results[i])].made = use;
+    }
+    for (size_t i = loop.carried(); i < node.node->results.size(); ++i)
+      uses_[graph_.flat(node, node.node->results[i])].made = uses_[graph_.given(node, i)].made;
+    for (const TensorId id : loop.condition.results) {
+      const FlatTensorId holds = graph_.scopes[node.condition].flat(id);
+      uses_[holds].read.push_back(add_free_choice({replicated(graph_.type(holds).dims.size())}));
+    }
+  }
+
+  // The new value of a variable must be in the sharding of the variable.
+  void add_assignments() {
+    for (const Assignment& assignment : entry_.assignments) {
+      const FlatTensorId value = graph_.scopes[0].flat(assignment.value);
+      const auto known = variables_.find(assignment.variable);
+      if (known != variables_.end()) {
+        uses_[value].read.push_back(known->second);
+        continue;
+      }
+      const auto decided = conditions_.variables.find(assignment.variable);
+      const Use use =
+          add_free_choice(decided != conditions_.variables.end() ? std::vector<Sharding>{decided->second}
+                                                                 : candidates(value));
+      variables_.emplace(assignment.variable, use);
+      uses_[value].read.push_back(use);
+    }
+  }
+
+  void add_outputs() {
+    const size_t whole = entry_.outputs.size() - entry_.sums;
+    std::set<FlatTensorId> added;
+    for (size_t i = 0; i < whole; ++i) {
+      const FlatTensorId id = graph_.scopes[0].flat(entry_.outputs[i].tensor);
+      if (!added.insert(id).second) continue;
+      const Tensor& tensor = *graph_.tensors[id].tensor;
+      const NodeKind kind = entry_.graph.producer(entry_.outputs[i].tensor).kind;
+      Use use;
+      if (kind == NodeKind::kInput || kind == NodeKind::kVariable)
+        use = uses_[id].made;  // it is delivered as it is held
+      else if (fixed(id))
+        use = add_free_choice({*fixed(id)});
+      else if (!layout_.propagate && tensor.from_model)
+        use = add_free_choice({sharding_by_layout(layout_, tensor.type.dims)});
+      else
+        use = add_free_choice(candidates(id));
+      outputs_.emplace(id, use);
+      uses_[id].read.push_back(use);
+    }
+  }
+
+  void add_moves(FlatTensorId id) {
+    TensorUses& uses = uses_[id];
+    if (uses.made.choice < 0 || uses.read.empty()) return;
+    const TensorType& type = graph_.type(id);
+    if (uses.read.size() == 1)
+      return network_.add_pair(uses.made.choice, uses.read[0].choice,
+                               forms_.moves(type, uses.made.forms, uses.read[0].forms, fixed(id)), times(id));
+    std::vector<FormsId> needed;
+    for (const Use& use : uses.read) needed.push_back(use.forms);
+    uses.sets = &forms_.sets(type, uses.made.forms, needed, fixed(id));
+    uses.choice = network_.add_variable(std::vector<PlanCost>(uses.sets->sets.size()));
+    network_.add_pair(uses.made.choice, uses.choice, uses.sets->made, times(id));
+    for (size_t i = 0; i < uses.read.size(); ++i)
+      network_.add_pair(uses.choice, uses.read[i].choice, uses.sets->taken[i]);
+  }
+
+  // -- the decided plan --
+
+  size_t value(int choice) const {
+    return static_cast<size_t>(solution_.values[static_cast<size_t>(choice)]);
+  }
+  const Sharding& form(const Use& use) const { return forms_[use.forms][value(use.choice)]; }
+
+  // The entry point of scope number `scope`, with its parts, whose scopes follow. Advances `scope` behind them.
+  ShardedEntry decided(EntryGraph entry, size_t& scope) {
+    const size_t own = scope++;
+    ShardedEntry made;
+    made.entry = std::move(entry);
+    const Graph& graph = made.entry.graph;
+    for (const TensorId id : graph.tensors().ids()) {
+      const FlatTensorId flat = graph_.scopes[own].flat(id);
+      made.forms.push_back(planned_forms(flat));
+      made.shardings.push_back(own_sharding(flat, made.forms[id]));
+    }
+    const std::vector<FlatNodeId>& nodes = graph_.scopes[own].nodes;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Node& node = graph.nodes()[i];
+      made.strategies.push_back(strategy(nodes[i]));
+      made.carries.push_back(carries(nodes[i]));
+      if (!node.loop) continue;
+      const std::string loop = graph.tensor(node.results[0]).name;
+      made.parts.push_back(
+          decided(entry_of(node.loop->condition, made.entry.name + ", condition of " + loop, 0), scope));
+      made.parts.push_back(
+          decided(entry_of(node.loop->body, made.entry.name + ", body of " + loop, node.loop->sums), scope));
+    }
+    return made;
+  }
+
+  std::vector<PlannedForm> planned_forms(FlatTensorId id) const {
+    const TensorUses& uses = uses_[id];
+    std::vector<PlannedForm> planned;
+    if (uses.made.choice < 0) return planned;
+    const TensorType& type = graph_.type(id);
+    Sharding source = form(uses.made);
+    std::vector<Sharding> held = {source};
+    if (fixed(id) && *fixed(id) != source) {
+      planned.push_back({*fixed(id), source});
+      source = *fixed(id);
+      held = {source};
+    }
+    if (uses.choice >= 0)
+      for (const auto& [to, from] : forms_.making(type, source, uses.sets->sets[value(uses.choice)]).steps) {
+        planned.push_back({to, from});
+        held.push_back(to);
+      }
+    for (const Use& use : uses.read) {
+      const Sharding& needed = form(use);
+      if (std::find(held.begin(), held.end(), needed) != held.end()) continue;
+      const auto cheapest =
+          std::min_element(held.begin(), held.end(), [&](const Sharding& a, const Sharding& b) {
+            return forms_.move(type, a, needed) < forms_.move(type, b, needed);
+          });
+      planned.push_back({needed, *cheapest});
+      held.push_back(needed);
+    }
+    return planned;
+  }
+
+  // The sharding under which the tensor is known: that of an output, or else the first form that is whole.
+  Sharding own_sharding(FlatTensorId id, const std::vector<PlannedForm>& planned) const {
+    if (fixed(id)) return *fixed(id);
+    if (const auto output = outputs_.find(id); output != outputs_.end()) return form(output->second);
+    if (uses_[id].made.choice < 0) return replicated(graph_.type(id).dims.size());
+    const Sharding& made = form(uses_[id].made);
+    if (made.partial.empty()) return made;
+    for (const PlannedForm& form : planned)
+      if (form.sharding.partial.empty()) return form.sharding;
+    return made.whole();
+  }
+
+  Strategy strategy(FlatNodeId n) const {
+    const FlatNode& node = graph_.nodes[n];
+    Strategy chosen;
+    if (node.operates()) {
+      const NodeOption& option = tables_[n]->options[value(choices_[n])];
+      for (const Sharding& operand : option.operands) chosen.operands.push_back(operand.whole());
+      for (size_t i = 0; i < option.results.size(); ++i) {
+        Sharding result = option.results[i];
+        const std::vector<Carry> passed = carries(n);
+        std::erase_if(result.partial, [&](const Partial& partial) {
+          return std::any_of(passed.begin(), passed.end(),
+                             [&](const Carry& carry) { return carry.axis == partial.axis; });
+        });
+        chosen.results.push_back(std::move(result));
+      }
+    } else if (node.node->kind == NodeKind::kLoop) {
+      for (size_t i = 0; i < node.node->operands.size(); ++i) chosen.operands.push_back(form(loop_use(n, i)));
+      for (const TensorId id : node.node->results)
+        chosen.results.push_back(form(uses_[graph_.flat(node, id)].made));
+    }
+    return chosen;
+  }
+
+  Use loop_use(FlatNodeId n, size_t i) const {
+    const FlatNode& node = graph_.nodes[n];
+    for (const Use& use : uses_[graph_.flat(node, node.node->operands[i])].read)
+      if (use.choice == slots_[n][i]) return use;
+    throw InternalError("a loop does not read its operand");
+  }
+
+  std::vector<Carry> carries(FlatNodeId n) const {
+    const FlatNode& node = graph_.nodes[n];
+    std::vector<Carry> passed;
+    if (!node.operates()) return passed;
+    const NodeOption& option = tables_[n]->options[value(choices_[n])];
+    for (size_t i = 0; i < option.operands.size(); ++i)
+      for (const Partial& partial : option.operands[i].partial) {
+        const auto known = std::find_if(passed.begin(), passed.end(),
+                                        [&](const Carry& carry) { return carry.axis == partial.axis; });
+        if (known == passed.end())
+          passed.push_back({partial.axis, {i}});
+        else
+          known->operands.push_back(i);
+      }
+    std::sort(passed.begin(), passed.end(), [](const Carry& a, const Carry& b) { return a.axis < b.axis; });
+    return passed;
+  }
+
+  EntryGraph entry_;
+  const PlanConditions& conditions_;
+  const Layout& layout_;
+  const Mesh& mesh_;
+  FlatGraph graph_;
+  FormTable forms_;
+  IndexedBy<FlatNodeId, std::vector<Factor>> factors_;
+  IndexedBy<FlatTensorId, std::optional<Sharding>> fixed_;
+  Reach reach_;
+  CostNetwork network_;
+  IndexedBy<FlatTensorId, TensorUses> uses_;
+  IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>> tables_;
+  IndexedBy<FlatNodeId, int> choices_;
+  IndexedBy<FlatNodeId, std::vector<int>> slots_;  // of a loop: the choice of each operand
+  std::unordered_map<std::string, std::shared_ptr<const NodeTable>> node_tables_;
+  std::map<std::string, Use, std::less<>> variables_;
+  std::map<FlatTensorId, Use> outputs_;
+  NetworkSolution solution_;
+};
+
+}  // namespace
+
+ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
+  return PlanChoice(std::move(entry), conditions).choose();
+}
+
+bool is_chosen(const Layout& layout, bool is_annotated) {
+  return layout.propagate || is_annotated;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,42 @@
+#pragma once
+// The choice of a plan for a layout with annotations or propagation: for every node the way in which it runs, and for
+// every tensor the forms that are held, so that all of it together costs least.
+//
+// The layout fixes inputs, variables and annotated tensors; propagation gives every other tensor its candidates
+// (core/choice/reach.h). Each node is a choice among its options, each tensor that several nodes read is a choice
+// among sets of forms, and what lies between them are the costs of resharding (core/choice/cost_network.h). A form
+// that several nodes read is made once, and a partial sum is reduced where that is cheapest.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/choice/cost_network.h"
+#include "core/model/state_split.h"
+#include "core/passes/steps/sharded_entry.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+/// What is fixed before the choice.
+struct PlanConditions {
+  const Layout& layout;
+  const StateSplit& split;
+  /// The shardings of variables that another entry point has decided.
+  const std::map<std::string, Sharding, std::less<>>& variables;
+};
+
+struct ChosenPlan {
+  ShardedEntry entry;
+  std::map<std::string, Sharding, std::less<>> variables;  // that the entry point reads or assigns
+  PlanCost cost;
+  PlanCost bound;  // no plan of the same candidates costs less
+};
+
+/// The loops of `entry` must have been lowered to the same operations as the graph itself.
+ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions);
+
+/// True if shardings are chosen under this layout, not given by rules alone.
+bool is_chosen(const Layout& layout, bool is_annotated);
+
+}  // namespace mtfc

@@ -1,0 +1,171 @@
+#include "core/choice/form_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/choice/node_options.h"
+#include "core/program/reshard.h"
+
+namespace mtfc {
+namespace {
+
+std::string type_key(const TensorType& type) {
+  std::string key;
+  append_key(key, static_cast<int64_t>(type.dtype));
+  for (const Dim& dim : type.dims) append_key(key, dim.size);
+  return key;
+}
+
+bool is_free(const PlanCost& cost) {
+  return cost == PlanCost{};
+}
+
+std::vector<Sharding> distinct(const std::vector<Sharding>& forms) {
+  std::vector<Sharding> found;
+  for (const Sharding& form : forms)
+    if (std::find(found.begin(), found.end(), form) == found.end()) found.push_back(form);
+  return found;
+}
+
+}  // namespace
+
+void append_key(std::string& key, int64_t number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void append_key(std::string& key, const Sharding& sharding) {
+  for (const AxisList& axes : sharding.dims) {
+    append_key(key, -1);
+    for (const int axis : axes) append_key(key, axis);
+  }
+  for (const Partial& partial : sharding.partial) {
+    append_key(key, -2);
+    append_key(key, partial.axis);
+    append_key(key, static_cast<int64_t>(partial.kind));
+  }
+  append_key(key, -3);
+}
+
+FormsId FormTable::add(const std::vector<Sharding>& forms) {
+  std::string key;
+  for (const Sharding& form : forms) append_key(key, form);
+  const auto [at, is_new] = known_.emplace(std::move(key), FormsId());
+  if (is_new) at->second = lists_.add(forms);
+  return at->second;
+}
+
+PlanCost FormTable::move(const TensorType& type, const Sharding& from, const Sharding& to) const {
+  if (from == to) return {};
+  for (const Partial& partial : to.partial)
+    if (std::find(from.partial.begin(), from.partial.end(), partial) == from.partial.end())
+      return PlanCost::impossible();
+  const MoveCost cost = reshard_cost(type, from, to, mesh_);
+  return cost_of_moves(cost.bytes, cost.collectives);
+}
+
+std::shared_ptr<const PairCosts> FormTable::moves(const TensorType& type, FormsId given, FormsId needed,
+                                                  const Sharding* fixed) {
+  std::string key = type_key(type);
+  append_key(key, given.number());
+  append_key(key, needed.number());
+  if (fixed) append_key(key, *fixed);
+  std::shared_ptr<const PairCosts>& known = moves_[key];
+  if (known) return known;
+  const std::vector<Sharding>&from = lists_[given], &to = lists_[needed];
+  auto made = std::make_shared<PairCosts>(from.size(), to.size());
+  for (size_t i = 0; i < from.size(); ++i)
+    for (size_t j = 0; j < to.size(); ++j)
+      made->at(i, j) =
+          fixed ? move(type, from[i], *fixed) + move(type, *fixed, to[j]) : move(type, from[i], to[j]);
+  return known = std::move(made);
+}
+
+FormTable::Making FormTable::making(const TensorType& type, const Sharding& from,
+                                    const std::vector<Sharding>& set) const {
+  std::vector<size_t> order(set.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  Making best{PlanCost::impossible(), {}};
+  do {
+    Making way;
+    std::vector<const Sharding*> held = {&from};
+    for (const size_t i : order) {
+      PlanCost least = PlanCost::impossible();
+      const Sharding* source = nullptr;
+      for (const Sharding* form : held)
+        if (const PlanCost cost = move(type, *form, set[i]); !source || cost < least) {
+          least = cost;
+          source = form;
+        }
+      way.cost += least;
+      if (set[i] != from) way.steps.emplace_back(set[i], *source);
+      held.push_back(&set[i]);
+    }
+    if (best.steps.empty() || way.cost < best.cost) best = std::move(way);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return best;
+}
+
+// Sets of which no form can be made from another one for nothing.
+std::vector<std::vector<Sharding>> FormTable::sets_of(const TensorType& type,
+                                                      const std::vector<Sharding>& forms,
+                                                      size_t users) const {
+  const size_t count = forms.size();
+  std::vector<std::vector<bool>> gives(count, std::vector<bool>(count));
+  for (size_t i = 0; i < count; ++i)
+    for (size_t j = 0; j < count; ++j) gives[i][j] = i == j || is_free(move(type, forms[i], forms[j]));
+  const size_t most = std::min<size_t>({users, count > 40 ? size_t{1} : count > 14 ? size_t{2} : size_t{3}});
+  std::vector<std::vector<size_t>> chosen;
+  for (size_t i = 0; i < count; ++i) chosen.push_back({i});
+  for (size_t begin = 0, size = 1; size < most; ++size) {
+    const size_t end = chosen.size();
+    for (; begin < end; ++begin)
+      for (size_t i = chosen[begin].back() + 1; i < count; ++i) {
+        const auto overlaps = [&](size_t j) { return gives[i][j] || gives[j][i]; };
+        if (std::any_of(chosen[begin].begin(), chosen[begin].end(), overlaps)) continue;
+        std::vector<size_t> longer = chosen[begin];
+        longer.push_back(i);
+        chosen.push_back(std::move(longer));
+      }
+  }
+  std::vector<std::vector<Sharding>> sets;
+  for (const std::vector<size_t>& set : chosen) {
+    sets.emplace_back();
+    for (const size_t i : set) sets.back().push_back(forms[i]);
+  }
+  return sets;
+}
+
+const FormSets& FormTable::sets(const TensorType& type, FormsId given, const std::vector<FormsId>& needed,
+                                const Sharding* fixed) {
+  std::string key = type_key(type);
+  append_key(key, given.number());
+  for (const FormsId id : needed) append_key(key, id.number());
+  if (fixed) append_key(key, *fixed);
+  const auto [at, is_new] = sets_.emplace(std::move(key), FormSets{});
+  FormSets& made = at->second;
+  if (!is_new) return made;
+  std::vector<Sharding> all;
+  for (const FormsId id : needed) all.insert(all.end(), lists_[id].begin(), lists_[id].end());
+  made.sets = sets_of(type, distinct(all), needed.size());
+  const std::vector<Sharding>& from = lists_[given];
+  auto costs = std::make_shared<PairCosts>(from.size(), made.sets.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const PlanCost first = fixed ? move(type, from[i], *fixed) : PlanCost{};
+    for (size_t j = 0; j < made.sets.size(); ++j)
+      costs->at(i, j) = first + making(type, fixed ? *fixed : from[i], made.sets[j]).cost;
+  }
+  made.made = std::move(costs);
+  for (const FormsId id : needed) {
+    auto takes = std::make_shared<PairCosts>(made.sets.size(), lists_[id].size());
+    for (size_t i = 0; i < made.sets.size(); ++i)
+      for (size_t j = 0; j < lists_[id].size(); ++j) {
+        const auto gives = [&](const Sharding& form) { return is_free(move(type, form, lists_[id][j])); };
+        const bool has = std::any_of(made.sets[i].begin(), made.sets[i].end(), gives);
+        takes->at(i, j) = has ? PlanCost{} : PlanCost::impossible();
+      }
+    made.taken.push_back(std::move(takes));
+  }
+  return made;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,69 @@
+#pragma once
+// Lists of forms, and what it costs to bring a tensor from one form to another. Equal lists and equal tables are made
+// once, since layers repeat.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/choice/cost_network.h"
+#include "core/tensors/ids.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+/// The forms that the options of a choice give or need, one for each option.
+using FormsId = Id<struct FormsTag>;
+
+/// The sets of forms in which a tensor may be held for several users, and what comes with each.
+struct FormSets {
+  std::vector<std::vector<Sharding>> sets;
+  std::shared_ptr<const PairCosts> made;                // [form that is given][set]
+  std::vector<std::shared_ptr<const PairCosts>> taken;  // per user: [set][form that is needed]
+};
+
+class FormTable {
+ public:
+  explicit FormTable(const Mesh& mesh) : mesh_(mesh) {}
+
+  FormsId add(const std::vector<Sharding>& forms);
+  const std::vector<Sharding>& operator[](FormsId id) const { return lists_[id]; }
+
+  /// What it costs to take a tensor of this type from a form that is given to one that is needed. With `fixed`, the
+  /// tensor is brought into that form first.
+  std::shared_ptr<const PairCosts> moves(const TensorType& type, FormsId given, FormsId needed,
+                                         const Sharding* fixed);
+  /// The same for a tensor with several users.
+  const FormSets& sets(const TensorType& type, FormsId given, const std::vector<FormsId>& needed,
+                       const Sharding* fixed);
+
+  /// The cost of one reshard; impossible if it would make whole values partial.
+  PlanCost move(const TensorType& type, const Sharding& from, const Sharding& to) const;
+  /// The cheapest way to make all forms of a set from one, each from that one or from another one of the set.
+  struct Making {
+    PlanCost cost;
+    std::vector<std::pair<Sharding, Sharding>> steps;  // a form, and the form it is made from, in order
+  };
+  Making making(const TensorType& type, const Sharding& from, const std::vector<Sharding>& set) const;
+
+ private:
+  std::vector<std::vector<Sharding>> sets_of(const TensorType& type, const std::vector<Sharding>& forms,
+                                             size_t users) const;
+
+  const Mesh& mesh_;
+  IndexedBy<FormsId, std::vector<Sharding>> lists_;
+  std::unordered_map<std::string, FormsId> known_;
+  std::unordered_map<std::string, std::shared_ptr<const PairCosts>> moves_;
+  std::unordered_map<std::string, FormSets> sets_;
+};
+
+/// Appends the numbers of a form to a key.
+void append_key(std::string& key, const Sharding& sharding);
+void append_key(std::string& key, int64_t number);
+
+}  // namespace mtfc

@@ -1,0 +1,261 @@
+#include "core/choice/node_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/diagnostics/error.h"
+#include "core/op_rules/pieces.h"
+#include "core/program/sent_elements.h"
+#include "core/tensors/relayout.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostOptions = 4096;
+
+size_t index(int position) {
+  return static_cast<size_t>(position);
+}
+
+bool shares_axis(const AxisList& a, const AxisList& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
+class Options {
+ public:
+  Options(const NodeCall& call, const std::vector<Factor>& factors, const AxisLists& lists, const Mesh& mesh)
+      : call_(call),
+        node_(call.node),
+        factors_(factors),
+        lists_(lists),
+        mesh_(mesh),
+        operand_types_(call.graph.operand_types(node_)),
+        result_types_(call.graph.result_types(node_)),
+        moved_(moved_factor(factors)) {}
+
+  std::vector<NodeOption> run() {
+    if (node_.op->family == Family::kRelabel)
+      add_relabellings();
+    else
+      add_factors();
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<NodeOption> options;
+    for (auto& [parts, option] : found_) options.push_back(std::move(option));
+    return options;
+  }
+
+ private:
+  void add(int64_t parts, NodeOption option) {
+    if (found_.size() >= kMostOptions)
+      throw UserError(fmt::format("the operation that makes '{}' can be split in more than {} ways",
+                                  call_.graph.tensor(node_.results[0]).name, kMostOptions),
+                      "annotate its operands or its result, so that fewer axes reach its dimensions",
+                      node_.origin->location);
+    found_.emplace_back(parts, std::move(option));
+  }
+
+  // -- operations with factors --
+
+  void add_factors() {
+    std::vector<std::vector<AxisList>> choices;
+    for (const Factor& factor : factors_) choices.push_back(lists_.in(lists_of(factor)));
+    std::vector<AxisList> chosen(factors_.size());
+    AxisList used;
+    choose(choices, 0, chosen, used);
+  }
+
+  ListSet lists_of(const Factor& factor) const {
+    ListSet set = 0;
+    if (factor.kind == Factor::Kind::kWhole) return set;
+    for (size_t i = 0; i < factor.operands.size(); ++i)
+      if (factor.operands[i] >= 0) set |= call_.operand_lists[i][index(factor.operands[i])];
+    if (factor.kind == Factor::Kind::kMoved) return set;
+    for (size_t i = 0; i < factor.results.size(); ++i)
+      if (factor.results[i] >= 0) set |= call_.result_lists[i][index(factor.results[i])];
+    return set;
+  }
+
+  void choose(const std::vector<std::vector<AxisList>>& choices, size_t f, std::vector<AxisList>& chosen,
+              const AxisList& used) {
+    if (f == factors_.size()) return add_split(chosen, used);
+    for (const AxisList& list : choices[f]) {
+      if (shares_axis(list, used)) continue;
+      chosen[f] = list;
+      AxisList more = used;
+      more.insert(more.end(), list.begin(), list.end());
+      choose(choices, f + 1, chosen, more);
+    }
+  }
+
+  // Adds the options where the factors are split so: one for each split of the result's moved dimension.
+  void add_split(const std::vector<AxisList>& chosen, const AxisList& used) {
+    if (!moved_) return add_carries(option_of(chosen, {}), used);
+    const auto at = index(moved_->results[0]);
+    const size_t f = static_cast<size_t>(moved_ - factors_.data());
+    AxisList others;  // those that split other dimensions
+    for (const int axis : used)
+      if (!contains(chosen[f], axis)) others.push_back(axis);
+    for (const AxisList& list :
+         lists_.in(call_.result_lists[0][at] | call_.operand_lists[0][index(moved_->operands[0])])) {
+      if (shares_axis(list, others)) continue;
+      AxisList all = used;
+      for (const int axis : list)
+        if (!contains(all, axis)) all.push_back(axis);
+      add_carries(option_of(chosen, list), all);
+    }
+  }
+
+  NodeOption option_of(const std::vector<AxisList>& chosen, const AxisList& moved_to) const {
+    NodeOption option;
+    for (const TensorType& type : operand_types_) option.operands.push_back(replicated(type.dims.size()));
+    for (const TensorType& type : result_types_) option.results.push_back(replicated(type.dims.size()));
+    for (size_t f = 0; f < factors_.size(); ++f) {
+      const Factor& factor = factors_[f];
+      for (size_t i = 0; i < factor.operands.size(); ++i)
+        if (factor.operands[i] >= 0) option.operands[i].dims[index(factor.operands[i])] = chosen[f];
+      for (size_t i = 0; i < option.results.size(); ++i) {
+        if (factor.results[i] >= 0)
+          option.results[i].dims[index(factor.results[i])] =
+              factor.kind == Factor::Kind::kMoved ? moved_to : chosen[f];
+        if (factor.kind == Factor::Kind::kReduce)
+          for (const int axis : chosen[f]) option.results[i].partial.push_back({axis, factor.reduce});
+      }
+    }
+    return option;
+  }
+
+  // Adds the option, and those where sums over axes that it does not use pass through it.
+  void add_carries(NodeOption option, const AxisList& used) {
+    option.cost += arithmetic(option);
+    if (moved_) option.cost += exchange(option);
+    add_carries_from(0, std::move(option), used, mesh_.size(used));
+  }
+
+  void add_carries_from(size_t axis, NodeOption option, const AxisList& used, int64_t parts) {
+    if (axis == mesh_.axes().size() || axis >= 64) {
+      for (std::vector<Sharding>* forms : {&option.operands, &option.results})
+        for (Sharding& form : *forms) std::sort(form.partial.begin(), form.partial.end());
+      return add(parts, std::move(option));
+    }
+    add_carries_from(axis + 1, option, used, parts);
+    const int number = static_cast<int>(axis);
+    if (contains(used, number) || fills()) return;
+    for (const std::vector<int>& set : linear_sets(*node_.op, node_.operands.size())) {
+      NodeOption carrying = option;
+      if (!take_partial(set, number, carrying)) continue;
+      for (Sharding& result : carrying.results) result.partial.push_back({number, ReduceKind::kSum});
+      add_carries_from(axis + 1, std::move(carrying), used, parts);
+    }
+  }
+
+  // True if the result holds numbers that come from no operand. Their sum over devices would be wrong.
+  bool fills() const { return moved_ && moved_->fill != 0; }
+
+  // Makes all operands of the set partial over the axis. A constant zero is partial as it is.
+  bool take_partial(const std::vector<int>& set, int axis, NodeOption& option) const {
+    bool any = false;
+    for (const int operand : set) {
+      const size_t i = index(operand);
+      if (i >= node_.operands.size()) return false;
+      if (call_.graph.constant_value(node_.operands[i]) == 0.0) continue;
+      if ((call_.partial[i] >> axis & 1) == 0) return false;
+      option.operands[i].partial.push_back({axis, ReduceKind::kSum});
+      any = true;
+    }
+    return any;
+  }
+
+  // -- costs --
+
+  PlanCost arithmetic(const NodeOption& option) const {
+    if (node_.op->family != Family::kContraction) return {};
+    std::vector<LocalType> operands, results;
+    for (size_t i = 0; i < operand_types_.size(); ++i)
+      operands.push_back(
+          {operand_types_[i].dtype, largest_dims(operand_types_[i].dims, option.operands[i], mesh_)});
+    for (size_t i = 0; i < result_types_.size(); ++i)
+      results.push_back(
+          {result_types_[i].dtype, largest_dims(result_types_[i].dims, option.results[i], mesh_)});
+    return cost_of_flops(node_.op->flops({node_.attributes, operands}, results));
+  }
+
+  PlanCost exchange(const NodeOption& option) const {
+    AxisList axes = option.operands[0].dims[index(moved_->operands[0])];
+    if (axes.empty()) return {};
+    std::sort(axes.begin(), axes.end());
+    std::vector<MovedTensor> operands;
+    for (size_t i = 0; i < operand_types_.size(); ++i)
+      operands.push_back({operand_types_[i].dims, option.operands[i]});
+    const SentElements sent(PieceMap(*node_.op, node_.attributes, operand_types_, result_types_), operands,
+                            {result_types_[0].dims, option.results[0]}, axes, mesh_);
+    const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
+    return cost_of_moves(bytes, bytes > 0 ? 1 : 0);
+  }
+
+  // -- operations that relabel --
+
+  void add_relabellings() {
+    const Dims &from = operand_types_[0].dims, &to = result_types_[0].dims;
+    const std::string& name = call_.graph.tensor(node_.results[0]).name;
+    const std::vector<Sharding> sources = shardings_of(call_.operand_lists[0], lists_, mesh_, name);
+    const std::vector<Sharding> targets = shardings_of(call_.result_lists[0], lists_, mesh_, name);
+    for (const Sharding& source : sources) {
+      Sharding carried;
+      const bool stays = carries(from, source, to, mesh_, carried);
+      if (stays) add_carries({{source}, {carried}, {}}, split_axes(source));
+      for (const Sharding& target : targets)
+        if (!stays) add_relayout(source, target);
+    }
+    // A target that an operand of its own form gives, which no axis has reached.
+    for (const Sharding& target : targets) {
+      Sharding needed;
+      if (!carries(to, target, from, mesh_, needed)) continue;
+      const auto is_known = [&](const Sharding& source) { return source == needed; };
+      if (std::none_of(sources.begin(), sources.end(), is_known))
+        add_carries({{needed}, {target}, {}}, split_axes(target));
+    }
+  }
+
+  void add_relayout(const Sharding& source, const Sharding& target) {
+    const Dims &from = operand_types_[0].dims, &to = result_types_[0].dims;
+    const AxisList axes = moving_axes({from, source, to, target}, mesh_);
+    const SentElements sent({from, source}, {to, target}, axes, mesh_);
+    const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
+    const bool moves = !sent.none();
+    add(mesh_.size(split_axes(source)),
+        {{source}, {target}, cost_of_moves(moves ? bytes : 0, moves ? 1 : 0)});
+  }
+
+  const NodeCall& call_;
+  const Node& node_;
+  const std::vector<Factor>& factors_;
+  const AxisLists& lists_;
+  const Mesh& mesh_;
+  std::vector<TensorType> operand_types_, result_types_;
+  const Factor* moved_;
+  std::vector<std::pair<int64_t, NodeOption>> found_;  // with the number of parts that they split the work in
+};
+
+}  // namespace
+
+PlanCost cost_of_moves(int64_t bytes, int64_t collectives) {
+  PlanCost cost{0, collectives, bytes};
+  if (__builtin_mul_overflow(bytes, kCostPerByte, &cost.total) ||
+      __builtin_add_overflow(cost.total, collectives * kCostPerCollective, &cost.total))
+    cost.total = PlanCost::kImpossible - 1;
+  return cost;
+}
+
+PlanCost cost_of_flops(int64_t flops) {
+  return {std::min(flops, PlanCost::kImpossible - 1), 0, 0};
+}
+
+std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
+                                   const AxisLists& lists, const Mesh& mesh) {
+  return Options(call, factors, lists, mesh).run();
+}
+
+}  // namespace mtfc

@@ -1,0 +1,50 @@
+#pragma once
+// The ways to run one operation on the mesh: which axes split which of its factors, and which partial sums pass
+// through it.
+//
+// Example: y[b, h] = einsum(x[b, k], w[k, h]) where rows reaches b and cols reaches k:
+//
+//   x: b/rows, k/cols   w: k/cols   y: b/rows, sum over cols     the least arithmetic
+//   x: b/rows           w: whole    y: b/rows                    cols repeat the same work
+//   x: k/cols           w: k/cols   y: sum over cols
+//   x: whole            w: whole    y: whole
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/choice/cost_network.h"
+#include "core/choice/reach.h"
+#include "core/graph/graph.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+/// What plans without a hardware profile are compared by: bytes sent per device + 32 KiB per collective + einsum flops
+/// per device / 16, all counted in sixteenths of a byte.
+inline constexpr int64_t kCostPerByte = 16;
+inline constexpr int64_t kCostPerCollective = kCostPerByte * 32 * 1024;
+PlanCost cost_of_moves(int64_t bytes, int64_t collectives);
+PlanCost cost_of_flops(int64_t flops);
+
+/// One way to run a node. A form is a sharding, partial as well.
+struct NodeOption {
+  std::vector<Sharding> operands;  // the forms that it needs
+  std::vector<Sharding> results;   // the forms that it gives
+  PlanCost cost;                   // of its arithmetic, and of pieces that it exchanges
+};
+
+/// A node with what is known of its tensors.
+struct NodeCall {
+  const Graph& graph;
+  const Node& node;
+  std::vector<std::vector<ListSet>> operand_lists, result_lists;  // that reach each dimension
+  std::vector<uint64_t> partial;  // axes over which each operand may be partial
+};
+
+/// All ways to run an operation, the most parallel ones first. Throws UserError if there are too many.
+std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
+                                   const AxisLists& lists, const Mesh& mesh);
+
+}  // namespace mtfc
