@@ -10,7 +10,9 @@
 #include "core/choice/form_table.h"
 #include "core/choice/node_options.h"
 #include "core/choice/reach.h"
+#include "core/choice/split_nodes.h"
 #include "core/diagnostics/error.h"
+#include "core/passes/graph/remove_dead.h"
 
 namespace mtfc {
 namespace {
@@ -76,6 +78,10 @@ class PlanChoice {
     for (const auto& [name, use] : variables_) plan.variables.emplace(name, form(use));
     plan.cost = solution_.cost;
     plan.bound = solution_.bound;
+    for (const FlatNodeId n : graph_.nodes.ids())
+      if (tables_[n])
+        if (const int64_t parts = tables_[n]->options[value(choices_[n])].parts; parts > 1)
+          plan.splits.emplace(n, parts);
     size_t scope = 0;
     plan.entry = decided(std::move(entry_), scope);
     return plan;
@@ -192,7 +198,7 @@ class PlanChoice {
     std::shared_ptr<const NodeTable>& known = node_tables_[key_of(n, call)];
     if (known) return known;
     auto table = std::make_shared<NodeTable>();
-    table->options = options_of(call, factors_[n], reach_.lists, mesh_);
+    table->options = options_of(call, factors_[n], reach_.lists, mesh_, split_plan(n));
     const auto forms_at = [&](auto member, size_t i) {
       std::vector<Sharding> forms;
       for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);
@@ -203,6 +209,29 @@ class PlanChoice {
     for (size_t i = 0; i < node.node->results.size(); ++i)
       table->results.push_back(forms_at(&NodeOption::results, i));
     return known = std::move(table);
+  }
+
+  // Plans what the split rule of the node makes, on its own.
+  SplitPlan split_plan(FlatNodeId n) const {
+    const FlatNode& node = graph_.nodes[n];
+    if (!conditions_.uses_split_rules || node.node->op->split_rule == kNoSplitRule) return {};
+    return [this, &node](const std::vector<Sharding>& operands, int64_t parts) {
+      EntryGraph alone = split_node(*graph_.scopes[node.scope].graph, *node.node, parts);
+      size_t next = 0;
+      alone.graph = with_annotations(
+          std::move(alone.graph),
+          [&](const Tensor&) -> SharedAnnotation {
+            if (next >= operands.size()) return nullptr;
+            return std::make_shared<const TensorAnnotation>(TensorAnnotation{operands[next++], "", {}});
+          },
+          [](const GraphLoop& loop) { return loop; });
+      const Layout layout{mesh_, {}, {}, true};
+      const ChosenPlan plan = choose_plan(std::move(alone), {layout, {}, {}});
+      NodeOption option{operands, {}, plan.cost, parts};
+      for (const NamedTensor& output : plan.entry.entry.outputs)
+        option.results.push_back(plan.entry.shardings[output.tensor]);
+      return option;
+    };
   }
 
   std::string key_of(FlatNodeId n, const NodeCall& call) const {
@@ -465,7 +494,11 @@ class PlanChoice {
 }  // namespace
 
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
-  return PlanChoice(std::move(entry), conditions).choose();
+  ChosenPlan plan = PlanChoice(std::move(entry), conditions).choose();
+  if (plan.splits.empty()) return plan;
+  PlanConditions as_made = conditions;
+  as_made.uses_split_rules = false;
+  return choose_plan(remove_dead(with_split_nodes(std::move(plan.entry.entry), plan.splits)), as_made);
 }
 
 bool is_chosen(const Layout& layout, bool is_annotated) {

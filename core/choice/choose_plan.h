@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/choice/cost_network.h"
+#include "core/choice/flat_graph.h"
 #include "core/model/state_split.h"
 #include "core/passes/steps/sharded_entry.h"
 #include "core/tensors/layout.h"
@@ -24,6 +25,8 @@ struct PlanConditions {
   const StateSplit& split;
   /// The shardings of variables that another entry point has decided.
   const std::map<std::string, Sharding, std::less<>>& variables;
+  /// Whether operations may run by their split rules. Then they are still whole nodes in the plan.
+  bool uses_split_rules = false;
 };
 
 struct ChosenPlan {
@@ -31,9 +34,14 @@ struct ChosenPlan {
   std::map<std::string, Sharding, std::less<>> variables;  // that the entry point reads or assigns
   PlanCost cost;
   PlanCost bound;  // no plan of the same candidates costs less
+  /// The nodes that are to run by their split rules, and into how many parts these split them. If there are any,
+  /// `entry` is none to be run.
+  std::map<FlatNodeId, int64_t> splits;
 };
 
-/// The loops of `entry` must have been lowered to the same operations as the graph itself.
+/// The plan of least cost. Operations run by their split rules where that is cheapest: the plan is then one of the
+/// graph in which they are replaced. The loops of `entry` must have been lowered to the same operations as the graph
+/// itself.
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions);
 
 /// True if shardings are chosen under this layout, not given by rules alone.

@@ -71,7 +71,9 @@ class Elimination {
     fill_queue();
     while (!queue_.empty()) {
       const int variable = queue_.begin()->second;
-      eliminate(variable);
+      const double known = weights_[static_cast<size_t>(variable)];
+      update_weight(variable);
+      if (weights_[static_cast<size_t>(variable)] <= known) eliminate(variable);
     }
     NetworkSolution solution;
     solution.bound = constant_;
@@ -141,6 +143,17 @@ class Elimination {
       for (const int value : values_[v]) costs.push_back(unary_[v][static_cast<size_t>(value)]);
       unary_[v] = std::move(costs);
     }
+    for (size_t t = 0; t < tables_.size(); ++t) fold_decided(t);
+  }
+
+  // A table whose variables are not both open is a cost of the one that is.
+  void fold_decided(size_t t) {
+    const std::vector<int>& scope = tables_[t].scope;
+    if (size(scope[0]) > 1 && size(scope[1]) > 1) return;
+    const int open = size(scope[0]) > 1 ? scope[0] : scope[1];
+    for (size_t value = 0; value < size(open); ++value)
+      unary_[static_cast<size_t>(open)][value] += tables_[t].costs[value];
+    for (const int variable : scope) std::erase(at_[static_cast<size_t>(variable)], t);
   }
 
   bool drop_dominated(int variable) {
@@ -265,7 +278,10 @@ class Elimination {
                                      unary_[static_cast<size_t>(variable)].end());
     }
     order_.push_back(std::move(step));
-    for (const int other : around) update_weight(other);
+    // The weight of a variable with many neighbours is brought up to date when its turn has come.
+    constexpr size_t kMany = 32;
+    for (const int other : around)
+      if (at_[static_cast<size_t>(other)].size() <= kMany) update_weight(other);
   }
 
   // Adds the table to one over the same variables, if there is one.

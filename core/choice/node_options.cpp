@@ -25,7 +25,8 @@ bool shares_axis(const AxisList& a, const AxisList& b) {
 
 class Options {
  public:
-  Options(const NodeCall& call, const std::vector<Factor>& factors, const AxisLists& lists, const Mesh& mesh)
+  Options(const NodeCall& call, const std::vector<Factor>& factors, const AxisLists& lists, const Mesh& mesh,
+          const SplitPlan& split_plan)
       : call_(call),
         node_(call.node),
         factors_(factors),
@@ -33,13 +34,15 @@ class Options {
         mesh_(mesh),
         operand_types_(call.graph.operand_types(node_)),
         result_types_(call.graph.result_types(node_)),
-        moved_(moved_factor(factors)) {}
+        moved_(moved_factor(factors)),
+        split_plan_(split_plan) {}
 
   std::vector<NodeOption> run() {
     if (node_.op->family == Family::kRelabel)
       add_relabellings();
     else
       add_factors();
+    if (split_plan_) add_split_rules();
     std::stable_sort(found_.begin(), found_.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<NodeOption> options;
@@ -87,6 +90,43 @@ class Options {
       AxisList more = used;
       more.insert(more.end(), list.begin(), list.end());
       choose(choices, f + 1, chosen, more);
+    }
+  }
+
+  // -- operations with a split rule --
+
+  // Options in which the dimension that the operation needs whole is split.
+  void add_split_rules() {
+    for (size_t f = 0; f < factors_.size(); ++f) {
+      const Factor& factor = factors_[f];
+      if (factor.kind != Factor::Kind::kWhole) continue;
+      ListSet set = 0;
+      for (size_t i = 0; i < factor.operands.size(); ++i)
+        if (factor.operands[i] >= 0) set |= call_.operand_lists[i][index(factor.operands[i])];
+      std::vector<std::vector<AxisList>> choices;
+      for (const Factor& other : factors_) choices.push_back(lists_.in(lists_of(other)));
+      for (const AxisList& list : lists_.in(set)) {
+        if (list.empty()) continue;
+        choices[f] = {list};
+        std::vector<AxisList> chosen(factors_.size());
+        choose_for_rule(choices, 0, chosen, {}, mesh_.size(list));
+      }
+    }
+  }
+
+  void choose_for_rule(const std::vector<std::vector<AxisList>>& choices, size_t f,
+                       std::vector<AxisList>& chosen, const AxisList& used, int64_t parts) {
+    if (f == factors_.size()) {
+      NodeOption option = split_plan_(option_of(chosen, {}).operands, parts);
+      option.parts = parts;
+      return add(mesh_.size(used), std::move(option));
+    }
+    for (const AxisList& list : choices[f]) {
+      if (shares_axis(list, used)) continue;
+      chosen[f] = list;
+      AxisList more = used;
+      more.insert(more.end(), list.begin(), list.end());
+      choose_for_rule(choices, f + 1, chosen, more, parts);
     }
   }
 
@@ -236,6 +276,7 @@ class Options {
   const Mesh& mesh_;
   std::vector<TensorType> operand_types_, result_types_;
   const Factor* moved_;
+  const SplitPlan& split_plan_;
   std::vector<std::pair<int64_t, NodeOption>> found_;  // with the number of parts that they split the work in
 };
 
@@ -254,8 +295,8 @@ PlanCost cost_of_flops(int64_t flops) {
 }
 
 std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
-                                   const AxisLists& lists, const Mesh& mesh) {
-  return Options(call, factors, lists, mesh).run();
+                                   const AxisLists& lists, const Mesh& mesh, const SplitPlan& split_plan) {
+  return Options(call, factors, lists, mesh, split_plan).run();
 }
 
 }  // namespace mtfc

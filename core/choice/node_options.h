@@ -10,6 +10,7 @@
 //   x: whole            w: whole    y: whole
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct NodeOption {
   std::vector<Sharding> operands;  // the forms that it needs
   std::vector<Sharding> results;   // the forms that it gives
   PlanCost cost;                   // of its arithmetic, and of pieces that it exchanges
+  // If its split rule makes it: the number of shards of the dimension that it needs whole; otherwise 1
+  int64_t parts = 1;
 };
 
 /// A node with what is known of its tensors.
@@ -43,8 +46,12 @@ struct NodeCall {
   std::vector<uint64_t> partial;  // axes over which each operand may be partial
 };
 
-/// All ways to run an operation, the most parallel ones first. Throws UserError if there are too many.
+/// The best way to run a node by its split rule, with operands in these shardings.
+using SplitPlan = std::function<NodeOption(const std::vector<Sharding>& operands, int64_t parts)>;
+
+/// All ways to run an operation, the most parallel ones first. Throws UserError if there are too many. `split_plan` is
+/// empty where no split rules are to be used.
 std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
-                                   const AxisLists& lists, const Mesh& mesh);
+                                   const AxisLists& lists, const Mesh& mesh, const SplitPlan& split_plan);
 
 }  // namespace mtfc

@@ -72,7 +72,7 @@ class Propagation {
   }
 
   void visit_factor(const FlatNode& node, const Factor& factor) {
-    if (factor.kind == Factor::Kind::kWhole) return;
+    if (factor.kind == Factor::Kind::kWhole && node.node->op->split_rule == kNoSplitRule) return;
     ListSet lists = 0;
     const auto at_each = [&](auto action) {
       for (size_t i = 0; i < factor.operands.size(); ++i)

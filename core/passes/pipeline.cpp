@@ -256,15 +256,9 @@ class Pipeline {
                     int64_t& useful) {
     timed_as_ = entry.name;
     entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
-    for (bool has_split = true; has_split;) {
-      ChosenPlan plan = timed(kChoosePlan, [&] {
-        return choose_plan(std::move(entry), {program_.layout, split_, variables});
-      });
-      std::optional<EntryGraph> split = apply_split_rules(plan.entry, program_.mesh());
-      if (!split) return plan;
-      entry = remove_dead(*std::move(split));
-    }
-    throw InternalError("a plan is not found");
+    return timed(kChoosePlan, [&] {
+      return choose_plan(std::move(entry), {program_.layout, split_, variables, true});
+    });
   }
 
   /// All other passes, of a chosen plan.

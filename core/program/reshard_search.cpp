@@ -53,11 +53,11 @@ double most_common(const Resharding& change) {
 }
 
 // A lower bound on the elements that the busiest device sends, on any way from one sharding to the other. It is the
-// average of the elements that devices receive, since devices receive what others send. If the tensor is not partial, a
-// device receives all elements of its new shard that are not in its old one. If the tensor is partial over g devices, it
-// is reduced first, in shards of n elements; n is the smallest size that splitting over the other axes can give. A
-// reduce_scatter sends n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n. Then the
-// device receives the rest of its new shard.
+// average of the elements that devices receive, since devices receive what others send. If the tensor is not partial,
+// a device receives all elements of its new shard that are not in its old one. If the tensor is partial over g
+// devices, it is reduced first, in shards of n elements; n is the smallest size that splitting over the other axes can
+// give. A reduce_scatter sends n(g-1)/g elements and leaves n/g of them; an all_reduce sends 2n(g-1)/g and leaves n.
+// Then the device receives the rest of its new shard.
 int64_t least_sent(const Resharding& change) {
   double all = 1;
   for (const Dim& dim : change.dims) all *= static_cast<double>(dim.size);
@@ -96,11 +96,51 @@ Key key_of(const Sharding& sharding) {
   return {sharding.dims, sharding.partial};
 }
 
+// One step of a search: a change that is made at once, if it can be.
+struct Edge {
+  bool is_known = false;  // otherwise nothing below has been looked at
+  bool is_possible = false;
+  std::optional<Collective> collective;
+  Cost cost;
+};
+
+// The steps between the shardings of tensors of one shape. Searches for different targets go through the same ones.
+struct Edges {
+  std::vector<Split> splits;
+  std::map<Key, std::vector<Edge>> from;  // by target: a split, or a set of axes that are reduced
+  size_t count = 0;
+};
+
+// `axes`: those that may split a dimension. They are all the same for changes of one shape that leave the same axes
+// partial.
+Edges& edges_of(const Resharding& change, const AxisList& axes) {
+  constexpr size_t kMostKept = 1 << 18;
+  thread_local std::map<std::vector<int64_t>, Edges> known;
+  thread_local size_t count = 0;
+  std::vector<int64_t> key;
+  for (const Axis& axis : change.mesh.axes()) key.push_back(axis.size);
+  key.push_back(-1);
+  for (const Dim& dim : change.dims) key.push_back(dim.size);
+  key.push_back(-1);
+  key.insert(key.end(), axes.begin(), axes.end());
+  const auto at = known.find(key);
+  if (at != known.end()) return at->second;
+  for (auto& [unused, edges] : known) count += std::exchange(edges.count, 0);
+  if (count > kMostKept) {
+    known.clear();
+    count = 0;
+  }
+  Edges& made = known[key];
+  made.splits = all_splits(change.dims.size(), axes);
+  return made;
+}
+
 class ReshardSearch {
  public:
   ReshardSearch(const Resharding& change, const ReshardPlan& known)
       : change_(change),
-        splits_(all_splits(change.dims.size(), usable_axes())),
+        edges_(edges_of(change, usable_axes())),
+        splits_(edges_.splits),
         best_{known.elements, known.collectives, static_cast<int64_t>(known.moves.size())} {}
 
   // The moves of a plan that is better than the known one, or none.
@@ -138,13 +178,22 @@ class ReshardSearch {
 
   void expand(const State& state) {
     const Sharding& now = state.last.to;
-    for (const Split& split : splits_) {
-      Sharding next{split, now.partial};
-      std::erase_if(next.partial, [&](const Partial& p) { return contains(split_axes(next), p.axis); });
-      if (next != now) try_move(state, next);
+    const size_t subsets = size_t{1} << now.partial.size();
+    std::vector<Edge>& edges = edges_.from[key_of(now)];
+    if (edges.empty()) {
+      edges.resize(splits_.size() + subsets);
+      edges_.count += edges.size();
+    }
+    for (size_t s = 0; s < splits_.size(); ++s) {
+      if (edges[s].is_known && !edges[s].is_possible) continue;
+      Sharding next{splits_[s], now.partial};
+      if (!next.partial.empty()) {
+        const AxisList used = split_axes(next);
+        std::erase_if(next.partial, [&](const Partial& p) { return contains(used, p.axis); });
+      }
+      if (next != now) try_move(state, next, edges[s]);
     }
     // An all_reduce over any of the axes that are to be reduced in the same way.
-    const size_t subsets = size_t{1} << now.partial.size();
     for (size_t subset = 1; subset < subsets; ++subset) {
       AxisList axes;
       bool is_possible = true;
@@ -153,16 +202,19 @@ class ReshardSearch {
           axes.push_back(now.partial[i].axis);
           is_possible = is_possible && !change_.to.is_partial(axes.back());
         }
-      if (is_possible) try_move(state, without_partial(now, axes));
+      if (is_possible) try_move(state, without_partial(now, axes), edges[splits_.size() + subset]);
     }
   }
 
-  void try_move(const State& state, const Sharding& next) {
+  void try_move(const State& state, const Sharding& next, Edge& edge) {
     if (estimate(next, state.cost) >= best_) return;
-    const Resharding step{change_.dims, state.last.to, next, change_.mesh};
-    const std::optional<SingleMove> move = single_move(step);
-    if (!move) return;
-    reach(next, state.cost + cost_of(*move, step), {move->collective, next}, &state);
+    if (!edge.is_known) {
+      const Resharding step{change_.dims, state.last.to, next, change_.mesh};
+      const std::optional<SingleMove> move = single_move(step);
+      edge = {true, move.has_value(), move ? move->collective : std::nullopt,
+              move ? cost_of(*move, step) : Cost{}};
+    }
+    if (edge.is_possible) reach(next, state.cost + edge.cost, {edge.collective, next}, &state);
   }
 
   // The least cost of a plan that has come to `sharding` at this cost.
@@ -196,12 +248,13 @@ class ReshardSearch {
   }
 
   const Resharding& change_;
-  std::vector<Split> splits_;
+  Edges& edges_;
+  const std::vector<Split>& splits_;
   Cost best_;
   std::map<Key, State> states_;
   const State* arrived_ = nullptr;
-  // If several states have the least estimate, the search expands the one that it reached first. A plan therefore depends
-  // on nothing but the change.
+  // If several states have the least estimate, the search expands the one that it reached first. A plan therefore
+  // depends on nothing but the change.
   std::priority_queue<std::tuple<Cost, int64_t, State*>, std::vector<std::tuple<Cost, int64_t, State*>>,
                       std::greater<>>
       open_;

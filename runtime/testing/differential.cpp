@@ -211,7 +211,7 @@ class Shrinker {
       const Model model = model_of(candidate, leaves);
       std::erase_if(candidate.layout.rules,
                     [&](const Rule& rule) { return !contains(model.dims, rule.dim); });
-      if (!is_legal(model, candidate.layout) || try_case(candidate).problem.empty()) return false;
+      if (!is_legal(model, layout_of(candidate)) || try_case(candidate).problem.empty()) return false;
     } catch (const std::exception&) {
       return false;
     }
@@ -239,6 +239,7 @@ class Shrinker {
       less |= keep_if_failing(std::move(candidate));
     }
     less |= drop_from(&RandomCase::shard_state_over);
+    less |= drop_from(&RandomCase::annotations);
     return drop_from(&RandomCase::outputs) || less;
   }
 
@@ -269,6 +270,10 @@ class Shrinker {
     for_each_ref(from, [&](TensorRef& ref) { used |= ref.item == item; });
     for (const auto& [variable, value] : from.assignments) used |= variable == item;
     if (used) return false;
+    std::erase_if(from.annotations,
+                  [&](const DrawnAnnotation& annotation) { return annotation.tensor.item == item; });
+    for (DrawnAnnotation& annotation : from.annotations)
+      annotation.tensor.item -= annotation.tensor.item > item;
     from.items.erase(from.items.begin() + static_cast<std::ptrdiff_t>(item));
     for_each_ref(from, [&](TensorRef& ref) { ref.item -= ref.item > item; });
     for (auto& [variable, value] : from.assignments) variable -= variable > item;
@@ -337,6 +342,18 @@ class Shrinker {
 
   bool simplify_layout() {
     bool simpler = false;
+    if (best_.layout.propagate) {
+      RandomCase candidate = best_;
+      candidate.layout.propagate = false;
+      simpler |= keep_if_failing(std::move(candidate));
+    }
+    for (size_t a = best_.annotations.size(); a-- > 0;)
+      for (size_t s = best_.annotations[a].splits.size(); s-- > 0;) {
+        RandomCase candidate = best_;
+        std::vector<Rule>& splits = candidate.annotations[a].splits;
+        splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(s));
+        simpler |= keep_if_failing(std::move(candidate));
+      }
     for (size_t r = best_.layout.rules.size(); r-- > 0;) {
       RandomCase candidate = best_;
       candidate.layout.rules.erase(candidate.layout.rules.begin() + static_cast<std::ptrdiff_t>(r));
@@ -388,7 +405,7 @@ Outcome try_case(const RandomCase& random_case) {
     std::string problem = try_program(single, model, leaves, expected, initial);
     if (!problem.empty()) return {false, where + problem};
     where = "under the layout: ";
-    const Program split = checked(compile(model, random_case.layout, {}));
+    const Program split = checked(compile(model, layout_of(random_case), {}));
     problem = try_program(split, model, leaves, expected, initial);
     return {false, problem.empty() ? "" : where + problem};
   } catch (const std::exception& error) {

@@ -113,19 +113,33 @@ std::string model_file(const RandomCase& random_case) {
                             joined(data, "{", "}"));
 }
 
+namespace {
+
+// ["p", "q"]
+std::string axes_text(const AxisList& axes, const Mesh& mesh) {
+  std::vector<std::string> list;
+  for (const int axis : axes) list.push_back(quoted(mesh.axes()[static_cast<size_t>(axis)].name));
+  return joined(list, "[", "]");
+}
+
+}  // namespace
+
 std::string layout_file(const RandomCase& random_case) {
-  const Layout& layout = random_case.layout;
-  std::vector<std::string> axes, rules;
+  const Layout layout = layout_of(random_case);
+  std::vector<std::string> axes, rules, shardings;
   for (const Axis& axis : layout.mesh.axes())
     axes.push_back(fmt::format("{}: {}", quoted(axis.name), axis.size));
-  for (const Rule& rule : layout.rules) {
-    std::vector<std::string> list;
-    for (const int axis : rule.axes)
-      list.push_back(quoted(layout.mesh.axes()[static_cast<size_t>(axis)].name));
-    rules.push_back(fmt::format("[{}, {}]", quoted(rule.dim), joined(list, "[", "]")));
+  for (const Rule& rule : layout.rules)
+    rules.push_back(fmt::format("[{}, {}]", quoted(rule.dim), axes_text(rule.axes, layout.mesh)));
+  for (const Annotation& annotation : layout.annotations) {
+    std::vector<std::string> splits;
+    for (const Rule& split : annotation.splits)
+      splits.push_back(fmt::format("{}: {}", quoted(split.dim), axes_text(split.axes, layout.mesh)));
+    shardings.push_back(fmt::format("{}: {}", quoted(annotation.pattern), joined(splits, "{", "}")));
   }
-  return fmt::format("{{\n  \"mesh\": {},\n  \"rules\": {}\n}}\n", joined(axes, "{", "}"),
-                     joined(rules, "[", "]"));
+  return fmt::format("{{\n  \"mesh\": {},\n  \"rules\": {},\n  \"shardings\": {},\n  \"propagate\": {}\n}}\n",
+                     joined(axes, "{", "}"), joined(rules, "[", "]"), joined(shardings, "{", "}"),
+                     layout.propagate);
 }
 
 std::string saved_case(const RandomCase& random_case, const std::string& folder) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/op_registry.h"
+#include "core/model/training.h"
 
 namespace mtfc {
 namespace {
@@ -112,6 +113,45 @@ Model model_of(const RandomCase& random_case, WholeTensors& leaves) {
   return model;
 }
 
+namespace {
+
+// The names that annotations may use: those of the model's tensors, and those that training makes.
+std::map<std::string, Dims> annotatable(const Model& model) {
+  std::map<std::string, Dims> dims;
+  for (const Tensor& tensor : model.graph.tensors())
+    if (tensor.from_model) dims.emplace(tensor.name, tensor.type.dims);
+  if (!model.train) return dims;
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    dims.emplace(variable.name + "/grad", variable.type.dims);
+    for (const VariableDecl& state : state_of(*model.train, variable))
+      dims.emplace(state.name, state.type.dims);
+  }
+  return dims;
+}
+
+}  // namespace
+
+Layout layout_of(const RandomCase& random_case) {
+  Layout layout = random_case.layout;
+  if (random_case.annotations.empty()) return layout;
+  WholeTensors leaves;
+  const Model model = model_of(random_case, leaves);
+  const std::map<std::string, Dims> known = annotatable(model);
+  for (const DrawnAnnotation& drawn : random_case.annotations) {
+    std::string name = fmt::format("t{}", drawn.tensor.item);
+    if (random_case.items[drawn.tensor.item].kind == "gradients")
+      name += fmt::format("g{}", drawn.tensor.result);
+    const auto at = known.find(name + drawn.suffix);
+    if (at == known.end()) continue;
+    Annotation annotation{at->first, {}, {}};
+    for (const Rule& split : drawn.splits)
+      if (contains(at->second, split.dim)) annotation.splits.push_back(split);
+    layout.annotations.push_back(std::move(annotation));
+  }
+  return layout;
+}
+
 std::string to_string(const RandomCase& random_case) {
   WholeTensors leaves;
   const Model model = model_of(random_case, leaves);
@@ -122,8 +162,12 @@ std::string to_string(const RandomCase& random_case) {
   if (model.train)
     text += fmt::format("train {} {}, state over [{}]\n", model.graph.tensor(model.train->loss).name,
                         model.train->optimizer, fmt::join(model.train->shard_state_over, ", "));
-  return fmt::format("{}mesh {} layout {} (seed {})\n", text, to_string(random_case.layout.mesh),
-                     to_string(random_case.layout), random_case.seed);
+  const Layout layout = layout_of(random_case);
+  for (const Annotation& annotation : layout.annotations)
+    text += fmt::format("annotate {} {}\n", annotation.pattern,
+                        to_string(Layout{layout.mesh, annotation.splits}));
+  return fmt::format("{}mesh {} layout {} (seed {})\n", text, to_string(layout.mesh), to_string(layout),
+                     random_case.seed);
 }
 
 }  // namespace mtfc

@@ -32,6 +32,13 @@ struct Item {
   bool from_model = true;      // else as if the compiler had made it
 };
 
+/// An annotation of a tensor, or of the tensor that training makes for it under a further name.
+struct DrawnAnnotation {
+  TensorRef tensor;
+  std::string suffix = "";  // such as `/grad`
+  std::vector<Rule> splits;
+};
+
 struct RandomCase {
   uint64_t seed = 0;
   std::map<std::string, int64_t> sizes;  // of every dimension
@@ -41,7 +48,8 @@ struct RandomCase {
   std::optional<TensorRef> loss;                          // of training
   std::string optimizer = "sgd";
   std::vector<std::string> shard_state_over;  // axes
-  Layout layout;
+  Layout layout;                              // without annotations
+  std::vector<DrawnAnnotation> annotations = {};
 };
 
 bool is_leaf(const Item& item);
@@ -54,6 +62,9 @@ std::vector<TensorId> add_item(GraphBuilder& b, const Item& item, size_t positio
 
 /// The model, and values for its inputs and variables. Throws OpError where the items do not fit together.
 Model model_of(const RandomCase& random_case, WholeTensors& leaves);
+
+/// The layout with its annotations. Those of tensors and dimensions that the model lacks are left out.
+Layout layout_of(const RandomCase& random_case);
 
 /// The graph as a listing, what is delivered, the mesh and the layout.
 std::string to_string(const RandomCase& random_case);

@@ -210,15 +210,54 @@ void draw_training(CaseDraft& draft) {
 
 }  // namespace
 
-RandomCase random_case(uint64_t seed) {
-  CaseDraft draft(seed);
+namespace {
+
+// A sharding over some of the axes, each of which splits one of the dimensions.
+std::vector<Rule> drawn_splits(CaseDraft& draft, const Dims& dims) {
+  std::map<std::string, AxisList> splits;
+  AxisList axes;
+  const Mesh& mesh = draft.drawn().layout.mesh;
+  for (size_t i = 0; i < mesh.axes().size(); ++i) axes.push_back(static_cast<int>(i));
+  std::shuffle(axes.begin(), axes.end(), draft.random());
+  for (const int axis : axes)
+    if (!dims.empty() && draft.chance(0.6)) splits[dims[draft.below(dims.size())].name].push_back(axis);
+  std::vector<Rule> rules;
+  for (auto& [dim, list] : splits) rules.push_back({dim, std::move(list), {}});
+  return rules;
+}
+
+void draw_annotations(CaseDraft& draft) {
+  const double density = 0.1 + 0.1 * static_cast<double>(draft.below(6));
+  for (const Facts& facts : draft.known()) {
+    if (draft.chance(density))
+      draft.drawn().annotations.push_back({facts.ref, "", drawn_splits(draft, facts.type.dims)});
+    for (const char* suffix : {"/grad", "/momentum"})
+      if (draft.drawn().items[facts.ref.item].kind == "variable" && draft.chance(0.15))
+        draft.drawn().annotations.push_back({facts.ref, suffix, drawn_splits(draft, facts.type.dims)});
+  }
+  draft.drawn().layout.propagate = draft.chance(0.6);
+  if (draft.chance(0.4)) draft.drawn().layout.rules.clear();
+}
+
+RandomCase drawn_case(CaseDraft draft, bool annotated) {
   for (int i = 0; i < 2; ++i) draft.leaf(draft.float_type(), draft.random_dims(1, 3), Fill::kNormal);
   const size_t operations = 3 + draft.below(16);
   for (size_t tries = 0; tries < 6 * operations && draft.operations() < operations; ++tries) draw_step(draft);
   deliver(draft);
   draw_layout(draft);
   draw_training(draft);
+  if (annotated) draw_annotations(draft);
   return std::move(draft.drawn());
+}
+
+}  // namespace
+
+RandomCase random_case(uint64_t seed) {
+  return drawn_case(CaseDraft(seed), false);
+}
+
+RandomCase annotated_case(uint64_t seed) {
+  return drawn_case(CaseDraft(seed), true);
 }
 
 }  // namespace mtfc

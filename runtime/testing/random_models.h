@@ -12,5 +12,7 @@ namespace mtfc {
 
 /// Three to about twenty operations under a legal layout.
 RandomCase random_case(uint64_t seed);
+/// The same, with annotations, and perhaps propagated.
+RandomCase annotated_case(uint64_t seed);
 
 }  // namespace mtfc

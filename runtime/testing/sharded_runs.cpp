@@ -9,6 +9,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
+#include "core/passes/steps/resolve_shardings.h"
 #include "core/tensors/relayout.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"
@@ -213,6 +214,14 @@ std::vector<Layout> all_rule_sets(const Mesh& mesh, const Dims& dims, bool lists
 }
 
 bool is_legal(const Model& model, const Layout& layout) {
+  if (layout.propagate || !layout.annotations.empty()) {
+    try {
+      check_layout(model, layout, Annotations(model, layout), true);
+      return true;
+    } catch (const UserError&) {
+      return false;
+    }
+  }
   for (const Tensor& tensor : model.graph.tensors())
     if (uses_axis_twice(sharding_by_rules(layout, tensor.type.dims))) return false;
   return true;

@@ -22,12 +22,15 @@ namespace mtfc::random_graph_test {
 namespace {
 
 constexpr int64_t kCases = kSanitized ? 150 : 2000;
+constexpr int64_t kAnnotatedCases =
+    kSanitized ? 50 : 600;  // plans of small tensors over several axes take long to choose
 
-TEST_CASE("random graphs give the same under random layouts") {
-  const int64_t cases = setting("MTFC_CASES", kCases), first = setting("MTFC_SEED", 1);
+// `draw`: gives the case of a seed.
+void compare_random_cases(RandomCase (*draw)(uint64_t), int64_t by_default) {
+  const int64_t cases = setting("MTFC_CASES", by_default), first = setting("MTFC_SEED", 1);
   int64_t skipped = 0, failed = 0;
   for (int64_t i = 0; i < cases && failed < 3; ++i) {
-    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const RandomCase drawn = draw(static_cast<uint64_t>(first + i));
     const Outcome outcome = try_case(drawn);
     skipped += outcome.skipped;
     if (outcome.problem.empty()) continue;
@@ -42,6 +45,14 @@ TEST_CASE("random graphs give the same under random layouts") {
   MESSAGE(fmt::format("{} cases from seed {}, {} skipped for their large values", cases, first, skipped));
   CHECK(failed == 0);
   CHECK(skipped < cases / 4 + 1);
+}
+
+TEST_CASE("random graphs give the same under random layouts") {
+  compare_random_cases(random_case, kCases);
+}
+
+TEST_CASE("random graphs give the same under random annotations, propagated or not") {
+  compare_random_cases(annotated_case, kAnnotatedCases);
 }
 
 TEST_CASE("gradients of random graphs are their slopes") {
