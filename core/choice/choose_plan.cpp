@@ -101,13 +101,12 @@ class PlanChoice {
     if (node.kind == NodeKind::kVariable)
       if (const auto known = conditions_.variables.find(tensor.name); known != conditions_.variables.end())
         return known->second;
-    const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
     if (conditions_.split.names.count(tensor.name) > 0 && !conditions_.split.axes.empty()) {
       Sharding sharding = sharding_by_layout(layout_, tensor.type.dims);
       split_state(conditions_.split, tensor.type.dims, mesh_, sharding);
       return sharding;
     }
-    if (is_leaf && (!layout_.propagate || has_rule(layout_, tensor.type.dims)))
+    if (node.kind == NodeKind::kInput && (!layout_.propagate || has_rule(layout_, tensor.type.dims)))
       return sharding_by_layout(layout_, tensor.type.dims);
     return std::nullopt;
   }

@@ -23,7 +23,8 @@ namespace mtfc {
 struct PlanConditions {
   const Layout& layout;
   const StateSplit& split;
-  /// The shardings of variables that another entry point has decided.
+  /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
+  /// are free.
   const std::map<std::string, Sharding, std::less<>>& variables;
   /// Whether operations may run by their split rules. Then they are still whole nodes in the plan.
   bool uses_split_rules = false;

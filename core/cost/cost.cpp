@@ -146,6 +146,7 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   report.entry = entry.name;
   report.layout = program.layout;
   report.warnings = program.warnings;
+  report.plan = entry.plan;
   report.arithmetic.einsum_useful = entry.useful_einsum_flops;
   if (hardware) report.time = predicted_time(program, entry, counts, *hardware);
   add_parameters(program, report);
@@ -159,6 +160,18 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
   return report;
+}
+
+int64_t plan_cost(const CostReport& report) {
+  constexpr int64_t kBytesPerCollective = 32 * 1024, kFlopsPerByte = 16;
+  const CollectiveTotals& sent = report.communication.total;
+  return sent.bytes_sent + sent.count * kBytesPerCollective +
+         report.arithmetic.einsum_per_device / kFlopsPerByte;
+}
+
+double plan_gap(const PlanFigures& plan) {
+  if (plan.cost <= plan.bound) return 0;
+  return static_cast<double>(plan.cost - plan.bound) / static_cast<double>(std::max<int64_t>(plan.bound, 1));
 }
 
 int64_t bytes_alive(const CostReport& report, const StepCost& step) {

@@ -103,6 +103,7 @@ struct CostReport {
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
+  std::optional<PlanFigures> plan;  // if the plan was chosen
 };
 
 /// The name of a step's kind in reports: its operation, `fused`, `slice`, or its collective.
@@ -114,6 +115,11 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
 /// The report for given counts: the predicted ones, or those of a run. With `hardware`, it has times, too.
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                        const Hardware* hardware = nullptr);
+
+/// The cost of the plan by the measure of PlanFigures, as the report counts it.
+int64_t plan_cost(const CostReport& report);
+/// By how much a cost exceeds its bound: 0 if it is the least.
+double plan_gap(const PlanFigures& plan);
 
 /// The bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/choice/choose_plan.h"
+#include "core/choice/node_options.h"
 #include "core/diagnostics/suggest.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
@@ -271,8 +272,11 @@ class Pipeline {
     std::vector<ProgramVariable> placed =
         placed_variables(std::move(caches), program_.layout, decided, bytes);
     const std::vector<ProgramVariable> variables = with_caches(placed);
+    const PlanFigures figures{plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte};
     PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
-    return finished(std::move(steps), variables, std::move(placed), useful, bytes);
+    EntryPoint made = finished(std::move(steps), variables, std::move(placed), useful, bytes);
+    made.plan = figures;
+    return made;
   }
 
  private:
@@ -541,6 +545,26 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
 
 namespace {
 
+// The shardings of the variables that the layout fixes, of the model, its optimizer and its caches.
+std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model, const Layout& layout,
+                                                             const StateSplit& split,
+                                                             const Annotations& annotations) {
+  std::vector<VariableDecl> all = all_variables(model);
+  if (model.decode) all.insert(all.end(), model.decode->caches.begin(), model.decode->caches.end());
+  std::map<std::string, Sharding, std::less<>> fixed;
+  for (const VariableDecl& variable : all) {
+    const SharedAnnotation annotation = annotations.of_variable(variable.name);
+    const bool has_rule = std::any_of(variable.type.dims.begin(), variable.type.dims.end(),
+                                      [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
+    const bool is_split = split.names.contains(variable.name) && !split.axes.empty();
+    if (annotation)
+      fixed.emplace(variable.name, annotation->sharding);
+    else if (!layout.propagate || has_rule || is_split)
+      fixed.emplace(variable.name, shardings_by_rules(layout, split)(variable));
+  }
+  return fixed;
+}
+
 // Decides the plan of the training step, or else of the evaluation, which decides how variables are split everywhere.
 Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
                        const Annotations& annotations, const CompileOptions& options) {
@@ -549,19 +573,17 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   Program program;
   program.layout = layout;
   Pipeline pipeline(program, split, options);
-  std::map<std::string, Sharding, std::less<>> variables;
+  std::map<std::string, Sharding, std::less<>> variables = fixed_variables(model, layout, split, annotations);
   const auto chosen = [&](const MakeEntry& make, int64_t& useful) {
     return pipeline.choose(pipeline.lower_graph(annotations.applied(make()), useful), variables, useful);
   };
   constexpr size_t kFirst = 1;  // after `init`
   int64_t first_useful = 0;
   ChosenPlan first = chosen(entries[kFirst], first_useful);
-  variables = first.variables;
+  variables.insert(first.variables.begin(), first.variables.end());
   const auto decided = [&](const VariableDecl& variable) {
-    if (const auto at = variables.find(variable.name); at != variables.end()) return at->second;
-    if (const SharedAnnotation annotation = annotations.of_variable(variable.name))
-      return annotation->sharding;
-    return shardings_by_rules(layout, split)(variable);
+    const auto at = variables.find(variable.name);
+    return at != variables.end() ? at->second : shardings_by_rules(layout, split)(variable);
   };
   int64_t bytes = 0;
   program = frame_of(model, layout, decided, bytes);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -191,8 +192,17 @@ struct ProgramVariable {
   int64_t bytes = 0;   // size of the largest shard
 };
 
+/// How good a chosen plan is (core/choice/choose_plan.h): bytes sent per device + 32 KiB per collective + einsum flops
+/// per device / 16, rounded down.
+struct PlanFigures {
+  int64_t cost = 0;
+  int64_t bound = 0;  // no plan of the same candidates costs less
+  bool operator==(const PlanFigures&) const = default;
+};
+
 struct EntryPoint {
-  std::string name;  // init, train, evaluate, decode
+  std::string name;                      // init, train, evaluate, decode
+  std::optional<PlanFigures> plan = {};  // if it was chosen
   // Variables of this entry point only, placed behind the others; zero before its first run
   std::vector<ProgramVariable> caches = {};
   PerValue<Value> values;

@@ -229,12 +229,16 @@ class ProgramReader {
   // -- entry points --
 
   EntryPoint entry_point(const Cursor& at) const {
-    at.check_keys({"name", "caches", "arena_bytes", "useful_einsum_flops", "inputs", "outputs", "values",
-                   "buffers", "steps"});
+    at.check_keys({"name", "plan", "caches", "arena_bytes", "useful_einsum_flops", "inputs", "outputs",
+                   "values", "buffers", "steps"});
     EntryPoint entry;
     entry.name = text(at, "name");
     if (at.find("caches"))
       for (const Cursor& item : list(at, "caches")) entry.caches.push_back(variable(item));
+    if (const auto plan = at.find("plan")) {
+      plan->check_keys({"cost", "bound"});
+      entry.plan = PlanFigures{integer(*plan, "cost"), integer(*plan, "bound")};
+    }
     entry.arena_bytes = integer(at, "arena_bytes");
     entry.useful_einsum_flops = integer(at, "useful_einsum_flops");
     entry.inputs = bindings(at, "inputs");

@@ -140,6 +140,11 @@ std::string entry_text(const Program& program, const EntryPoint& entry) {
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", printable(entry.name),
                                  entry.steps.size(), grouped(entry.arena_bytes));
+  if (entry.plan)
+    text += fmt::format("  plan    cost {}, {}\n", grouped(entry.plan->cost),
+                        entry.plan->bound >= entry.plan->cost
+                            ? "the least that is possible"
+                            : fmt::format("at least {} is needed", grouped(entry.plan->bound)));
   for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
   text += bindings_line("inputs ", entry, entry.inputs);
   size_t indent = 0;  // two columns per loop

@@ -77,6 +77,8 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
                    {"collectives", number(report.communication.total.count)},
                    {"elements_per_device", number(report.communication.total.elements)},
                    {"bytes_sent_per_device", number(report.communication.total.bytes_sent)},
+                   {"plan_cost", number(plan_cost(report))},
+                   {"plan_bound", report.plan ? number(report.plan->bound) : ""},
                    {"peak_bytes_per_device", number(report.memory.peak)},
                    {"variables_bytes", number(report.memory.variables)},
                    {"optimizer_state_bytes", number(report.memory.optimizer_state)},

@@ -113,6 +113,10 @@ std::string figures(const CostReport& report) {
   add("imbalance", fmt::format("{:.3g}", report.arithmetic.imbalance));
   add("sent per device", bytes_text(report.communication.total.bytes_sent));
   add("collectives", grouped(report.communication.total.count));
+  if (report.plan) {
+    add("plan cost", grouped(plan_cost(report)));
+    add("above the bound by", fmt::format("{:.3g} %", 100 * plan_gap(*report.plan)));
+  }
   add("memory at the peak, per device", bytes_text(report.memory.peak));
   add("of which variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
   return html + "</div>";

@@ -79,6 +79,8 @@ Json report_object(const CostReport& report) {
                {"mesh", json_of(mesh)},
                {"devices", mesh.devices()},
                {"layout", json_of(report.layout)}};
+  if (!report.layout.annotations.empty()) json["shardings"] = annotations_json(report.layout);
+  if (report.layout.propagate) json["propagate"] = true;
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json["parameters"] = {{"count", report.parameters.count},
                         {"bytes", report.parameters.bytes},
@@ -96,6 +98,9 @@ Json report_object(const CostReport& report) {
                            {"bytes_sent_per_device", sent.total.bytes_sent},
                            {"by_kind", totals_json(sent.by_kind)},
                            {"by_axis", totals_json(sent.by_axis)}};
+  if (report.plan)
+    json["plan"] = {
+        {"cost", report.plan->cost}, {"bound", report.plan->bound}, {"gap", plan_gap(*report.plan)}};
   json["memory"] = memory_json(report);
   if (report.time) json["time"] = time_json(*report.time);
   json["tensors"] = Json::array();
