@@ -39,16 +39,15 @@ class Propagation {
  private:
   std::vector<ListSet> first_lists(FlatTensorId id) {
     std::vector<ListSet> lists(graph_.type(id).dims.size(), 0);
+    if (!seeds_.offered[id].empty()) lists = seeds_.offered[id];
     if (seeds_.fixed[id])
       for (size_t d = 0; d < lists.size(); ++d)
-        lists[d] = reach_.lists.with_prefixes(seeds_.fixed[id]->dims[d]);
-    else if (!seeds_.offered[id].empty())
-      lists = seeds_.offered[id];
+        lists[d] |= reach_.lists.with_prefixes(seeds_.fixed[id]->dims[d]);
     return lists;
   }
 
   void add(FlatTensorId id, size_t dim, ListSet lists) {
-    if (seeds_.fixed[id] || seeds_.closed[id]) return;
+    if (seeds_.closed[id]) return;
     ListSet& own = reach_.dims[id][dim];
     if ((own | lists) == own) return;
     own |= lists;
