@@ -13,6 +13,7 @@
 #include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
 #include "cmd/terminal/standard_output.h"
+#include "core/model/annotations.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
 
@@ -71,7 +72,8 @@ struct Facts {
 bool fits(const Program& smaller, const Program& program) {
   return std::equal(smaller.variables.begin(), smaller.variables.end(), program.variables.begin(),
                     program.variables.end(), [](const ProgramVariable& a, const ProgramVariable& b) {
-                      return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.offset == b.offset;
+                      return a.decl.name == b.decl.name && a.decl.type == b.decl.type &&
+                             a.sharding == b.sharding && a.offset == b.offset;
                     });
 }
 
@@ -90,8 +92,11 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
       ModelOptions shorter = sized;
       shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));
       std::vector<Diagnostic> unused;
+      CompileOptions alike = options;
+      for (const ProgramVariable& variable : program.variables)
+        alike.variables.emplace(variable.decl.name, variable.sharding);
       Program smaller =
-          compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model), layout, options);
+          compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model), layout, alike);
       if (!fits(smaller, program)) return;
       for (EntryPoint& entry : smaller.entry_points)
         if (entry.name == "decode") program.entry_points.push_back(std::move(entry));
@@ -109,6 +114,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   ModelOptions sized = options.model;
   for (std::string& set : sizes(given, options)) sized.sets.push_back(std::move(set));
   auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
+  const Annotations check_names(model, layouts.front());
   model = only_decode(std::move(model));
   facts.positions = decode_positions(*model.decode);
   CompileOptions compile_options = compile_options_of(options.model);

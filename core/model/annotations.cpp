@@ -112,7 +112,7 @@ class Matcher {
 
   // Reports what has matched nothing.
   void finish() {
-    for (size_t i = 0; i < uses_.size(); ++i) {
+    for (size_t i = 0; i < uses_.size() && !model_.is_reduced; ++i) {
       const Annotation& annotation = layout_.annotations[i];
       if (!uses_[i].matched) {
         const bool is_pattern = is_name_pattern(annotation.pattern);

@@ -36,6 +36,8 @@ Model only_decode(Model model) {
   model.train.reset();
   model.outputs.clear();
   model.train_outputs.clear();
+  model.annotations.clear();
+  model.is_reduced = true;
   return model;
 }
 

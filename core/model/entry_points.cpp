@@ -203,6 +203,9 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
   TensorId logits = decode.logits;
   if (b.dims(logits) != order) logits = b.op("transpose", {logits}, {{"dims", order}});
   logits = b.op("rename", {logits}, {{"map", whole}});
+  b.annotate(logits,
+             std::make_shared<const TensorAnnotation>(TensorAnnotation{
+                 replicated(order.size()), "", decode.graph.producer(decode.logits).origin->location}));
   entry.outputs.push_back({std::string(kLogitsOutput), logits});
   entry.graph = std::move(b).build();
   add_kept(entry, keep);

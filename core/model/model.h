@@ -118,6 +118,7 @@ struct Model {
   std::vector<TrainOutput> train_outputs;  // in ascending order of their positions
   std::vector<ModelAnnotation> annotations = {};
   std::optional<DecodeSpec> decode;
+  bool is_reduced = false;  // tensors are left out, so annotations of a layout may name none
 };
 
 }  // namespace mtfc

@@ -573,13 +573,15 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   Program program;
   program.layout = layout;
   Pipeline pipeline(program, split, options);
-  std::map<std::string, Sharding, std::less<>> variables = fixed_variables(model, layout, split, annotations);
+  std::map<std::string, Sharding, std::less<>> variables = options.variables;
+  variables.merge(fixed_variables(model, layout, split, annotations));
   const auto chosen = [&](const MakeEntry& make, int64_t& useful) {
     return pipeline.choose(pipeline.lower_graph(annotations.applied(make()), useful), variables, useful);
   };
-  constexpr size_t kFirst = 1;  // after `init`
+  const bool only_decodes = model.is_reduced && decodes(model, options);
+  const size_t deciding = only_decodes ? entries.size() - 1 : 1;  // that after `init`, or else the last one
   int64_t first_useful = 0;
-  ChosenPlan first = chosen(entries[kFirst], first_useful);
+  ChosenPlan first = chosen(entries[deciding], first_useful);
   variables.insert(first.variables.begin(), first.variables.end());
   const auto decided = [&](const VariableDecl& variable) {
     const auto at = variables.find(variable.name);
@@ -591,7 +593,7 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
     int64_t useful = first_useful;
-    ChosenPlan plan = i == kFirst ? std::move(first) : chosen(entries[i], useful = 0);
+    ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful = 0);
     std::vector<VariableDecl> caches = caches_of(model, plan.entry.entry.name);
     program.entry_points.push_back(pipeline.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
   }

@@ -2,6 +2,7 @@
 // Compiles a model and a layout to a program. This is the only place that knows the order of the passes.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct CompileOptions {
   std::function<void(const std::string& entry, const std::string& graph)> dump_graph;
   std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
   std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
+  std::map<std::string, Sharding, std::less<>> variables =
+      {};                               // shardings that an earlier program has decided
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 };
 
