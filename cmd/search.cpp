@@ -231,6 +231,10 @@ int run(const Options& options) {
   const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
   std::vector<Diagnostic> warnings;
   const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
+  if (fixed.front().propagate || !fixed.front().annotations.empty() || !model.annotations.empty())
+    throw UserError(
+        "search compares layouts of rules, but the layout or the model has annotations, or is propagated",
+        "leave out \"shardings\", \"sharding\" and \"propagate\"; cost-report compares such layouts");
   check_rules(fixed.front(), model.dims);
   if (fixed.front().mesh.axes().empty())
     throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
