@@ -271,6 +271,7 @@ int run(const Options& options) {
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
+  add_propagate_option(line, options->model);
   line.add_option("--mesh", options->layout.mesh,
                   "the mesh, as in rows:2,cols:4; rows:*,cols:* with --devices searches all sizes")
       .type_name("AXIS:SIZE,...");
