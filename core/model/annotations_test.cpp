@@ -1,0 +1,118 @@
+#include "core/model/annotations.h"
+
+#include <doctest/doctest.h>
+
+#include "core/passes/pipeline.h"
+#include "core/testing/test_model.h"
+
+namespace mtfc::annotations_test {
+namespace {
+
+const Mesh kMesh({{"x", 2}, {"y", 2}, {"z", 1}});
+
+// Trains w1 and w2 by momentum.
+Model trained() {
+  TestModel model;
+  const TensorId x = model.input("x", {{"b", 8}, {"i", 6}});
+  const TensorId h = model.op("h", "einsum", {x, model.variable("a/w1", {{"i", 6}, {"h", 4}}, true)},
+                              {{"dims", Dims{{"b", 8}, {"h", 4}}}});
+  const TensorId y = model.op("y", "einsum", {h, model.variable("a/w2", {{"h", 4}, {"o", 10}}, true)},
+                              {{"dims", Dims{{"b", 8}, {"o", 10}}}});
+  const TensorId loss = model.op("loss", "reduce_mean", {model.op("square", {y})});
+  model.output(loss);
+  TrainSpec train{loss, "momentum", {{"lr", 0.1}, {"momentum", 0.9}}};
+  model.train(train);
+  return model.finished();
+}
+
+Annotation annotation(const std::string& pattern,
+                      const std::vector<std::pair<std::string, AxisList>>& splits) {
+  Annotation made{pattern, {}, {}};
+  for (const auto& [dim, axes] : splits) made.splits.push_back({dim, axes, {}});
+  return made;
+}
+
+// "i/x", or "none" for a variable without an annotation.
+std::string split_of(const std::vector<Annotation>& annotations, const std::string& name) {
+  const Model model = trained();
+  const SharedAnnotation found = Annotations(model, {kMesh, {}, annotations}).of_variable(name);
+  if (!found) return "none";
+  const Dims dims =
+      name.find("w1") != std::string::npos ? Dims{{"i", 6}, {"h", 4}} : Dims{{"h", 4}, {"o", 10}};
+  return to_string(dims, found->sharding, kMesh);
+}
+
+std::string complaint(const Model& model, const Layout& layout) {
+  try {
+    const Annotations annotations(model, layout);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("an exact name comes before a pattern, and a later pattern before an earlier one") {
+  const Annotation all = annotation("**", {{"h", {0}}}), some = annotation("a/*", {{"h", {1}}}),
+                   one = annotation("a/w1", {{"i", {0, 1}}});
+  CHECK(split_of({}, "a/w1") == "none");
+  CHECK(split_of({all}, "a/w1") == "i, h/x");
+  CHECK(split_of({all, some}, "a/w1") == "i, h/y");
+  CHECK(split_of({some, all}, "a/w1") == "i, h/x");
+  CHECK(split_of({one, some, all}, "a/w1") == "i/x+y, h");
+  CHECK(split_of({one, some, all}, "a/w2") == "h/x, o");
+}
+
+TEST_CASE("axes of size 1 split nothing, and an empty annotation replicates") {
+  CHECK(split_of({annotation("a/w1", {{"i", {2}}})}, "a/w1") == "i, h");
+  CHECK(split_of({annotation("a/w1", {})}, "a/w1") == "i, h");
+}
+
+TEST_CASE(
+    "gradients and optimizer state are split like their variable, unless they are annotated themselves") {
+  const Annotation w1 = annotation("a/w1", {{"h", {0}}});
+  CHECK(split_of({w1}, "a/w1/grad") == "i, h/x");
+  CHECK(split_of({w1}, "a/w1/momentum") == "i, h/x");
+  CHECK(split_of({w1, annotation("a/w1/grad", {{"i", {1}}})}, "a/w1/grad") == "i/y, h");
+  CHECK(split_of({w1, annotation("**/momentum", {})}, "a/w1/momentum") == "i, h");
+  CHECK(split_of({w1}, "a/w2/grad") == "none");
+}
+
+TEST_CASE("a layout comes before the model, and without a mesh the model's annotations say nothing") {
+  Model model = trained();
+  model.annotations.push_back({"a/w1", {{"i", {{"x", {}}}}}, {}});
+  const auto split = [&](const Layout& layout) {
+    const SharedAnnotation found = Annotations(model, layout).of_variable("a/w1");
+    return found ? to_string(Dims{{"i", 6}, {"h", 4}}, found->sharding, layout.mesh) : "none";
+  };
+  CHECK(split({kMesh, {}}) == "i/x, h");
+  CHECK(split({kMesh, {}, {annotation("a/*", {{"h", {1}}})}}) == "i, h/y");
+  CHECK(split({}) == "none");
+  CHECK(complaint(model, {Mesh({{"rows", 2}}), {}}).find("the mesh has no such axis") != std::string::npos);
+}
+
+TEST_CASE("what matches nothing is reported") {
+  const std::string text = complaint(
+      trained(),
+      {kMesh, {}, {annotation("a/w3", {}), annotation("b/**", {}), annotation("a/w1", {{"o", {0}}})}});
+  CHECK(text.find("the model has no tensor 'a/w3' (did you mean 'a/w1'?)") != std::string::npos);
+  CHECK(text.find("the pattern 'b/**' matches no tensor") != std::string::npos);
+  CHECK(text.find("'a/w1' has no dimension 'o'") != std::string::npos);
+}
+
+TEST_CASE("a variable has the sharding that training decides, and an annotated tensor its own") {
+  const Model model = trained();
+  const Layout layout{kMesh, {}, {annotation("x", {{"b", {0}}}), annotation("a/w1", {{"h", {1}}})}, true};
+  const Program program = compile(model, layout, {});
+  for (const ProgramVariable& variable : program.variables) {
+    CAPTURE(variable.decl.name);
+    const std::string split = to_string(variable.decl.type.dims, variable.sharding, kMesh);
+    if (variable.decl.name == "a/w1") CHECK(split == "i, h/y");
+    for (const EntryPoint& entry : program.entry_points)
+      for (const Value& value : entry.values)
+        if (value.name == variable.decl.name) CHECK(value.sharding == variable.sharding);
+  }
+}
+
+}  // namespace mtfc::annotations_test
