@@ -10,6 +10,7 @@
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/reshard_limit.h"
 #include "formats/program/program_writer.h"
 
 namespace mtfc {
@@ -23,7 +24,8 @@ struct Options {
   std::vector<std::string> outputs;
   std::string dump_after;
   bool time_passes = false;
-  int64_t memory_limit = 0;  // bytes per device; 0: none
+  int64_t memory_limit = 0;   // bytes per device; 0: none
+  int64_t reshard_limit = 0;  // likewise
 };
 
 std::string form_of(const Options& options) {
@@ -61,6 +63,7 @@ int run(const Options& options) {
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(program, options.memory_limit);
+  require_small_reshards(program, options.reshard_limit);
   write_text(options.file, emitted(form, program));
   return kExitSuccess;
 }
@@ -84,6 +87,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("PASS");
   line.add_flag("--time-passes", options->time_passes, "print the time of each pass");
   add_memory_limit(line, options->memory_limit);
+  add_reshard_limit(line, options->reshard_limit);
   return [options] { return run(*options); };
 }
 

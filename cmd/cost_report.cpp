@@ -13,6 +13,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/reshard_limit.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "formats/layout/mesh_choices.h"
@@ -34,6 +35,7 @@ struct Options {
   std::string file = "-";
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
+  int64_t reshard_limit = 0;  // bytes per device; 0: none
 };
 
 // Pairs meshes with layouts; a list of one is shared.
@@ -102,6 +104,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     std::optional<Program> program;
     try {
       program = compile(model, layout, compile_options);
+      require_small_reshards(*program, options.reshard_limit);
     } catch (const UserError& error) {
       made.back().reason = reason_of(error);
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
@@ -176,6 +179,7 @@ std::function<int()> setup(CommandLine& line) {
                   "rules, as in batch:rows, or a layout file (repeat to compare)")
       .type_name("DIM:AXIS,...|FILE");
   add_propagate_option(line, options->model);
+  add_reshard_limit(line, options->reshard_limit);
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))
       .type_name("N");

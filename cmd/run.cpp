@@ -12,6 +12,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/options/reshard_limit.h"
 #include "cmd/running/checkpoints.h"
 #include "cmd/running/input_data.h"
 #include "cmd/running/run_data.h"
@@ -35,6 +36,7 @@ Program program_of(const Sources& sources, const RunOptions& options, std::vecto
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   Program program = make_program(sources, options.model, compile_options, warnings);
   require_fits(program, options.memory_limit);
+  require_small_reshards(program, options.reshard_limit);
   return program;
 }
 
@@ -197,6 +199,7 @@ void add_run_options(CommandLine& line, RunOptions& options) {
                 "go on, and save, although the loss or a variable is NaN or infinite, which otherwise ends "
                 "the training with exit code 1");
   add_memory_limit(line, options.memory_limit);
+  add_reshard_limit(line, options.reshard_limit);
 }
 
 std::function<int()> setup(CommandLine& line) {

@@ -14,14 +14,6 @@ namespace {
 
 constexpr size_t kNamed = 5;
 
-// Replaces the text by the number of bytes that it means.
-std::string read_limit(std::string& text) {
-  const std::optional<int64_t> bytes = parse_bytes(text);
-  if (!bytes) return fmt::format("expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '{}'", text);
-  text = fmt::format("{}", *bytes);
-  return "";
-}
-
 std::string largest_tensors(const Program& program, const EntryPoint& entry) {
   const size_t peak = memory_use(entry).peak;
   const std::vector<AliveTensor> alive = alive_at(program, entry, peak);
@@ -35,8 +27,15 @@ std::string largest_tensors(const Program& program, const EntryPoint& entry) {
 
 }  // namespace
 
+std::string read_bytes(std::string& text) {
+  const std::optional<int64_t> bytes = parse_bytes(text);
+  if (!bytes) return fmt::format("expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '{}'", text);
+  text = fmt::format("{}", *bytes);
+  return "";
+}
+
 void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help) {
-  line.add_option("--memory-limit", limit, help).transform(read_limit).type_name("B");
+  line.add_option("--memory-limit", limit, help).transform(read_bytes).type_name("B");
 }
 
 void require_fits(const Program& program, int64_t limit) {

@@ -11,6 +11,9 @@ namespace mtfc {
 
 class CommandLine;
 
+/// Replaces the text by the number of bytes that it means. Returns "" or what is wrong with it.
+std::string read_bytes(std::string& text);
+
 /// --memory-limit, as in 10GiB or 512MiB; 0 where it is not given. `help` says what the command does with it.
 void add_memory_limit(CommandLine& line, int64_t& limit,
                       const std::string& help =

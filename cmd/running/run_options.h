@@ -51,7 +51,8 @@ struct RunOptions : ExecutionOptions, DataOptions, WeightOptions, CheckpointOpti
   bool seed_given = false;
   bool check_finite = false;
   bool nan_ok = false;
-  int64_t memory_limit = 0;  // bytes per device; 0: none
+  int64_t memory_limit = 0;   // bytes per device; 0: none
+  int64_t reshard_limit = 0;  // likewise
 };
 
 /// Throws UserError for options that contradict each other, or if one would be ignored.

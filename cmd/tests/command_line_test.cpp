@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
 
 namespace mtfc::command_line_test {
 namespace {
@@ -146,6 +148,32 @@ TEST_CASE("a memory limit refuses before anything runs") {
   CHECK(said("compile " + fits + "10G") ==
         refusal("--memory-limit: expected bytes above 0, as in 10GiB, 512MiB or 4000000, found '10G' (see "
                 "mtfc compile --help)"));
+}
+
+TEST_CASE("a limit on reshards names the tensor, both shardings and the bytes") {
+  const ScratchFolder folder;
+  const std::string layout = folder / "layout.json";
+  std::ofstream(layout)
+      << R"({"mesh": {"a": 4}, "rules": [["batch", "a"]], "shardings": {"w1": {"hidden": "a"}}})";
+  const std::string command = fmt::format("mnist.json --layout '{}' --max-reshard-bytes ", layout);
+  for (const char* name : {"compile ", "cost-report "}) {
+    const std::string text = said(name + command + "100KiB");
+    CAPTURE(text);
+    CHECK(text.starts_with("exit 2: mtfc: error: train: 'images' is resharded for "));
+    CHECK(text.find(" from [batch/a, rows, cols] to [batch, rows, cols] by all_gather, and a device sends "
+                    "230 KiB, more than "
+                    "100 KiB (annotate the tensor, or the operand that it is brought together with)") !=
+          std::string::npos);
+    CHECK(said(name + command + "1MiB") == "exit 0: ");
+  }
+}
+
+TEST_CASE("a propagated layout says what it costs, and a search refuses it") {
+  const std::string text = printed("compile mnist.json --mesh all:4 --layout batch:all --propagate");
+  CHECK(text.find("\nlayout  batch:all, propagated\n") != std::string::npos);
+  CHECK(text.find("\n  plan    cost 10,123,024, the least that is possible\n") != std::string::npos);
+  CHECK(said("search mnist.json --devices 4 --propagate").find("search compares layouts of rules") !=
+        std::string::npos);
 }
 
 TEST_CASE("a program is drawn for Graphviz") {
