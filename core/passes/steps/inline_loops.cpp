@@ -120,8 +120,9 @@ class LoopInliner {
   // value = 0
   void clear(const Step& loop, ValueId id) {
     const Value made = value(id);
-    const ValueId zero =
-        add_value({made.name + "@zero", {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, kNoValue});
+    // It is no form of the sum, so its name has no '@'.
+    const std::string name = made.name.substr(0, made.name.find('@')) + "/zero";
+    const ValueId zero = add_value({name, {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, kNoValue});
     const Attributes attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
     Step step = new_step(loop, RunKernel{&op_named("constant"), attributes});
     step.name = value(zero).name;
