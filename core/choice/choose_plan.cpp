@@ -29,26 +29,14 @@ struct NodeTable {
   std::vector<FormsId> operands, results;
 };
 
-// What a tensor is made in, who reads it, and the choice of its forms if several nodes do.
+// The uses of a tensor: the form that its producer gives, the forms that its readers need, and, if it has several
+// readers, the choice of the forms in which it is held.
 struct TensorUses {
   Use made;
   std::vector<Use> read;
   int choice = -1;
   const FormSets* sets = nullptr;
 };
-
-Sharding sharding_by_layout(const Layout& layout, const Dims& dims) {
-  Sharding sharding = sharding_by_rules(layout, dims);
-  std::set<int> used;
-  for (AxisList& axes : sharding.dims)
-    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
-  return sharding;
-}
-
-bool has_rule(const Layout& layout, const Dims& dims) {
-  return std::any_of(dims.begin(), dims.end(),
-                     [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
-}
 
 class PlanChoice {
  public:
@@ -73,15 +61,17 @@ class PlanChoice {
     add_outputs();
     for (const FlatTensorId id : graph_.tensors.ids()) add_moves(id);
     solution_ = network_.solve();
-    check_invariant(solution_.cost.is_possible(), "no plan is possible");
+    // Not even the tables over which bounds are computed may be too large. Then the solution may not fit together.
+    if (!solution_.cost.is_possible())
+      throw UserError("the model has too many shardings to choose from under this layout",
+                      "annotate more tensors, or use fewer axes");
     ChosenPlan plan;
     for (const auto& [name, use] : variables_) plan.variables.emplace(name, form(use));
     plan.cost = solution_.cost;
     plan.bound = solution_.bound;
     for (const FlatNodeId n : graph_.nodes.ids())
       if (tables_[n])
-        if (const int64_t parts = tables_[n]->options[value(choices_[n])].parts; parts > 1)
-          plan.splits.emplace(n, parts);
+        if (const int64_t parts = option(n).parts; parts > 1) plan.splits.emplace(n, parts);
     size_t scope = 0;
     plan.entry = decided(std::move(entry_), scope);
     return plan;
@@ -90,7 +80,7 @@ class PlanChoice {
  private:
   // -- what is fixed, and what reaches each tensor --
 
-  // The sharding that nothing but the layout decides; nothing for a tensor that is free.
+  // The sharding of a tensor that the layout or another entry point decides; nothing for a tensor that is free.
   std::optional<Sharding> fixed_sharding(FlatTensorId id) const {
     const Tensor& tensor = *graph_.tensors[id].tensor;
     const Graph& graph = *graph_.scopes[graph_.tensors[id].scope].graph;
@@ -102,12 +92,12 @@ class PlanChoice {
       if (const auto known = conditions_.variables.find(tensor.name); known != conditions_.variables.end())
         return known->second;
     if (conditions_.split.names.count(tensor.name) > 0 && !conditions_.split.axes.empty()) {
-      Sharding sharding = sharding_by_layout(layout_, tensor.type.dims);
+      Sharding sharding = legal_sharding_by_rules(layout_, tensor.type.dims);
       split_state(conditions_.split, tensor.type.dims, mesh_, sharding);
       return sharding;
     }
     if (node.kind == NodeKind::kInput && (!layout_.propagate || has_rule(layout_, tensor.type.dims)))
-      return sharding_by_layout(layout_, tensor.type.dims);
+      return legal_sharding_by_rules(layout_, tensor.type.dims);
     return std::nullopt;
   }
 
@@ -323,7 +313,7 @@ class PlanChoice {
       else if (fixed(id))
         use = add_free_choice({*fixed(id)});
       else if (!layout_.propagate && tensor.from_model)
-        use = add_free_choice({sharding_by_layout(layout_, tensor.type.dims)});
+        use = add_free_choice({legal_sharding_by_rules(layout_, tensor.type.dims)});
       else
         use = add_free_choice(candidates(id));
       outputs_.emplace(id, use);
@@ -352,6 +342,7 @@ class PlanChoice {
   size_t value(int choice) const {
     return static_cast<size_t>(solution_.values[static_cast<size_t>(choice)]);
   }
+  const NodeOption& option(FlatNodeId n) const { return tables_[n]->options[value(choices_[n])]; }
   const Sharding& form(const Use& use) const { return forms_[use.forms][value(use.choice)]; }
 
   // The entry point of scope number `scope`, with its parts, whose scopes follow. Advances `scope` behind them.
@@ -369,7 +360,7 @@ class PlanChoice {
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = graph.nodes()[i];
       made.strategies.push_back(strategy(nodes[i]));
-      made.carries.push_back(carries(nodes[i]));
+      made.carries.push_back(tables_[nodes[i]] ? carries_of(option(nodes[i])) : std::vector<Carry>());
       if (!node.loop) continue;
       const std::string loop = graph.tensor(node.results[0]).name;
       made.parts.push_back(
@@ -424,20 +415,9 @@ class PlanChoice {
 
   Strategy strategy(FlatNodeId n) const {
     const FlatNode& node = graph_.nodes[n];
+    if (node.operates()) return strategy_of(option(n));
     Strategy chosen;
-    if (node.operates()) {
-      const NodeOption& option = tables_[n]->options[value(choices_[n])];
-      for (const Sharding& operand : option.operands) chosen.operands.push_back(operand.whole());
-      for (size_t i = 0; i < option.results.size(); ++i) {
-        Sharding result = option.results[i];
-        const std::vector<Carry> passed = carries(n);
-        std::erase_if(result.partial, [&](const Partial& partial) {
-          return std::any_of(passed.begin(), passed.end(),
-                             [&](const Carry& carry) { return carry.axis == partial.axis; });
-        });
-        chosen.results.push_back(std::move(result));
-      }
-    } else if (node.node->kind == NodeKind::kLoop) {
+    if (node.node->kind == NodeKind::kLoop) {
       for (size_t i = 0; i < node.node->operands.size(); ++i) chosen.operands.push_back(form(loop_use(n, i)));
       for (const TensorId id : node.node->results)
         chosen.results.push_back(form(uses_[graph_.flat(node, id)].made));
@@ -450,24 +430,6 @@ class PlanChoice {
     for (const Use& use : uses_[graph_.flat(node, node.node->operands[i])].read)
       if (use.choice == slots_[n][i]) return use;
     throw InternalError("a loop does not read its operand");
-  }
-
-  std::vector<Carry> carries(FlatNodeId n) const {
-    const FlatNode& node = graph_.nodes[n];
-    std::vector<Carry> passed;
-    if (!node.operates()) return passed;
-    const NodeOption& option = tables_[n]->options[value(choices_[n])];
-    for (size_t i = 0; i < option.operands.size(); ++i)
-      for (const Partial& partial : option.operands[i].partial) {
-        const auto known = std::find_if(passed.begin(), passed.end(),
-                                        [&](const Carry& carry) { return carry.axis == partial.axis; });
-        if (known == passed.end())
-          passed.push_back({partial.axis, {i}});
-        else
-          known->operands.push_back(i);
-      }
-    std::sort(passed.begin(), passed.end(), [](const Carry& a, const Carry& b) { return a.axis < b.axis; });
-    return passed;
   }
 
   EntryGraph entry_;
@@ -498,10 +460,6 @@ ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
   PlanConditions as_made = conditions;
   as_made.uses_split_rules = false;
   return choose_plan(remove_dead(with_split_nodes(std::move(plan.entry.entry), plan.splits)), as_made);
-}
-
-bool is_chosen(const Layout& layout, bool is_annotated) {
-  return layout.propagate || is_annotated;
 }
 
 }  // namespace mtfc

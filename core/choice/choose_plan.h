@@ -19,14 +19,14 @@
 
 namespace mtfc {
 
-/// What is fixed before the choice.
+/// The conditions that a plan must meet.
 struct PlanConditions {
   const Layout& layout;
   const StateSplit& split;
   /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
   /// are free.
   const std::map<std::string, Sharding, std::less<>>& variables;
-  /// Whether operations may run by their split rules. Then they are still whole nodes in the plan.
+  /// True if operations may run by their split rules. A node that does is still one node in the plan.
   bool uses_split_rules = false;
 };
 
@@ -34,7 +34,9 @@ struct ChosenPlan {
   ShardedEntry entry;
   std::map<std::string, Sharding, std::less<>> variables;  // that the entry point reads or assigns
   PlanCost cost;
-  PlanCost bound;  // no plan of the same candidates costs less
+  // No plan of the same candidates costs less that holds a tensor in at most three forms beside the one that its
+  // producer gives (FormTable::sets)
+  PlanCost bound;
   /// The nodes that are to run by their split rules, and into how many parts these split them. If there are any,
   /// `entry` is none to be run.
   std::map<FlatNodeId, int64_t> splits;
@@ -44,8 +46,5 @@ struct ChosenPlan {
 /// graph in which they are replaced. The loops of `entry` must have been lowered to the same operations as the graph
 /// itself.
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions);
-
-/// True if shardings are chosen under this layout, not given by rules alone.
-bool is_chosen(const Layout& layout, bool is_annotated);
 
 }  // namespace mtfc

@@ -196,31 +196,14 @@ class EveryPlan {
     const Node& node = graph.nodes()[n];
     if (node.kind != NodeKind::kOp) return try_node(n + 1);
     for (const NodeOption& option : options_[n]) {
-      Strategy strategy;
-      std::vector<Carry> carries;
       bool is_possible = true;
-      for (size_t i = 0; i < node.operands.size(); ++i) {
-        strategy.operands.push_back(option.operands[i].whole());
-        for (const Partial& partial : option.operands[i].partial) {
+      for (size_t i = 0; i < node.operands.size(); ++i)
+        for (const Partial& partial : option.operands[i].partial)
           is_possible = is_possible && has(given_[node.operands[i]], partial);
-          const auto at = std::find_if(carries.begin(), carries.end(),
-                                       [&](const Carry& carry) { return carry.axis == partial.axis; });
-          if (at == carries.end())
-            carries.push_back({partial.axis, {i}});
-          else
-            at->operands.push_back(i);
-        }
-      }
       if (!is_possible) continue;
       const TensorId result = node.results[0];
-      Sharding own = option.results[0];
-      std::erase_if(own.partial, [&](const Partial& partial) {
-        return std::any_of(carries.begin(), carries.end(),
-                           [&](const Carry& carry) { return carry.axis == partial.axis; });
-      });
-      strategy.results.push_back(own);
-      sharded_.strategies[n] = std::move(strategy);
-      sharded_.carries[n] = std::move(carries);
+      sharded_.strategies[n] = strategy_of(option);
+      sharded_.carries[n] = carries_of(option);
       if (!graph.tensor(result).annotation) sharded_.shardings[result] = option.results[0].whole();
       given_[result] = option.results[0];
       try_node(n + 1);

@@ -61,7 +61,7 @@ PlanCost CostNetwork::cost_of(const std::vector<int>& values) const {
 class Elimination {
  public:
   Elimination(const CostNetwork& network, size_t largest)
-      : network_(network), largest_(largest), alive_(network.variables(), true), unary_(network.domains_) {
+      : network_(network), largest_(largest), unary_(network.domains_) {
     at_.resize(network.variables());
     for (const CostNetwork::Pair& pair : network.pairs_) add_pair(pair);
   }
@@ -390,7 +390,6 @@ class Elimination {
 
   const CostNetwork& network_;
   size_t largest_;
-  std::vector<bool> alive_;
   std::vector<std::vector<PlanCost>> unary_;  // per variable: a cost per value that is left
   std::vector<std::vector<int>> values_;      // per variable: the values that are left, ascending
   std::vector<Table> tables_;

@@ -15,7 +15,7 @@
 
 namespace mtfc {
 
-/// What plans are compared by: first the cost itself, then, where that is equal, collectives and bytes.
+/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives and bytes.
 struct PlanCost {
   static constexpr int64_t kImpossible = INT64_MAX / 4;
 
@@ -72,7 +72,7 @@ class CostNetwork {
   /// The values of least total cost. The result depends on nothing but the network; of equal costs, values that were
   /// added first are preferred. `largest`: the entries that a table may have.
   NetworkSolution solve(size_t largest = kLargestTable) const;
-  /// What the given values cost.
+  /// The cost of the given values.
   PlanCost cost_of(const std::vector<int>& values) const;
 
   static constexpr size_t kLargestTable = size_t{1} << 21;

@@ -1,5 +1,5 @@
 #pragma once
-// Lists of forms, and what it costs to bring a tensor from one form to another. Equal lists and equal tables are made
+// Lists of forms, and the cost of bringing a tensor from one form to another. Equal lists and equal tables are made
 // once, since layers repeat.
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace mtfc {
 /// The forms that the options of a choice give or need, one for each option.
 using FormsId = Id<struct FormsTag>;
 
-/// The sets of forms in which a tensor may be held for several users, and what comes with each.
+/// The sets of forms in which a tensor may be held for several users, and their costs. A set has at most three forms,
+/// and fewer where users need more than a dozen different ones.
 struct FormSets {
   std::vector<std::vector<Sharding>> sets;
   std::shared_ptr<const PairCosts> made;                // [form that is given][set]
@@ -34,8 +35,8 @@ class FormTable {
   FormsId add(const std::vector<Sharding>& forms);
   const std::vector<Sharding>& operator[](FormsId id) const { return lists_[id]; }
 
-  /// What it costs to take a tensor of this type from a form that is given to one that is needed. With `fixed`, the
-  /// tensor is brought into that form first.
+  /// The cost of taking a tensor of this type from a form that is given to one that is needed, for each pair of them.
+  /// With `fixed`, the tensor is brought into that form first.
   std::shared_ptr<const PairCosts> moves(const TensorType& type, FormsId given, FormsId needed,
                                          const Sharding* fixed);
   /// The same for a tensor with several users.

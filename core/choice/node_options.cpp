@@ -7,6 +7,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/op_rules/pieces.h"
+#include "core/program/reshard.h"
 #include "core/program/sent_elements.h"
 #include "core/tensors/relayout.h"
 
@@ -223,16 +224,9 @@ class Options {
   }
 
   PlanCost exchange(const NodeOption& option) const {
-    AxisList axes = option.operands[0].dims[index(moved_->operands[0])];
-    if (axes.empty()) return {};
-    std::sort(axes.begin(), axes.end());
-    std::vector<MovedTensor> operands;
-    for (size_t i = 0; i < operand_types_.size(); ++i)
-      operands.push_back({operand_types_[i].dims, option.operands[i]});
-    const SentElements sent(PieceMap(*node_.op, node_.attributes, operand_types_, result_types_), operands,
-                            {result_types_[0].dims, option.results[0]}, axes, mesh_);
-    const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
-    return cost_of_moves(bytes, bytes > 0 ? 1 : 0);
+    const MoveCost cost = pieces_cost({*node_.op, node_.attributes, operand_types_, result_types_[0]},
+                                      *moved_, option.operands, option.results[0], mesh_);
+    return cost_of_moves(cost.bytes, cost.collectives);
   }
 
   // -- operations that relabel --
@@ -285,13 +279,41 @@ class Options {
 PlanCost cost_of_moves(int64_t bytes, int64_t collectives) {
   PlanCost cost{0, collectives, bytes};
   if (__builtin_mul_overflow(bytes, kCostPerByte, &cost.total) ||
-      __builtin_add_overflow(cost.total, collectives * kCostPerCollective, &cost.total))
+      __builtin_add_overflow(cost.total, collectives * kCostPerByte * kPlanBytesPerCollective, &cost.total))
     cost.total = PlanCost::kImpossible - 1;
   return cost;
 }
 
 PlanCost cost_of_flops(int64_t flops) {
   return {std::min(flops, PlanCost::kImpossible - 1), 0, 0};
+}
+
+std::vector<Carry> carries_of(const NodeOption& option) {
+  std::vector<Carry> passed;
+  for (size_t i = 0; i < option.operands.size(); ++i)
+    for (const Partial& partial : option.operands[i].partial) {
+      const auto known = std::find_if(passed.begin(), passed.end(),
+                                      [&](const Carry& carry) { return carry.axis == partial.axis; });
+      if (known == passed.end())
+        passed.push_back({partial.axis, {i}});
+      else
+        known->operands.push_back(i);
+    }
+  std::sort(passed.begin(), passed.end(), [](const Carry& a, const Carry& b) { return a.axis < b.axis; });
+  return passed;
+}
+
+Strategy strategy_of(const NodeOption& option) {
+  AxisList passed;
+  for (const Carry& carry : carries_of(option)) passed.push_back(carry.axis);
+  Strategy strategy;
+  for (const Sharding& operand : option.operands) strategy.operands.push_back(operand.whole());
+  for (const Sharding& result : option.results) {
+    strategy.results.push_back(result);
+    std::erase_if(strategy.results.back().partial,
+                  [&](const Partial& partial) { return contains(passed, partial.axis); });
+  }
+  return strategy;
 }
 
 std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,

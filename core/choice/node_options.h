@@ -17,15 +17,15 @@
 #include "core/choice/cost_network.h"
 #include "core/choice/reach.h"
 #include "core/graph/graph.h"
+#include "core/passes/steps/sharded_entry.h"
+#include "core/program/plan_figures.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/sharding.h"
 
 namespace mtfc {
 
-/// What plans without a hardware profile are compared by: bytes sent per device + 32 KiB per collective + einsum flops
-/// per device / 16, all counted in sixteenths of a byte.
-inline constexpr int64_t kCostPerByte = 16;
-inline constexpr int64_t kCostPerCollective = kCostPerByte * 32 * 1024;
+/// PlanCost counts in the shares of a byte that a flop costs (core/program/plan_figures.h), which keeps it whole.
+inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
 PlanCost cost_of_moves(int64_t bytes, int64_t collectives);
 PlanCost cost_of_flops(int64_t flops);
 
@@ -37,6 +37,10 @@ struct NodeOption {
   // If its split rule makes it: the number of shards of the dimension that it needs whole; otherwise 1
   int64_t parts = 1;
 };
+
+/// The shardings in which a node runs by this option, and the partial sums that pass through it.
+Strategy strategy_of(const NodeOption& option);
+std::vector<Carry> carries_of(const NodeOption& option);
 
 /// A node with what is known of its tensors.
 struct NodeCall {

@@ -3,8 +3,9 @@
 //
 // From the tensors whose shardings are fixed, lists of axes reach other tensors through the factors of operations, in
 // both directions, until nothing changes. A dimension that several tensors of one operation share is one factor.
-// Operations that move pieces, relabel or loop relate dimensions of different names. A tensor of fixed sharding takes
-// no other lists. Example: with x[batch/rows, io] fixed, y = einsum(x, w) over io gets batch/rows; w gets nothing.
+// Operations that move pieces, relabel or loop relate dimensions of different names. Lists pass through a tensor of
+// fixed sharding, which may be resharded before it is read. Example: with x[batch/rows, io] fixed, y = einsum(x, w)
+// over io gets batch/rows; w gets nothing.
 
 #include <cstdint>
 #include <optional>
@@ -35,7 +36,7 @@ class AxisLists {
   std::vector<AxisList> lists_;  // the first one is empty
 };
 
-/// What fixes or offers shardings before anything is propagated.
+/// The shardings that are fixed or offered before anything is propagated.
 struct Seeds {
   /// The sharding of a leaf, or of an annotated tensor; nothing where it is to be chosen.
   IndexedBy<FlatTensorId, std::optional<Sharding>> fixed;

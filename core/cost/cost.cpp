@@ -163,10 +163,9 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
 }
 
 int64_t plan_cost(const CostReport& report) {
-  constexpr int64_t kBytesPerCollective = 32 * 1024, kFlopsPerByte = 16;
   const CollectiveTotals& sent = report.communication.total;
-  return sent.bytes_sent + sent.count * kBytesPerCollective +
-         report.arithmetic.einsum_per_device / kFlopsPerByte;
+  return sent.bytes_sent + sent.count * kPlanBytesPerCollective +
+         report.arithmetic.einsum_per_device / kPlanFlopsPerByte;
 }
 
 double plan_gap(const PlanFigures& plan) {

@@ -42,9 +42,7 @@ using VariableShardings = std::function<Sharding(const VariableDecl&)>;
 VariableShardings shardings_by_rules(const Layout& layout, const StateSplit& split) {
   return [&](const VariableDecl& variable) {
     const Dims& dims = variable.type.dims;
-    Sharding sharding = sharding_by_rules(layout, dims);
-    for (AxisList& axes : sharding.dims)
-      std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    Sharding sharding = legal_sharding_by_rules(layout, dims);
     if (variable.optimizer_state) split_state(split, dims, layout.mesh, sharding);
     return sharding;
   };
@@ -554,12 +552,10 @@ std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model,
   std::map<std::string, Sharding, std::less<>> fixed;
   for (const VariableDecl& variable : all) {
     const SharedAnnotation annotation = annotations.of_variable(variable.name);
-    const bool has_rule = std::any_of(variable.type.dims.begin(), variable.type.dims.end(),
-                                      [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
     const bool is_split = split.names.contains(variable.name) && !split.axes.empty();
     if (annotation)
       fixed.emplace(variable.name, annotation->sharding);
-    else if (!layout.propagate || has_rule || is_split)
+    else if (!layout.propagate || has_rule(layout, variable.type.dims) || is_split)
       fixed.emplace(variable.name, shardings_by_rules(layout, split)(variable));
   }
   return fixed;
@@ -605,7 +601,7 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
 
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
   const Annotations annotations(model, layout);
-  const bool is_planned = is_chosen(layout, !annotations.empty());
+  const bool is_planned = layout.propagate || !annotations.empty();
   check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
   const StateSplit split = state_split(model, layout, options.allow_uneven);
   if (is_planned) return compile_chosen(model, layout, split, annotations, options);

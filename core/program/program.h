@@ -22,6 +22,7 @@
 #include "core/graph/op_def.h"
 #include "core/model/model.h"
 #include "core/program/collective_kinds.h"
+#include "core/program/plan_figures.h"
 #include "core/tensors/alignment.h"
 #include "core/tensors/ids.h"
 #include "core/tensors/layout.h"
@@ -190,14 +191,6 @@ struct ProgramVariable {
   Sharding sharding;
   int64_t offset = 0;  // in the arena
   int64_t bytes = 0;   // size of the largest shard
-};
-
-/// How good a chosen plan is (core/choice/choose_plan.h): bytes sent per device + 32 KiB per collective + einsum flops
-/// per device / 16, rounded down.
-struct PlanFigures {
-  int64_t cost = 0;
-  int64_t bound = 0;  // no plan of the same candidates costs less
-  bool operator==(const PlanFigures&) const = default;
 };
 
 struct EntryPoint {

@@ -9,6 +9,7 @@
 #include "core/diagnostics/error.h"
 #include "core/program/collective_cost.h"
 #include "core/program/reshard_search.h"
+#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {
@@ -123,6 +124,19 @@ const ReshardPlan& planned(const Resharding& change) {
 std::vector<Move> plan_reshard(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
   if (from == to) return {};
   return planned({dims, from, to, mesh}).moves;
+}
+
+MoveCost pieces_cost(const PieceCall& call, const Factor& moved, const std::vector<Sharding>& operands,
+                     const Sharding& result, const Mesh& mesh) {
+  AxisList axes = operands[0].dims[static_cast<size_t>(moved.operands[0])];
+  if (axes.empty()) return {};
+  std::sort(axes.begin(), axes.end());
+  std::vector<MovedTensor> from;
+  for (size_t i = 0; i < operands.size(); ++i) from.push_back({call.operands[i].dims, operands[i]});
+  const SentElements sent(PieceMap(call.op, call.attributes, call.operands, {&call.result, 1}), from,
+                          {call.result.dims, result}, axes, mesh);
+  const int64_t bytes = sent.most_or_bound() * size_of(call.result.dtype);
+  return {bytes, bytes > 0 ? 1 : 0};
 }
 
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh) {

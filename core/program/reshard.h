@@ -1,9 +1,9 @@
 #pragma once
 // Resharding: the moves that take a tensor from one sharding to another, and the bytes that they send.
 //
-// The moves are those that together send the fewest bytes. A slice is free, and makes shards smaller before a reduction.
-// A reduce_scatter sends half as much as an all_reduce. An exchange of exact regions goes from any sharding to any other.
-// Examples over rows:2,cols:8:
+// The moves are those that together send the fewest bytes. A slice is free, and makes shards smaller before a
+// reduction. A reduce_scatter sends half as much as an all_reduce. An exchange of exact regions goes from any sharding
+// to any other. Examples over rows:2,cols:8:
 //
 //   {b/rows} -> {b, c/cols}        slice to {b/rows, c/cols}, all_gather over rows
 //   {sum over rows} -> {b/rows+cols, c}
@@ -42,6 +42,18 @@ struct MoveCost {
     return *this;
   }
 };
+/// A use of an operation that moves pieces (core/op_rules/pieces.h).
+struct PieceCall {
+  const OpDef& op;
+  const Attributes& attributes;
+  const std::vector<TensorType>& operands;
+  const TensorType& result;
+};
+/// The cost of exchanging the pieces of the `moved` factor from operands to a result in these shardings; nothing if the
+/// operands are whole along it.
+MoveCost pieces_cost(const PieceCall& call, const Factor& moved, const std::vector<Sharding>& operands,
+                     const Sharding& result, const Mesh& mesh);
+
 /// The cost of the moves of plan_reshard().
 MoveCost reshard_cost(const TensorType& type, const Sharding& from, const Sharding& to, const Mesh& mesh);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The search for the cheapest moves of a reshard: a shortest path over the shardings of the tensor (A*), where an edge is
-// a slice or one collective and costs what the busiest device sends.
+// The search for the cheapest moves of a reshard: a shortest path over the shardings of the tensor (A*), where an edge
+// is a slice or one collective and costs what the busiest device sends.
 //
 // Example: {sum over x} -> {a/x+y, b} over x:2,y:8. The direct way reduces and scatters whole tensors over x, since y
 // can't be sliced before x. The search finds that a slice of b over y is free and makes the reduction 8 times smaller;

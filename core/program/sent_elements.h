@@ -4,8 +4,8 @@
 //
 // A device sends each element that it holds to every other member of its group that needs it. Regions are rectangular,
 // so the number is a product over *lines*: groups of dimensions that correspond to each other in operand and result.
-// Along each line, a device holds some elements that members of its group need (`wanted`), and some that it needs itself
-// (`own`). It sends
+// Along each line, a device holds some elements that members of its group need (`wanted`), and some that it needs
+// itself (`own`). It sends
 //
 //   product of `wanted` * the number of members that need the same elements - product of `own`
 //

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/diagnostics/suggest.h"
 
 namespace mtfc {
@@ -17,6 +20,19 @@ Sharding sharding_by_rules(const Layout& layout, const Dims& dims) {
   for (size_t i = 0; i < dims.size(); ++i)
     if (const Rule* rule = find_rule(layout, dims[i].name)) sharding.dims[i] = rule->axes;
   return sharding;
+}
+
+Sharding legal_sharding_by_rules(const Layout& layout, const Dims& dims) {
+  Sharding sharding = sharding_by_rules(layout, dims);
+  std::set<int> used;
+  for (AxisList& axes : sharding.dims)
+    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+  return sharding;
+}
+
+bool has_rule(const Layout& layout, const Dims& dims) {
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
 }
 
 void check_rules(const Layout& layout, const Dims& declared) {

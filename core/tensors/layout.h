@@ -43,6 +43,11 @@ const Rule* find_rule(const Layout& layout, std::string_view dim);
 /// The rules restricted to `dims`; the result may use an axis twice.
 Sharding sharding_by_rules(const Layout& layout, const Dims& dims);
 
+/// The same, without axes of size 1, and with no axis twice: only the first dimension keeps it.
+Sharding legal_sharding_by_rules(const Layout& layout, const Dims& dims);
+/// True if a rule names one of `dims`.
+bool has_rule(const Layout& layout, const Dims& dims);
+
 /// Throws one UserError that lists every rule whose dimension is not among `declared`.
 void check_rules(const Layout& layout, const Dims& declared);
 

@@ -6,7 +6,6 @@
 
 #include "core/op_rules/pieces.h"
 #include "core/program/reshard.h"
-#include "core/program/sent_elements.h"
 
 namespace mtfc {
 namespace {
@@ -140,21 +139,10 @@ class Chooser {
       cost += reshard_cost(operand_types_[i], target(node_.operands[i]), candidate.operands[i], mesh_);
     for (size_t i = 0; i < node_.results.size(); ++i)
       cost += reshard_cost(result_types_[i], candidate.results[i], target(node_.results[i]), mesh_);
-    if (const Factor* moved = moved_factor(factors_)) cost += exchange_cost(*moved, candidate);
+    if (const Factor* moved = moved_factor(factors_))
+      cost += pieces_cost({*node_.op, node_.attributes, operand_types_, result_types_[0]}, *moved,
+                          candidate.operands, candidate.results[0], mesh_);
     return cost;
-  }
-
-  MoveCost exchange_cost(const Factor& moved, const Strategy& candidate) const {
-    AxisList axes = candidate.operands[0].dims[moved.operands[0]];
-    if (axes.empty()) return {};
-    std::sort(axes.begin(), axes.end());
-    std::vector<MovedTensor> operands;
-    for (size_t i = 0; i < operand_types_.size(); ++i)
-      operands.push_back({operand_types_[i].dims, candidate.operands[i]});
-    const SentElements sent(PieceMap(*node_.op, node_.attributes, operand_types_, result_types_), operands,
-                            {result_types_[0].dims, candidate.results[0]}, axes, mesh_);
-    const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
-    return {bytes, bytes > 0 ? 1 : 0};
   }
 
   const Node& node_;

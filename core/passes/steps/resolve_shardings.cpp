@@ -110,10 +110,7 @@ void check_layout(const Model& model, const Layout& layout, const Annotations& a
 
 Sharding resolved_sharding(const Graph& graph, const Tensor& tensor, const Layout& layout,
                            const StateSplit& split) {
-  Sharding sharding = sharding_by_rules(layout, tensor.type.dims);
-  std::set<int> used;
-  for (AxisList& axes : sharding.dims)
-    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1 || !used.insert(axis).second; });
+  Sharding sharding = legal_sharding_by_rules(layout, tensor.type.dims);
   if (is_split_state(split, graph, tensor)) split_state(split, tensor.type.dims, layout.mesh, sharding);
   return sharding;
 }
