@@ -1,5 +1,5 @@
 #pragma once
-// Compiles a model and a layout to a program. This is the only place that knows the order of the passes.
+// Compiles a model and a layout to a program. The passes and their order are in core/passes/pass_runner.cpp.
 
 #include <functional>
 #include <map>

@@ -1,0 +1,420 @@
+#include "core/passes/pass_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "core/choice/node_options.h"
+#include "core/graph/expand_composites.h"
+#include "core/graph/graph_check.h"
+#include "core/model/size_limits.h"
+#include "core/passes/graph/expand_gradients.h"
+#include "core/passes/graph/order_contractions.h"
+#include "core/passes/graph/remove_dead.h"
+#include "core/passes/graph/share_common.h"
+#include "core/passes/graph/simplify.h"
+#include "core/passes/steps/apply_split_rules.h"
+#include "core/passes/steps/assign_buffers.h"
+#include "core/passes/steps/choose_strategies.h"
+#include "core/passes/steps/fuse.h"
+#include "core/passes/steps/inline_loops.h"
+#include "core/passes/steps/partition.h"
+#include "core/passes/steps/place_reductions.h"
+#include "core/passes/steps/resolve_shardings.h"
+#include "core/passes/steps/schedule.h"
+#include "core/passes/steps/steps_interface.h"
+#include "core/passes/variable_placement.h"
+
+namespace mtfc {
+
+// The context of a pass: everything that it reads apart from the entry point.
+struct PassContext {
+  const Layout& layout;
+  const StateSplit& split;
+  const CompileOptions& options;
+  const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
+  std::function<PartitionedEntry(EntryGraph, int64_t times)> lower_part;  // steps of a part of a loop
+  std::function<PartitionedEntry(ShardedEntry)> lower_planned;            // the same, of a chosen plan
+
+  const Mesh& mesh() const { return layout.mesh; }
+};
+
+struct GraphPass {
+  const char* name;
+  EntryGraph (*run)(EntryGraph);
+  bool keeps_gradients = false;  // gradients are to be expanded after it
+};
+
+namespace {
+
+int64_t einsum_flops(const Graph& graph) {
+  int64_t flops = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.kind != NodeKind::kOp || node.op->family != Family::kContraction) continue;
+    flops += node.op->flops({node.attributes, held_whole(graph.operand_types(node))},
+                            held_whole(graph.result_types(node)));
+  }
+  return flops;
+}
+
+// `entry`, `name`: of the entry point and of what the loop makes, for what is dumped on the way.
+LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::string& name,
+                  const PassContext& context) {
+  const auto lower = [&](const LoopPart& part, const std::string& what, int64_t times, size_t sums) {
+    return context.lower_part(entry_of(part, entry + ", " + what, sums), times);
+  };
+  return {lower(loop.condition, "condition of " + name, 1, 0),
+          lower(loop.body, "body of " + name, loop.times, loop.sums), loop.times, loop.sums};
+}
+
+// Lowers the loops of the graph by the same passes, on their own. What loops add up is then split, and
+// partial, as their bodies give it.
+ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
+  const Nodes& nodes = sharded.entry.graph.nodes();
+  std::vector<ShardedEntry> parts = std::exchange(sharded.parts, {});
+  size_t part = 0;
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    if (!nodes[n].loop) continue;
+    LoopSteps loop;
+    if (sharded.is_planned()) {
+      loop = {context.lower_planned(std::move(parts[part])),
+              context.lower_planned(std::move(parts[part + 1])), nodes[n].loop->times, nodes[n].loop->sums};
+      part += 2;
+    } else {
+      loop = lowered(*nodes[n].loop, sharded.entry.name, sharded.entry.graph.tensor(nodes[n].results[0]).name,
+                     context);
+    }
+    const EntryPoint& body = loop.body.entry;
+    for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
+      sharded.strategies[n].results[i] = body.values[body.outputs[i].value].sharding;
+    sharded.loops.push_back(loop);
+  }
+  return sharded;
+}
+
+// The passes, in order. A pass is a row: its name, and the function that makes one value from another. Each
+// row is timed, verified and dumped in the same way.
+
+// The only passes over graphs that may throw UserError.
+constexpr GraphPass kExpansions[] = {
+    {"expand_composites", [](EntryGraph entry) { return expand_composites(std::move(entry)); }, true},
+    {"expand_gradients", expand_gradients},
+};
+// From here on every node is an operation, a leaf or a loop.
+constexpr GraphPass kSimplifications[] = {
+    {"remove_dead", remove_dead},
+    {"simplify", [](EntryGraph entry) { return remove_dead(simplify(std::move(entry))); }},
+    // From here on every einsum has one or two operands, and the arithmetic is fixed.
+    {"order_contractions", order_contractions},
+    {"share_common", share_common},
+};
+
+struct ShardingPass {
+  const char* name;
+  ShardedEntry (*run)(ShardedEntry, const PassContext&);
+};
+constexpr const char* kChoosePlan = "choose_plan";
+// These passes decide by rules alone. Otherwise, choose_plan decides all of it at once, and only loops remain.
+constexpr ShardingPass kLowerLoops = {"lower_loops", lower_loops};
+constexpr ShardingPass kShardingPasses[] = {
+    {"resolve_shardings",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return resolve_shardings(std::move(sharded.entry), context.layout, context.split);
+     }},
+    {"apply_split_rules",
+     [](ShardedEntry sharded, const PassContext& context) {
+       std::optional<EntryGraph> split = apply_split_rules(sharded, context.mesh());
+       if (!split) return sharded;
+       return resolve_shardings(remove_dead(*std::move(split)), context.layout, context.split);
+     }},
+    // From here on the graph stays as it is, and each pass adds to what is known of it.
+    {"choose_strategies",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return choose_strategies(std::move(sharded), context.mesh());
+     }},
+    kLowerLoops,
+    {"place_reductions",
+     [](ShardedEntry sharded, const PassContext& context) {
+       return place_reductions(std::move(sharded), context.mesh());
+     }},
+};
+
+struct PartitionPass {
+  const char* name;
+  PartitionedEntry (*run)(const ShardedEntry&, const PassContext&);
+};
+constexpr PartitionPass kPartition = {"partition",
+                                      [](const ShardedEntry& sharded, const PassContext& context) {
+                                        return partition(sharded, context.variables, context.mesh());
+                                      }};
+
+// From here on there are only steps on local values.
+struct StepsPass {
+  const char* name;
+  PartitionedEntry (*run)(PartitionedEntry, const PassContext&);
+};
+constexpr StepsPass kStepsPasses[] = {
+    {"fuse",
+     [](PartitionedEntry partitioned, const PassContext& context) {
+       return fuse(std::move(partitioned), context.options.keep_all, context.mesh());
+     }},
+    // From here on some values live within one step, and get no place in memory.
+    {"schedule", [](PartitionedEntry partitioned,
+                    const PassContext& context) { return schedule(std::move(partitioned), context.mesh()); }},
+    {"inline_loops",
+     [](PartitionedEntry partitioned, const PassContext&) { return inline_loops(std::move(partitioned)); }},
+};
+
+constexpr const char* kAssignBuffers = "assign_buffers";
+
+// A pass has failed, or has made something faulty. The message names the pass.
+struct PassFault : InternalError {
+  using InternalError::InternalError;
+};
+
+}  // namespace
+
+EntryGraph PassRunner::lower_graph(EntryGraph entry, int64_t& useful) {
+  timed_as_ = entry.name;
+  return simplified(std::move(entry), useful);
+}
+
+void PassRunner::check_graph(EntryGraph entry) {
+  timed_as_ = entry.name;
+  entry = run_graph_passes(std::move(entry), kExpansions);
+  const auto is_loop = [](const Node& node) { return node.kind == NodeKind::kLoop; };
+  const Nodes& nodes = entry.graph.nodes();
+  // The simplifications refuse nothing. They matter only near the size limits, which apply to the simplified graph,
+  // and in loops, whose parts are checked after them.
+  if (std::none_of(nodes.begin(), nodes.end(), is_loop) && is_far_from_limits(entry)) return;
+  entry = run_graph_passes(std::move(entry), kSimplifications);
+  require_countable(entry);
+  for (const Node& node : entry.graph.nodes()) {
+    if (!node.loop) continue;
+    check_graph(entry_of(node.loop->condition, entry.name, 0));
+    check_graph(entry_of(node.loop->body, entry.name, node.loop->sums));
+  }
+}
+
+EntryPoint PassRunner::lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
+                                   std::vector<VariableDecl> caches) {
+  timed_as_ = entry.name;
+  std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(),
+                                                         shardings_by_rules(program_.layout, split_), bytes);
+  const std::vector<ProgramVariable> variables = with_caches(placed);
+  PartitionedEntry steps = steps_of(std::move(entry), variables, useful);
+  return finished(std::move(steps), variables, std::move(placed), useful, bytes);
+}
+
+ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
+                              int64_t& useful) {
+  timed_as_ = entry.name;
+  entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
+  return timed(kChoosePlan, [&] {
+    return choose_plan(std::move(entry), {program_.layout, split_, variables, true});
+  });
+}
+
+EntryPoint PassRunner::lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes,
+                                  std::vector<VariableDecl> caches) {
+  timed_as_ = plan.entry.entry.name;
+  const auto decided = [&](const VariableDecl& cache) {
+    const auto at = plan.variables.find(cache.name);
+    return at != plan.variables.end() ? at->second : replicated(cache.type.dims.size());
+  };
+  std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(), decided, bytes);
+  const std::vector<ProgramVariable> variables = with_caches(placed);
+  const PlanFigures figures{plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte};
+  PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
+  EntryPoint made = finished(std::move(steps), variables, std::move(placed), useful, bytes);
+  made.plan = figures;
+  return made;
+}
+
+std::vector<ProgramVariable> PassRunner::with_caches(const std::vector<ProgramVariable>& caches) const {
+  std::vector<ProgramVariable> variables = program_.variables;
+  variables.insert(variables.end(), caches.begin(), caches.end());
+  return variables;
+}
+
+EntryPoint PassRunner::finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
+                                std::vector<ProgramVariable> caches, int64_t useful, int64_t bytes) {
+  EntryPoint result = timed(
+      kAssignBuffers, [&] { return assign_buffers(std::move(steps), variables, bytes, program_.mesh()); });
+  result.useful_einsum_flops = useful;
+  result.caches = std::move(caches);
+  verify(kAssignBuffers, timed_as_, [&] { return problem_of(find_entry_fault(program_, result)); });
+  dump(kAssignBuffers, result);
+  return result;
+}
+
+// The graph with the parts of its loops after the passes over graphs, and the parts of the loops in these.
+Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int64_t times, int64_t& useful) {
+  const auto lowered_part = [&](const LoopPart& part, size_t sums, int64_t rounds) {
+    int64_t flops = 0;
+    EntryGraph made = simplified(entry_of(part, entry, sums), flops);
+    useful += flops * rounds;
+    made.graph = with_lowered_loops(std::move(made.graph), entry, rounds, useful);
+    LoopPart lowered_to{std::move(made.graph), {}};
+    for (const NamedTensor& output : made.outputs) lowered_to.results.push_back(output.tensor);
+    return lowered_to;
+  };
+  return with_annotations(
+      std::move(graph), [](const Tensor&) { return SharedAnnotation(); },
+      [&](const GraphLoop& loop) {
+        const int64_t rounds = times * std::max<int64_t>(loop.times, 1);
+        return GraphLoop{lowered_part(loop.condition, 0, rounds), lowered_part(loop.body, loop.sums, rounds),
+                         loop.times, loop.sums};
+      });
+}
+
+// The steps of a chosen plan.
+PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
+  const auto lower_planned = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
+  const PassContext context{program_.layout, split_, options_, variables, {}, lower_planned};
+  verify_sharded(kChoosePlan, plan, context);
+  plan = timed(kLowerLoops.name, [&] { return kLowerLoops.run(std::move(plan), context); });
+  verify_sharded(kLowerLoops.name, plan, context);
+  return partitioned(plan, context);
+}
+
+void PassRunner::verify_sharded(const char* pass, const ShardedEntry& sharded,
+                                const PassContext& context) const {
+  verify(pass, sharded.entry.name, [&] {
+    std::string problem = graph_problem(sharded.entry);
+    if (problem.empty()) problem = sharding_problem(sharded, context.mesh());
+    return problem.empty() ? storage_problem(sharded, context.variables, context.mesh()) : problem;
+  });
+  dump(pass, sharded.entry.name, [&] { return to_string(sharded, context.mesh()); });
+}
+
+// The passes over graphs, of an entry point or of a part of a loop.
+EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
+  entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
+  require_countable(entry);
+  useful += einsum_flops(entry.graph);
+  return entry;
+}
+
+EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {
+  for (const GraphPass& pass : passes) {
+    const EntryGraph before = options_.verify ? entry : EntryGraph{};
+    entry = timed(pass.name, [&] { return pass.run(std::move(entry)); });
+    verify(pass.name, entry.name, [&] {
+      std::string problem = graph_problem(entry);
+      if (problem.empty()) problem = expansion_problem(entry.graph, pass.keeps_gradients);
+      return problem.empty() ? difference_of_interface(before, entry) : problem;
+    });
+    dump(pass.name, entry.name, [&] { return to_string(entry.graph); });
+  }
+  return entry;
+}
+
+// The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
+// Adds the arithmetic of these to `useful`.
+PartitionedEntry PassRunner::steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
+                                      int64_t& useful) {
+  const auto lower_part = [&](EntryGraph part, int64_t times) {
+    int64_t flops = 0;
+    EntryGraph graph = simplified(std::move(part), flops);
+    PartitionedEntry steps = steps_of(std::move(graph), variables, flops);
+    useful += flops * std::max<int64_t>(times, 1);
+    return steps;
+  };
+  const PassContext context{program_.layout, split_, options_, variables, lower_part, {}};
+  ShardedEntry sharded{std::move(entry)};
+  for (const ShardingPass& pass : kShardingPasses) {
+    sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
+    verify_sharded(pass.name, sharded, context);
+  }
+  return partitioned(sharded, context);
+}
+
+PartitionedEntry PassRunner::partitioned(const ShardedEntry& sharded, const PassContext& context) {
+  PartitionedEntry steps = timed(kPartition.name, [&] { return kPartition.run(sharded, context); });
+  const auto difference = [&] { return difference_of_interface(sharded.entry, steps, context.variables); };
+  check(kPartition.name, steps, difference);
+  for (const StepsPass& pass : kStepsPasses) {
+    steps = timed(pass.name, [&] { return pass.run(std::move(steps), context); });
+    check(pass.name, steps, difference);
+  }
+  return steps;
+}
+
+template <typename Work>
+auto PassRunner::timed(const char* pass, Work work) -> decltype(work()) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = blamed(pass, work);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (options_.timed) options_.timed(timed_as_, pass, seconds.count());
+  return result;
+}
+
+// Runs the work of a pass. Where passes are verified, an invariant that breaks in it names the pass.
+template <typename Work>
+auto PassRunner::blamed(const char* pass, Work work) const -> decltype(work()) {
+  try {
+    return work();
+  } catch (const PassFault&) {  // of a pass over a part of a loop
+    throw;
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!options_.verify) throw;
+    throw PassFault(fmt::format("the pass '{}' has failed for '{}': {}", pass, timed_as_, error.what()));
+  }
+}
+
+std::string PassRunner::problem_of(const std::optional<ProgramFault>& fault) {
+  return fault ? fmt::format("{}: {}", fault->pointer, fault->what()) : "";
+}
+
+// `find_problem` gives what is wrong with what the pass has made, "" for nothing.
+template <typename FindProblem>
+void PassRunner::verify(const char* pass, const std::string& entry, FindProblem find_problem) const {
+  if (!options_.verify) return;
+  if (const std::string problem = find_problem(); !problem.empty())
+    throw PassFault(fmt::format("the pass '{}' has made a faulty '{}': {}", pass, entry, problem));
+}
+
+// `find_difference` tells in what the steps take and give something else than the graph.
+template <typename FindDifference>
+void PassRunner::check(const char* pass, const PartitionedEntry& steps,
+                       FindDifference find_difference) const {
+  verify(pass, steps.entry.name, [&] {
+    const std::string problem = problem_of(find_structure_fault(steps, program_.mesh()));
+    return problem.empty() ? find_difference() : problem;
+  });
+  dump(pass, steps.entry);
+}
+
+template <typename Text>
+void PassRunner::dump(const char* pass, const std::string& entry, Text text) const {
+  if (options_.dump_graph && options_.dump_after == pass) options_.dump_graph(entry, text());
+}
+
+void PassRunner::dump(const char* pass, const EntryPoint& entry) const {
+  if (options_.dump_steps && options_.dump_after == pass) options_.dump_steps(program_, entry);
+}
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const GraphPass& pass : kExpansions) names.push_back(pass.name);
+    for (const GraphPass& pass : kSimplifications) names.push_back(pass.name);
+    names.emplace_back(kChoosePlan);
+    for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);
+    names.push_back(kPartition.name);
+    for (const StepsPass& pass : kStepsPasses) names.push_back(pass.name);
+    names.push_back(kAssignBuffers);
+    return names;
+  }();
+  return kNames;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,75 @@
+#pragma once
+// Runs the passes over one entry point: times each, verifies what it has made, and dumps what is asked for. The source
+// file of this class is the only place that knows the order of the passes.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/choice/choose_plan.h"
+#include "core/model/state_split.h"
+#include "core/passes/pipeline.h"
+#include "core/program/partitioned_entry.h"
+#include "core/program/program_check.h"
+
+namespace mtfc {
+
+struct GraphPass;
+struct PassContext;
+
+class PassRunner {
+ public:
+  /// All three must outlive it.
+  PassRunner(const Program& program, const StateSplit& split, const CompileOptions& options)
+      : program_(program), split_(split), options_(options) {}
+  /// The passes that do not look at the layout. Adds to `useful` what an unpartitioned run would multiply,
+  /// but for what is in loops.
+  EntryGraph lower_graph(EntryGraph entry, int64_t& useful);
+  /// Finds the mistakes that these passes find, in the loops of the entry point as well.
+  void check_graph(EntryGraph entry);
+  /// All other passes, of an entry point as lower_graph() gives it. `caches` follow the variables, which end
+  /// at `bytes`.
+  EntryPoint lower_steps(EntryGraph entry, int64_t useful, int64_t bytes,
+                         std::vector<VariableDecl> caches = {});
+  /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
+  /// decided already. Adds to `useful` what the loops multiply.
+  ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
+                    int64_t& useful);
+  /// All other passes, of a chosen plan.
+  EntryPoint lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes, std::vector<VariableDecl> caches);
+
+ private:
+  std::vector<ProgramVariable> with_caches(const std::vector<ProgramVariable>& caches) const;
+  EntryPoint finished(PartitionedEntry steps, const std::vector<ProgramVariable>& variables,
+                      std::vector<ProgramVariable> caches, int64_t useful, int64_t bytes);
+  Graph with_lowered_loops(Graph graph, const std::string& entry, int64_t times, int64_t& useful);
+  PartitionedEntry planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables);
+  void verify_sharded(const char* pass, const ShardedEntry& sharded, const PassContext& context) const;
+  EntryGraph simplified(EntryGraph entry, int64_t& useful);
+  EntryGraph run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes);
+  PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables, int64_t& useful);
+  PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context);
+  template <typename Work>
+  auto timed(const char* pass, Work work) -> decltype(work());
+  template <typename Work>
+  auto blamed(const char* pass, Work work) const -> decltype(work());
+  static std::string problem_of(const std::optional<ProgramFault>& fault);
+  template <typename FindProblem>
+  void verify(const char* pass, const std::string& entry, FindProblem find_problem) const;
+  template <typename FindDifference>
+  void check(const char* pass, const PartitionedEntry& steps, FindDifference find_difference) const;
+  template <typename Text>
+  void dump(const char* pass, const std::string& entry, Text text) const;
+  void dump(const char* pass, const EntryPoint& entry) const;
+
+  const Program& program_;
+  const StateSplit& split_;
+  const CompileOptions& options_;
+  std::string timed_as_;  // the entry point whose passes are timed
+};
+
+}  // namespace mtfc
