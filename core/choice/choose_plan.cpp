@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "core/choice/flat_graph.h"
 #include "core/choice/form_table.h"
-#include "core/choice/node_options.h"
-#include "core/choice/reach.h"
+#include "core/choice/node_tables.h"
 #include "core/choice/split_nodes.h"
 #include "core/diagnostics/error.h"
 #include "core/passes/graph/remove_dead.h"
@@ -21,12 +19,6 @@ namespace {
 struct Use {
   int choice = -1;
   FormsId forms;
-};
-
-// The options of a node, which equal nodes share, and the forms that they take and give by operand and result.
-struct NodeTable {
-  std::vector<NodeOption> options;
-  std::vector<FormsId> operands, results;
 };
 
 // The uses of a tensor: the form that its producer gives, the forms that its readers need, and, if it has several
@@ -46,10 +38,11 @@ class PlanChoice {
         layout_(conditions.layout),
         mesh_(conditions.layout.mesh),
         graph_(flat_graph(entry_.graph)),
-        forms_(conditions.layout.mesh) {}
+        candidates_(find_candidates(graph_, conditions)),
+        forms_(conditions.layout.mesh),
+        node_tables_(graph_, candidates_, mesh_, forms_) {}
 
   ChosenPlan choose() {
-    find_reach();
     uses_ = IndexedBy<FlatTensorId, TensorUses>(graph_.tensors.size(), TensorUses());
     tables_ = IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>>(graph_.nodes.size(), nullptr);
     choices_ = IndexedBy<FlatNodeId, int>(graph_.nodes.size(), -1);
@@ -78,67 +71,13 @@ class PlanChoice {
   }
 
  private:
-  // -- what is fixed, and what reaches each tensor --
-
-  // The sharding of a tensor that the layout or another entry point decides; nothing for a tensor that is free.
-  std::optional<Sharding> fixed_sharding(FlatTensorId id) const {
-    const Tensor& tensor = *graph_.tensors[id].tensor;
-    const Graph& graph = *graph_.scopes[graph_.tensors[id].scope].graph;
-    const Node& node =
-        graph.producer(TensorId(id.index() - graph_.scopes[graph_.tensors[id].scope].first_tensor.index()));
-    if (tensor.annotation) return tensor.annotation->sharding;
-    if (graph_.tensors[id].scope > 0) return std::nullopt;
-    if (node.kind == NodeKind::kVariable)
-      if (const auto known = conditions_.variables.find(tensor.name); known != conditions_.variables.end())
-        return known->second;
-    if (conditions_.split.names.count(tensor.name) > 0 && !conditions_.split.axes.empty()) {
-      Sharding sharding = legal_sharding_by_rules(layout_, tensor.type.dims);
-      split_state(conditions_.split, tensor.type.dims, mesh_, sharding);
-      return sharding;
-    }
-    if (node.kind == NodeKind::kInput && (!layout_.propagate || has_rule(layout_, tensor.type.dims)))
-      return legal_sharding_by_rules(layout_, tensor.type.dims);
-    return std::nullopt;
+  const Sharding* fixed(FlatTensorId id) const {
+    return candidates_.fixed[id] ? &*candidates_.fixed[id] : nullptr;
   }
-
-  void find_reach() {
-    Seeds seeds;
-    AxisLists lists;
-    for (const FlatTensorId id : graph_.tensors.ids()) {
-      const Tensor& tensor = *graph_.tensors[id].tensor;
-      seeds.fixed.push_back(fixed_sharding(id));
-      seeds.closed.push_back(!layout_.propagate && tensor.from_model);
-      std::vector<ListSet> offered;
-      for (const Dim& dim : tensor.type.dims) offered.push_back(offered_by_rule(dim, lists));
-      seeds.offered.push_back(std::move(offered));
-    }
-    for (const FlatNodeId n : graph_.nodes.ids()) {
-      const FlatNode& node = graph_.nodes[n];
-      const Graph& graph = *graph_.scopes[node.scope].graph;
-      std::vector<Factor> factors;
-      if (node.operates()) {
-        const std::vector<TensorType> operands = graph.operand_types(*node.node);
-        factors = node.node->op->roles({node.node->attributes, operands}, graph.result_types(*node.node));
-      }
-      factors_.push_back(std::move(factors));
-    }
-    fixed_ = seeds.fixed;
-    reach_ = propagate(graph_, seeds, factors_, std::move(lists), mesh_);
-  }
-
-  ListSet offered_by_rule(const Dim& dim, AxisLists& lists) const {
-    const Rule* rule = find_rule(layout_, dim.name);
-    if (!rule) return 0;
-    AxisList axes = rule->axes;
-    std::erase_if(axes, [&](int axis) { return mesh_.size(axis) == 1; });
-    return lists.with_prefixes(axes);
-  }
-
-  const Sharding* fixed(FlatTensorId id) const { return fixed_[id] ? &*fixed_[id] : nullptr; }
   const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
   int64_t times(FlatTensorId id) const { return graph_.scopes[graph_.tensors[id].scope].times; }
   std::vector<Sharding> candidates(FlatTensorId id) const {
-    return shardings_of(reach_.dims[id], reach_.lists, mesh_, name(id));
+    return shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, mesh_, name(id));
   }
 
   // -- choices --
@@ -161,7 +100,7 @@ class PlanChoice {
 
   void add_operation(FlatNodeId n) {
     const FlatNode& node = graph_.nodes[n];
-    const std::shared_ptr<const NodeTable> table = table_of(n);
+    const std::shared_ptr<const NodeTable> table = node_tables_.of(n, split_plan(n));
     std::vector<PlanCost> costs;
     const int64_t rounds = graph_.scopes[node.scope].times;
     for (const NodeOption& option : table->options) costs.push_back(multiplied(option.cost, rounds));
@@ -171,33 +110,6 @@ class PlanChoice {
       uses_[graph_.flat(node, node.node->operands[i])].read.push_back({choices_[n], table->operands[i]});
     for (size_t i = 0; i < node.node->results.size(); ++i)
       uses_[graph_.flat(node, node.node->results[i])].made = {choices_[n], table->results[i]};
-  }
-
-  // Equal nodes with equal candidates have the same options.
-  std::shared_ptr<const NodeTable> table_of(FlatNodeId n) {
-    const FlatNode& node = graph_.nodes[n];
-    NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}};
-    for (const TensorId id : node.node->operands) {
-      const FlatTensorId operand = graph_.flat(node, id);
-      call.operand_lists.push_back(reach_.dims[operand]);
-      call.partial.push_back(fixed(operand) ? 0 : reach_.partial[operand]);
-    }
-    for (const TensorId id : node.node->results)
-      call.result_lists.push_back(reach_.dims[graph_.flat(node, id)]);
-    std::shared_ptr<const NodeTable>& known = node_tables_[key_of(n, call)];
-    if (known) return known;
-    auto table = std::make_shared<NodeTable>();
-    table->options = options_of(call, factors_[n], reach_.lists, mesh_, split_plan(n));
-    const auto forms_at = [&](auto member, size_t i) {
-      std::vector<Sharding> forms;
-      for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);
-      return forms_.add(forms);
-    };
-    for (size_t i = 0; i < node.node->operands.size(); ++i)
-      table->operands.push_back(forms_at(&NodeOption::operands, i));
-    for (size_t i = 0; i < node.node->results.size(); ++i)
-      table->results.push_back(forms_at(&NodeOption::results, i));
-    return known = std::move(table);
   }
 
   // Plans what the split rule of the node makes, on its own.
@@ -221,38 +133,6 @@ class PlanChoice {
         option.results.push_back(plan.entry.shardings[output.tensor]);
       return option;
     };
-  }
-
-  std::string key_of(FlatNodeId n, const NodeCall& call) const {
-    std::string key;
-    append_key(key, static_cast<int64_t>(reinterpret_cast<intptr_t>(call.node.op)));
-    for (const bool is_result : {false, true}) {
-      const std::vector<TensorId>& ids = is_result ? call.node.results : call.node.operands;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const TensorType& type = call.graph.type(ids[i]);
-        append_key(key, static_cast<int64_t>(type.dtype));
-        for (size_t d = 0; d < type.dims.size(); ++d) {
-          append_key(key, type.dims[d].size);
-          append_key(key, static_cast<int64_t>((is_result ? call.result_lists : call.operand_lists)[i][d]));
-        }
-        append_key(key, -1);
-        if (is_result) continue;
-        append_key(key, static_cast<int64_t>(call.partial[i]));
-        append_key(key, call.graph.constant_value(ids[i]) == 0.0 ? 1 : 0);
-      }
-    }
-    for (const Factor& factor : factors_[n]) {
-      append_key(key, static_cast<int64_t>(factor.kind));
-      append_key(key, static_cast<int64_t>(factor.reduce));
-      for (const int position : factor.operands) append_key(key, position);
-      for (const int position : factor.results) append_key(key, position);
-      append_key(key, factor.fill == 0 ? 0 : 1);
-      for (const Piece& piece : factor.pieces)
-        for (const int64_t number : {static_cast<int64_t>(piece.operand), piece.from, piece.from_step,
-                                     piece.to, piece.to_step, piece.count})
-          append_key(key, number);
-    }
-    return key;
   }
 
   // A choice for each operand: the form in which all rounds take it. A carried tensor leaves a round as it enters the
@@ -437,16 +317,14 @@ class PlanChoice {
   const Layout& layout_;
   const Mesh& mesh_;
   FlatGraph graph_;
+  PlanCandidates candidates_;
   FormTable forms_;
-  IndexedBy<FlatNodeId, std::vector<Factor>> factors_;
-  IndexedBy<FlatTensorId, std::optional<Sharding>> fixed_;
-  Reach reach_;
+  NodeTables node_tables_;
   CostNetwork network_;
   IndexedBy<FlatTensorId, TensorUses> uses_;
   IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>> tables_;
   IndexedBy<FlatNodeId, int> choices_;
   IndexedBy<FlatNodeId, std::vector<int>> slots_;  // of a loop: the choice of each operand
-  std::unordered_map<std::string, std::shared_ptr<const NodeTable>> node_tables_;
   std::map<std::string, Use, std::less<>> variables_;
   std::map<FlatTensorId, Use> outputs_;
   NetworkSolution solution_;

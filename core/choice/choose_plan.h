@@ -13,22 +13,10 @@
 
 #include "core/choice/cost_network.h"
 #include "core/choice/flat_graph.h"
-#include "core/model/state_split.h"
+#include "core/choice/plan_candidates.h"
 #include "core/passes/steps/sharded_entry.h"
-#include "core/tensors/layout.h"
 
 namespace mtfc {
-
-/// The conditions that a plan must meet.
-struct PlanConditions {
-  const Layout& layout;
-  const StateSplit& split;
-  /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
-  /// are free.
-  const std::map<std::string, Sharding, std::less<>>& variables;
-  /// True if operations may run by their split rules. A node that does is still one node in the plan.
-  bool uses_split_rules = false;
-};
 
 struct ChosenPlan {
   ShardedEntry entry;

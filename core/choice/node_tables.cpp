@@ -1,0 +1,70 @@
+#include "core/choice/node_tables.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace mtfc {
+namespace {
+
+// A text that is the same for nodes with the same options. Names of tensors and dimensions do not matter.
+std::string key_of(const NodeCall& call, const std::vector<Factor>& factors) {
+  std::string key;
+  append_key(key, static_cast<int64_t>(reinterpret_cast<intptr_t>(call.node.op)));
+  for (const bool is_result : {false, true}) {
+    const std::vector<TensorId>& ids = is_result ? call.node.results : call.node.operands;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const TensorType& type = call.graph.type(ids[i]);
+      append_key(key, static_cast<int64_t>(type.dtype));
+      for (size_t d = 0; d < type.dims.size(); ++d) {
+        append_key(key, type.dims[d].size);
+        append_key(key, static_cast<int64_t>((is_result ? call.result_lists : call.operand_lists)[i][d]));
+      }
+      append_key(key, -1);
+      if (is_result) continue;
+      append_key(key, static_cast<int64_t>(call.partial[i]));
+      append_key(key, call.graph.constant_value(ids[i]) == 0.0 ? 1 : 0);
+    }
+  }
+  for (const Factor& factor : factors) {
+    append_key(key, static_cast<int64_t>(factor.kind));
+    append_key(key, static_cast<int64_t>(factor.reduce));
+    for (const int position : factor.operands) append_key(key, position);
+    for (const int position : factor.results) append_key(key, position);
+    append_key(key, factor.fill == 0 ? 0 : 1);
+    for (const Piece& piece : factor.pieces)
+      for (const int64_t number : {static_cast<int64_t>(piece.operand), piece.from, piece.from_step, piece.to,
+                                   piece.to_step, piece.count})
+        append_key(key, number);
+  }
+  return key;
+}
+
+}  // namespace
+
+std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& split_plan) {
+  const FlatNode& node = graph_.nodes[n];
+  NodeCall call{*graph_.scopes[node.scope].graph, *node.node, {}, {}, {}};
+  for (const TensorId id : node.node->operands) {
+    const FlatTensorId operand = graph_.flat(node, id);
+    call.operand_lists.push_back(candidates_.reach.dims[operand]);
+    call.partial.push_back(candidates_.fixed[operand] ? 0 : candidates_.reach.partial[operand]);
+  }
+  for (const TensorId id : node.node->results)
+    call.result_lists.push_back(candidates_.reach.dims[graph_.flat(node, id)]);
+  std::shared_ptr<const NodeTable>& known = tables_[key_of(call, candidates_.factors[n])];
+  if (known) return known;
+  auto table = std::make_shared<NodeTable>();
+  table->options = options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, split_plan);
+  const auto forms_at = [&](auto member, size_t i) {
+    std::vector<Sharding> forms;
+    for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);
+    return forms_.add(forms);
+  };
+  for (size_t i = 0; i < node.node->operands.size(); ++i)
+    table->operands.push_back(forms_at(&NodeOption::operands, i));
+  for (size_t i = 0; i < node.node->results.size(); ++i)
+    table->results.push_back(forms_at(&NodeOption::results, i));
+  return known = std::move(table);
+}
+
+}  // namespace mtfc

@@ -1,0 +1,39 @@
+#pragma once
+// The options of every node of a graph, with the forms that they take and give. Nodes that are equal apart from names, and
+// have equal candidates, share them: layers repeat.
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/choice/flat_graph.h"
+#include "core/choice/form_table.h"
+#include "core/choice/node_options.h"
+#include "core/choice/plan_candidates.h"
+
+namespace mtfc {
+
+struct NodeTable {
+  std::vector<NodeOption> options;
+  std::vector<FormsId> operands, results;  // a form for each option
+};
+
+class NodeTables {
+ public:
+  /// All arguments must outlive it.
+  NodeTables(const FlatGraph& graph, const PlanCandidates& candidates, const Mesh& mesh, FormTable& forms)
+      : graph_(graph), candidates_(candidates), mesh_(mesh), forms_(forms) {}
+
+  /// The table of a node that computes. `split_plan` as for options_of().
+  std::shared_ptr<const NodeTable> of(FlatNodeId n, const SplitPlan& split_plan);
+
+ private:
+  const FlatGraph& graph_;
+  const PlanCandidates& candidates_;
+  const Mesh& mesh_;
+  FormTable& forms_;
+  std::unordered_map<std::string, std::shared_ptr<const NodeTable>> tables_;
+};
+
+}  // namespace mtfc

@@ -1,0 +1,66 @@
+#include "core/choice/plan_candidates.h"
+
+#include <utility>
+
+namespace mtfc {
+namespace {
+
+// The sharding of a tensor that the layout or another entry point decides; nothing for a tensor that is free.
+std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
+                                       const PlanConditions& conditions) {
+  const auto& [tensor, scope] = graph.tensors[id];
+  const Layout& layout = conditions.layout;
+  const Dims& dims = tensor->type.dims;
+  if (tensor->annotation) return tensor->annotation->sharding;
+  if (scope > 0) return std::nullopt;
+  const NodeKind kind = graph.scopes[scope].graph->node(tensor->node).kind;
+  if (kind == NodeKind::kVariable)
+    if (const auto known = conditions.variables.find(tensor->name); known != conditions.variables.end())
+      return known->second;
+  if (conditions.split.names.contains(tensor->name) && !conditions.split.axes.empty()) {
+    Sharding sharding = legal_sharding_by_rules(layout, dims);
+    split_state(conditions.split, dims, layout.mesh, sharding);
+    return sharding;
+  }
+  if (kind == NodeKind::kInput && (!layout.propagate || has_rule(layout, dims)))
+    return legal_sharding_by_rules(layout, dims);
+  return std::nullopt;
+}
+
+ListSet offered_by_rule(const Layout& layout, const Dim& dim, AxisLists& lists) {
+  const Rule* rule = find_rule(layout, dim.name);
+  if (!rule) return 0;
+  AxisList axes = rule->axes;
+  std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+  return lists.with_prefixes(axes);
+}
+
+std::vector<Factor> factors_of(const FlatGraph& graph, const FlatNode& node) {
+  if (!node.operates()) return {};
+  const Graph& own = *graph.scopes[node.scope].graph;
+  const std::vector<TensorType> operands = own.operand_types(*node.node);
+  return node.node->op->roles({node.node->attributes, operands}, own.result_types(*node.node));
+}
+
+}  // namespace
+
+PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions) {
+  const Layout& layout = conditions.layout;
+  Seeds seeds;
+  AxisLists lists;
+  for (const FlatTensorId id : graph.tensors.ids()) {
+    const Tensor& tensor = *graph.tensors[id].tensor;
+    seeds.fixed.push_back(fixed_sharding(graph, id, conditions));
+    seeds.closed.push_back(!layout.propagate && tensor.from_model);
+    std::vector<ListSet> offered;
+    for (const Dim& dim : tensor.type.dims) offered.push_back(offered_by_rule(layout, dim, lists));
+    seeds.offered.push_back(std::move(offered));
+  }
+  PlanCandidates found;
+  for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
+  found.reach = propagate(graph, seeds, found.factors, std::move(lists), layout.mesh);
+  found.fixed = std::move(seeds.fixed);
+  return found;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,35 @@
+#pragma once
+// The shardings that a plan is chosen from: those that the layout fixes, and the axes that reach all other tensors.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/choice/flat_graph.h"
+#include "core/choice/reach.h"
+#include "core/model/state_split.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+/// The conditions that a plan must meet.
+struct PlanConditions {
+  const Layout& layout;
+  const StateSplit& split;
+  /// The shardings of the variables that the layout fixes, or that another entry point has decided. The other variables
+  /// are free.
+  const std::map<std::string, Sharding, std::less<>>& variables;
+  /// True if operations may run by their split rules. A node that does is still one node in the plan.
+  bool uses_split_rules = false;
+};
+
+struct PlanCandidates {
+  IndexedBy<FlatTensorId, std::optional<Sharding>> fixed;
+  IndexedBy<FlatNodeId, std::vector<Factor>> factors;  // of the nodes that compute
+  Reach reach;
+};
+
+PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& conditions);
+
+}  // namespace mtfc
