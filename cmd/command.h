@@ -21,6 +21,7 @@ extern const Command kCalibrateCommand;
 extern const Command kCheckCommand;
 extern const Command kCompileCommand;
 extern const Command kCostReportCommand;
+extern const Command kExplainCommand;
 extern const Command kGenerateCommand;
 extern const Command kOpsCommand;
 extern const Command kRunCommand;

@@ -20,9 +20,10 @@
 namespace mtfc {
 namespace {
 
-const Command* const kCommands[] = {&kCalibrateCommand, &kCheckCommand, &kCompileCommand, &kCostReportCommand,
-                                    &kGenerateCommand,  &kOpsCommand,   &kRunCommand,     &kSchemaCommand,
-                                    &kSearchCommand,    &kVerifyCommand};
+const Command* const kCommands[] = {&kCalibrateCommand,  &kCheckCommand,   &kCompileCommand,
+                                    &kCostReportCommand, &kExplainCommand, &kGenerateCommand,
+                                    &kOpsCommand,        &kRunCommand,     &kSchemaCommand,
+                                    &kSearchCommand,     &kVerifyCommand};
 
 // `mtfc help` and `mtfc help run` are other ways to write `--help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/choice/relations.h"
 #include "core/diagnostics/error.h"
 #include "core/op_rules/pieces.h"
 #include "core/tensors/relayout.h"
@@ -19,15 +20,20 @@ class Propagation {
  public:
   Propagation(const FlatGraph& graph, const Seeds& seeds,
               const IndexedBy<FlatNodeId, std::vector<Factor>>& factors, AxisLists lists, const Mesh& mesh)
-      : graph_(graph), seeds_(seeds), factors_(factors), mesh_(mesh), reach_{std::move(lists), {}, {}} {}
+      : graph_(graph),
+        seeds_(seeds),
+        factors_(factors),
+        mesh_(mesh),
+        relations_(dim_relations(graph, factors)),
+        reach_{std::move(lists), {}, {}} {}
 
   Reach run() {
     for (const FlatTensorId id : graph_.tensors.ids()) reach_.dims.push_back(first_lists(id));
     reach_.partial = IndexedBy<FlatTensorId, uint64_t>(graph_.tensors.size(), 0);
     do {
       changed_ = false;
-      for (size_t n = 0; n < graph_.nodes.size(); ++n) visit(FlatNodeId(n));
-      for (size_t n = graph_.nodes.size(); n-- > 0;) visit(FlatNodeId(n));
+      for (const DimRelation& relation : relations_) visit(relation);
+      for (size_t i = relations_.size(); i-- > 0;) visit(relations_[i]);
     } while (changed_);
     do {
       changed_ = false;
@@ -54,51 +60,19 @@ class Propagation {
     changed_ = true;
   }
 
-  // Two dimensions that are one: what reaches either of them reaches the other.
-  void join(FlatTensorId a, size_t dim_a, FlatTensorId b, size_t dim_b) {
-    add(a, dim_a, reach_.dims[b][dim_b]);
-    add(b, dim_b, reach_.dims[a][dim_a]);
-  }
-
-  void visit(FlatNodeId n) {
-    const FlatNode& node = graph_.nodes[n];
-    if (node.node->kind == NodeKind::kLoop)
-      visit_loop(node);
-    else if (node.operates() && node.node->op->family == Family::kRelabel)
-      visit_relabelling(node);
-    else if (node.operates())
-      for (const Factor& factor : factors_[n]) visit_factor(node, factor);
-  }
-
-  void visit_factor(const FlatNode& node, const Factor& factor) {
-    if (factor.kind == Factor::Kind::kWhole && node.node->op->split_rule == kNoSplitRule) return;
+  void visit(const DimRelation& relation) {
+    if (!relation.is_one) return carry_over(relation);
     ListSet lists = 0;
-    const auto at_each = [&](auto action) {
-      for (size_t i = 0; i < factor.operands.size(); ++i)
-        if (factor.operands[i] >= 0)
-          action(graph_.flat(node, node.node->operands[i]), static_cast<size_t>(factor.operands[i]));
-      for (size_t i = 0; i < factor.results.size(); ++i)
-        if (factor.results[i] >= 0)
-          action(graph_.flat(node, node.node->results[i]), static_cast<size_t>(factor.results[i]));
-    };
-    at_each([&](FlatTensorId id, size_t dim) { lists |= reach_.dims[id][dim]; });
-    at_each([&](FlatTensorId id, size_t dim) { add(id, dim, lists); });
+    for (const auto& [tensor, dim] : relation.dims) lists |= reach_.dims[tensor][dim];
+    for (const auto& [tensor, dim] : relation.dims) add(tensor, dim, lists);
   }
 
-  // Dimensions of equal size at the same place are one. Where a dimension is cut or merged, a list goes over if the
-  // elements stay where they are.
-  void visit_relabelling(const FlatNode& node) {
+  // Where a dimension is cut or merged, a list goes over if the elements stay where they are.
+  void carry_over(const DimRelation& relation) {
+    const FlatNode& node = graph_.nodes[relation.node];
     const FlatTensorId in = graph_.flat(node, node.node->operands[0]);
     const FlatTensorId out = graph_.flat(node, node.node->results[0]);
-    const Dims &from = graph_.type(in).dims, &to = graph_.type(out).dims;
-    for (const ReshapeGroup& group : reshape_groups(from, to)) {
-      if (group.from_end - group.from_begin == 1 && group.to_end - group.to_begin == 1) {
-        join(in, group.from_begin, out, group.to_begin);
-        continue;
-      }
-      for (size_t d = group.from_begin; d < group.from_end; ++d) carry_over(in, d, out);
-      for (size_t d = group.to_begin; d < group.to_end; ++d) carry_over(out, d, in);
-    }
+    for (const auto& [tensor, dim] : relation.dims) carry_over(tensor, dim, tensor == in ? out : in);
   }
 
   void carry_over(FlatTensorId from, size_t dim, FlatTensorId to) {
@@ -111,20 +85,6 @@ class Propagation {
       for (size_t d = 0; d < wanted.size(); ++d)
         if (!carried.dims[d].empty()) add(to, d, reach_.lists.with_prefixes(carried.dims[d]));
     }
-  }
-
-  void visit_loop(const FlatNode& node) {
-    for (size_t i = 0; i < node.node->operands.size(); ++i) {
-      const FlatTensorId operand = graph_.flat(node, node.node->operands[i]);
-      for (const FlatTensorId leaf : graph_.leaves(node, i)) join_all(operand, leaf);
-      if (i < node.node->loop->carried()) join_all(operand, graph_.flat(node, node.node->results[i]));
-    }
-    for (size_t i = 0; i < node.node->results.size(); ++i)
-      join_all(graph_.flat(node, node.node->results[i]), graph_.given(node, i));
-  }
-
-  void join_all(FlatTensorId a, FlatTensorId b) {
-    for (size_t d = 0; d < reach_.dims[a].size(); ++d) join(a, d, b, d);
   }
 
   // -- partial sums --
@@ -186,6 +146,7 @@ class Propagation {
   const Seeds& seeds_;
   const IndexedBy<FlatNodeId, std::vector<Factor>>& factors_;
   const Mesh& mesh_;
+  const std::vector<DimRelation> relations_;
   Reach reach_;
   bool changed_ = false;
 };

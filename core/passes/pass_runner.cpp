@@ -213,9 +213,10 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Shar
                               int64_t& useful) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
-  return timed(kChoosePlan, [&] {
-    return choose_plan(std::move(entry), {program_.layout, split_, variables, true});
-  });
+  const PlanConditions conditions{program_.layout, split_, variables, true};
+  ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
+  if (options_.planned) options_.planned(plan, conditions);
+  return plan;
 }
 
 EntryPoint PassRunner::lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes,

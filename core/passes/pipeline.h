@@ -13,6 +13,9 @@
 
 namespace mtfc {
 
+struct ChosenPlan;
+struct PlanConditions;
+
 /// Returns whether compile() verifies the result of each pass by default: in debug builds, and if the
 /// environment variable MTFC_VERIFY_PASSES is set, as it is in tests.
 bool verifies_by_default();
@@ -26,6 +29,8 @@ struct CompileOptions {
   std::function<void(const std::string& entry, const std::string& graph)> dump_graph;
   std::function<void(const Program& program, const EntryPoint& entry)> dump_steps;
   std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
+  /// Called for each plan that is chosen, before its steps are made.
+  std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
   std::map<std::string, Sharding, std::less<>> variables =
       {};                               // shardings that an earlier program has decided
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError

@@ -110,26 +110,6 @@ std::string rules_text(const Layout& layout) {
   return printable(described(layout));
 }
 
-// Rows of words in columns of minimal width: the first `flush_left` columns flush left, the others flush
-// right.
-std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows)
-    for (size_t c = 0; c < row.size(); ++c) {
-      widths.resize(std::max(widths.size(), c + 1));
-      widths[c] = std::max(widths[c], row[c].size());
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t c = 0; c < row.size(); ++c)
-      line += c < flush_left ? fmt::format("  {:<{}}", row[c], widths[c])
-                             : fmt::format("  {:>{}}", row[c], widths[c]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
 // The table's cells for a step: the phase if lines are long enough, the time if there is one.
 std::vector<std::string> step_cells(const CostReport& report, const StepCost& step, bool phase) {
   std::vector<std::string> cells = {printable(step.name), printable(step.kind)};

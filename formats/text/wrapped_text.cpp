@@ -1,5 +1,7 @@
 #include "formats/text/wrapped_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mtfc {
@@ -18,6 +20,24 @@ std::string wrapped(const std::string& head, const std::string& text, const char
     start = end;
   }
   return lines + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
+std::string columns(const std::vector<std::vector<std::string>>& rows, size_t flush_left) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths.resize(std::max(widths.size(), c + 1));
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c)
+      line += c < flush_left ? fmt::format("  {:<{}}", row[c], widths[c])
+                             : fmt::format("  {:>{}}", row[c], widths[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
 }
 
 }  // namespace mtfc

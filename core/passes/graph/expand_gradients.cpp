@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "core/graph/expand_composites.h"
 
@@ -16,7 +19,9 @@ class Differentiation {
   Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in, size_t most)
       : builder_(builder), of_(of), in_(in), most_(most), contributions_(builder.graph().tensors().size()) {}
 
-  std::vector<TensorId> run() {
+  // `annotations`: those of the gradients themselves, which come before those of the tensors; or nullptr.
+
+  std::vector<TensorId> run(const std::vector<SharedAnnotation>& annotations) {
     const SharedOrigin origin = builder_.origin();
     find_path();
     set_origin(*origin, builder_.graph().producer(of_));
@@ -27,9 +32,10 @@ class Differentiation {
         require_room(*origin);
       }
     std::vector<TensorId> gradients;
-    for (const TensorId id : in_) {
-      set_origin(*origin, builder_.graph().producer(id));
-      gradients.push_back(gradient_or_zeros(id));
+    for (size_t i = 0; i < in_.size(); ++i) {
+      set_origin(*origin, builder_.graph().producer(in_[i]));
+      const SharedAnnotation& own = annotations[i];
+      gradients.push_back(gradient_or_zeros(in_[i], own ? own : builder_.graph().tensor(in_[i]).annotation));
     }
     return gradients;
   }
@@ -65,7 +71,8 @@ class Differentiation {
     if (node.kind == NodeKind::kOp && node.op->gradient == kNoGradient) return;
     set_origin(origin, node);
     std::vector<TensorId> result_gradients;
-    for (const TensorId id : node.results) result_gradients.push_back(gradient(id));
+    for (const TensorId id : node.results)
+      result_gradients.push_back(gradient(id, builder_.graph().tensor(id).annotation));
     if (std::all_of(result_gradients.begin(), result_gradients.end(),
                     [](TensorId id) { return id == kNoTensor; }))
       return;
@@ -78,7 +85,9 @@ class Differentiation {
           "one",
           node.origin->location);
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
+    const size_t known = builder_.graph().nodes().size();
     const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
+    note_own(gradients, known);
     for (size_t i = 0; i < node.operands.size(); ++i)
       if (gradients[i] != kNoTensor && depends_[node.operands[i]])
         contributions_[node.operands[i]].push_back(gradients[i]);
@@ -86,29 +95,44 @@ class Differentiation {
 
   // The sum of the contributions to a tensor's gradient, or kNoTensor. All users of the tensor have been
   // differentiated before.
-  TensorId gradient(TensorId id) {
+  TensorId gradient(TensorId id, SharedAnnotation annotation) {
     std::vector<TensorId>& parts = contributions_[id];
     if (parts.empty()) return kNoTensor;
     TensorId sum = parts[0];
     for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
-    sum = split_like(sum, builder_.graph().tensor(id).annotation, parts.size() > 1);
+    sum = split_like(sum, std::move(annotation), parts.size() > 1 || own_.contains(sum));
     parts = {sum};
     return sum;
   }
 
-  // The gradient of an annotated tensor is annotated alike. Unless it is new, it may also be the gradient of another
-  // tensor, which has its own sharding.
-  TensorId split_like(TensorId gradient, SharedAnnotation annotation, bool is_new) {
+  // The gradient of an annotated tensor is annotated alike. Unless it is the tensor's own, it may also be the gradient
+  // of another tensor, which has its own sharding.
+  TensorId split_like(TensorId gradient, SharedAnnotation annotation, bool is_own) {
     if (!annotation) return gradient;
-    const SharedAnnotation& known = builder_.graph().tensor(gradient).annotation;
+    const SharedAnnotation known = builder_.graph().tensor(gradient).annotation;
     if (known && known->sharding == annotation->sharding) return gradient;
-    if (!is_new) gradient = builder_.op("identity", {gradient});
+    if (known || !is_own) gradient = builder_.op("identity", {gradient});
     builder_.annotate(gradient, std::move(annotation));
     return gradient;
   }
 
-  TensorId gradient_or_zeros(TensorId id) {
-    const TensorId found = gradient(id);
+  // Notes the gradients that only one tensor has and no other node reads, of those that were made after the first
+  // `known` nodes.
+  void note_own(const std::vector<TensorId>& gradients, size_t known) {
+    const Graph& graph = builder_.graph();
+    for (const TensorId id : gradients) {
+      if (id == kNoTensor || static_cast<size_t>(graph.tensor(id).node) < known) continue;
+      bool is_own = std::count(gradients.begin(), gradients.end(), id) == 1;
+      for (size_t n = known; n < graph.nodes().size() && is_own; ++n) {
+        const std::vector<TensorId>& read = graph.nodes()[n].operands;
+        is_own = std::find(read.begin(), read.end(), id) == read.end();
+      }
+      if (is_own) own_.insert(id);
+    }
+  }
+
+  TensorId gradient_or_zeros(TensorId id, SharedAnnotation annotation) {
+    const TensorId found = gradient(id, std::move(annotation));
     if (found != kNoTensor) return found;
     const TensorType type = builder_.type(id);
     return builder_.op("broadcast", {builder_.constant(0.0, type.dtype)}, {{"dims", type.dims}});
@@ -127,6 +151,7 @@ class Differentiation {
   std::vector<TensorId> in_;
   size_t most_;
   PerTensor<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
+  std::set<TensorId> own_;                          // gradients of one tensor alone
   std::vector<bool> path_;                          // per node
   PerTensor<bool> depends_;                         // one of in_ leads to it
 };
@@ -144,13 +169,19 @@ size_t most_nodes(const Graph& graph) {
 
 EntryGraph expand_gradients(EntryGraph entry) {
   const size_t most = most_nodes(entry.graph);
+  std::map<TensorId, SharedAnnotation> annotations;  // of all gradients
+  for (const Node& node : entry.graph.nodes())
+    if (node.kind == NodeKind::kGradients)
+      for (const TensorId id : node.results) annotations.emplace(id, entry.graph.tensor(id).annotation);
   EntryGraph expanded =
       rewritten(std::move(entry),
-                [most](GraphBuilder& builder, const Node& node,
-                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                [&](GraphBuilder& builder, const Node& node,
+                    const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                   if (node.kind != NodeKind::kGradients) return std::nullopt;
                   const std::vector<TensorId> in(operands.begin() + 1, operands.end());
-                  return Differentiation(builder, operands[0], in, most).run();
+                  std::vector<SharedAnnotation> own;
+                  for (const TensorId id : node.results) own.push_back(annotations.at(id));
+                  return Differentiation(builder, operands[0], in, most).run(own);
                 });
   return expand_composites(std::move(expanded));
 }

@@ -29,7 +29,7 @@ bool is_reachable(const Sharding& from, const Sharding& to) {
 }  // namespace
 
 TensorForms::TensorForms(const ShardedEntry& sharded, const Mesh& mesh)
-    : sharded_(sharded), mesh_(mesh), forms_(sharded.entry.graph.tensors().size()) {
+    : sharded_(sharded), mesh_(mesh), forms_(sharded.entry.graph.tensors().size()), planned_(forms_.size()) {
   made_.entry.name = sharded.entry.name;
 }
 
@@ -42,8 +42,13 @@ ValueId TensorForms::add(TensorId tensor, const Sharding& sharding) {
   const bool own = sharding == own_sharding(tensor);
   const std::string& name = graph().tensor(tensor).name;
   const TensorType& type = graph().type(tensor);
-  const ValueId id = add_value({own ? name : name + "@" + form_name(type.dims, sharding, mesh_), type,
-                                sharding, kNoBuffer, own && graph().tensor(tensor).from_model, kNoValue});
+  // A plan may make a form that a producer gives once more.
+  const auto is_same = [&](ValueId form) { return value(form).sharding == sharding; };
+  const auto known = std::count_if(forms_[tensor].begin(), forms_[tensor].end(), is_same);
+  std::string form = own ? "" : "@" + form_name(type.dims, sharding, mesh_);
+  if (known > 0) form += (own ? "@" : "/") + std::to_string(known + 1);
+  const ValueId id = add_value({name + form, type, sharding, kNoBuffer,
+                                own && known == 0 && graph().tensor(tensor).from_model, kNoValue});
   forms_[tensor].push_back(id);
   return id;
 }
@@ -75,17 +80,26 @@ ValueId TensorForms::obtain(TensorId tensor, const Sharding& wanted, const Node&
   return best;
 }
 
-// Makes the form from the one that the plan makes it from, which is made first if it does not exist.
 ValueId TensorForms::obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user) {
+  return planned_form(tensor, wanted, sharded_.forms[tensor].size(), user);
+}
+
+// The last form of this sharding among the first `before` ones that the plan lists, made from the one that the plan
+// makes it from; or else the form that the producer gives. The plan may list that sharding again: a tensor that is
+// annotated otherwise is read from its annotated form.
+ValueId TensorForms::planned_form(TensorId tensor, const Sharding& wanted, size_t before, const Node& user) {
+  const std::vector<PlannedForm>& planned = sharded_.forms[tensor];
+  planned_[tensor].resize(planned.size(), kNoValue);
+  for (size_t i = before; i-- > 0;) {
+    if (planned[i].sharding != wanted) continue;
+    if (planned_[tensor][i] != kNoValue) return planned_[tensor][i];
+    ValueId form = planned_form(tensor, planned[i].from, i, user);
+    for (const Move& move : plan_reshard(graph().type(tensor).dims, planned[i].from, wanted, mesh_))
+      form = moved(tensor, form, move, user);
+    return planned_[tensor][i] = form;
+  }
   for (const ValueId form : of(tensor))
     if (value(form).sharding == wanted) return form;
-  for (const PlannedForm& planned : sharded_.forms[tensor]) {
-    if (planned.sharding != wanted) continue;
-    ValueId form = obtain_planned(tensor, planned.from, user);
-    for (const Move& move : plan_reshard(graph().type(tensor).dims, planned.from, wanted, mesh_))
-      form = moved(tensor, form, move, user);
-    return form;
-  }
   throw InternalError("a form of '" + graph().tensor(tensor).name +
                       "' is asked for that the plan does not hold");
 }
@@ -100,8 +114,9 @@ ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>&
 }
 
 ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, const Node& user) {
-  for (const ValueId form : of(tensor))
-    if (value(form).sharding == move.to) return form;
+  if (!sharded_.is_planned())
+    for (const ValueId form : of(tensor))
+      if (value(form).sharding == move.to) return form;
   const bool finishes = move.collective && reduces(move.collective->kind);
   // A reduction finishes what the producer began; any other move is made for the user.
   Step step = new_step(finishes ? graph().producer(tensor) : user);

@@ -55,12 +55,14 @@ class TensorForms {
 
  private:
   ValueId obtain_planned(TensorId tensor, const Sharding& wanted, const Node& user);
+  ValueId planned_form(TensorId tensor, const Sharding& wanted, size_t before, const Node& user);
   ValueId moved(TensorId tensor, ValueId from, const Move& move, const Node& user);
 
   const ShardedEntry& sharded_;
   const Mesh& mesh_;
   PartitionedEntry made_;
   PerTensor<std::vector<ValueId>> forms_;
+  PerTensor<std::vector<ValueId>> planned_;  // those of ShardedEntry::forms that are made so far, or kNoValue
 };
 
 }  // namespace mtfc

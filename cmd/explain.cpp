@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <memory>
+
+#include "cmd/command.h"
+#include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/command_line.h"
+#include "cmd/options/entry_choice.h"
+#include "cmd/options/file_endings.h"
+#include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
+#include "core/explain/explanation.h"
+#include "formats/report/explanation_writer.h"
+#include "formats/text/quantity.h"
+#include "formats/text/wrapped_text.h"
+
+namespace mtfc {
+namespace {
+
+constexpr size_t kMostListed = 10;
+
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::string what;  // a tensor or the number of a step; "" for the list
+  std::string entry;
+  std::string format;
+  std::string file = "-";
+};
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() < 10 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+// Says on a terminal how many layouts have been compiled, until it is destroyed.
+class TrialProgress {
+ public:
+  explicit TrialProgress(bool speaks) : speaks_(speaks) {}
+  ~TrialProgress() {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+  }
+  void show(int made) {
+    if (!speaks_) return;
+    shown_ = true;
+    std::cerr << fmt::format("\r\033[K{} layouts compiled", made) << std::flush;
+  }
+
+ private:
+  bool speaks_;
+  bool shown_ = false;
+};
+
+std::string list_text(const ExplanationStyle& style, const std::vector<ReshardStep>& listed) {
+  const LayoutFigures figures = figures_of(style.program, style.entry);
+  std::string text = wrapped(
+      "",
+      fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}{}", style.entry.name,
+                  style.program.model, grouped(figures.collectives), figures.collectives == 1 ? "" : "s",
+                  grouped(figures.bytes), grouped(figures.cost),
+                  style.entry.plan ? fmt::format(" (at least {})", grouped(style.entry.plan->bound)) : ""),
+      " ", style.width);
+  if (listed.empty()) return text;
+  return text + "\nthose that send most, by step\n" + reshards_text(listed, style);
+}
+
+std::string explained(const Options& options, const ExplainedProgram& program, const ExplanationStyle& style,
+                      bool as_json) {
+  const auto written = [&](const auto& explanation) {
+    return as_json ? explanation_json(explanation, style) : explanation_text(explanation, style);
+  };
+  if (options.what.empty()) {
+    const std::vector<ReshardStep> listed = costliest_reshards(program.program, program.entry, kMostListed);
+    return as_json ? reshards_json(listed, style) : list_text(style, listed);
+  }
+  if (is_number(options.what)) return written(explain_step(program, std::stoll(options.what)));
+  return written(explain_tensor(program, options.what));
+}
+
+int run(const Options& options) {
+  const FileKinds kinds{"-o", "an explanation", {{"json", "json"}, {"txt", "text"}}};
+  const std::string format = output_format(kinds, options.file, options.format, "text");
+  const Sources sources = read_sources(options.model, options.layout);
+  std::vector<Diagnostic> warnings;
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
+  CompileOptions compile_options = compile_options_of(options.model);
+  compile_options.decode = options.entry == "decode";
+  const Layout& layout = layouts.front();
+  const Program program = compile(model, layout, compile_options);
+  show(warnings, options.model.quiet);
+  const std::string name =
+      chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
+  const EntryPoint& entry = *program.find(name);
+  const ModelNames names(model, name);
+  ExplanationStyle style{program, entry, names};
+  if (options.file == "-" && is_terminal(1))
+    style.width = style.line_width = static_cast<size_t>(std::max(terminal_width(), 40));
+  std::string text;
+  {
+    TrialProgress progress(is_terminal(2) && !options.model.quiet);
+    const ExplainedProgram explains{model,   layout, compile_options,
+                                    program, entry,  [&](int made) { progress.show(made); }};
+    text = explained(options, explains, style, format == "json");
+  }
+  write_text(options.file, text);
+  return kExitSuccess;
+}
+
+std::function<int()> setup(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  add_model_options(line, options->model);
+  line.add_option(
+          "WHAT", options->what,
+          "a tensor, or the number of a step as compile and cost-report print it; without it, the ten "
+          "collectives that send most are listed")
+      .type_name("TENSOR|STEP");
+  add_layout_options(line, options->layout);
+  add_propagate_option(line, options->model);
+  line.add_option("--entry", options->entry,
+                  "entry point to explain: init, train, evaluate or decode (default: train if the model has "
+                  "it, else evaluate)")
+      .check(one_of({"init", "train", "evaluate", "decode"}))
+      .type_name("NAME");
+  line.add_option("--format", options->format,
+                  "text (default on standard output and for FILE.txt) or json (default for any other file)")
+      .check(one_of({"text", "json"}));
+  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Command kExplainCommand = {
+    .name = "explain",
+    .summary = "say why a tensor is split as it is, what causes a collective and what would remove it",
+    .examples =
+        "  mtfc explain model.json --layout layout.json\n"
+        "  mtfc explain model.json 17 --layout layout.json\n"
+        "  mtfc explain model.json layer_3/attention/wo --layout layout.json --propagate\n"
+        "  mtfc explain model.json logits --mesh all:4 --layout batch:all --entry evaluate --format json",
+    .setup = setup,
+    .runs_nothing = true,
+};
+
+}  // namespace mtfc

@@ -1,0 +1,249 @@
+// mtfc explain: why tensors are split as they are, what causes a collective, and that what it proposes removes it.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
+#include "core/testing/text.h"
+
+namespace mtfc::explain_test {
+namespace {
+
+using Json = nlohmann::json;
+
+// A model and a layout in files of their own.
+class Explained {
+ public:
+  Explained(const std::string& model, const Json& layout) : layout_(layout) {
+    folder_.write("model.json", model);
+    folder_.write("layout.json", layout.dump());
+  }
+
+  // What `mtfc explain` prints.
+  std::string text(const std::string& arguments) const { return outcome("explain model.json " + arguments); }
+  Json json(const std::string& arguments) const {
+    const std::string printed = text(arguments + " --format json");
+    REQUIRE_MESSAGE(printed.starts_with("exit 0: "), printed);
+    return Json::parse(printed.substr(8));
+  }
+
+  // The reshards of the entry point, the largest first.
+  Json reshards() const { return json("")["reshards"]; }
+  // The first one of the tensor.
+  Json reshard_of(const std::string& tensor) const {
+    for (const Json& reshard : reshards())
+      if (reshard["tensor"] == tensor) return reshard;
+    return {};
+  }
+
+  // Makes the change that the explanation of a reshard proposes.
+  void apply(const Json& change) {
+    if (change.contains("shardings")) layout_["shardings"].update(change["shardings"]);
+    if (change.contains("removed")) layout_["shardings"].erase(change["removed"].get<std::string>());
+    if (change.contains("propagate")) layout_["propagate"] = true;
+    folder_.write("layout.json", layout_.dump());
+  }
+
+ private:
+  std::string outcome(const std::string& command) const {
+    const Outcome outcome = outcome_of(
+        fmt::format("cd {} && $MTFC {} --layout layout.json 2>&1", folder_.path.string(), command));
+    return fmt::format("exit {}: {}", outcome.code, outcome.text);
+  }
+
+  ScratchFolder folder_;
+  Json layout_;
+};
+
+// The tensor is resharded. What is proposed costs what it says, and the tensor stays where it is then, or less of it is
+// sent by another collective.
+void check_removal(Explained& explained, const std::string& tensor, const std::string& collective,
+                   const Json& change) {
+  CAPTURE(tensor);
+  const Json reshard = explained.reshard_of(tensor);
+  REQUIRE(!reshard.is_null());
+  CHECK(reshard["collective"] == collective);
+  const Json explanation = explained.json(reshard["step"].dump());
+  CHECK(explanation["reshard"] == reshard);
+  const Json removal = explanation["removal"];
+  REQUIRE(!removal.is_null());
+  CHECK(removal["change"]["shardings"] == change);
+  CHECK(removal["figures"]["cost"] < explanation["figures"]["cost"]);
+  explained.apply(removal["change"]);
+  const Json now = explained.reshard_of(tensor);
+  if (!now.is_null()) {
+    CHECK(now["collective"] != collective);
+    CHECK(now["bytes_sent_per_device"] < reshard["bytes_sent_per_device"]);
+  }
+  int64_t bytes = 0;
+  for (const Json& left : explained.reshards())
+    bytes += left["bytes_sent_per_device"].get<int64_t>() * left["runs"].get<int64_t>();
+  CHECK(removal["figures"]["bytes_sent_per_device"] == bytes);
+}
+
+const char* const kExperts = R"({"mtfc": 1, "name": "experts",
+ "dims": {"groups": 16, "tokens": 64, "experts": 8, "capacity": 16, "model": 64, "hidden": 256, "vocab": 512},
+ "inputs": {"inputs": {"dims": ["groups", "tokens", "vocab"]}, "place": {"dims": ["groups", "tokens", "capacity"]}},
+ "variables": {"w": {"dims": ["vocab", "model"], "init": {"normal": 0.1}},
+               "wg": {"dims": ["model", "experts"], "init": {"normal": 0.1}},
+               "wi": {"dims": ["experts", "model", "hidden"], "init": {"normal": 0.1}},
+               "wo": {"dims": ["experts", "hidden", "model"], "init": {"normal": 0.1}}},
+ "ops": [
+  {"out": "x", "op": "einsum", "in": ["inputs", "w"], "dims": ["groups", "tokens", "model"]},
+  {"out": "scores", "op": "einsum", "in": ["x", "wg"], "dims": ["groups", "tokens", "experts"]},
+  {"out": "gate", "op": "sigmoid", "in": ["scores"]},
+  {"out": "combine", "op": "einsum", "in": ["gate", "place"], "dims": ["groups", "tokens", "experts", "capacity"]},
+  {"out": "sent", "op": "einsum", "in": ["combine", "x"], "dims": ["groups", "experts", "capacity", "model"]},
+  {"out": "inner", "op": "einsum", "in": ["sent", "wi"], "dims": ["groups", "experts", "capacity", "hidden"]},
+  {"out": "h", "op": "relu", "in": ["inner"]},
+  {"out": "returned", "op": "einsum", "in": ["h", "wo"], "dims": ["groups", "experts", "capacity", "model"]},
+  {"out": "y", "op": "einsum", "in": ["combine", "returned"], "dims": ["groups", "tokens", "model"]},
+  {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": ["y"]}}],
+ "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}}, "outputs": ["loss"]})";
+
+}  // namespace
+
+TEST_CASE("a whole tensor is gathered because one tensor is not annotated") {
+  Explained explained(R"({"mtfc": 1, "name": "residual", "dims": {"batch": 64, "io": 256},
+    "inputs": {"x": {"dims": ["batch", "io"]}, "r": {"dims": ["batch", "io"]}},
+    "ops": [{"out": "y", "op": "add", "in": ["x", "r"]}],
+    "outputs": ["y"]})",
+                      {{"mesh", {{"all", 4}}}, {"shardings", {{"x", {{"batch", "all"}}}}}});
+  CHECK(explained.reshard_of("y")["bytes_sent_per_device"] == 49'152);
+  check_removal(explained, "y", "all_gather", {{"y", {{"batch", {"all"}}}}});
+}
+
+TEST_CASE("a tensor is gathered before it is reduced") {
+  Explained explained(R"({"mtfc": 1, "name": "sum_of_squares", "dims": {"batch": 64, "io": 256},
+    "inputs": {"x": {"dims": ["batch", "io"]}},
+    "ops": [{"out": "squares", "op": "square", "in": ["x"]},
+            {"out": "total", "op": "reduce_sum", "in": ["squares"]}],
+    "outputs": ["total"]})",
+                      {{"mesh", {{"all", 4}}}, {"shardings", {{"x", {{"batch", "all"}}}}}});
+  check_removal(explained, "squares", "all_gather", {{"squares", {{"batch", {"all"}}}}});
+  // What is left is the sum of one number over the devices.
+  CHECK(explained.reshards().size() == 1);
+  CHECK(explained.reshard_of("total")["bytes_sent_per_device"] == 8);
+}
+
+TEST_CASE("a gradient is not split like its variable") {
+  Explained explained(
+      R"({"mtfc": 1, "name": "product", "dims": {"batch": 64, "io": 256, "hidden": 128},
+    "inputs": {"x": {"dims": ["batch", "io"]}},
+    "variables": {"w": {"dims": ["io", "hidden"], "init": {"normal": 0.1}}},
+    "ops": [{"out": "h", "op": "einsum", "in": ["x", "w"], "dims": ["batch", "hidden"]},
+            {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": ["h"]}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "adam", "lr": 0.1}},
+    "outputs": ["loss"]})",
+      {{"mesh", {{"all", 4}}},
+       {"shardings", {{"x", {{"batch", "all"}}}, {"w", {{"io", "all"}}}, {"w/grad", Json::object()}}},
+       {"propagate", true}});
+  check_removal(explained, "w/grad", "all_gather", {{"w/grad", {{"io", {"all"}}}}});
+}
+
+TEST_CASE("the result of a table lookup is replicated") {
+  Explained explained(R"({"mtfc": 1, "name": "lookup",
+    "dims": {"batch": 64, "length": 32, "vocab": 100000, "model": 64},
+    "inputs": {"ids": {"dims": ["batch", "length"], "dtype": "i32"}},
+    "variables": {"table": {"dims": ["vocab", "model"], "init": {"normal": 0.1}}},
+    "ops": [{"out": "found", "op": "gather", "in": ["table", "ids"], "dim": "vocab"}],
+    "outputs": ["found"]})",
+                      Json::parse(R"({"mesh": [["rows", 2], ["cols", 2]],
+    "shardings": {"ids": {"batch": "rows"}, "table": {"vocab": "cols"}}})"));
+  // The sum over cols must be made; gathering its result over rows need not.
+  Json gathered = explained.reshards()[1];
+  CHECK(gathered["tensor"] == "found");
+  CHECK(gathered["collective"] == "all_gather");
+  const Json explanation = explained.json(gathered["step"].dump());
+  const Json change = explanation["removal"]["change"];
+  CHECK(change["shardings"] == Json::parse(R"({"found": {"batch": ["rows"]}})"));
+  // A whole table would make it cheaper still, in twice the memory.
+  CHECK(explanation["cheaper"]["change"]["shardings"] == Json::parse(R"({"table": {}})"));
+  explained.apply(change);
+  CHECK(explained.reshards().size() == 1);
+  CHECK(explained.reshards()[0]["collective"] == "all_reduce");
+}
+
+TEST_CASE(
+    "each exchange of an expert layer names its operation, both shardings, its bytes and the next best "
+    "plan") {
+  const Explained explained(kExperts, Json::parse(R"({"mesh": {"all": 4}, "propagate": true,
+    "rules": [["groups", "all"], ["experts", "all"]]})"));
+  size_t exchanges = 0;
+  for (const Json& reshard : explained.reshards()) {
+    const Json explanation = explained.json(reshard["step"].dump());
+    CAPTURE(explanation.dump());
+    CHECK(explanation["reshard"] == reshard);
+    CHECK(reshard["maker"]["operation"].is_string());
+    CHECK(reshard["readers"].size() > 0);
+    CHECK(reshard["from"] != reshard["to"]);
+    if (reshard["collective"] != "all_to_all") continue;
+    ++exchanges;
+    CHECK(reshard["bytes_sent_per_device"] == 98'304);
+    // The plan is the best under these rules, so one that does without the exchange costs more.
+    REQUIRE(!explanation["removal"].is_null());
+    CHECK(explanation["removal"]["figures"]["cost"] > explanation["figures"]["cost"]);
+  }
+  CHECK(exchanges == 4);
+}
+
+TEST_CASE("the sharding of a tensor is traced to the annotation that it comes from") {
+  const ScratchFolder folder;
+  const std::string layout = folder.write(
+      "layout.json", R"({"mesh": {"rows": 2, "cols": 2}, "rules": [["batch", "rows"]], "propagate": true,
+       "shardings": {"embedding/table": {"vocab": "cols"}, "output/table": {"vocab": "cols"},
+                     "layer_*/**/wq": {"heads": "cols"}, "layer_*/**/wi": {"d_ff": "cols"}}})");
+  const std::string command =
+      "$MTFC explain transformer_lm.json layer_3/self/attention/wo --layout " + layout;
+  const std::string text = outcome_in_models(command);
+  CHECK(has(text, "exit 0: layer_3/self/attention/wo: f32 [heads/cols, d_kv, d_model] (std/attention.json:"));
+  CHECK(has(text, "'heads' is split over cols by the annotation \"layer_*/**/wq\""));
+  CHECK(has(text, "as it is"));
+  const Json json = Json::parse(outcome_in_models(command + " --format json").substr(8));
+  REQUIRE(json["splits"].size() == 1);
+  const Json& split = json["splits"][0];
+  CHECK(split["origin"]["text"] == "layer_*/**/wq");
+  CHECK(split["origin"]["place"]["line"] == 3);
+  CHECK(split["way"].front()["tensor"] == "layer_3/self/attention/wq");
+  CHECK(split["way"].back() == Json{{"tensor", "layer_3/self/attention/wo"}, {"operation", "einsum"}});
+  REQUIRE(json["alternatives"].size() > 0);
+  for (const Json& alternative : json["alternatives"])
+    CHECK(alternative["figures"]["cost"] >= json["alternatives"][0]["figures"]["cost"]);
+}
+
+TEST_CASE("a tensor under rules has its reason too") {
+  const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
+  CHECK(has(outcome_in_models(command + "h"),
+            "\n  'batch' is split over all by the rule batch:all (--layout:1)\n"));
+  CHECK(has(outcome_in_models(command + "w1"), "no rule names its dimensions, and no annotation names it\n"));
+}
+
+TEST_CASE("without an argument, the costliest collectives are listed, a line each") {
+  const std::string list = outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all");
+  CHECK(list.starts_with("exit 0: train of mnist: "));
+  CHECK(has(list, "\nthose that send most, by step\n"));
+  const Json json = Json::parse(
+      outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all --format json").substr(8));
+  REQUIRE(json["reshards"].size() > 2);
+  CHECK(json["reshards"].size() <= 10);
+  for (size_t i = 1; i < json["reshards"].size(); ++i)
+    CHECK(json["reshards"][i]["bytes_sent_per_device"] <= json["reshards"][i - 1]["bytes_sent_per_device"]);
+  CHECK(has(outcome_in_models("$MTFC explain mnist.json"), "train of mnist: 0 collectives, 0 bytes"));
+}
+
+TEST_CASE("what explain can't find is an error") {
+  const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
+  CHECK(has(outcome_in_models(command + "hiden"), "exit 2: mtfc: error: train has no tensor 'hiden'"));
+  CHECK(has(outcome_in_models(command + "100000"),
+            "exit 2: mtfc: error: train has no step 100000 (its steps are 0 to "));
+  CHECK(has(outcome_in_models(command + "0"),
+            "exit 2: mtfc: error: step 0 of train is no collective (it makes '"));
+  CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));
+}
+
+}  // namespace mtfc::explain_test

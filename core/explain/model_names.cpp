@@ -1,0 +1,77 @@
+#include "core/explain/model_names.h"
+
+#include <cctype>
+
+#include "core/model/entry_points.h"
+
+namespace mtfc {
+namespace {
+
+EntryGraph entry_named(const Model& model, const std::string& entry) {
+  if (entry == "init") return init_entry(all_variables(model));
+  if (entry == "train") return train_entry(model, {});
+  return entry == "decode" ? decode_entry(model, {}) : evaluate_entry(model, {});
+}
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// `layer_*/ffn/wi` for `layer_3/ffn/wi`: the number at the end of each part of the name but the last is left open.
+std::string over_numbers(const std::string& name) {
+  std::string pattern;
+  for (size_t i = 0; i < name.size(); ++i) {
+    pattern += name[i];
+    if (name[i] != '_') continue;
+    size_t end = i + 1;
+    while (end < name.size() && is_digit(name[end])) ++end;
+    if (end == i + 1 || end == name.size() || name[end] != '/') continue;
+    pattern += '*';
+    i = end - 1;
+  }
+  return pattern;
+}
+
+}  // namespace
+
+ModelNames::ModelNames(const Model& model, const std::string& entry) {
+  add(entry_named(model, entry).graph);
+  std::set<std::string> seen;
+  for (const auto& [name, place] : places_)
+    if (const std::string pattern = over_numbers(name); pattern != name && !seen.insert(pattern).second)
+      several_.insert(pattern);
+}
+
+void ModelNames::add(const Graph& graph) {
+  for (const Tensor& tensor : graph.tensors())
+    if (tensor.from_model) places_.emplace(tensor.name, graph.node(tensor.node).origin->location);
+  for (const auto& [name, id] : graph.aliases())
+    if (graph.tensor(id).from_model) aliases_.emplace(name, graph.tensor(id).name);
+  for (const Node& node : graph.nodes())
+    if (node.loop)
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) add(part->graph);
+}
+
+const std::string& ModelNames::canonical(const std::string& name) const {
+  const auto alias = aliases_.find(name);
+  return alias == aliases_.end() ? name : alias->second;
+}
+
+Location ModelNames::place(const std::string& tensor) const {
+  const auto at = places_.find(tensor);
+  return at == places_.end() ? Location{} : at->second;
+}
+
+std::string ModelNames::over_layers(const std::string& tensor) const {
+  const std::string pattern = over_numbers(tensor);
+  return several_.contains(pattern) ? pattern : tensor;
+}
+
+std::vector<std::string> ModelNames::all() const {
+  std::vector<std::string> names;
+  for (const auto& [name, place] : places_) names.push_back(name);
+  for (const auto& [name, tensor] : aliases_) names.push_back(name);
+  return names;
+}
+
+}  // namespace mtfc

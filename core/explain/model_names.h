@@ -1,0 +1,38 @@
+#pragma once
+// The names of an entry point's tensors: those of its model, which annotations can use, and where the model states the
+// operations that make them.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/model/model.h"
+
+namespace mtfc {
+
+class ModelNames {
+ public:
+  /// Of the entry point `entry` (init, train, evaluate, decode), loops included. The model must have it.
+  ModelNames(const Model& model, const std::string& entry);
+
+  /// The name under which programs know the tensor: another one, if a block and its user name it differently.
+  const std::string& canonical(const std::string& name) const;
+  bool is_known(const std::string& name) const { return places_.contains(canonical(name)); }
+  /// Where the model states the operation that makes the tensor; empty where it does not.
+  Location place(const std::string& tensor) const;
+  /// A name for the tensor in annotations: a pattern over all layers, if it is one of several, such as
+  /// `layer_*/ffn/wi` for `layer_3/ffn/wi`; otherwise the name itself.
+  std::string over_layers(const std::string& tensor) const;
+  /// All names, for suggestions.
+  std::vector<std::string> all() const;
+
+ private:
+  void add(const Graph& graph);
+
+  std::map<std::string, Location, std::less<>> places_;
+  std::map<std::string, std::string, std::less<>> aliases_;
+  std::set<std::string> several_;  // patterns that match more than one tensor
+};
+
+}  // namespace mtfc

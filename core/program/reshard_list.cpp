@@ -1,0 +1,127 @@
+#include "core/program/reshard_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/program/collective_cost.h"
+
+namespace mtfc {
+namespace {
+
+// The operations of an entry point: kernels, members of fused steps, and exchanges that do the work of an operation.
+class Operations {
+ public:
+  explicit Operations(const EntryPoint& entry) : entry_(entry) {
+    for (const Step& step : entry.steps) {
+      if (step.kind() == StepKind::kWait) continue;  // the start has the same inputs and outputs
+      if (step.members().empty())
+        add(step);
+      else
+        for (const Step& member : step.members()) add(member);
+    }
+  }
+
+  OperationPlace maker(ValueId id) const {
+    std::set<ValueId> seen;
+    for (ValueId value = root_of(entry_, id); seen.insert(value).second;) {
+      const auto made = makers_.find(value);
+      if (made == makers_.end()) return leaf(value);
+      const Step& step = *made->second;
+      if (step.op()) return place_of(step);
+      if (step.inputs.empty()) break;
+      value = root_of(entry_, step.inputs[0]);
+    }
+    return leaf(root_of(entry_, id));
+  }
+
+  std::vector<OperationPlace> readers(ValueId id) const {
+    std::vector<OperationPlace> found;
+    std::set<ValueId> seen;
+    add_readers(root_of(entry_, id), found, seen);
+    return found;
+  }
+
+ private:
+  void add(const Step& step) {
+    for (const ValueId id : step.outputs) makers_.emplace(root_of(entry_, id), &step);
+    for (const ValueId id : step.inputs) readers_[root_of(entry_, id)].push_back(&step);
+  }
+
+  OperationPlace place_of(const Step& step) const {
+    OperationPlace place{step.name, std::string(step.op()->signature.name), step.source, {}};
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values) place.tensors.push_back(tensor_name(entry_.values[id]));
+    return place;
+  }
+
+  OperationPlace leaf(ValueId value) const {
+    const BufferId buffer = entry_.values[value].buffer;
+    const bool is_variable = buffer != kNoBuffer && entry_.buffers[buffer].kind == BufferKind::kVariable;
+    return {tensor_name(entry_.values[value]), is_variable ? "variable" : "input", "", {}};
+  }
+
+  void add_readers(ValueId value, std::vector<OperationPlace>& found, std::set<ValueId>& seen) const {
+    if (!seen.insert(value).second) return;
+    const auto add_new = [&](OperationPlace place) {
+      if (std::find(found.begin(), found.end(), place) == found.end()) found.push_back(std::move(place));
+    };
+    if (const auto readers = readers_.find(value); readers != readers_.end())
+      for (const Step* step : readers->second) {
+        if (step->op())
+          add_new(place_of(*step));
+        else if (!is_control(step->kind()))
+          for (const ValueId next : step->outputs) add_readers(root_of(entry_, next), found, seen);
+      }
+    for (const Binding& output : entry_.outputs)
+      if (root_of(entry_, output.value) == value) add_new({output.name, "output", "", {}});
+    const BufferId buffer = entry_.values[value].buffer;
+    if (buffer != kNoBuffer && entry_.buffers[buffer].kind == BufferKind::kVariable &&
+        makers_.contains(value))
+      add_new({tensor_name(entry_.values[value]), "variable", "", {}});
+  }
+
+  const EntryPoint& entry_;
+  std::map<ValueId, const Step*> makers_;
+  std::map<ValueId, std::vector<const Step*>> readers_;
+};
+
+}  // namespace
+
+std::string tensor_name(const Value& value) {
+  return value.name.substr(0, value.name.find('@'));
+}
+
+std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+  return fmt::format("[{}]", to_string(type.dims, sharding, mesh));
+}
+
+std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry) {
+  const Operations operations(entry);
+  const std::vector<int64_t> runs = repetitions(entry);
+  std::vector<ReshardStep> found;
+  for (const StepIndex s : entry.steps.ids()) {
+    const Step& step = entry.steps[s];
+    if (step.kind() != StepKind::kStart) continue;
+    const Value& from = entry.values[step.inputs[0]];
+    const Value& to = entry.values[step.outputs[0]];
+    ReshardStep reshard;
+    reshard.step = s;
+    reshard.tensor = tensor_name(from);
+    reshard.type = from.type;
+    reshard.collective = step.collective();
+    reshard.from = from.sharding;
+    reshard.to = to.sharding;
+    if (step.op()) reshard.moves = step.op()->signature.name;
+    reshard.maker = operations.maker(step.inputs[0]);
+    reshard.readers = operations.readers(step.outputs[0]);
+    reshard.bytes = largest_collective_cost(entry, step, program.mesh()).bytes_sent;
+    reshard.runs = runs[s.index()];
+    found.push_back(std::move(reshard));
+  }
+  return found;
+}
+
+}  // namespace mtfc

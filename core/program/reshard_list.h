@@ -1,0 +1,53 @@
+#pragma once
+// The collectives of an entry point as reshards: which tensor each of them moves from which sharding to which, which
+// operation gives the tensor and which operations wait for it. Reports and explanations list them.
+//
+//   h = einsum(x, w)   gives h partial over cols
+//   y = relu(h)        needs h whole:  all_reduce of h, from einsum (/ops/0), for relu (/ops/1)
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/program/program.h"
+
+namespace mtfc {
+
+/// An operation as a program runs it.
+struct OperationPlace {
+  std::string name;                  // of what it makes
+  std::string kind;                  // `einsum`, or `input`, `variable`, `output`
+  std::string source;                // JSON pointer of the operation in the model, or ""
+  std::vector<std::string> tensors;  // those that it reads and makes, for an operation
+  bool operator==(const OperationPlace&) const = default;
+};
+
+/// One collective, as often as the entry point runs it.
+struct ReshardStep {
+  StepIndex step = {};  // its start
+  std::string tensor;
+  TensorType type;
+  Collective collective;
+  Sharding from, to;
+  /// The operation whose pieces are exchanged (core/op_rules/pieces.h). `from` is then the sharding of its operand,
+  /// the tensor, and `to` that of its result.
+  std::string moves;
+  OperationPlace maker;  // of the tensor
+  std::vector<OperationPlace>
+      readers;        // of what the collective gives, after further moves of the same tensor too
+  int64_t bytes = 0;  // sent by the busiest device in one run
+  int64_t runs = 1;
+
+  int64_t all_bytes() const { return bytes * runs; }
+};
+
+/// The collectives of the entry point, in the order of its steps.
+std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry);
+
+/// The name of the tensor that the value is a form of: `h` for `h@rows`.
+std::string tensor_name(const Value& value);
+
+/// `[batch/rows, hidden]`, and what the value is partial over.
+std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
+
+}  // namespace mtfc

@@ -1,0 +1,34 @@
+#pragma once
+// Writes explanations of programs (core/explain/explanation.h) for the terminal and as JSON.
+
+#include <string>
+#include <vector>
+
+#include "core/explain/explanation.h"
+
+namespace mtfc {
+
+/// The program that is explained, and how it is shown.
+struct ExplanationStyle {
+  const Program& program;
+  const EntryPoint& entry;
+  const ModelNames& names;
+  size_t width = 100;         // of the longest line of text
+  size_t line_width = 10000;  // of the lines of a list, which stay whole for other programs
+};
+
+std::string explanation_text(const TensorExplanation& explanation, const ExplanationStyle& style);
+std::string explanation_text(const ReshardExplanation& explanation, const ExplanationStyle& style);
+/// One line for each reshard.
+std::string reshards_text(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style);
+
+std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style);
+std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style);
+std::string reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style);
+
+/// What a user is to do: `add "w": {"io": "rows"} to "shardings"`.
+std::string change_text(const LayoutChange& change, const Mesh& mesh);
+/// `relu (makes 'y', model.json:12)`, or `the output 'loss'`.
+std::string operation_text(const OperationPlace& operation, const ModelNames& names);
+
+}  // namespace mtfc
