@@ -34,7 +34,7 @@ const Rate& rate_of(const Link& link, CollectiveKind kind) {
 // A collective of a group whose devices one link connects.
 struct LinkUse {
   CollectiveKind kind;
-  double members;
+  int64_t members;
   double bytes;
   double factor = 1;  // how often a byte uses the link
 };
@@ -42,8 +42,7 @@ struct LinkUse {
 void add_link(const LinkUse& use, const Link& link, CollectiveTime& time) {
   const auto [kind, members, bytes, factor] = use;
   const Rate& rate = rate_of(link, kind);
-  const double messages = facts_of(kind).messages * (members - 1);
-  time.latency_s += messages * rate.latency_s;
+  time.latency_s += static_cast<double>(messages_sent(kind, members)) * rate.latency_s;
   if (bytes > 0) {
     time.transfer_s = std::max(time.transfer_s, bytes * factor / rate.bytes_per_s.at(bytes));
     time.ideal_s = std::max(time.ideal_s, bytes / rate.bytes_per_s.most());
@@ -63,8 +62,8 @@ int64_t members_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t device
 
 CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                           const Hardware& hardware) {
-  const auto group = static_cast<double>(mesh.size(axes));
-  const auto inner = static_cast<double>(members_in_a_node(axes, mesh, hardware.devices_per_node));
+  const int64_t group = mesh.size(axes);
+  const int64_t inner = members_in_a_node(axes, mesh, hardware.devices_per_node);
   const Link& across = hardware.link(mesh.names(axes));
   const Link& inside = hardware.inside ? *hardware.inside : across;
   CollectiveTime time;
@@ -73,10 +72,11 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   } else if (works_in_place(kind) && inner > 1) {
     // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
     // each reduces its share of them across nodes.
-    const double size = bytes * group / (2 * (group - 1)), nodes = group / inner;
+    const auto members = static_cast<double>(group), local = static_cast<double>(inner);
+    const double size = bytes * members / (2 * (members - 1)), nodes = members / local;
     CollectiveTime within;
-    add_link({kind, inner, 2 * size * (inner - 1) / inner}, inside, within);
-    add_link({kind, nodes, 2 * size / inner * (nodes - 1) / nodes}, across, time);
+    add_link({kind, inner, 2 * size * (local - 1) / local}, inside, within);
+    add_link({kind, group / inner, 2 * size / local * (nodes - 1) / nodes}, across, time);
     time.latency_s += within.latency_s;
     time.transfer_s += within.transfer_s;
     time.ideal_s += within.ideal_s;
@@ -99,13 +99,12 @@ CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const 
   // A profile may list the group of several axes as one.
   const auto group = hardware.axes.find(mesh.names(axes));
   if (axes.size() > 1 && group != hardware.axes.end()) {
-    add_link({kind, static_cast<double>(mesh.size(axes)), bytes}, group->second, time);
+    add_link({kind, mesh.size(axes), bytes}, group->second, time);
     return time;
   }
   for (const int axis : axes)
-    add_link(
-        {kind, static_cast<double>(mesh.size(axis)), bytes, distance(kind, axis, mesh, hardware.topology)},
-        hardware.link(mesh.names({axis})), time);
+    add_link({kind, mesh.size(axis), bytes, distance(kind, axis, mesh, hardware.topology)},
+             hardware.link(mesh.names({axis})), time);
   return time;
 }
 

@@ -125,7 +125,7 @@ TEST_CASE("axes that move to other dimensions go in one all_to_all") {
   CHECK(renamed({{"m", {0}}, {"cols", {0}}}) == "all_to_all r 256");
   CHECK(renamed({{"m", {0, 1}}, {"cols", {0}}, {"parts", {1}}}) == "all_to_all r+c 128");
   CHECK(renamed({{"m", {0, 1}}, {"rows", {0}}, {"cols", {1}}}) == "all_to_all c 128");
-  CHECK(renamed({{"m", {0}}, {"l", {1}}, {"rows", {1}}, {"cols", {0}}}) == "all_to_all r+c 128");
+  CHECK(renamed({{"m", {0}}, {"l", {1}}, {"rows", {1}}, {"cols", {0}}}) == "permute r+c 128");
   const std::string turned = renamed({{"m", {0, 1}}, {"rows", {1, 0}}});
   CHECK(turned.ends_with(" r+c 128"));
   CHECK_FALSE(turned.starts_with("all_to_all"));

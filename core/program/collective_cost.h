@@ -3,9 +3,9 @@
 // reports (core/cost/cost.h) and the counts of a run (runtime/comm/) all take it from here.
 //
 //   elements    all_reduce, reduce_scatter, all_to_all: the local input; all_gather: the local output;
-//               exchange: what is sent
+//               permute, exchange: what is sent
 //   bytes sent  what a bandwidth-optimal algorithm sends: all_reduce 2*(size - smallest share), reduce_scatter
-//               and all_gather size - smallest share, all_to_all and exchange what is sent. A share is a
+//               and all_gather size - smallest share, the other kinds what is sent. A share is a
 //               device's shard of the buffer, for all_reduce its part of the flat elements by the shard
 //               formula.
 //

@@ -73,6 +73,19 @@ std::optional<AxisList> exchange_group(const Resharding& change) {
   return moving_axes({change.dims, change.from.whole(), change.dims, change.to.whole()}, change.mesh);
 }
 
+// True if the same axes split the tensor into the same shards, and only assign them to other devices.
+bool only_swaps_shards(const Resharding& change) {
+  if (split_axes(change.from) != split_axes(change.to)) return false;
+  for (size_t d = 0; d < change.dims.size(); ++d)
+    if (change.mesh.size(change.from.dims[d]) != change.mesh.size(change.to.dims[d])) return false;
+  return true;
+}
+
+std::optional<AxisList> permute_group(const Resharding& change) {
+  if (change.from.dims == change.to.dims || !only_swaps_shards(change)) return std::nullopt;
+  return exchange_group(change);
+}
+
 std::optional<AxisList> all_to_all_group(const Resharding& change) {
   if (!only_moves_minor_axes(change.from, change.to)) return std::nullopt;
   return exchange_group(change);
@@ -92,6 +105,7 @@ constexpr CollectiveFacts kFacts[] = {
      .pairwise = false,
      .general = false,
      .messages = 2,
+     .has_one_partner = false,
      .share = CostShare::kFlatPart,
      .cost =
          [](const Amounts& a) {
@@ -104,6 +118,7 @@ constexpr CollectiveFacts kFacts[] = {
      .pairwise = false,
      .general = false,
      .messages = 1,
+     .has_one_partner = false,
      .share = CostShare::kSmallestOutput,
      .cost =
          [](const Amounts& a) {
@@ -116,18 +131,33 @@ constexpr CollectiveFacts kFacts[] = {
      .pairwise = false,
      .general = false,
      .messages = 1,
+     .has_one_partner = false,
      .share = CostShare::kSmallestInput,
      .cost =
          [](const Amounts& a) {
            return CollectiveCost{a.out, a.out - a.share};
          },
      .group = all_gather_group},
+    {.kind = CollectiveKind::kPermute,
+     .reduces = false,
+     .keeps_places = false,
+     .pairwise = true,
+     .general = false,
+     .messages = 1,
+     .has_one_partner = true,
+     .share = CostShare::kSent,
+     .cost =
+         [](const Amounts& a) {
+           return CollectiveCost{a.share, a.share};
+         },
+     .group = permute_group},
     {.kind = CollectiveKind::kAllToAll,
      .reduces = false,
      .keeps_places = false,
      .pairwise = true,
      .general = false,
      .messages = 1,
+     .has_one_partner = false,
      .share = CostShare::kSent,
      .cost =
          [](const Amounts& a) {
@@ -140,6 +170,7 @@ constexpr CollectiveFacts kFacts[] = {
      .pairwise = true,
      .general = true,
      .messages = 1,
+     .has_one_partner = false,
      .share = CostShare::kSent,
      .cost =
          [](const Amounts& a) {
@@ -159,6 +190,11 @@ const CollectiveFacts& facts_of(CollectiveKind kind) {
   for (const CollectiveFacts& facts : kFacts)
     if (facts.kind == kind) return facts;
   throw InternalError("a collective of an unknown kind");
+}
+
+int64_t messages_sent(CollectiveKind kind, int64_t members) {
+  const CollectiveFacts& facts = facts_of(kind);
+  return facts.has_one_partner ? facts.messages : facts.messages * (members - 1);
 }
 
 bool reduces(CollectiveKind kind) {

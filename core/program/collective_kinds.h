@@ -3,6 +3,10 @@
 // that they need. Only the transports (runtime/comm/) have code for individual kinds, with one exception: the passes
 // refer to the exchange by name.
 //
+// A permute gives whole shards to other devices: [a/x, b/y] becomes [a/y, b/x] over x:2,y:2, and only the devices at
+// (0, 1) and (1, 0) have anything to send. An all_to_all sends every device of a group a part of each shard, an exchange
+// any elements to any device.
+//
 // Example: over p:2, [a/p, b] becomes [a, b/p] by an all_to_all. Its row says that an all_to_all makes this
 // change over p, and that a device sends half of its shard.
 
@@ -16,12 +20,13 @@
 
 namespace mtfc {
 
-enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kExchange };
+enum class CollectiveKind { kAllReduce, kReduceScatter, kAllGather, kPermute, kAllToAll, kExchange };
 template <>
 inline constexpr auto kEnumNames<CollectiveKind> =
     std::to_array<EnumName<CollectiveKind>>({{CollectiveKind::kAllReduce, "all_reduce"},
                                              {CollectiveKind::kReduceScatter, "reduce_scatter"},
                                              {CollectiveKind::kAllGather, "all_gather"},
+                                             {CollectiveKind::kPermute, "permute"},
                                              {CollectiveKind::kAllToAll, "all_to_all"},
                                              {CollectiveKind::kExchange, "exchange"}});
 
@@ -78,8 +83,11 @@ struct CollectiveFacts {
   /// It makes any change that reduces nothing, may send an element to several members, and may do the work of an
   /// operation that moves pieces (core/op_rules/pieces.h).
   bool general;
-  /// The messages that a device sends one after another, for each other member of its group.
+  /// The messages that a device sends one after another, for each other member of its group; or in all, if
+  /// `has_one_partner`.
   int messages;
+  /// Each device sends its whole shard to one other member at most.
+  bool has_one_partner;
   CostShare share;
   /// The cost for these amounts, counting each unit as one byte.
   CollectiveCost (*cost)(const CollectiveAmounts&);
@@ -90,6 +98,9 @@ struct CollectiveFacts {
 /// All kinds, in the order of preference: of several that make a change, the first one sends the least.
 std::span<const CollectiveFacts> collective_kinds();
 const CollectiveFacts& facts_of(CollectiveKind kind);
+
+/// The messages that a device of a group of so many members sends one after another.
+int64_t messages_sent(CollectiveKind kind, int64_t members);
 
 bool reduces(CollectiveKind kind);
 /// True for a collective that can write its result over its operand, and needs no workspace.

@@ -35,6 +35,9 @@ TEST_CASE("the first kind that makes a change of a sharding is chosen") {
   CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kRowAxis}, {kColumnAxis})) ==
         "all_to_all columns");
   CHECK(between(split({kRowAxis}, {}), split({kColumnAxis}, {})) == "exchange rows");
+  // Every device has the shard that one other device needs.
+  CHECK(between(split({kRowAxis, kColumnAxis}, {}), split({kColumnAxis, kRowAxis}, {})) ==
+        "permute rows+columns");
 }
 
 TEST_CASE("nothing moves where each device keeps a part of what it holds") {
@@ -44,6 +47,12 @@ TEST_CASE("nothing moves where each device keeps a part of what it holds") {
 TEST_CASE("no kind makes whole what is pending in two ways") {
   const std::vector<Partial> mixed{{kRowAxis, ReduceKind::kSum}, {kColumnAxis, ReduceKind::kMax}};
   CHECK_THROWS_AS(between(split({}, {}, mixed), split({}, {})), InternalError);
+}
+
+TEST_CASE("a device of a permute sends one message, of any other kind one or two for each member") {
+  CHECK(messages_sent(CollectiveKind::kPermute, 8) == 1);
+  CHECK(messages_sent(CollectiveKind::kExchange, 8) == 7);
+  CHECK(messages_sent(CollectiveKind::kAllReduce, 8) == 14);
 }
 
 TEST_CASE("every kind has a row under its own enumerator") {

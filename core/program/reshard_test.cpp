@@ -61,9 +61,9 @@ TEST_CASE("an axis over which nothing is partial is split before a reduction, so
         "slice [a/rows, b, sum over columns], all_reduce columns [a/rows, b]");
 }
 
-TEST_CASE("a reduce_scatter appends its axis, and another order needs an exchange") {
+TEST_CASE("a reduce_scatter appends its axis, and another order needs a permute") {
   CHECK(moves(split({kColumns}, {}, {kRowSum}), split({kRows, kColumns})) ==
-        "reduce_scatter rows [a/columns+rows, b], exchange rows+columns [a/rows+columns, b]");
+        "reduce_scatter rows [a/columns+rows, b], permute rows+columns [a/rows+columns, b]");
 }
 
 TEST_CASE("axes that need different reductions are reduced one after another") {

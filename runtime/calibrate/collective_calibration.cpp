@@ -136,8 +136,8 @@ class CollectiveCalibration {
     });
     const double seconds = std::max(all - alone, all / 20);
     const CollectiveCost cost = collective_cost(entry, entry.steps[0], mesh_, mesh_.last());
-    const auto members = static_cast<double>(mesh_.size(axes));
-    return {facts_of(kind).messages * (members - 1), static_cast<double>(cost.bytes_sent), seconds};
+    const auto messages = static_cast<double>(messages_sent(kind, mesh_.size(axes)));
+    return {messages, static_cast<double>(cost.bytes_sent), seconds};
   }
 
   // Takes the latency from the shortest sample, then for every size the bandwidth that remains. Returns all

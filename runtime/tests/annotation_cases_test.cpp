@@ -152,6 +152,8 @@ TEST_CASE("a tensor goes from one annotation to another at the least cost") {
       {"x2,y2,z2", "identity", {"a8:x b8:y c8 d8:z"}, "a8 b8:y c8:x d8:z", 1'024, {"all_to_all"}},
       {"x2,y2,z2", "identity", {"a8:x b8:yz"}, "a8:yx b8:z", 32, {"exchange"}},
       {"x2,y3", "identity", {"a8:x b8:y"}, "a8 b8:x", 144, {"exchange"}},
+      {"x2,y2", "identity", {"a7:x b5:y"}, "a7:y b5:x", 48, {"permute"}},
+      {"x2,y2,z2", "identity", {"a8:xy b8:z"}, "a8:yz b8:x", 64, {"permute"}},
       {"x2,y2", "identity", {"a6:x b3"}, "a6:xy b3", 0, {}},
       {"x4,y2", "identity", {"a8 b32:xy"}, "a8:y b32:x", 64, {"all_to_all"}},
       {"x2,y2,z2", "identity", {"a16:y b8:xz c8"}, "a16 b8 c8:xyz", 448, {"all_to_all"}},

@@ -323,6 +323,7 @@ std::unique_ptr<PreparedCollective> mpi_exchange(CollectivePlan plan, MPI_Comm c
       return std::make_unique<MpiReduceScatter>(std::move(site));
     case CollectiveKind::kAllGather:
       return std::make_unique<MpiAllGather>(std::move(site));
+    case CollectiveKind::kPermute:
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kExchange:
       return std::make_unique<MpiExchange>(std::move(site));

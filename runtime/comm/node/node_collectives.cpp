@@ -340,6 +340,7 @@ std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, 
       return std::make_unique<NodeReduceScatter>(plan, std::move(site));
     case CollectiveKind::kAllGather:
       return std::make_unique<NodeAllGather>(plan, std::move(site));
+    case CollectiveKind::kPermute:
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kExchange:
       return std::make_unique<NodeExchange>(plan, std::move(site));
