@@ -7,6 +7,7 @@
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
+#include "cmd/options/gather_warnings.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -60,6 +61,8 @@ int run(const Options& options) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
   const Program program = compile(model, layouts.front(), compile_options);
+  if (!options.model.quiet && options.dump_after.empty())
+    add_gather_warnings({model, layouts.front(), compile_options_of(options.model), program}, "", warnings);
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(program, options.memory_limit);

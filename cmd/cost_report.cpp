@@ -10,6 +10,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
+#include "cmd/options/gather_warnings.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -74,13 +75,14 @@ const EntryPoint& entry_of(const Options& options, const Program& program) {
       chosen_entry(options.entry, [&](std::string_view name) { return program.find(name) != nullptr; }));
 }
 
-// Adds the report of `program`, and a better order of its ranks if there is one.
+// Adds the report of `program`, its collectives, and a better order of its ranks if there is one.
 void report(const Options& options, const Program& program, const Hardware& hardware,
             ComparedLayout& layout) {
   const EntryPoint& entry = entry_of(options, program);
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   layout.report = cost_report(program, entry, counts, &hardware);
   layout.order = propose_device_order(program, entry, counts, hardware);
+  layout.reshards = reshard_steps(program, entry);
 }
 
 std::string reason_of(const UserError& error) {
@@ -110,9 +112,15 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
       for (const Diagnostic& diagnostic : error.diagnostics()) errors.push_back(diagnostic);
       continue;
     }
-    report(options, *program, hardware, made.back());
     for (const std::string& warning : program->warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
+    report(options, *program, hardware, made.back());
+    if (layouts.size() > 1)
+      continue;  // the advice is for the layout that one has, not for a choice among many
+    const size_t known = warnings.size();
+    add_gather_warnings({model, layout, compile_options, *program}, options.entry, warnings);
+    for (size_t i = known; i < warnings.size(); ++i)
+      made.back().report->warnings.push_back(fmt::format("{} ({})", warnings[i].message, warnings[i].hint));
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
   return made;

@@ -74,7 +74,8 @@ std::string explained(const Options& options, const ExplainedProgram& program, c
     return as_json ? explanation_json(explanation, style) : explanation_text(explanation, style);
   };
   if (options.what.empty()) {
-    const std::vector<ReshardStep> listed = costliest_reshards(program.program, program.entry, kMostListed);
+    const std::vector<ReshardStep> listed =
+        largest(reshard_steps(program.program, program.entry), kMostListed);
     return as_json ? reshards_json(listed, style) : list_text(style, listed);
   }
   if (is_number(options.what)) return written(explain_step(program, std::stoll(options.what)));

@@ -236,6 +236,35 @@ TEST_CASE("without an argument, the costliest collectives are listed, a line eac
   CHECK(has(outcome_in_models("$MTFC explain mnist.json"), "train of mnist: 0 collectives, 0 bytes"));
 }
 
+TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole") {
+  const ScratchFolder folder;
+  const auto outcome = [&](const std::string& command, const std::string& layout) {
+    folder.write("model.json", R"({"mtfc": 1, "name": "sum_of_squares", "dims": {"batch": 64, "io": 65536},
+      "inputs": {"x": {"dims": ["batch", "io"]}},
+      "ops": [{"out": "squares", "op": "square", "in": ["x"]},
+              {"out": "total", "op": "reduce_sum", "in": ["squares"]}],
+      "outputs": ["total"]})");
+    folder.write("layout.json", layout);
+    return outcome_in_models(
+        fmt::format("$MTFC {} {} --layout {}", command, folder / "model.json", folder / "layout.json"));
+  };
+  const std::string split = R"({"mesh": {"all": 4}, "shardings": {"x": {"batch": "all"}}})";
+  const std::string warning =
+      ":4:15: warning: /ops/1: in evaluate, 'squares' is gathered whole for reduce_sum 'total': [batch/all, "
+      "io] -> "
+      "[batch, io], for which a device sends 12.0 MiB, 100 % of all (add \"squares\": {\"batch\": \"all\"} "
+      "to "
+      "\"shardings\" to avoid it)\n";
+  CHECK(has(outcome("compile", split), warning));
+  CHECK(has(outcome("cost-report", split), warning));
+  CHECK(!has(outcome("compile --quiet", split), "warning"));
+  CHECK(
+      has(outcome("cost-report --quiet --format json", split), "'squares' is gathered whole for reduce_sum"));
+  // Whoever annotates a tensor to be whole wants it so.
+  const std::string wanted = R"({"mesh": {"all": 4}, "shardings": {"x": {"batch": "all"}, "squares": {}}})";
+  CHECK(!has(outcome("compile", wanted), "gathered"));
+}
+
 TEST_CASE("what explain can't find is an error") {
   const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
   CHECK(has(outcome_in_models(command + "hiden"), "exit 2: mtfc: error: train has no tensor 'hiden'"));

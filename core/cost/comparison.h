@@ -10,6 +10,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
+#include "core/program/reshard_list.h"
 
 namespace mtfc {
 
@@ -18,8 +19,9 @@ struct ComparedLayout {
   std::string model;
   Layout layout;
   std::optional<CostReport> report;
-  std::string reason;                  // why the layout is not possible for the model
-  std::optional<ProposedOrder> order;  // a device order that makes the step shorter
+  std::string reason;                      // why the layout is not possible for the model
+  std::optional<ProposedOrder> order;      // a device order that makes the step shorter
+  std::vector<ReshardStep> reshards = {};  // the collectives of the reported entry point
 };
 
 /// The reports of the possible layouts, in the order given.

@@ -15,9 +15,6 @@
 namespace mtfc {
 namespace {
 
-// The most layouts that are compiled to answer one question.
-constexpr size_t kMostTrials = 48;
-
 // The origins of a tensor's sharding in the plan of the entry point; nothing where `layout` leaves nothing to choose.
 std::optional<TensorOrigins> planned_origins(const ExplainedProgram& explained, const Layout& layout,
                                              const std::string& tensor) {
@@ -317,7 +314,8 @@ TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::s
   return explanation;
 }
 
-ReshardExplanation explain_reshard(const ExplainedProgram& explained, const ReshardStep& reshard) {
+ReshardExplanation explain_reshard(const ExplainedProgram& explained, const ReshardStep& reshard,
+                                   size_t most_trials) {
   ReshardExplanation explanation{reshard, figures_of(explained.program, explained.entry), {}, {}, {}, 0};
   const std::vector<ReshardStep> reshards = reshard_steps(explained.program, explained.entry);
   const Changes changes(explained, reshard);
@@ -335,7 +333,7 @@ ReshardExplanation explain_reshard(const ExplainedProgram& explained, const Resh
   for (const bool propagates : {false, true}) {
     if (cheapest || (propagates && explained.layout.propagate)) break;
     std::vector<LayoutChange> all = changes.all(propagates);
-    if (all.size() > kMostTrials) all.resize(kMostTrials);
+    if (all.size() > most_trials) all.resize(most_trials);
     for (const LayoutChange& change : all) {
       const std::optional<Trial> trial = trials.attempt(change);
       if (!trial || !is_removed(reshard, reshards, trial->reshards)) continue;
@@ -361,14 +359,6 @@ ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step)
     if (reshard.step == at) return explain_reshard(explained, reshard);
   throw UserError(fmt::format("step {} of {} is no collective", step, explained.entry.name),
                   fmt::format("it makes '{}', whose sharding is explained by that name", steps[at].name));
-}
-
-std::vector<ReshardStep> costliest_reshards(const Program& program, const EntryPoint& entry, size_t count) {
-  std::vector<ReshardStep> all = reshard_steps(program, entry);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const ReshardStep& a, const ReshardStep& b) { return a.all_bytes() > b.all_bytes(); });
-  if (all.size() > count) all.resize(count);
-  return all;
 }
 
 }  // namespace mtfc

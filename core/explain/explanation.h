@@ -97,11 +97,12 @@ struct ReshardExplanation {
   int tried = 0;  // layouts that were compiled
 };
 
+/// The most layouts that are compiled to answer one question.
+inline constexpr size_t kMostTrials = 48;
+
 /// The collective that the step `step` starts or awaits. Throws UserError where it is none.
 ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step);
-ReshardExplanation explain_reshard(const ExplainedProgram& explained, const ReshardStep& reshard);
-
-/// The reshards that send most, at most `count`.
-std::vector<ReshardStep> costliest_reshards(const Program& program, const EntryPoint& entry, size_t count);
+ReshardExplanation explain_reshard(const ExplainedProgram& explained, const ReshardStep& reshard,
+                                   size_t most_trials = kMostTrials);
 
 }  // namespace mtfc

@@ -124,4 +124,11 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
   return found;
 }
 
+std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count) {
+  std::stable_sort(reshards.begin(), reshards.end(),
+                   [](const ReshardStep& a, const ReshardStep& b) { return a.all_bytes() > b.all_bytes(); });
+  if (reshards.size() > count) reshards.resize(count);
+  return reshards;
+}
+
 }  // namespace mtfc

@@ -44,6 +44,9 @@ struct ReshardStep {
 /// The collectives of the entry point, in the order of its steps.
 std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry);
 
+/// At most `count` of them, those that send most, the largest first.
+std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count);
+
 /// The name of the tensor that the value is a form of: `h` for `h@rows`.
 std::string tensor_name(const Value& value);
 

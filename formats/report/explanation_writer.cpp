@@ -312,6 +312,30 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
   return text;
 }
 
+Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style) {
+  const ReshardStep& reshard = gather.reshard;
+  const Mesh& mesh = style.program.mesh();
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  std::string reader = "the compiler";
+  if (!reshard.readers.empty()) {
+    const OperationPlace& operation = reshard.readers.front();
+    warning.location = style.names.place(operation.name);
+    reader = operation.tensors.empty() ? fmt::format("the {} '{}'", operation.kind, operation.name)
+                                       : fmt::format("{} '{}'", operation.kind, operation.name);
+  }
+  const std::string others =
+      gather.others == 0 ? "" : fmt::format(", and {} like it", grouped(gather.others));
+  warning.message =
+      fmt::format("in {}, '{}' is gathered whole for {}{}: {}, for which a device sends {}, {} % of all",
+                  style.entry.name, reshard.tensor, reader, others, change_of_form(reshard, mesh),
+                  bytes_text(reshard.all_bytes()),
+                  gather.share < 0.1 ? fmt::format("{:.1f}", 100 * gather.share)
+                                     : fmt::format("{:.0f}", 100 * gather.share));
+  if (gather.removal) warning.hint = change_text(gather.removal->change, mesh) + " to avoid it";
+  return warning;
+}
+
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style) {
   const Mesh& mesh = style.program.mesh();
   const Dims& dims = explanation.type.dims;

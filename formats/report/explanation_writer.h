@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/diagnostics/error.h"
+#include "core/explain/costly_gathers.h"
 #include "core/explain/explanation.h"
 
 namespace mtfc {
@@ -25,6 +27,9 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style);
 std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style);
 std::string reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style);
+
+/// A warning at the place of the operation that waits for the tensor, with the change that avoids it.
+Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style);
 
 /// What a user is to do: `add "w": {"io": "rows"} to "shardings"`.
 std::string change_text(const LayoutChange& change, const Mesh& mesh);

@@ -32,7 +32,8 @@ p{margin:.3em 0}.dim,.scale,.ends,.keys,figure p{color:var(--dim);font-size:.85r
 .list{width:100%}.list th,.list td{border-bottom:1px solid var(--line);padding:.25rem .5rem;text-align:right;
 white-space:nowrap}.list th{cursor:pointer;position:sticky;top:0;background:var(--back)}
 .list th:first-child,.list td:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere;min-width:9rem}
-.list .word{text-align:left}th[aria-sort=descending]:after{content:" \2193"}th[aria-sort=ascending]:after{content:" \2191"}
+.list .word{text-align:left}.list .flow{white-space:normal;overflow-wrap:anywhere;min-width:9rem}
+tr:target td{background:var(--soft)}th[aria-sort=descending]:after{content:" \2193"}th[aria-sort=ascending]:after{content:" \2191"}
 .tensors{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(27rem,100%),1fr));gap:1rem}
 figure{margin:0;padding:.7rem;background:var(--soft);border-radius:.4rem;min-width:0;break-inside:avoid}
 .matrix th{font-weight:400;color:var(--dim);font-size:.75rem;padding:.1rem .3rem;white-space:nowrap}

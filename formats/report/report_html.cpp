@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "formats/report/html_page.h"
 #include "formats/report/report_writer.h"
@@ -139,7 +140,54 @@ std::string memory_table(const MemoryCost& memory) {
   return html + "</tbody></table></div>";
 }
 
-std::string steps_table(const CostReport& report, size_t top) {
+// The place of a collective in the page; `section` is the number of its layout.
+std::string anchor(size_t section, size_t step) {
+  return fmt::format("collective-{}-{}", section, step);
+}
+
+// `listed`: the collectives that the page lists, the largest first. The table says what they are for.
+std::string collectives_table(const ComparedLayout& layout, size_t section,
+                              const std::vector<ReshardStep>& listed) {
+  if (listed.empty()) return "";
+  const Mesh& mesh = layout.layout.mesh;
+  std::string html = fmt::format(
+      "<h3>Collectives</h3><p class=dim>{}. <code>mtfc explain MODEL STEP</code>, with the same options, "
+      "says what "
+      "would remove one.</p><div class=wide><table class=list><thead><tr><th>tensor<th>sent<th>step<th "
+      "class=word>collective<th class=word>from, to<th class=word>given by<th class=word>needed "
+      "by</tr></thead>"
+      "<tbody>",
+      listed.size() < layout.reshards.size()
+          ? fmt::format("The {} of {} that send most", grouped(static_cast<int64_t>(listed.size())),
+                        grouped(static_cast<int64_t>(layout.reshards.size())))
+          : fmt::format("All {}", listed.size()));
+  const auto operation = [](const OperationPlace& place) {
+    return fmt::format("<span title=\"{}\">{} {}</span>", html_escaped(place.source),
+                       html_escaped(place.kind), html_escaped(place.name));
+  };
+  for (const ReshardStep& reshard : listed) {
+    std::string readers;
+    for (const OperationPlace& reader : reshard.readers)
+      readers += (readers.empty() ? "" : ", ") + operation(reader);
+    // The result of an operation that moves pieces has dimensions of its own.
+    const std::string to = reshard.moves.empty() ? form_text(reshard.type, reshard.to, mesh) : reshard.moves;
+    html += fmt::format(
+        "<tr id={}><td>{}</td>{}<td data-v=\"{}\">{}</td><td class=word>{}<br>over {}</td><td class=\"word "
+        "flow\">{}<br>{}</td><td class=\"word flow\">{}</td><td class=\"word flow\">{}</td></tr>\n",
+        anchor(section, reshard.step.index()), html_escaped(reshard.tensor),
+        number_cell(reshard.all_bytes(), bytes_text(reshard.all_bytes())), reshard.step.index(),
+        reshard.step.index(), to_string(reshard.collective.kind),
+        html_escaped(mesh.names(reshard.collective.axes)),
+        html_escaped(form_text(reshard.type, reshard.from, mesh)), html_escaped(to), operation(reshard.maker),
+        readers);
+  }
+  return html + "</tbody></table></div>";
+}
+
+std::string steps_table(const CostReport& report, size_t section, const std::vector<ReshardStep>& listed,
+                        size_t top) {
+  std::set<size_t> linked;
+  for (const ReshardStep& reshard : listed) linked.insert(reshard.step.index());
   const std::vector<size_t> order = costliest_steps(report);
   const size_t count = std::min(top, order.size());
   std::string html = fmt::format(
@@ -152,8 +200,12 @@ std::string steps_table(const CostReport& report, size_t top) {
                            : fmt::format("All {}", order.size()));
   for (size_t i = 0; i < count; ++i) {
     const StepCost& step = report.steps[order[i]];
+    const auto at = static_cast<size_t>(step.index);
+    const std::string kind = linked.contains(at)
+                                 ? fmt::format("<a href=\"#{}\">{}</a>", anchor(section, at), step.kind)
+                                 : step.kind;
     html += fmt::format("<tr><td title=\"{}\">{}</td><td class=word>{}</td><td class=word>{}</td>",
-                        html_escaped(step.source), html_escaped(step.name), step.kind, to_string(step.phase));
+                        html_escaped(step.source), html_escaped(step.name), kind, to_string(step.phase));
     html += number_cell(step.time.seconds, seconds_text(step.time.seconds)) +
             number_cell(step.count.flops, count_text(step.count.flops, "")) +
             number_cell(step.count.bytes_sent, bytes_text(step.count.bytes_sent));
@@ -181,12 +233,15 @@ std::string alive_table(const CostReport& report, size_t top) {
   return html + "</tbody></table></div>";
 }
 
-std::string detail(const CostReport& report, size_t top) {
+std::string detail(const ComparedLayout& layout, size_t section, size_t top) {
+  const CostReport& report = *layout.report;
+  const std::vector<ReshardStep> listed = largest(layout.reshards, top);
   std::string html = figures(report);
   const std::string timeline = timeline_drawing(report);
   if (!timeline.empty()) html += "<h3>A step over time</h3>" + timeline;
   html += "<h3>Memory over the steps</h3>" + memory_drawing(report) + memory_table(report.memory);
-  html += steps_table(report, top) + alive_table(report, top);
+  html += steps_table(report, section, listed, top) + collectives_table(layout, section, listed) +
+          alive_table(report, top);
   for (const std::string& warning : report.warnings)
     html += "<p class=dim>warning: " + html_escaped(warning) + "</p>";
   return html + "<h3>Tensors and the ranks that hold them</h3>" + tensor_drawings(report);
@@ -210,7 +265,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top) 
     if (shown == 0) html += fmt::format("<p class=dim>{}, predicted by mtfc</p>", html_escaped(report.entry));
     if (shown == 0 && layouts.size() > 1) html += bars(layouts, order);
     if (++shown > kMostInDetail) continue;
-    html += "<h2>" + place_of(report.layout) + "</h2>" + detail(report, top);
+    html += "<h2>" + place_of(report.layout) + "</h2>" + detail(layouts[number], shown, top);
   }
   if (shown > kMostInDetail)
     html +=

@@ -50,6 +50,30 @@ TEST_CASE("a page stands alone and keeps names out of its markup") {
   CHECK(has(report_html({example()}, 1), "The 1 costliest of 2"));
 }
 
+TEST_CASE("a collective's step links to what it is for") {
+  ComparedLayout layout = example();
+  ReshardStep& reshard = layout.reshards.emplace_back();
+  reshard.step = StepIndex(1);
+  reshard.tensor = "s";
+  reshard.type = {DType::kF32, {{"io", 7}}};
+  reshard.collective = {CollectiveKind::kAllReduce, {0}};
+  reshard.from = {{{}}, {{0, ReduceKind::kSum}}};
+  reshard.to = {{{}}, {}};
+  reshard.maker = {"s", "einsum", "/ops/0", {}};
+  reshard.readers = {{"y<", "relu", "/ops/1", {}}};
+  reshard.bytes = 12;
+  const std::string page = report_html({layout}, 10);
+  CHECK(has(page, "<a href=\"#collective-1-1\">all_reduce</a>"));
+  CHECK(has(page, "<tr id=collective-1-1><td>s</td><td data-v=\"12\">12 B</td><td data-v=\"1\">1</td>"));
+  CHECK(has(page, ">all_reduce<br>over rows</td><td class=\"word flow\">[io, sum over rows]<br>[io]</td>"));
+  CHECK(has(page, "<span title=\"/ops/1\">relu y&lt;</span>"));
+  // The smaller collectives of a long page are left out, and nothing links to them.
+  layout.reshards.push_back(reshard);
+  layout.reshards.back().bytes = 20;
+  layout.reshards.back().step = StepIndex(0);
+  CHECK_FALSE(has(report_html({layout}, 1), "collective-1-1"));
+}
+
 TEST_CASE("tensors are drawn as matrices of shards with their ranks") {
   const std::string drawn = tensor_drawings(*example().report);
   CHECK(count(drawn, "<figure>") == 2);  // w and w2 are alike
