@@ -8,6 +8,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/gather_warnings.h"
+#include "cmd/options/hardware_profile.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -22,6 +23,7 @@ struct Options {
   LayoutFlags layout;
   std::string emit;
   std::string file = "-";
+  std::optional<std::string> hardware;  // for the choice of a plan
   std::vector<std::string> outputs;
   std::string dump_after;
   bool time_passes = false;
@@ -42,12 +44,16 @@ std::string emitted(const std::string& form, const Program& program) {
 
 int run(const Options& options) {
   const std::string form = form_of(options);
+  if (options.hardware == "-" && options.model.model == "-")
+    throw UserError("the model and the hardware profile can't both be read from standard input");
+  const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;
   compile_options.keep = options.outputs;
+  compile_options.hardware = hardware ? &*hardware : nullptr;
   compile_options.dump_after = options.dump_after;
   compile_options.dump_graph = [&](const std::string& entry, const std::string& graph) {
     std::cout << fmt::format("{} after {}\n", entry, options.dump_after) << graph << "\n";
@@ -61,8 +67,11 @@ int run(const Options& options) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
   const Program program = compile(model, layouts.front(), compile_options);
-  if (!options.model.quiet && options.dump_after.empty())
-    add_gather_warnings({model, layouts.front(), compile_options_of(options.model), program}, "", warnings);
+  if (!options.model.quiet && options.dump_after.empty()) {
+    CompileOptions silent = compile_options_of(options.model);
+    silent.hardware = compile_options.hardware;
+    add_gather_warnings({model, layouts.front(), silent, program}, "", warnings);
+  }
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(program, options.memory_limit);
@@ -89,6 +98,7 @@ std::function<int()> setup(CommandLine& line) {
       .check(one_of(pass_names()))
       .type_name("PASS");
   line.add_flag("--time-passes", options->time_passes, "print the time of each pass");
+  add_plan_hardware_option(line, options->hardware);
   add_memory_limit(line, options->memory_limit);
   add_reshard_limit(line, options->reshard_limit);
   return [options] { return run(*options); };

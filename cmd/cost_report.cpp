@@ -33,6 +33,7 @@ struct Options {
   std::string entry;
   std::string format;
   std::string hardware = "local";
+  bool plans_for_hardware = false;  // it is given, so plans are chosen for it
   std::string file = "-";
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
@@ -98,6 +99,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
                                      const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = options.entry == "decode";
+  if (options.plans_for_hardware) compile_options.hardware = &hardware;
   for (const Layout& layout : layouts) check_rules(layout, model.dims);
   std::vector<ComparedLayout> made;
   std::vector<Diagnostic> errors;
@@ -209,7 +211,10 @@ std::function<int()> setup(CommandLine& line) {
           "pictures)")
       .check(one_of({"table", "json", "csv", "html"}));
   line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
-  return [options] { return run(*options); };
+  return [options, line] {
+    options->plans_for_hardware = line.option("--hardware").is_given();
+    return run(*options);
+  };
 }
 
 }  // namespace

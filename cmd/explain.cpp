@@ -11,6 +11,7 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
+#include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "core/explain/explanation.h"
@@ -30,6 +31,7 @@ struct Options {
   std::string entry;
   std::string format;
   std::string file = "-";
+  std::optional<std::string> hardware;  // for the choice of a plan
 };
 
 bool is_number(const std::string& text) {
@@ -57,13 +59,15 @@ class TrialProgress {
 
 std::string list_text(const ExplanationStyle& style, const std::vector<ReshardStep>& listed) {
   const LayoutFigures figures = figures_of(style.program, style.entry);
-  std::string text = wrapped(
-      "",
-      fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}{}", style.entry.name,
-                  style.program.model, grouped(figures.collectives), figures.collectives == 1 ? "" : "s",
-                  grouped(figures.bytes), grouped(figures.cost),
-                  style.entry.plan ? fmt::format(" (at least {})", grouped(style.entry.plan->bound)) : ""),
-      " ", style.width);
+  std::string text =
+      wrapped("",
+              fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}{}", style.entry.name,
+                          style.program.model, grouped(figures.collectives),
+                          figures.collectives == 1 ? "" : "s", grouped(figures.bytes), grouped(figures.cost),
+                          style.entry.plan && style.entry.plan->hardware.empty()
+                              ? fmt::format(" (at least {})", grouped(style.entry.plan->bound))
+                              : ""),
+              " ", style.width);
   if (listed.empty()) return text;
   return text + "\nthose that send most, by step\n" + reshards_text(listed, style);
 }
@@ -85,11 +89,13 @@ std::string explained(const Options& options, const ExplainedProgram& program, c
 int run(const Options& options) {
   const FileKinds kinds{"-o", "an explanation", {{"json", "json"}, {"txt", "text"}}};
   const std::string format = output_format(kinds, options.file, options.format, "text");
+  const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = options.entry == "decode";
+  compile_options.hardware = hardware ? &*hardware : nullptr;
   const Layout& layout = layouts.front();
   const Program program = compile(model, layout, compile_options);
   show(warnings, options.model.quiet);
@@ -121,6 +127,7 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("TENSOR|STEP");
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
+  add_plan_hardware_option(line, options->hardware);
   line.add_option("--entry", options->entry,
                   "entry point to explain: init, train, evaluate or decode (default: train if the model has "
                   "it, else evaluate)")

@@ -21,6 +21,7 @@
 #include "cmd/running/stored_settings.h"
 #include "cmd/running/training.h"
 #include "core/cost/cost.h"
+#include "formats/program/program_reader.h"
 
 namespace mtfc {
 
@@ -30,8 +31,14 @@ constexpr int64_t kMostTraced = 1'000'000;
 constexpr int64_t kLongestGrace = 1'000'000;
 
 // Returns a saved program unchanged, or compiles a model for the layout.
-Program program_of(const Sources& sources, const RunOptions& options, std::vector<Diagnostic>& warnings) {
+Program program_of(const Sources& sources, const RunOptions& options, const Hardware* hardware,
+                   std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
+  compile_options.hardware = hardware;
+  if (hardware && options.report.empty() && is_program(sources.model_text))
+    throw UserError(fmt::format("--hardware can't change the plan of {}, which is a compiled program",
+                                options.model.model),
+                    "compile it with --hardware, or give --report FILE for predicted times");
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
   Program program = make_program(sources, options.model, compile_options, warnings);
@@ -54,14 +61,13 @@ std::string take_folder(const RunOptions& options, std::optional<CheckpointFolde
   return start;
 }
 
-// The profile for predicted times, if the options name one. Throws UserError if it lacks something that the
-// program needs.
-std::optional<Hardware> hardware_of(const RunOptions& options, const Program& program) {
-  if (options.hardware.empty()) return std::nullopt;
-  Hardware hardware = hardware_profile(options.hardware);
+// Throws UserError if a profile lacks something that the program needs, or is of no use.
+void check_hardware(const RunOptions& options, const Program& program, const Hardware& hardware) {
   const EntryPoint& entry = main_entry(program, options.evaluate);
+  if (options.report.empty() && !entry.plan)
+    throw UserError("--hardware is of no use: the layout leaves no plan to choose, and there is no --report",
+                    "give --propagate, or --report FILE for predicted times beside those of the run");
   predicted_time(program, entry, predicted_counts(program, entry), hardware);
-  return hardware;
 }
 
 // An evaluation of values that nobody has trained is rarely meant.
@@ -84,6 +90,7 @@ int run(const RunOptions& options) {
   std::vector<std::string> sets;
   std::optional<StoredSettings> stored;
   Execution execution;
+  execution.hardware = options.hardware;
   execution.defaults = [&] {
     std::vector<std::string> paths = options.loads;
     if (options.resume) paths.insert(paths.begin(), options.checkpoint);
@@ -92,12 +99,13 @@ int run(const RunOptions& options) {
   };
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
     sets = all_settings(sources.defaults, options.model.sets);
-    return program_of(sources, options, warnings);
+    if (!options.hardware.empty()) hardware = parsed_profile(options.hardware, sources.hardware_text);
+    return program_of(sources, options, hardware ? &*hardware : nullptr, warnings);
   };
   execution.require_ready = [&](const Program& program) {
     require_writable_files(options);
     require_metrics(options, main_entry(program, options.evaluate));
-    hardware = hardware_of(options, program);
+    if (hardware) check_hardware(options, program, *hardware);
     warn_of_initial_values(options, program);
     std::set<std::string> folders(options.loads.begin(), options.loads.end());
     if (!options.checkpoint.empty()) folders.insert(options.checkpoint);

@@ -38,6 +38,8 @@ struct Execution {
   /// Returns settings NAME=VALUE that the model is compiled with unless the user gives others. Called by the process
   /// that speaks; all ranks compile with them.
   std::function<std::vector<std::string>()> defaults = [] { return std::vector<std::string>(); };
+  /// The profile that Sources::hardware_text is read from (cmd/options/hardware_profile.h), or "".
+  std::string hardware = {};
   /// Compiles what has been read to a program, which is the same on every rank.
   std::function<Program(const Sources&, std::vector<Diagnostic>& warnings)> compile;
   /// Called once, by the process that speaks, after it has compiled; throws if a file can't be written, say.

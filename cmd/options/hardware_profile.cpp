@@ -27,6 +27,18 @@ std::vector<std::string> bundled(const fs::path& folder) {
   return names;
 }
 
+fs::path profiles() {
+  return fs::path(library_folder()) / "hardware";
+}
+
+std::string bundled_path(const std::string& name) {
+  return (profiles() / (name + ".json")).string();
+}
+
+bool is_file(const std::string& name) {
+  return name == "-" || name.ends_with(".json") || name.find('/') != std::string::npos;
+}
+
 }  // namespace
 
 void add_hardware_option(CommandLine& line, std::string& hardware) {
@@ -37,11 +49,27 @@ void add_hardware_option(CommandLine& line, std::string& hardware) {
       .show_default();
 }
 
+void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware) {
+  line.add_option(
+          "--hardware", hardware,
+          "for annotated or propagated layouts: choose the plan with the shortest predicted step on this "
+          "hardware, a bundled profile or a file written by `mtfc calibrate` (default: the plan of least "
+          "cost)")
+      .type_name("NAME|FILE");
+}
+
+std::optional<Hardware> hardware_profile(const std::optional<std::string>& name) {
+  if (!name) return std::nullopt;
+  return hardware_profile(*name);
+}
+
 Hardware hardware_profile(const std::string& name) {
-  if (name == "-" || name.ends_with(".json") || name.find('/') != std::string::npos)
-    return read_hardware(read_text(name, "hardware profile"), name == "-" ? "<stdin>" : name);
-  const fs::path folder = fs::path(library_folder()) / "hardware";
-  const std::vector<std::string> names = bundled(folder);
+  return parsed_profile(name, profile_text(name));
+}
+
+std::string profile_text(const std::string& name) {
+  if (is_file(name)) return read_text(name, "hardware profile");
+  const std::vector<std::string> names = bundled(profiles());
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     const std::string near = did_you_mean(name, names);
     throw UserError(fmt::format("there is no hardware profile '{}'", name),
@@ -49,8 +77,11 @@ Hardware hardware_profile(const std::string& name) {
                                                fmt::join(names, ", "))
                                  : near);
   }
-  const std::string path = (folder / (name + ".json")).string();
-  return read_hardware(read_text(path, "hardware profile"), path);
+  return read_text(bundled_path(name), "hardware profile");
+}
+
+Hardware parsed_profile(const std::string& name, const std::string& text) {
+  return read_hardware(text, name == "-" ? "<stdin>" : is_file(name) ? name : bundled_path(name));
 }
 
 }  // namespace mtfc

@@ -1,6 +1,7 @@
 #pragma once
 // The profile that --hardware names: a bundled one, or a file.
 
+#include <optional>
 #include <string>
 
 #include "core/cost/hardware.h"
@@ -12,8 +13,15 @@ class CommandLine;
 /// --hardware, what `hardware` holds unless given.
 void add_hardware_option(CommandLine& line, std::string& hardware);
 
+/// --hardware of a command that predicts no times, for plans that are chosen: not given, they are chosen by their cost.
+void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware);
+
 /// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for
 /// standard input. Throws UserError.
 Hardware hardware_profile(const std::string& name);
+/// The text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
+std::string profile_text(const std::string& name);
+Hardware parsed_profile(const std::string& name, const std::string& text);
+std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);
 
 }  // namespace mtfc

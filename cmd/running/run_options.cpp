@@ -88,9 +88,6 @@ void check(const RunOptions& options) {
   if (options.nan_ok && options.check_finite)
     throw UserError("--check-finite stops at the first NaN or infinity, but --nan-ok goes on",
                     "leave out one of them");
-  if (!options.hardware.empty() && options.report.empty())
-    throw UserError("--hardware predicts the times of a report, but there is no --report",
-                    "name its file with --report FILE.json");
   if (options.hardware == "-" && (options.model.model == "-" || options.layout.layout == "-"))
     throw UserError("the hardware profile and another file can't both be read from standard input");
   require_one_each(options.inputs, "--input", "feeds");

@@ -38,7 +38,7 @@ struct RunFileOptions {
   std::vector<std::string> outputs;  // NAME=FILE.npy
   std::string metrics;
   std::string report;
-  std::string hardware;  // profile for the report's predicted times; "": none
+  std::string hardware;  // profile that plans are chosen for, and for the report's predicted times; "": none
   std::string trace;
   int64_t trace_steps = 20;
 };

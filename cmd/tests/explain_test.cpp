@@ -51,8 +51,8 @@ class Explained {
 
  private:
   std::string outcome(const std::string& command) const {
-    const Outcome outcome = outcome_of(
-        fmt::format("cd {} && $MTFC {} --layout layout.json 2>&1", folder_.path.string(), command));
+    const Outcome outcome = outcome_of(fmt::format("cd '{}' && '{}' {} --layout layout.json 2>&1",
+                                                   folder_.path.string(), MTFC_BINARY, command));
     return fmt::format("exit {}: {}", outcome.code, outcome.text);
   }
 

@@ -39,8 +39,10 @@ class PlanChoice {
         mesh_(conditions.layout.mesh),
         graph_(flat_graph(entry_.graph)),
         candidates_(find_candidates(graph_, conditions)),
-        forms_(conditions.layout.mesh),
-        node_tables_(graph_, candidates_, mesh_, forms_) {}
+        prices_(mesh_, conditions.hardware),
+        forms_(prices_),
+        node_tables_(graph_, candidates_, mesh_, prices_, forms_),
+        only_updates_read_(only_updates_read()) {}
 
   ChosenPlan choose() {
     uses_ = IndexedBy<FlatTensorId, TensorUses>(graph_.tensors.size(), TensorUses());
@@ -62,6 +64,7 @@ class PlanChoice {
     for (const auto& [name, use] : variables_) plan.variables.emplace(name, form(use));
     plan.cost = solution_.cost;
     plan.bound = solution_.bound;
+    if (conditions_.hardware.hardware) plan.hardware = conditions_.hardware.hardware->name;
     for (const FlatNodeId n : graph_.nodes.ids())
       if (tables_[n])
         if (const int64_t parts = option(n).parts; parts > 1) plan.splits.emplace(n, parts);
@@ -78,6 +81,16 @@ class PlanChoice {
   int64_t times(FlatTensorId id) const { return graph_.scopes[graph_.tensors[id].scope].times; }
   std::vector<Sharding> candidates(FlatTensorId id) const {
     return shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, mesh_, name(id));
+  }
+
+  FormTable::Held held(FlatTensorId id) const { return {graph_.type(id), fixed(id), only_updates_read_[id]}; }
+  IndexedBy<FlatTensorId, bool> only_updates_read() const {
+    IndexedBy<FlatTensorId, bool> found(graph_.tensors.size(), false);
+    for (const bool is_update : {true, false})
+      for (const FlatNode& node : graph_.nodes)
+        if ((node.node->origin->phase == Phase::kUpdate) == is_update)
+          for (const TensorId id : node.node->operands) found[graph_.flat(node, id)] = is_update;
+    return found;
   }
 
   // -- choices --
@@ -127,7 +140,7 @@ class PlanChoice {
           },
           [](const GraphLoop& loop) { return loop; });
       const Layout layout{mesh_, {}, {}, true};
-      const ChosenPlan plan = choose_plan(std::move(alone), {layout, {}, {}});
+      const ChosenPlan plan = choose_plan(std::move(alone), {layout, {}, {}, false, conditions_.hardware});
       NodeOption option{operands, {}, plan.cost, parts};
       for (const NamedTensor& output : plan.entry.entry.outputs)
         option.results.push_back(plan.entry.shardings[output.tensor]);
@@ -204,13 +217,12 @@ class PlanChoice {
   void add_moves(FlatTensorId id) {
     TensorUses& uses = uses_[id];
     if (uses.made.choice < 0 || uses.read.empty()) return;
-    const TensorType& type = graph_.type(id);
     if (uses.read.size() == 1)
       return network_.add_pair(uses.made.choice, uses.read[0].choice,
-                               forms_.moves(type, uses.made.forms, uses.read[0].forms, fixed(id)), times(id));
+                               forms_.moves(held(id), uses.made.forms, uses.read[0].forms), times(id));
     std::vector<FormsId> needed;
     for (const Use& use : uses.read) needed.push_back(use.forms);
-    uses.sets = &forms_.sets(type, uses.made.forms, needed, fixed(id));
+    uses.sets = &forms_.sets(held(id), uses.made.forms, needed);
     uses.choice = network_.add_variable(std::vector<PlanCost>(uses.sets->sets.size()));
     network_.add_pair(uses.made.choice, uses.choice, uses.sets->made, times(id));
     for (size_t i = 0; i < uses.read.size(); ++i)
@@ -255,28 +267,28 @@ class PlanChoice {
     const TensorUses& uses = uses_[id];
     std::vector<PlannedForm> planned;
     if (uses.made.choice < 0) return planned;
-    const TensorType& type = graph_.type(id);
     Sharding source = form(uses.made);
-    std::vector<Sharding> held = {source};
+    std::vector<Sharding> known = {source};
     if (fixed(id) && *fixed(id) != source) {
       planned.push_back({*fixed(id), source});
       source = *fixed(id);
-      held = {source};
+      known = {source};
     }
     if (uses.choice >= 0)
-      for (const auto& [to, from] : forms_.making(type, source, uses.sets->sets[value(uses.choice)]).steps) {
+      for (const auto& [to, from] :
+           forms_.making(held(id), source, uses.sets->sets[value(uses.choice)]).steps) {
         planned.push_back({to, from});
-        held.push_back(to);
+        known.push_back(to);
       }
     for (const Use& use : uses.read) {
       const Sharding& needed = form(use);
-      if (std::find(held.begin(), held.end(), needed) != held.end()) continue;
+      if (std::find(known.begin(), known.end(), needed) != known.end()) continue;
       const auto cheapest =
-          std::min_element(held.begin(), held.end(), [&](const Sharding& a, const Sharding& b) {
-            return forms_.move(type, a, needed) < forms_.move(type, b, needed);
+          std::min_element(known.begin(), known.end(), [&](const Sharding& a, const Sharding& b) {
+            return forms_.move(held(id), a, needed) < forms_.move(held(id), b, needed);
           });
       planned.push_back({needed, *cheapest});
-      held.push_back(needed);
+      known.push_back(needed);
     }
     return planned;
   }
@@ -318,8 +330,10 @@ class PlanChoice {
   const Mesh& mesh_;
   FlatGraph graph_;
   PlanCandidates candidates_;
+  PlanPrices prices_;
   FormTable forms_;
   NodeTables node_tables_;
+  IndexedBy<FlatTensorId, bool> only_updates_read_;
   CostNetwork network_;
   IndexedBy<FlatTensorId, TensorUses> uses_;
   IndexedBy<FlatNodeId, std::shared_ptr<const NodeTable>> tables_;

@@ -25,6 +25,7 @@ struct ChosenPlan {
   // No plan of the same candidates costs less that holds a tensor in at most three forms beside the one that its
   // producer gives (FormTable::sets)
   PlanCost bound;
+  std::string hardware;  // the name of the profile that it was chosen for, or ""
   /// The nodes that are to run by their split rules, and into how many parts these split them. If there are any,
   /// `entry` is none to be run.
   std::map<FlatNodeId, int64_t> splits;

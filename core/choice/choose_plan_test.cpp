@@ -123,14 +123,15 @@ class RandomGraph {
 };
 
 PlanCost cost_of_steps(const PartitionedEntry& made, const Mesh& mesh) {
+  const PlanPrices prices(mesh, {});
   PlanCost cost;
   for (const Step& step : made.entry.steps) {
     if (step.kind() == StepKind::kStart)
-      cost += cost_of_moves(largest_collective_cost(made.entry, step, mesh).bytes_sent, 1);
-    if (step.kind() == StepKind::kKernel && step.op()->family == Family::kContraction)
-      cost += cost_of_flops(
-          step.op()->flops({step.attributes(), local_types(made.entry, step.inputs, mesh, mesh.last())},
-                           local_types(made.entry, step.outputs, mesh, mesh.last())));
+      cost += prices.exchange(largest_collective_cost(made.entry, step, mesh).bytes_sent, {});
+    if (step.kind() == StepKind::kKernel)
+      cost += prices.operation(*step.op(),
+                               {step.attributes(), local_types(made.entry, step.inputs, mesh, mesh.last())},
+                               local_types(made.entry, step.outputs, mesh, mesh.last()));
   }
   return cost;
 }
@@ -157,7 +158,7 @@ std::vector<std::vector<NodeOption>> all_options(const Graph& graph, const Layou
     for (const TensorId id : node.results) call.result_lists.push_back(lists_of(id));
     const std::vector<TensorType> operands = graph.operand_types(node);
     options.back() = options_of(call, node.op->roles({node.attributes, operands}, graph.result_types(node)),
-                                lists, layout.mesh, {});
+                                lists, layout.mesh, PlanPrices(layout.mesh, {}), {});
   }
   return options;
 }

@@ -15,15 +15,17 @@
 
 namespace mtfc {
 
-/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives and bytes.
+/// The measure by which plans are compared: first the cost itself, then, where that is equal, collectives, bytes, and the
+/// bytes for which more than an update of weights waits.
 struct PlanCost {
   static constexpr int64_t kImpossible = INT64_MAX / 4;
 
   int64_t total = 0;  // at most kImpossible
   int64_t collectives = 0;
   int64_t bytes = 0;
+  int64_t awaited = 0;  // those of `bytes` that kernels can't hide
 
-  static PlanCost impossible() { return {kImpossible, 0, 0}; }
+  static PlanCost impossible() { return {kImpossible, 0, 0, 0}; }
   bool is_possible() const { return total < kImpossible; }
   auto operator<=>(const PlanCost&) const = default;
   PlanCost& operator+=(const PlanCost& other) {
@@ -31,6 +33,7 @@ struct PlanCost {
     total = total < kImpossible - other.total ? total + other.total : kImpossible - 1;
     collectives += other.collectives;
     bytes += other.bytes;
+    awaited += other.awaited;
     return *this;
   }
   friend PlanCost operator+(PlanCost a, const PlanCost& b) { return a += b; }

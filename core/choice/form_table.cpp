@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/choice/node_options.h"
-#include "core/program/reshard.h"
-
 namespace mtfc {
 namespace {
 
-std::string type_key(const TensorType& type) {
+std::string key_of(const FormTable::Held& tensor) {
   std::string key;
-  append_key(key, static_cast<int64_t>(type.dtype));
-  for (const Dim& dim : type.dims) append_key(key, dim.size);
+  append_key(key, tensor.for_update ? 1 : 0);
+  append_key(key, static_cast<int64_t>(tensor.type.dtype));
+  for (const Dim& dim : tensor.type.dims) append_key(key, dim.size);
+  append_key(key, -1);
+  if (tensor.fixed) append_key(key, *tensor.fixed);
   return key;
 }
 
@@ -54,33 +54,23 @@ FormsId FormTable::add(const std::vector<Sharding>& forms) {
   return at->second;
 }
 
-PlanCost FormTable::move(const TensorType& type, const Sharding& from, const Sharding& to) const {
-  if (from == to) return {};
-  for (const Partial& partial : to.partial)
-    if (std::find(from.partial.begin(), from.partial.end(), partial) == from.partial.end())
-      return PlanCost::impossible();
-  const MoveCost cost = reshard_cost(type, from, to, mesh_);
-  return cost_of_moves(cost.bytes, cost.collectives);
-}
-
-std::shared_ptr<const PairCosts> FormTable::moves(const TensorType& type, FormsId given, FormsId needed,
-                                                  const Sharding* fixed) {
-  std::string key = type_key(type);
+std::shared_ptr<const PairCosts> FormTable::moves(const Held& tensor, FormsId given, FormsId needed) {
+  std::string key = key_of(tensor);
   append_key(key, given.number());
   append_key(key, needed.number());
-  if (fixed) append_key(key, *fixed);
   std::shared_ptr<const PairCosts>& known = moves_[key];
   if (known) return known;
   const std::vector<Sharding>&from = lists_[given], &to = lists_[needed];
   auto made = std::make_shared<PairCosts>(from.size(), to.size());
   for (size_t i = 0; i < from.size(); ++i)
     for (size_t j = 0; j < to.size(); ++j)
-      made->at(i, j) =
-          fixed ? move(type, from[i], *fixed) + move(type, *fixed, to[j]) : move(type, from[i], to[j]);
+      made->at(i, j) = tensor.fixed
+                           ? move(tensor, from[i], *tensor.fixed) + move(tensor, *tensor.fixed, to[j])
+                           : move(tensor, from[i], to[j]);
   return known = std::move(made);
 }
 
-FormTable::Making FormTable::making(const TensorType& type, const Sharding& from,
+FormTable::Making FormTable::making(const Held& tensor, const Sharding& from,
                                     const std::vector<Sharding>& set) const {
   std::vector<size_t> order(set.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -92,7 +82,7 @@ FormTable::Making FormTable::making(const TensorType& type, const Sharding& from
       PlanCost least = PlanCost::impossible();
       const Sharding* source = nullptr;
       for (const Sharding* form : held)
-        if (const PlanCost cost = move(type, *form, set[i]); !source || cost < least) {
+        if (const PlanCost cost = move(tensor, *form, set[i]); !source || cost < least) {
           least = cost;
           source = form;
         }
@@ -106,13 +96,12 @@ FormTable::Making FormTable::making(const TensorType& type, const Sharding& from
 }
 
 // Sets of which no form can be made from another one for nothing.
-std::vector<std::vector<Sharding>> FormTable::sets_of(const TensorType& type,
-                                                      const std::vector<Sharding>& forms,
+std::vector<std::vector<Sharding>> FormTable::sets_of(const Held& tensor, const std::vector<Sharding>& forms,
                                                       size_t users) const {
   const size_t count = forms.size();
   std::vector<std::vector<bool>> gives(count, std::vector<bool>(count));
   for (size_t i = 0; i < count; ++i)
-    for (size_t j = 0; j < count; ++j) gives[i][j] = i == j || is_free(move(type, forms[i], forms[j]));
+    for (size_t j = 0; j < count; ++j) gives[i][j] = i == j || is_free(move(tensor, forms[i], forms[j]));
   const size_t most = std::min<size_t>({users, count > 40 ? size_t{1} : count > 14 ? size_t{2} : size_t{3}});
   std::vector<std::vector<size_t>> chosen;
   for (size_t i = 0; i < count; ++i) chosen.push_back({i});
@@ -135,31 +124,29 @@ std::vector<std::vector<Sharding>> FormTable::sets_of(const TensorType& type,
   return sets;
 }
 
-const FormSets& FormTable::sets(const TensorType& type, FormsId given, const std::vector<FormsId>& needed,
-                                const Sharding* fixed) {
-  std::string key = type_key(type);
+const FormSets& FormTable::sets(const Held& tensor, FormsId given, const std::vector<FormsId>& needed) {
+  std::string key = key_of(tensor);
   append_key(key, given.number());
   for (const FormsId id : needed) append_key(key, id.number());
-  if (fixed) append_key(key, *fixed);
   const auto [at, is_new] = sets_.emplace(std::move(key), FormSets{});
   FormSets& made = at->second;
   if (!is_new) return made;
   std::vector<Sharding> all;
   for (const FormsId id : needed) all.insert(all.end(), lists_[id].begin(), lists_[id].end());
-  made.sets = sets_of(type, distinct(all), needed.size());
+  made.sets = sets_of(tensor, distinct(all), needed.size());
   const std::vector<Sharding>& from = lists_[given];
   auto costs = std::make_shared<PairCosts>(from.size(), made.sets.size());
   for (size_t i = 0; i < from.size(); ++i) {
-    const PlanCost first = fixed ? move(type, from[i], *fixed) : PlanCost{};
+    const PlanCost first = tensor.fixed ? move(tensor, from[i], *tensor.fixed) : PlanCost{};
     for (size_t j = 0; j < made.sets.size(); ++j)
-      costs->at(i, j) = first + making(type, fixed ? *fixed : from[i], made.sets[j]).cost;
+      costs->at(i, j) = first + making(tensor, tensor.fixed ? *tensor.fixed : from[i], made.sets[j]).cost;
   }
   made.made = std::move(costs);
   for (const FormsId id : needed) {
     auto takes = std::make_shared<PairCosts>(made.sets.size(), lists_[id].size());
     for (size_t i = 0; i < made.sets.size(); ++i)
       for (size_t j = 0; j < lists_[id].size(); ++j) {
-        const auto gives = [&](const Sharding& form) { return is_free(move(type, form, lists_[id][j])); };
+        const auto gives = [&](const Sharding& form) { return is_free(move(tensor, form, lists_[id][j])); };
         const bool has = std::any_of(made.sets[i].begin(), made.sets[i].end(), gives);
         takes->at(i, j) = has ? PlanCost{} : PlanCost::impossible();
       }

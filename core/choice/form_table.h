@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/choice/cost_network.h"
+#include "core/choice/plan_prices.h"
 #include "core/tensors/ids.h"
-#include "core/tensors/mesh.h"
 #include "core/tensors/shape.h"
 #include "core/tensors/sharding.h"
 
@@ -30,33 +30,38 @@ struct FormSets {
 
 class FormTable {
  public:
-  explicit FormTable(const Mesh& mesh) : mesh_(mesh) {}
+  explicit FormTable(const PlanPrices& prices) : prices_(prices) {}
 
   FormsId add(const std::vector<Sharding>& forms);
   const std::vector<Sharding>& operator[](FormsId id) const { return lists_[id]; }
 
-  /// The cost of taking a tensor of this type from a form that is given to one that is needed, for each pair of them.
-  /// With `fixed`, the tensor is brought into that form first.
-  std::shared_ptr<const PairCosts> moves(const TensorType& type, FormsId given, FormsId needed,
-                                         const Sharding* fixed);
+  /// A tensor that is held in several forms.
+  struct Held {
+    const TensorType& type;
+    const Sharding* fixed = nullptr;  // it is brought into this form first; nullptr for none
+    bool for_update = false;          // only updates of weights read it
+  };
+  /// The cost of taking the tensor from a form that is given to one that is needed, for each pair of them.
+  std::shared_ptr<const PairCosts> moves(const Held& tensor, FormsId given, FormsId needed);
   /// The same for a tensor with several users.
-  const FormSets& sets(const TensorType& type, FormsId given, const std::vector<FormsId>& needed,
-                       const Sharding* fixed);
+  const FormSets& sets(const Held& tensor, FormsId given, const std::vector<FormsId>& needed);
 
   /// The cost of one reshard; impossible if it would make whole values partial.
-  PlanCost move(const TensorType& type, const Sharding& from, const Sharding& to) const;
+  PlanCost move(const Held& tensor, const Sharding& from, const Sharding& to) const {
+    return prices_.reshard(tensor.type, from, to, tensor.for_update);
+  }
   /// The cheapest way to make all forms of a set from one, each from that one or from another one of the set.
   struct Making {
     PlanCost cost;
     std::vector<std::pair<Sharding, Sharding>> steps;  // a form, and the form it is made from, in order
   };
-  Making making(const TensorType& type, const Sharding& from, const std::vector<Sharding>& set) const;
+  Making making(const Held& tensor, const Sharding& from, const std::vector<Sharding>& set) const;
 
  private:
-  std::vector<std::vector<Sharding>> sets_of(const TensorType& type, const std::vector<Sharding>& forms,
+  std::vector<std::vector<Sharding>> sets_of(const Held& tensor, const std::vector<Sharding>& forms,
                                              size_t users) const;
 
-  const Mesh& mesh_;
+  const PlanPrices& prices_;
   IndexedBy<FormsId, std::vector<Sharding>> lists_;
   std::unordered_map<std::string, FormsId> known_;
   std::unordered_map<std::string, std::shared_ptr<const PairCosts>> moves_;

@@ -27,12 +27,13 @@ bool shares_axis(const AxisList& a, const AxisList& b) {
 class Options {
  public:
   Options(const NodeCall& call, const std::vector<Factor>& factors, const AxisLists& lists, const Mesh& mesh,
-          const SplitPlan& split_plan)
+          const PlanPrices& prices, const SplitPlan& split_plan)
       : call_(call),
         node_(call.node),
         factors_(factors),
         lists_(lists),
         mesh_(mesh),
+        prices_(prices),
         operand_types_(call.graph.operand_types(node_)),
         result_types_(call.graph.result_types(node_)),
         moved_(moved_factor(factors)),
@@ -212,7 +213,6 @@ class Options {
   // -- costs --
 
   PlanCost arithmetic(const NodeOption& option) const {
-    if (node_.op->family != Family::kContraction) return {};
     std::vector<LocalType> operands, results;
     for (size_t i = 0; i < operand_types_.size(); ++i)
       operands.push_back(
@@ -220,13 +220,15 @@ class Options {
     for (size_t i = 0; i < result_types_.size(); ++i)
       results.push_back(
           {result_types_[i].dtype, largest_dims(result_types_[i].dims, option.results[i], mesh_)});
-    return cost_of_flops(node_.op->flops({node_.attributes, operands}, results));
+    return prices_.operation(*node_.op, {node_.attributes, operands}, results);
   }
 
   PlanCost exchange(const NodeOption& option) const {
     const MoveCost cost = pieces_cost({*node_.op, node_.attributes, operand_types_, result_types_[0]},
                                       *moved_, option.operands, option.results[0], mesh_);
-    return cost_of_moves(cost.bytes, cost.collectives);
+    AxisList axes = option.operands[0].dims[index(moved_->operands[0])];
+    std::sort(axes.begin(), axes.end());
+    return prices_.exchange(cost.bytes, axes);
   }
 
   // -- operations that relabel --
@@ -258,9 +260,8 @@ class Options {
     const AxisList axes = moving_axes({from, source, to, target}, mesh_);
     const SentElements sent({from, source}, {to, target}, axes, mesh_);
     const int64_t bytes = sent.most_or_bound() * size_of(result_types_[0].dtype);
-    const bool moves = !sent.none();
     add(mesh_.size(split_axes(source)),
-        {{source}, {target}, cost_of_moves(moves ? bytes : 0, moves ? 1 : 0)});
+        {{source}, {target}, prices_.exchange(sent.none() ? 0 : bytes, axes)});
   }
 
   const NodeCall& call_;
@@ -268,6 +269,7 @@ class Options {
   const std::vector<Factor>& factors_;
   const AxisLists& lists_;
   const Mesh& mesh_;
+  const PlanPrices& prices_;
   std::vector<TensorType> operand_types_, result_types_;
   const Factor* moved_;
   const SplitPlan& split_plan_;
@@ -275,18 +277,6 @@ class Options {
 };
 
 }  // namespace
-
-PlanCost cost_of_moves(int64_t bytes, int64_t collectives) {
-  PlanCost cost{0, collectives, bytes};
-  if (__builtin_mul_overflow(bytes, kCostPerByte, &cost.total) ||
-      __builtin_add_overflow(cost.total, collectives * kCostPerByte * kPlanBytesPerCollective, &cost.total))
-    cost.total = PlanCost::kImpossible - 1;
-  return cost;
-}
-
-PlanCost cost_of_flops(int64_t flops) {
-  return {std::min(flops, PlanCost::kImpossible - 1), 0, 0};
-}
 
 std::vector<Carry> carries_of(const NodeOption& option) {
   std::vector<Carry> passed;
@@ -317,8 +307,9 @@ Strategy strategy_of(const NodeOption& option) {
 }
 
 std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
-                                   const AxisLists& lists, const Mesh& mesh, const SplitPlan& split_plan) {
-  return Options(call, factors, lists, mesh, split_plan).run();
+                                   const AxisLists& lists, const Mesh& mesh, const PlanPrices& prices,
+                                   const SplitPlan& split_plan) {
+  return Options(call, factors, lists, mesh, prices, split_plan).run();
 }
 
 }  // namespace mtfc

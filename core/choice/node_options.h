@@ -15,19 +15,14 @@
 #include <vector>
 
 #include "core/choice/cost_network.h"
+#include "core/choice/plan_prices.h"
 #include "core/choice/reach.h"
 #include "core/graph/graph.h"
 #include "core/passes/steps/sharded_entry.h"
-#include "core/program/plan_figures.h"
 #include "core/tensors/mesh.h"
 #include "core/tensors/sharding.h"
 
 namespace mtfc {
-
-/// PlanCost counts in the shares of a byte that a flop costs (core/program/plan_figures.h), which keeps it whole.
-inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
-PlanCost cost_of_moves(int64_t bytes, int64_t collectives);
-PlanCost cost_of_flops(int64_t flops);
 
 /// One way to run a node. A form is a sharding, partial as well.
 struct NodeOption {
@@ -56,6 +51,7 @@ using SplitPlan = std::function<NodeOption(const std::vector<Sharding>& operands
 /// All ways to run an operation, the most parallel ones first. Throws UserError if there are too many. `split_plan` is
 /// empty where no split rules are to be used.
 std::vector<NodeOption> options_of(const NodeCall& call, const std::vector<Factor>& factors,
-                                   const AxisLists& lists, const Mesh& mesh, const SplitPlan& split_plan);
+                                   const AxisLists& lists, const Mesh& mesh, const PlanPrices& prices,
+                                   const SplitPlan& split_plan);
 
 }  // namespace mtfc

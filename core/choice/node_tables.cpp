@@ -54,7 +54,8 @@ std::shared_ptr<const NodeTable> NodeTables::of(FlatNodeId n, const SplitPlan& s
   std::shared_ptr<const NodeTable>& known = tables_[key_of(call, candidates_.factors[n])];
   if (known) return known;
   auto table = std::make_shared<NodeTable>();
-  table->options = options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, split_plan);
+  table->options =
+      options_of(call, candidates_.factors[n], candidates_.reach.lists, mesh_, prices_, split_plan);
   const auto forms_at = [&](auto member, size_t i) {
     std::vector<Sharding> forms;
     for (const NodeOption& option : table->options) forms.push_back((option.*member)[i]);

@@ -22,8 +22,9 @@ struct NodeTable {
 class NodeTables {
  public:
   /// All arguments must outlive it.
-  NodeTables(const FlatGraph& graph, const PlanCandidates& candidates, const Mesh& mesh, FormTable& forms)
-      : graph_(graph), candidates_(candidates), mesh_(mesh), forms_(forms) {}
+  NodeTables(const FlatGraph& graph, const PlanCandidates& candidates, const Mesh& mesh,
+             const PlanPrices& prices, FormTable& forms)
+      : graph_(graph), candidates_(candidates), mesh_(mesh), prices_(prices), forms_(forms) {}
 
   /// The table of a node that computes. `split_plan` as for options_of().
   std::shared_ptr<const NodeTable> of(FlatNodeId n, const SplitPlan& split_plan);
@@ -32,6 +33,7 @@ class NodeTables {
   const FlatGraph& graph_;
   const PlanCandidates& candidates_;
   const Mesh& mesh_;
+  const PlanPrices& prices_;
   FormTable& forms_;
   std::unordered_map<std::string, std::shared_ptr<const NodeTable>> tables_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/choice/flat_graph.h"
+#include "core/choice/plan_prices.h"
 #include "core/choice/reach.h"
 #include "core/model/state_split.h"
 #include "core/tensors/layout.h"
@@ -22,6 +23,7 @@ struct PlanConditions {
   const std::map<std::string, Sharding, std::less<>>& variables;
   /// True if operations may run by their split rules. A node that does is still one node in the plan.
   bool uses_split_rules = false;
+  PlanHardware hardware = {};
 };
 
 struct PlanCandidates {

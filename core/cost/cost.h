@@ -120,6 +120,10 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
 int64_t plan_cost(const CostReport& report);
 /// By how much a cost exceeds its bound: 0 if it is the least.
 double plan_gap(const PlanFigures& plan);
+/// The seconds of a plan that was chosen for some hardware.
+inline double plan_seconds(const PlanFigures& plan) {
+  return static_cast<double>(plan.cost) * 1e-9;
+}
 
 /// The bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);

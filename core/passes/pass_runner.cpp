@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "core/choice/node_options.h"
+#include "core/choice/plan_prices.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/size_limits.h"
@@ -210,10 +210,10 @@ EntryPoint PassRunner::lower_steps(EntryGraph entry, int64_t useful, int64_t byt
 }
 
 ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                              int64_t& useful) {
+                              const PlanHardware& hardware, int64_t& useful) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
-  const PlanConditions conditions{program_.layout, split_, variables, true};
+  const PlanConditions conditions{program_.layout, split_, variables, true, hardware};
   ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
   if (options_.planned) options_.planned(plan, conditions);
   return plan;
@@ -228,7 +228,7 @@ EntryPoint PassRunner::lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes
   };
   std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(), decided, bytes);
   const std::vector<ProgramVariable> variables = with_caches(placed);
-  const PlanFigures figures{plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte};
+  const PlanFigures figures{plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte, plan.hardware};
   PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
   EntryPoint made = finished(std::move(steps), variables, std::move(placed), useful, bytes);
   made.plan = figures;

@@ -38,7 +38,7 @@ class PassRunner {
   /// Chooses the plan of an entry point as lower_graph() gives it, with its loops. `variables`: the shardings that are
   /// decided already. Adds to `useful` what the loops multiply.
   ChosenPlan choose(EntryGraph entry, const std::map<std::string, Sharding, std::less<>>& variables,
-                    int64_t& useful);
+                    const PlanHardware& hardware, int64_t& useful);
   /// All other passes, of a chosen plan.
   EntryPoint lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes, std::vector<VariableDecl> caches);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/cost/cost.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/annotations.h"
 #include "core/model/entry_points.h"
@@ -93,7 +94,8 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
 
 // Decides the plan of the training step, or else of the evaluation, which decides how variables are split everywhere.
 Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
-                       const Annotations& annotations, const CompileOptions& options) {
+                       const Annotations& annotations, const CompileOptions& options,
+                       const PlanHardware& hardware) {
   const std::vector<MakeEntry> entries = entries_of(model, options);
   check_kept(options, entries);
   Program program;
@@ -102,7 +104,8 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   std::map<std::string, Sharding, std::less<>> variables = options.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
   const auto chosen = [&](const MakeEntry& make, int64_t& useful) {
-    return passes.choose(passes.lower_graph(annotations.applied(make()), useful), variables, useful);
+    return passes.choose(passes.lower_graph(annotations.applied(make()), useful), variables, hardware,
+                         useful);
   };
   const bool only_decodes = model.is_reduced && decodes(model, options);
   const size_t deciding = only_decodes ? entries.size() - 1 : 1;  // that after `init`, or else the last one
@@ -129,12 +132,44 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
 
 }  // namespace
 
+namespace {
+
+// The predicted seconds of the entry point that decides how variables are split.
+double deciding_seconds(const Program& program, const Hardware& hardware) {
+  for (const char* name : {"train", "evaluate", "decode"})
+    if (const EntryPoint* entry = program.find(name))
+      return predicted_time(program, *entry, predicted_counts(program, *entry), hardware).step_s;
+  return 0;
+}
+
+// The plan of least cost. With hardware, plans are also chosen by predicted times, for two guesses of what kernels hide of
+// the collectives that only updates of weights wait for; of all these, the one with the shortest predicted step is taken.
+Program compile_planned(const Model& model, const Layout& layout, const StateSplit& split,
+                        const Annotations& annotations, const CompileOptions& options) {
+  const auto compiled = [&](const PlanHardware& hardware) {
+    return compile_chosen(model, layout, split, annotations, options, hardware);
+  };
+  Program best = compiled({});
+  if (!options.hardware) return best;
+  double shortest = deciding_seconds(best, *options.hardware);
+  for (const double hidden : {0.0, 0.9}) {
+    Program timed = compiled({options.hardware, hidden});
+    const double seconds = deciding_seconds(timed, *options.hardware);
+    if (seconds >= shortest) continue;
+    shortest = seconds;
+    best = std::move(timed);
+  }
+  return best;
+}
+
+}  // namespace
+
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
   const Annotations annotations(model, layout);
   const bool is_planned = layout.propagate || !annotations.empty();
   check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
   const StateSplit split = state_split(model, layout, options.allow_uneven);
-  if (is_planned) return compile_chosen(model, layout, split, annotations, options);
+  if (is_planned) return compile_planned(model, layout, split, annotations, options);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
   const std::vector<MakeEntry> entries = entries_of(model, options);

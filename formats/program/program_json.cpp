@@ -120,7 +120,10 @@ Json entry_json(const EntryPoint& entry, const Mesh& mesh) {
                        {"last_step", buffer.last_step}});
   for (const Step& step : entry.steps) steps.push_back(step_json(step, mesh));
   Json json = {{"name", entry.name}};
-  if (entry.plan) json["plan"] = {{"cost", entry.plan->cost}, {"bound", entry.plan->bound}};
+  if (entry.plan) {
+    json["plan"] = {{"cost", entry.plan->cost}, {"bound", entry.plan->bound}};
+    if (!entry.plan->hardware.empty()) json["plan"]["hardware"] = entry.plan->hardware;
+  }
   for (const ProgramVariable& cache : entry.caches) json["caches"].push_back(variable_json(cache, mesh));
   json.update(Json{{"arena_bytes", entry.arena_bytes},
                    {"useful_einsum_flops", entry.useful_einsum_flops},

@@ -236,8 +236,9 @@ class ProgramReader {
     if (at.find("caches"))
       for (const Cursor& item : list(at, "caches")) entry.caches.push_back(variable(item));
     if (const auto plan = at.find("plan")) {
-      plan->check_keys({"cost", "bound"});
-      entry.plan = PlanFigures{integer(*plan, "cost"), integer(*plan, "bound")};
+      plan->check_keys({"cost", "bound", "hardware"});
+      entry.plan = PlanFigures{integer(*plan, "cost"), integer(*plan, "bound"),
+                               plan->find("hardware") ? text(*plan, "hardware") : ""};
     }
     entry.arena_bytes = integer(at, "arena_bytes");
     entry.useful_einsum_flops = integer(at, "useful_einsum_flops");

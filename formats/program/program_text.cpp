@@ -136,15 +136,26 @@ std::string local_shape(const Value& value, const Mesh& mesh) {
   return fmt::format("{}[{}]", to_string(value.type.dtype), text);
 }
 
+namespace {
+
+std::string plan_line(const PlanFigures& plan) {
+  const bool timed = !plan.hardware.empty();
+  const std::string gap = plan_gap(plan) == 0 ? "the least that is possible"
+                          : timed ? fmt::format("at most {:.2g} % above the least", 100 * plan_gap(plan))
+                                  : fmt::format("at least {} is needed", grouped(plan.bound));
+  const std::string cost = timed ? fmt::format("{} of kernels and collectives on {}",
+                                               seconds_text(plan_seconds(plan)), printable(plan.hardware))
+                                 : "cost " + grouped(plan.cost);
+  return fmt::format("  plan    {}, {}\n", cost, gap);
+}
+
+}  // namespace
+
 std::string entry_text(const Program& program, const EntryPoint& entry) {
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   std::string text = fmt::format("\n{}: {} steps, arena {} bytes\n", printable(entry.name),
                                  entry.steps.size(), grouped(entry.arena_bytes));
-  if (entry.plan)
-    text += fmt::format("  plan    cost {}, {}\n", grouped(entry.plan->cost),
-                        entry.plan->bound >= entry.plan->cost
-                            ? "the least that is possible"
-                            : fmt::format("at least {} is needed", grouped(entry.plan->bound)));
+  if (entry.plan) text += plan_line(*entry.plan);
   for (const ProgramVariable& cache : entry.caches) text += "  cache" + variable_line(cache, program.layout);
   text += bindings_line("inputs ", entry, entry.inputs);
   size_t indent = 0;  // two columns per loop

@@ -115,7 +115,8 @@ std::string figures(const CostReport& report) {
   add("sent per device", bytes_text(report.communication.total.bytes_sent));
   add("collectives", grouped(report.communication.total.count));
   if (report.plan) {
-    add("plan cost", grouped(plan_cost(report)));
+    add("plan cost", report.plan->hardware.empty() ? grouped(plan_cost(report))
+                                                   : seconds_text(plan_seconds(*report.plan)));
     add("above the bound by", fmt::format("{:.3g} %", 100 * plan_gap(*report.plan)));
   }
   add("memory at the peak, per device", bytes_text(report.memory.peak));

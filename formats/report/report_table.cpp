@@ -74,7 +74,10 @@ std::vector<Row> total_rows(const Reports& reports) {
     rows.insert(rows.begin() + 1, time.begin(), time.end());
   }
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->plan.has_value(); })) {
-    rows.push_back({"plan cost", [](Report r) { return grouped(plan_cost(r)); }});
+    rows.push_back({"plan cost", [](Report r) {
+                      const bool timed = r.plan && !r.plan->hardware.empty();
+                      return timed ? seconds_text(plan_seconds(*r.plan)) : grouped(plan_cost(r));
+                    }});
     rows.push_back({"  above the bound by", [](Report r) {
                       return r.plan ? fmt::format("{:.3g} %", 100 * plan_gap(*r.plan)) : std::string("-");
                     }});

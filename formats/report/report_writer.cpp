@@ -98,9 +98,11 @@ Json report_object(const CostReport& report) {
                            {"bytes_sent_per_device", sent.total.bytes_sent},
                            {"by_kind", totals_json(sent.by_kind)},
                            {"by_axis", totals_json(sent.by_axis)}};
-  if (report.plan)
+  if (report.plan) {
     json["plan"] = {
         {"cost", report.plan->cost}, {"bound", report.plan->bound}, {"gap", plan_gap(*report.plan)}};
+    if (!report.plan->hardware.empty()) json["plan"]["hardware"] = report.plan->hardware;
+  }
   json["memory"] = memory_json(report);
   if (report.time) json["time"] = time_json(*report.time);
   json["tensors"] = Json::array();

@@ -1,0 +1,84 @@
+#include "core/choice/plan_prices.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/cost/collective_time.h"
+#include "core/cost/kernel_time.h"
+#include "core/program/collective_cost.h"
+#include "core/program/reshard.h"
+
+namespace mtfc {
+namespace {
+
+PlanCost cost_of_moves(int64_t bytes, int64_t collectives, bool for_update) {
+  PlanCost cost{0, collectives, bytes, for_update ? 0 : bytes};
+  if (__builtin_mul_overflow(bytes, kCostPerByte, &cost.total) ||
+      __builtin_add_overflow(cost.total, collectives * kCostPerByte * kPlanBytesPerCollective, &cost.total))
+    cost.total = PlanCost::kImpossible - 1;
+  return cost;
+}
+
+int64_t priced(double seconds) {
+  const double shares = seconds * 1e9 * static_cast<double>(kCostPerByte);
+  return shares < static_cast<double>(PlanCost::kImpossible - 1) ? std::llround(shares)
+                                                                 : PlanCost::kImpossible - 1;
+}
+
+}  // namespace
+
+PlanCost PlanPrices::operation(const OpDef& op, const LocalCall& call,
+                               const std::vector<LocalType>& results) const {
+  const bool is_product = op.family == Family::kContraction;
+  if (!hardware_) {
+    if (!is_product) return {};
+    return {std::min(op.flops(call, results), PlanCost::kImpossible - 1)};
+  }
+  if (op.family == Family::kRelabel) return {};
+  // Most other operations are fused with those that make their operands, which are in a cache then.
+  int64_t touched = 0;
+  for (const LocalType& result : results) touched += bytes(result);
+  if (is_product)
+    for (const LocalType& operand : call.operands) touched += bytes(operand);
+  KernelTime time = operation_time(op, call, results, *hardware_);
+  if (touched > 0)
+    time.memory_s +=
+        static_cast<double>(touched) / hardware_->memory_bandwidth.at(static_cast<double>(touched));
+  return {priced(time.seconds())};
+}
+
+PlanCost PlanPrices::exchange(int64_t bytes, const AxisList& axes) const {
+  if (bytes == 0) return {};
+  if (!hardware_) return cost_of_moves(bytes, 1, false);
+  const CollectiveTime time =
+      collective_time(CollectiveKind::kExchange, axes, mesh_, static_cast<double>(bytes), *hardware_);
+  return {priced(time.seconds()), 1, bytes, bytes};
+}
+
+PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const Sharding& to,
+                             bool for_update) const {
+  if (from == to) return {};
+  for (const Partial& partial : to.partial)
+    if (std::find(from.partial.begin(), from.partial.end(), partial) == from.partial.end())
+      return PlanCost::impossible();
+  if (!hardware_) {
+    const MoveCost cost = reshard_cost(type, from, to, mesh_);
+    return cost_of_moves(cost.bytes, cost.collectives, for_update);
+  }
+  PlanCost cost;
+  Sharding now = from;
+  for (const Move& move : plan_reshard(type.dims, from, to, mesh_)) {
+    if (move.collective) {
+      const int64_t bytes =
+          planned_elements_sent(*move.collective, {type.dims, now, move.to, mesh_}) * size_of(type.dtype);
+      const CollectiveTime time = collective_time(move.collective->kind, move.collective->axes, mesh_,
+                                                  static_cast<double>(bytes), *hardware_);
+      const double share = for_update && time.overlaps ? 1 - hidden_ : 1;
+      cost += {priced(share * time.seconds()), 1, bytes, for_update ? 0 : bytes};
+    }
+    now = move.to;
+  }
+  return cost;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,51 @@
+#pragma once
+// The prices by which the parts of a plan are compared: those of core/program/plan_figures.h, or predicted times on a
+// piece of hardware.
+//
+// Times are those of kernels and collectives one after the other. Only a schedule shows how much of a collective kernels
+// hide; here it is assumed that they hide the same share of all collectives for which nothing but the updates of weights
+// waits. So plans that are chosen by times are compared as a whole (core/passes/pipeline.h).
+
+#include <cstdint>
+#include <vector>
+
+#include "core/choice/cost_network.h"
+#include "core/cost/hardware.h"
+#include "core/graph/op_def.h"
+#include "core/program/plan_figures.h"
+#include "core/tensors/mesh.h"
+#include "core/tensors/shape.h"
+#include "core/tensors/sharding.h"
+
+namespace mtfc {
+
+/// PlanCost counts in the shares of a byte that a flop costs (core/program/plan_figures.h), which keeps it whole; with
+/// hardware, in the same shares of a nanosecond.
+inline constexpr int64_t kCostPerByte = kPlanFlopsPerByte;
+
+/// The hardware on which a plan is to be fast.
+struct PlanHardware {
+  const Hardware* hardware = nullptr;  // nullptr: plans are compared by bytes and flops
+  double hidden = 0;  // the share of a collective that kernels hide if only updates of weights wait for it
+};
+
+class PlanPrices {
+ public:
+  /// `mesh` and the hardware must outlive it.
+  PlanPrices(const Mesh& mesh, const PlanHardware& hardware)
+      : mesh_(mesh), hardware_(hardware.hardware), hidden_(hardware.hidden) {}
+
+  /// One use of an operation on the busiest device.
+  PlanCost operation(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results) const;
+  /// Moves between devices that send so many bytes by exchanges over the axes; none if there are no bytes to send.
+  PlanCost exchange(int64_t bytes, const AxisList& axes) const;
+  /// One reshard; impossible if it would make whole values partial. `for_update`: only updates of weights wait for it.
+  PlanCost reshard(const TensorType& type, const Sharding& from, const Sharding& to, bool for_update) const;
+
+ private:
+  const Mesh& mesh_;
+  const Hardware* hardware_;
+  double hidden_;
+};
+
+}  // namespace mtfc
