@@ -45,6 +45,8 @@ struct Options {
   int64_t top = 5;
   int64_t threads = 0;                // 0: one per core
   std::optional<int64_t> time_limit;  // seconds
+  bool annotations = false;           // search over annotations instead of rules
+  bool has_most_axes = false;         // --max-axes-per-dim is given
 };
 
 // Meshes of one and of two axes, used if only the number of devices is given.
@@ -226,15 +228,90 @@ int tell_interrupt(const std::string& why) {
   return interrupted_code(InterruptGuard::signal());
 }
 
+void refuse_for_annotations(const Options& options, const Model& model) {
+  const std::string decides = has_train_entry(model) ? "train" : "evaluate";
+  if (!options.entry.empty() && options.entry != decides)
+    throw UserError(fmt::format("--annotations can't search for {}: {} decides how variables are split",
+                                options.entry, decides));
+  if (options.time_limit)
+    throw UserError("--annotations can't be combined with --time-limit, since it decides all tensors at once",
+                    "give --dims, which leaves fewer shardings to choose from");
+  if (options.format == "csv")
+    throw UserError("--annotations finds one layout, which --format csv can't show", "--format json can");
+}
+
+ComparedLayout reported(const Layout& layout, const Model& model, const CompileOptions& compiling,
+                        const Hardware& hardware) {
+  const Program program = compile(model, layout, compiling);
+  const EntryPoint& entry = *program.find(has_train_entry(model) ? "train" : "evaluate");
+  const std::vector<StepCount> counts = predicted_counts(program, entry);
+  ComparedLayout compared{model.name, layout, cost_report(program, entry, counts, &hardware), "",
+                          std::nullopt};
+  compared.reshards = reshard_steps(program, entry);
+  return compared;
+}
+
+// The search over annotations, on every mesh.
+int run_over_annotations(const Options& options, const Model& model, const std::vector<Layout>& fixed,
+                         std::vector<Diagnostic> warnings) {
+  refuse_for_annotations(options, model);
+  const Hardware hardware = hardware_profile(options.hardware);
+  const CompileOptions compiling = compile_options_of(options.model);
+  const OfferedAxes offered{options.dims, options.has_most_axes ? options.max_axes_per_dim : 1,
+                            !options.model.no_uneven};
+  require_writable(options.file);
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<AnnotatedLayout> best;
+  for (const Layout& layout : fixed) {
+    if (is_terminal(2) && !options.model.quiet)
+      std::cerr << fmt::format("\r\033[Kchoosing shardings on {}", to_string(layout.mesh)) << std::flush;
+    AnnotatedLayout found = search_annotations(model, layout, offered, compiling);
+    if (!best || found.cost < best->cost) best = std::move(found);
+  }
+  if (is_terminal(2) && !options.model.quiet) std::cerr << "\r\033[K" << std::flush;
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  AnnotationReport report{*best, reported(best->layout, model, compiling, hardware),
+                          static_cast<int64_t>(fixed.size()), offered.most_axes, seconds.count()};
+  const CostReport& cost = *report.layout.report;
+  const int64_t limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
+  if (limit > 0 && cost.memory.peak > limit)
+    warnings.push_back({{},
+                        fmt::format("the layout of least cost needs {} per device, more than {}",
+                                    bytes_text(cost.memory.peak), bytes_text(limit)),
+                        "search without --annotations keeps to a limit",
+                        Severity::kWarning});
+  show(warnings, options.model.quiet);
+  if (options.file != "-") {
+    TableOptions table;
+    table.top = 0;
+    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    write_text("-", options.format == "json" ? search_json(report) : search_table(report, table));
+  }
+  if (!options.file.empty())
+    write_text(options.file,
+               layout_json(best->layout, fmt::format("Found by mtfc search --annotations for {}, {}: {}",
+                                                     cost.model, cost.entry, cost_text(*best))));
+  return kExitSuccess;
+}
+
 int run(const Options& options) {
   check_options(options);
   const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
   std::vector<Diagnostic> warnings;
   const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
+  if (options.annotations) {
+    check_rules(fixed.front(), model.dims);
+    if (fixed.front().mesh.axes().empty())
+      throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
+    check_dims(options, model, fixed.front());
+    return run_over_annotations(options, model, fixed, std::move(warnings));
+  }
   if (fixed.front().propagate || !fixed.front().annotations.empty() || !model.annotations.empty())
     throw UserError(
         "search compares layouts of rules, but the layout or the model has annotations, or is propagated",
-        "leave out \"shardings\", \"sharding\" and \"propagate\"; cost-report compares such layouts");
+        "--annotations searches over annotations, and keeps those that are there; cost-report compares "
+        "layouts of any "
+        "kind");
   check_rules(fixed.front(), model.dims);
   if (fixed.front().mesh.axes().empty())
     throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");
@@ -285,6 +362,10 @@ std::function<int()> setup(CommandLine& line) {
       line, options->memory_limit,
       "leave out layouts that need more bytes per device, as in 10GiB (default: the hardware's memory)");
   add_hardware_option(line, options->hardware);
+  line.add_flag(
+      "--annotations", options->annotations,
+      "search over annotations, in which every tensor may be split in its own way, for the layout of least "
+      "cost: bytes sent + 32 KiB per collective + products' FLOP / 16, per device");
   line.add_option("--dims", options->dims, "split only these dimensions, as in batch,d_ff")
       .split_at(',')
       .type_name("DIM,...");
@@ -316,7 +397,10 @@ std::function<int()> setup(CommandLine& line) {
   line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
       .check(whole_number(1, 1024))
       .type_name("T");
-  return [options] { return run(*options); };
+  return [options, line] {
+    options->has_most_axes = line.option("--max-axes-per-dim").is_given();
+    return run(*options);
+  };
 }
 
 }  // namespace
@@ -327,6 +411,7 @@ const Command kSearchCommand = {
     .examples =
         "  mtfc search model.json --mesh rows:4,cols:4 --hardware tpu-v2 -o best.json\n"
         "  mtfc search model.json --devices 8\n"
+        "  mtfc search model.json --mesh all:4 --annotations -o best.json\n"
         "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GiB\n"
         "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"
         "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "

@@ -140,7 +140,8 @@ class PlanChoice {
           },
           [](const GraphLoop& loop) { return loop; });
       const Layout layout{mesh_, {}, {}, true};
-      const ChosenPlan plan = choose_plan(std::move(alone), {layout, {}, {}, false, conditions_.hardware});
+      const ChosenPlan plan =
+          choose_plan(std::move(alone), {layout, {}, {}, false, conditions_.hardware, nullptr});
       NodeOption option{operands, {}, plan.cost, parts};
       for (const NamedTensor& output : plan.entry.entry.outputs)
         option.results.push_back(plan.entry.shardings[output.tensor]);

@@ -1,5 +1,6 @@
 #include "core/choice/plan_candidates.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mtfc {
@@ -35,6 +36,31 @@ ListSet offered_by_rule(const Layout& layout, const Dim& dim, AxisLists& lists) 
   return lists.with_prefixes(axes);
 }
 
+// All lists of different axes, up to the length that is allowed, with shards that are not empty.
+void add_lists(const Dim& dim, const OfferedAxes& offered, const Mesh& mesh, AxisList& axes, AxisLists& lists,
+               ListSet& set) {
+  if (!axes.empty()) set |= lists.with_prefixes(axes);
+  if (static_cast<int64_t>(axes.size()) == offered.most_axes) return;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
+    const int64_t parts = mesh.size(axes) * mesh.size(axis);
+    if (mesh.size(axis) == 1 || contains(axes, axis) || parts > dim.size) continue;
+    if (!offered.allow_uneven && dim.size % parts != 0) continue;
+    axes.push_back(axis);
+    add_lists(dim, offered, mesh, axes, lists, set);
+    axes.pop_back();
+  }
+}
+
+ListSet offered_to_all(const Dim& dim, const OfferedAxes* offered, const Mesh& mesh, AxisLists& lists) {
+  if (!offered) return 0;
+  const std::vector<std::string>& dims = offered->dims;
+  if (!dims.empty() && std::find(dims.begin(), dims.end(), dim.name) == dims.end()) return 0;
+  AxisList axes;
+  ListSet set = 0;
+  add_lists(dim, *offered, mesh, axes, lists, set);
+  return set;
+}
+
 std::vector<Factor> factors_of(const FlatGraph& graph, const FlatNode& node) {
   if (!node.operates()) return {};
   const Graph& own = *graph.scopes[node.scope].graph;
@@ -53,7 +79,9 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
     seeds.fixed.push_back(fixed_sharding(graph, id, conditions));
     seeds.closed.push_back(!layout.propagate && tensor.from_model);
     std::vector<ListSet> offered;
-    for (const Dim& dim : tensor.type.dims) offered.push_back(offered_by_rule(layout, dim, lists));
+    for (const Dim& dim : tensor.type.dims)
+      offered.push_back(offered_by_rule(layout, dim, lists) |
+                        offered_to_all(dim, conditions.offered, layout.mesh, lists));
     seeds.offered.push_back(std::move(offered));
   }
   PlanCandidates found;

@@ -14,6 +14,14 @@
 
 namespace mtfc {
 
+/// Axes that are offered to tensors whose shardings nothing fixes, beside those that reach them from rules and
+/// annotations: for a search over annotations.
+struct OfferedAxes {
+  std::vector<std::string> dims;  // that axes may split; all if it is empty
+  int64_t most_axes = 1;          // over which one dimension may be split
+  bool allow_uneven = true;
+};
+
 /// The conditions that a plan must meet.
 struct PlanConditions {
   const Layout& layout;
@@ -24,6 +32,7 @@ struct PlanConditions {
   /// True if operations may run by their split rules. A node that does is still one node in the plan.
   bool uses_split_rules = false;
   PlanHardware hardware = {};
+  const OfferedAxes* offered = nullptr;  // nullptr for none
 };
 
 struct PlanCandidates {

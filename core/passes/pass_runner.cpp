@@ -213,7 +213,7 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Shar
                               const PlanHardware& hardware, int64_t& useful) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
-  const PlanConditions conditions{program_.layout, split_, variables, true, hardware};
+  const PlanConditions conditions{program_.layout, split_, variables, true, hardware, options_.offered};
   ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
   if (options_.planned) options_.planned(plan, conditions);
   return plan;

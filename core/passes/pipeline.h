@@ -15,6 +15,7 @@ namespace mtfc {
 
 struct ChosenPlan;
 struct Hardware;
+struct OfferedAxes;
 struct PlanConditions;
 
 /// Returns whether compile() verifies the result of each pass by default: in debug builds, and if the
@@ -32,6 +33,8 @@ struct CompileOptions {
   std::function<void(const std::string& entry, const std::string& pass, double seconds)> timed;
   /// The hardware on which a plan that is chosen is to be fast; nullptr to choose it without. Must outlive the call.
   const Hardware* hardware = nullptr;
+  /// Axes that a plan may use beyond the layout's, for a search over annotations; nullptr for none.
+  const OfferedAxes* offered = nullptr;
   /// Called for each plan that is chosen, before its steps are made.
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
   std::map<std::string, Sharding, std::less<>> variables =

@@ -160,6 +160,53 @@ std::string search_table(const SearchReport& report, const TableOptions& options
          equals_text(report, options) + too_large_text(report, options) + counts_text(report, options);
 }
 
+std::string cost_text(const AnnotatedLayout& found) {
+  return found.gap() == 0 ? fmt::format("cost {}, the least of all annotations", grouped(found.cost))
+                          : fmt::format("cost {}, at most {:.2g} % above the least of all annotations",
+                                        grouped(found.cost), 100 * found.gap());
+}
+
+std::string search_table(const AnnotationReport& report, const TableOptions& options) {
+  std::string text = report_table({report.layout}, options) + "\nannotations\n";
+  const Layout& layout = report.found.layout;
+  for (const Annotation& annotation : layout.annotations) {
+    std::string splits;
+    for (const Rule& split : annotation.splits)
+      splits += fmt::format("{}{}/{}", splits.empty() ? "" : ", ", split.dim, layout.mesh.names(split.axes));
+    text +=
+        wrapped("  ", printable(fmt::format("{}: {}", annotation.pattern, splits.empty() ? "whole" : splits)),
+                " ", options.width);
+  }
+  return text + "\n" +
+         wrapped(
+             "",
+             fmt::format("searched all annotations on {} mesh{} with at most {} ax{} per dimension in {}: {}",
+                         report.meshes, report.meshes == 1 ? "" : "es", report.most_axes,
+                         report.most_axes == 1 ? "is" : "es", seconds_text(report.seconds),
+                         cost_text(report.found)),
+             " ", options.width);
+}
+
+std::string search_json(const AnnotationReport& report) {
+  const AnnotatedLayout& found = report.found;
+  const CostReport& cost = *report.layout.report;
+  Json json = {{"model", cost.model},
+               {"entry", cost.entry},
+               {"mesh", json_of(found.layout.mesh)},
+               {"rules", json_of(found.layout)},
+               {"shardings", annotations_json(found.layout)},
+               {"propagate", found.layout.propagate},
+               {"cost", found.cost},
+               {"bound", found.bound},
+               {"gap", found.gap()},
+               {"bytes_sent_per_device", cost.communication.total.bytes_sent},
+               {"memory_bytes_per_device", cost.memory.peak},
+               {"meshes", report.meshes},
+               {"seconds", report.seconds}};
+  if (cost.time) json["step_s"] = cost.time->step_s;
+  return dump_lines(json, 2);
+}
+
 std::string search_json(const SearchReport& report) {
   const SearchCounts& counts = report.result.counts;
   const CostReport& best = *report.layouts.front().report;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/cost/comparison.h"
+#include "core/search/annotation_search.h"
 #include "core/search/layout_search.h"
 #include "formats/report/report_writer.h"
 
@@ -20,6 +21,19 @@ struct SearchReport {
 /// The layouts side by side, like cost-report; why all but the first lose; and the extent of the search.
 std::string search_table(const SearchReport& report, const TableOptions& options);
 std::string search_json(const SearchReport& report);
+
+/// The result of a search over annotations, the report of its layout, and what was searched.
+struct AnnotationReport {
+  const AnnotatedLayout& found;
+  ComparedLayout layout;
+  int64_t meshes = 1;  // that were searched
+  int64_t most_axes = 1;
+  double seconds = 0;  // duration of the search
+};
+std::string search_table(const AnnotationReport& report, const TableOptions& options);
+std::string search_json(const AnnotationReport& report);
+/// `cost 1,234, which is the least of all annotations`.
+std::string cost_text(const AnnotatedLayout& found);
 
 /// `rows:2,cols:4 batch:rows`.
 std::string layout_text(const Layout& layout);

@@ -1,0 +1,35 @@
+#pragma once
+// Finds the layout of least cost among all annotations of tensors on one mesh: each tensor may be split in its own way.
+//
+// All axes are offered to all dimensions, and the choice of a plan (core/choice/choose_plan.h) decides. Its cost is that
+// of core/program/plan_figures.h, and its bound holds for every layout of rules, annotations and propagation that splits
+// no other dimensions. The plan is then written down as a layout: annotations of the inputs and the variables, rules that
+// offer axes to the tensors between them, and propagation.
+
+#include <cstdint>
+#include <optional>
+
+#include "core/choice/plan_candidates.h"
+#include "core/model/model.h"
+#include "core/passes/pipeline.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+struct AnnotatedLayout {
+  Layout layout;
+  int64_t cost = 0;   // of the layout's own plan
+  int64_t bound = 0;  // no layout costs less
+  int64_t chosen =
+      0;  // the cost of the plan that the layout writes down: less than `cost` if it can't say all of it
+
+  /// By how much the cost exceeds the bound: 0 if the layout is the best.
+  double gap() const;
+};
+
+/// `fixed`: the mesh, and rules and annotations to keep. Throws UserError where the layout is not legal, or leaves too
+/// many shardings to choose from.
+AnnotatedLayout search_annotations(const Model& model, const Layout& fixed, const OfferedAxes& offered,
+                                   const CompileOptions& options);
+
+}  // namespace mtfc
