@@ -87,10 +87,12 @@ class Differentiation {
     const auto gradient_of = node.kind == NodeKind::kOp ? node.op->gradient : node.composite->gradient;
     const size_t known = builder_.graph().nodes().size();
     const std::vector<TensorId> gradients = gradient_of(builder_, node, result_gradients);
-    note_own(gradients, known);
+    note_unread(gradients, known);
     for (size_t i = 0; i < node.operands.size(); ++i)
-      if (gradients[i] != kNoTensor && depends_[node.operands[i]])
+      if (gradients[i] != kNoTensor && depends_[node.operands[i]]) {
         contributions_[node.operands[i]].push_back(gradients[i]);
+        ++owners_[gradients[i]];
+      }
   }
 
   // The sum of the contributions to a tensor's gradient, or kNoTensor. All users of the tensor have been
@@ -100,7 +102,7 @@ class Differentiation {
     if (parts.empty()) return kNoTensor;
     TensorId sum = parts[0];
     for (size_t i = 1; i < parts.size(); ++i) sum = builder_.op("add", {sum, parts[i]});
-    sum = split_like(sum, std::move(annotation), parts.size() > 1 || own_.contains(sum));
+    sum = split_like(sum, std::move(annotation), parts.size() > 1 || is_own(sum));
     parts = {sum};
     return sum;
   }
@@ -116,19 +118,24 @@ class Differentiation {
     return gradient;
   }
 
-  // Notes the gradients that only one tensor has and no other node reads, of those that were made after the first
-  // `known` nodes.
-  void note_own(const std::vector<TensorId>& gradients, size_t known) {
+  // Notes the gradients that were made after the first `known` nodes and that none of these nodes reads.
+  void note_unread(const std::vector<TensorId>& gradients, size_t known) {
     const Graph& graph = builder_.graph();
     for (const TensorId id : gradients) {
       if (id == kNoTensor || static_cast<size_t>(graph.tensor(id).node) < known) continue;
-      bool is_own = std::count(gradients.begin(), gradients.end(), id) == 1;
-      for (size_t n = known; n < graph.nodes().size() && is_own; ++n) {
+      bool is_read = false;
+      for (size_t n = known; n < graph.nodes().size() && !is_read; ++n) {
         const std::vector<TensorId>& read = graph.nodes()[n].operands;
-        is_own = std::find(read.begin(), read.end(), id) == read.end();
+        is_read = std::find(read.begin(), read.end(), id) != read.end();
       }
-      if (is_own) own_.insert(id);
+      if (!is_read) unread_.insert(id);
     }
+  }
+
+  // True if the gradient is that of one tensor alone.
+  bool is_own(TensorId gradient) const {
+    const auto count = owners_.find(gradient);
+    return unread_.contains(gradient) && count != owners_.end() && count->second == 1;
   }
 
   TensorId gradient_or_zeros(TensorId id, SharedAnnotation annotation) {
@@ -151,7 +158,8 @@ class Differentiation {
   std::vector<TensorId> in_;
   size_t most_;
   PerTensor<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
-  std::set<TensorId> own_;                          // gradients of one tensor alone
+  std::set<TensorId> unread_;                       // gradients that no other gradient is made from
+  std::map<TensorId, int> owners_;                  // of each gradient: the number of times that it is one
   std::vector<bool> path_;                          // per node
   PerTensor<bool> depends_;                         // one of in_ leads to it
 };

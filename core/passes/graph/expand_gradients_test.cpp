@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
 
@@ -40,6 +44,33 @@ TEST_CASE("a composite that misuses an operation is an internal error that names
   const TensorId y = b.add(wrong, {x}, {{"over", kRow.dims}}, {"y"})[0];
   CHECK_THROWS_WITH_AS(expand_composites({"evaluate", b.graph(), {{"y", y}}, {}}),
                        "'not' is misused for 'y': needs bool, but the operand is f32[cols=5]", InternalError);
+}
+
+// The nodes of the gradients of sum(y) in x and w, both annotated, where y = make(x, w).
+std::vector<std::string> kinds_of_gradients(std::string_view make) {
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", kRow), w = b.add_input("w", kRow);
+  for (const TensorId id : {x, w})
+    b.annotate(id, std::make_shared<const TensorAnnotation>(
+                       TensorAnnotation{{{{id == x ? 0 : 1}}, {}}, id == x ? "x" : "w", {}}));
+  const std::vector<TensorId> gradients =
+      b.add_gradients(b.op("reduce_sum", {b.op(make, {x, w})}), {x, w}, {"x/grad", "w/grad"});
+  const EntryGraph expanded =
+      expand_gradients({"evaluate", b.graph(), {{"x/grad", gradients[0]}, {"w/grad", gradients[1]}}, {}});
+  std::vector<std::string> kinds;
+  for (const NamedTensor& output : expanded.outputs) {
+    const Tensor& tensor = expanded.graph.tensor(output.tensor);
+    REQUIRE(tensor.annotation);
+    CHECK(tensor.annotation->pattern == output.name.substr(0, 1));
+    kinds.emplace_back(expanded.graph.producer(output.tensor).op->signature.name);
+  }
+  return kinds;
+}
+
+TEST_CASE("the gradient of an annotated tensor is annotated, and copied only where it is another's too") {
+  CHECK(kinds_of_gradients("mul") == std::vector<std::string>{"mul", "mul"});
+  // Both operands of a sum have the gradient of the sum.
+  CHECK(kinds_of_gradients("add") == std::vector<std::string>{"identity", "identity"});
 }
 
 }  // namespace

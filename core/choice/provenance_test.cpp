@@ -1,0 +1,58 @@
+#include "core/choice/provenance.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/choice/choose_plan.h"
+#include "core/testing/test_model.h"
+
+namespace mtfc::provenance_test {
+namespace {
+
+const Mesh kSquare({{"rows", 2}, {"cols", 2}});
+
+// x[b, k] -> h = einsum(x, w[k, h]) -> y = relu(h) -> z = rename(y, h -> c)
+EntryGraph chain() {
+  GraphBuilder b;
+  const Dims k{{"k", 32}}, h{{"h", 64}}, batch{{"b", 16}};
+  const TensorId x = b.add_input("x", {DType::kF32, unite(batch, k)});
+  const TensorId w = b.add_input("w", {DType::kF32, unite(k, h)});
+  const TensorId product = b.op("einsum", {x, w}, {{"dims", unite(batch, h)}});
+  b.name(product, "h");
+  const TensorId y = b.op("relu", {product});
+  b.name(y, "y");
+  const TensorId z = b.op("rename", {y}, {{"map", std::vector<Renaming>{{"h", {"c", 64}}}}});
+  b.name(z, "z");
+  return {"evaluate", b.graph(), {{"z", z}}, {}};
+}
+
+std::string way_text(const AxisOrigin& origin) {
+  std::string text;
+  for (const OriginHop& hop : origin.way)
+    text += hop.operation.empty() ? hop.tensor : fmt::format(" -{}-> {}", hop.operation, hop.tensor);
+  return fmt::format("{} over {}: {}", origin.dim, kSquare.names(origin.axes), text);
+}
+
+TEST_CASE(
+    "each axis is traced to the tensor whose sharding is fixed, also where a dimension changes its name") {
+  const Layout layout{kSquare, {{"b", {0}, {}}, {"h", {1}, {}}}, {}, true};
+  const StateSplit split;
+  const std::map<std::string, Sharding, std::less<>> variables;
+  const PlanConditions conditions{layout, split, variables};
+  const ChosenPlan plan = choose_plan(chain(), conditions);
+  const TensorOrigins z = origins_of(plan.entry, conditions, "z");
+  REQUIRE(z.is_known);
+  CHECK_FALSE(z.is_fixed);
+  CHECK(z.sharding.dims == std::vector<AxisList>{{0}, {1}});
+  REQUIRE(z.axes.size() == 2);
+  CHECK(way_text(z.axes[0]) == "b over rows: x -einsum-> h -relu-> y -rename-> z");
+  CHECK(way_text(z.axes[1]) == "c over cols: w -einsum-> h -relu-> y -rename-> z");
+  const TensorOrigins x = origins_of(plan.entry, conditions, "x");
+  CHECK(x.is_fixed);
+  REQUIRE(x.axes.size() == 1);
+  CHECK(way_text(x.axes[0]) == "b over rows: x");
+  CHECK_FALSE(origins_of(plan.entry, conditions, "q").is_known);
+}
+
+}  // namespace
+}  // namespace mtfc::provenance_test
