@@ -185,10 +185,16 @@ std::string try_program(const Program& program, const Model& model, const WholeT
   return problem;
 }
 
-// Tries smaller cases, one change at a time, and keeps those that still fail.
+// The way in which a case fails: `under the layout`, say, and whether values differ or a pass has failed.
+std::pair<std::string, bool> kind_of_failure(const std::string& problem) {
+  return {problem.substr(0, problem.find(':')), problem.find(": expected ") != std::string::npos};
+}
+
+// Tries smaller cases, one change at a time, and keeps those that still fail in the same way.
 class Shrinker {
  public:
-  explicit Shrinker(RandomCase failing) : best_(std::move(failing)) {}
+  explicit Shrinker(RandomCase failing)
+      : best_(std::move(failing)), kind_(kind_of_failure(try_case(best_).problem)) {}
 
   RandomCase run() {
     for (bool smaller = true; smaller && attempts_ < kMostAttempts;) {
@@ -211,7 +217,9 @@ class Shrinker {
       const Model model = model_of(candidate, leaves);
       std::erase_if(candidate.layout.rules,
                     [&](const Rule& rule) { return !contains(model.dims, rule.dim); });
-      if (!is_legal(model, layout_of(candidate)) || try_case(candidate).problem.empty()) return false;
+      if (!is_legal(model, layout_of(candidate))) return false;
+      const std::string problem = try_case(candidate).problem;
+      if (problem.empty() || kind_of_failure(problem) != kind_) return false;
     } catch (const std::exception&) {
       return false;
     }
@@ -380,6 +388,7 @@ class Shrinker {
   }
 
   RandomCase best_;
+  std::pair<std::string, bool> kind_;
   int attempts_ = 0;
   bool pairs_ = false;
 };

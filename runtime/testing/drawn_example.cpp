@@ -49,9 +49,12 @@ void draw_example(CaseDraft& draft) {
   for (const ExampleOperand& operand : drawn.operands) {
     const TensorType type{operand.type.dtype, of_example(draft, operand.type.dims)};
     const bool index = operand.fill == Fill::kIndex;
+    // A sum that rounding takes to the other side of a multiple has another remainder.
+    const bool jumps = signature.name == "mod";
     const Facts facts =
-        index ? draft.leaf(type.dtype, type.dims, operand.fill, counted(draft, indexed, operand.limit))
-              : draft.leaf_or_sum(type, operand.fill);
+        index   ? draft.leaf(type.dtype, type.dims, operand.fill, counted(draft, indexed, operand.limit))
+        : jumps ? draft.leaf(type.dtype, type.dims, operand.fill)
+                : draft.leaf_or_sum(type, operand.fill);
     exact &= facts.exact;
     item.operands.push_back(facts.ref);
   }

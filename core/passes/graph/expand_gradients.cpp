@@ -15,11 +15,18 @@ namespace {
 // Reverse-mode differentiation of one scalar over the graph that `builder` holds so far.
 class Differentiation {
  public:
-  // `most`: the nodes that the graph may have in the end.
-  Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in, size_t most)
-      : builder_(builder), of_(of), in_(in), most_(most), contributions_(builder.graph().tensors().size()) {}
+  // `most`: the nodes that the graph may have in the end. `copies`: the copies of gradients that were made to annotate
+  // them, and what they are copies of; those that this differentiation makes are added.
+  Differentiation(GraphBuilder& builder, TensorId of, const std::vector<TensorId>& in, size_t most,
+                  std::map<TensorId, TensorId>& copies)
+      : builder_(builder),
+        of_(of),
+        in_(in),
+        most_(most),
+        copies_(copies),
+        contributions_(builder.graph().tensors().size()) {}
 
-  // `annotations`: those of the gradients themselves, which come before those of the tensors; or nullptr.
+  // `annotations`: of the gradients, or nullptr.
 
   std::vector<TensorId> run(const std::vector<SharedAnnotation>& annotations) {
     const SharedOrigin origin = builder_.origin();
@@ -34,8 +41,7 @@ class Differentiation {
     std::vector<TensorId> gradients;
     for (size_t i = 0; i < in_.size(); ++i) {
       set_origin(*origin, builder_.graph().producer(in_[i]));
-      const SharedAnnotation& own = annotations[i];
-      gradients.push_back(gradient_or_zeros(in_[i], own ? own : builder_.graph().tensor(in_[i]).annotation));
+      gradients.push_back(gradient_or_zeros(in_[i], annotations[i]));
     }
     return gradients;
   }
@@ -113,7 +119,11 @@ class Differentiation {
     if (!annotation) return gradient;
     const SharedAnnotation known = builder_.graph().tensor(gradient).annotation;
     if (known && known->sharding == annotation->sharding) return gradient;
-    if (known || !is_own) gradient = builder_.op("identity", {gradient});
+    if (known || !is_own) {
+      const TensorId copy = builder_.op("identity", {gradient});
+      copies_.emplace(copy, gradient);
+      gradient = copy;
+    }
     builder_.annotate(gradient, std::move(annotation));
     return gradient;
   }
@@ -157,6 +167,7 @@ class Differentiation {
   TensorId of_;
   std::vector<TensorId> in_;
   size_t most_;
+  std::map<TensorId, TensorId>& copies_;
   PerTensor<std::vector<TensorId>> contributions_;  // per tensor of the graph before differentiation
   std::set<TensorId> unread_;                       // gradients that no other gradient is made from
   std::map<TensorId, int> owners_;                  // of each gradient: the number of times that it is one
@@ -181,15 +192,23 @@ EntryGraph expand_gradients(EntryGraph entry) {
   for (const Node& node : entry.graph.nodes())
     if (node.kind == NodeKind::kGradients)
       for (const TensorId id : node.results) annotations.emplace(id, entry.graph.tensor(id).annotation);
+  std::map<TensorId, TensorId> copies;
   EntryGraph expanded =
       rewritten(std::move(entry),
                 [&](GraphBuilder& builder, const Node& node,
                     const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                   if (node.kind != NodeKind::kGradients) return std::nullopt;
-                  const std::vector<TensorId> in(operands.begin() + 1, operands.end());
+                  std::vector<TensorId> in;
                   std::vector<SharedAnnotation> own;
-                  for (const TensorId id : node.results) own.push_back(annotations.at(id));
-                  return Differentiation(builder, operands[0], in, most).run(own);
+                  for (size_t i = 1; i < operands.size(); ++i) {
+                    const SharedAnnotation& stated = annotations.at(node.results[i - 1]);
+                    own.push_back(stated ? stated : builder.graph().tensor(operands[i]).annotation);
+                    in.push_back(operands[i]);
+                    // What depends on a gradient depends on the gradient itself, not on an annotated copy.
+                    for (auto at = copies.find(in.back()); at != copies.end(); at = copies.find(in.back()))
+                      in.back() = at->second;
+                  }
+                  return Differentiation(builder, operands[0], in, most, copies).run(own);
                 });
   return expand_composites(std::move(expanded));
 }

@@ -73,5 +73,21 @@ TEST_CASE("the gradient of an annotated tensor is annotated, and copied only whe
   CHECK(kinds_of_gradients("add") == std::vector<std::string>{"identity", "identity"});
 }
 
+TEST_CASE("what is derived from a gradient is derived from its annotated copy too") {
+  for (const bool is_annotated : {false, true}) {
+    CAPTURE(is_annotated);
+    GraphBuilder b;
+    const TensorId x = b.add_input("x", kRow);
+    const TensorId mean = b.op("reduce_mean", {x});
+    const std::vector<TensorId> first = b.add_gradients(mean, {mean, x}, {"mean/grad", "x/grad"});
+    if (is_annotated)
+      b.annotate(first[0], std::make_shared<const TensorAnnotation>(TensorAnnotation{{}, "mean/grad", {}}));
+    const TensorId second = b.add_gradients(b.op("reduce_sum", {first[1]}), {first[0]}, {"second"})[0];
+    const EntryGraph expanded = expand_gradients({"evaluate", b.graph(), {{"second", second}}, {}});
+    // What does not depend on mean/grad would have a gradient of zeros, which are broadcast.
+    CHECK(expanded.graph.producer(expanded.outputs[0].tensor).op->signature.name != "broadcast");
+  }
+}
+
 }  // namespace
 }  // namespace mtfc::expand_gradients_test
