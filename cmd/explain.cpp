@@ -69,7 +69,7 @@ std::string list_text(const ExplanationStyle& style, const std::vector<ReshardSt
                               : ""),
               " ", style.width);
   if (listed.empty()) return text;
-  return text + "\nthose that send most, by step\n" + reshards_text(listed, style);
+  return text + "\nthose that send most, with the numbers of their steps\n" + reshards_text(listed, style);
 }
 
 std::string explained(const Options& options, const ExplainedProgram& program, const ExplanationStyle& style,

@@ -226,7 +226,7 @@ TEST_CASE("a tensor under rules has its reason too") {
 TEST_CASE("without an argument, the costliest collectives are listed, a line each") {
   const std::string list = outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all");
   CHECK(list.starts_with("exit 0: train of mnist: "));
-  CHECK(has(list, "\nthose that send most, by step\n"));
+  CHECK(has(list, "\nthose that send most, with the numbers of their steps\n"));
   const Json json = Json::parse(
       outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all --format json").substr(8));
   REQUIRE(json["reshards"].size() > 2);

@@ -347,6 +347,10 @@ class PlanChoice {
 
 }  // namespace
 
+PlanFigures figures_of(const ChosenPlan& plan) {
+  return {plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte, plan.hardware};
+}
+
 ChosenPlan choose_plan(EntryGraph entry, const PlanConditions& conditions) {
   ChosenPlan plan = PlanChoice(std::move(entry), conditions).choose();
   if (plan.splits.empty()) return plan;

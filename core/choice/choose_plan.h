@@ -31,6 +31,9 @@ struct ChosenPlan {
   std::map<FlatNodeId, int64_t> splits;
 };
 
+/// Its quality, as programs keep it.
+PlanFigures figures_of(const ChosenPlan& plan);
+
 /// The plan of least cost. Operations run by their split rules where that is cheapest: the plan is then one of the
 /// graph in which they are replaced. The loops of `entry` must have been lowered to the same operations as the graph
 /// itself.

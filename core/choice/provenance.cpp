@@ -47,6 +47,7 @@ class Origins {
     origins.sharding = held_[id].front();
     origins.is_fixed = candidates_.fixed[id].has_value();
     origins.annotation = graph_.tensors[id].tensor->annotation;
+    origins.is_decided = !origins.annotation && is_decided(id);
     for (size_t d = 0; d < origins.type.dims.size(); ++d) {
       const AxisList& axes = origins.sharding.dims[d];
       if (axes.empty()) continue;
@@ -99,7 +100,7 @@ class Origins {
     if (begin < 0) return origin;
     const FlatTensorId first = visits[static_cast<size_t>(begin)].at.tensor;
     origin.annotation = graph_.tensors[first].tensor->annotation;
-    origin.is_decided = variables_.contains(name(first));
+    origin.is_decided = is_decided(first);
     std::string operation;
     for (int v = begin; v >= 0;) {
       const Visit& visit = visits[static_cast<size_t>(v)];
@@ -154,6 +155,10 @@ class Origins {
     return -1;
   }
 
+  // Variables that rules split are among the decided ones too.
+  bool is_decided(FlatTensorId id) const {
+    return variables_.contains(name(id)) && !has_rule(layout_, graph_.type(id).dims);
+  }
   const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
   std::string kind(FlatNodeId n) const {
     const Node& node = *graph_.nodes[n].node;

@@ -29,8 +29,9 @@ struct AxisOrigin {
 };
 
 struct TensorOrigins {
-  bool is_known = false;  // the plan has such a tensor
-  bool is_fixed = false;  // nothing was to be chosen
+  bool is_known = false;    // the plan has such a tensor
+  bool is_fixed = false;    // nothing was to be chosen
+  bool is_decided = false;  // it is a variable whose sharding another entry point has decided
   TensorType type;
   Sharding sharding;
   SharedAnnotation annotation;       // of the tensor itself; nullptr if it has none

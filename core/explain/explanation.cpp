@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,13 +14,19 @@
 namespace mtfc {
 namespace {
 
+// True if the program has this plan. With hardware, others were chosen too, and compared with it.
+bool is_plan_of(const EntryPoint& entry, const ChosenPlan& plan) {
+  if (plan.entry.entry.name != entry.name) return false;
+  return !entry.plan || *entry.plan == figures_of(plan);
+}
+
 // The origins of a tensor's sharding in the plan of the entry point; nothing where `layout` leaves nothing to choose.
 std::optional<TensorOrigins> planned_origins(const ExplainedProgram& explained, const Layout& layout,
                                              const std::string& tensor) {
   std::optional<TensorOrigins> found;
   CompileOptions options = explained.options;
   options.planned = [&](const ChosenPlan& plan, const PlanConditions& conditions) {
-    if (plan.entry.entry.name == explained.entry.name) found = origins_of(plan.entry, conditions, tensor);
+    if (is_plan_of(explained.entry, plan)) found = origins_of(plan.entry, conditions, tensor);
   };
   compile(explained.model, layout, options);
   return found;
@@ -256,9 +261,7 @@ std::vector<ReshardStep> reshards_instead(const std::vector<ReshardStep>& before
     if (reshard.all_bytes() > known) instead.push_back(reshard);
     known = std::max<int64_t>(known - reshard.all_bytes(), 0);
   }
-  std::stable_sort(instead.begin(), instead.end(),
-                   [](const ReshardStep& a, const ReshardStep& b) { return a.all_bytes() > b.all_bytes(); });
-  return instead;
+  return largest(std::move(instead), after.size());
 }
 
 }  // namespace
@@ -293,7 +296,9 @@ TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::s
     if (origins->annotation)
       explanation.fixed = annotation_of(origins->annotation);
     else
-      explanation.fixed.kind = origins->is_fixed ? FixedBy::Kind::kRule : FixedBy::Kind::kChoice;
+      explanation.fixed.kind = origins->is_decided ? FixedBy::Kind::kOtherEntry
+                               : origins->is_fixed ? FixedBy::Kind::kRule
+                                                   : FixedBy::Kind::kChoice;
     for (const AxisOrigin& axis : origins->axes)
       explanation.splits.push_back(reason_of(axis, explained.layout));
     candidates = origins->candidates;

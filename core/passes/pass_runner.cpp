@@ -7,7 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "core/choice/plan_prices.h"
 #include "core/graph/expand_composites.h"
 #include "core/graph/graph_check.h"
 #include "core/model/size_limits.h"
@@ -228,7 +227,7 @@ EntryPoint PassRunner::lower_plan(ChosenPlan plan, int64_t useful, int64_t bytes
   };
   std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(), decided, bytes);
   const std::vector<ProgramVariable> variables = with_caches(placed);
-  const PlanFigures figures{plan.cost.total / kCostPerByte, plan.bound.total / kCostPerByte, plan.hardware};
+  const PlanFigures figures = figures_of(plan);
   PartitionedEntry steps = planned_steps(std::move(plan.entry), variables);
   EntryPoint made = finished(std::move(steps), variables, std::move(placed), useful, bytes);
   made.plan = figures;

@@ -107,6 +107,7 @@ std::string reason_text(const SplitReason& reason, const Mesh& mesh) {
 std::string why_whole(const TensorExplanation& explanation) {
   switch (explanation.fixed.kind) {
     case FixedBy::Kind::kAnnotation:
+    case FixedBy::Kind::kOtherEntry:
       return "it is whole on every device by " + origin_text(explanation.fixed);
     case FixedBy::Kind::kChoice:
       return explanation.alternatives.empty() ? "it is whole on every device: no axis reaches its dimensions"
