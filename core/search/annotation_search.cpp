@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
 #include "core/explain/layout_trials.h"
 #include "core/explain/model_names.h"
@@ -99,10 +98,6 @@ void append(std::vector<Annotation> more, Layout& layout) {
 }
 
 }  // namespace
-
-double AnnotatedLayout::gap() const {
-  return plan_gap({cost, bound, ""});
-}
 
 AnnotatedLayout search_annotations(const Model& model, const Layout& fixed, const OfferedAxes& offered,
                                    const CompileOptions& options) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/choice/plan_candidates.h"
+#include "core/cost/cost.h"
 #include "core/model/model.h"
 #include "core/passes/pipeline.h"
 #include "core/tensors/layout.h"
@@ -24,7 +25,7 @@ struct AnnotatedLayout {
       0;  // the cost of the plan that the layout writes down: less than `cost` if it can't say all of it
 
   /// By how much the cost exceeds the bound: 0 if the layout is the best.
-  double gap() const;
+  double gap() const { return plan_gap({cost, bound, ""}); }
 };
 
 /// `fixed`: the mesh, and rules and annotations to keep. Throws UserError where the layout is not legal, or leaves too
