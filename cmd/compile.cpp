@@ -68,8 +68,10 @@ int run(const Options& options) {
     };
   const Program program = compile(model, layouts.front(), compile_options);
   if (!options.model.quiet && options.dump_after.empty()) {
-    CompileOptions silent = compile_options_of(options.model);
-    silent.hardware = compile_options.hardware;
+    CompileOptions silent = compile_options;
+    silent.timed = nullptr;
+    silent.dump_graph = nullptr;
+    silent.dump_steps = nullptr;
     add_gather_warnings({model, layouts.front(), silent, program}, "", warnings);
   }
   show(warnings, options.model.quiet);

@@ -121,8 +121,10 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
       continue;  // the advice is for the layout that one has, not for a choice among many
     const size_t known = warnings.size();
     add_gather_warnings({model, layout, compile_options, *program}, options.entry, warnings);
-    for (size_t i = known; i < warnings.size(); ++i)
-      made.back().report->warnings.push_back(fmt::format("{} ({})", warnings[i].message, warnings[i].hint));
+    for (size_t i = known; i < warnings.size(); ++i) {
+      const auto& [place, message, hint, severity] = warnings[i];
+      made.back().report->warnings.push_back(hint.empty() ? message : fmt::format("{} ({})", message, hint));
+    }
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
   return made;

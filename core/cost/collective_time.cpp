@@ -76,7 +76,8 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
     const double size = bytes * members / (2 * (members - 1)), nodes = members / local;
     CollectiveTime within;
     add_link({kind, inner, 2 * size * (local - 1) / local}, inside, within);
-    add_link({kind, group / inner, 2 * size / local * (nodes - 1) / nodes}, across, time);
+    // A node that the group fills only in part is one of them too.
+    add_link({kind, (group + inner - 1) / inner, 2 * size / local * (nodes - 1) / nodes}, across, time);
     time.latency_s += within.latency_s;
     time.transfer_s += within.transfer_s;
     time.ideal_s += within.ideal_s;

@@ -101,6 +101,16 @@ TEST_CASE("a group within a node uses its link, an all_reduce across nodes both"
         doctest::Approx(0.015 + 2 * kAlpha + 0.25));
 }
 
+TEST_CASE("a node that is filled in part takes part in an all_reduce across nodes") {
+  Hardware nodes = hardware(Topology::kTwoLevel);
+  nodes.devices_per_node = 8;
+  nodes.inside = nodes.axes["*"];
+  nodes.inside->latency_s = 0;
+  const Mesh mesh({{"all", 12}});
+  const CollectiveTime time = collective_time(CollectiveKind::kAllReduce, {0}, mesh, 1e6, nodes);
+  CHECK(time.latency_s == doctest::Approx(2 * kAlpha));
+}
+
 TEST_CASE("kinds of collectives, and groups, that a profile lists apart") {
   Hardware apart = hardware();
   apart.axes["*"].collectives["all_to_all"] = {0, 2 * kBandwidth};
