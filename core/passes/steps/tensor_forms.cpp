@@ -42,11 +42,11 @@ ValueId TensorForms::add(TensorId tensor, const Sharding& sharding) {
   const bool own = sharding == own_sharding(tensor);
   const std::string& name = graph().tensor(tensor).name;
   const TensorType& type = graph().type(tensor);
-  // A plan may make a form that a producer gives once more.
+  // A plan may make a form again that the producer already gives.
   const auto is_same = [&](ValueId form) { return value(form).sharding == sharding; };
   const auto known = std::count_if(forms_[tensor].begin(), forms_[tensor].end(), is_same);
   std::string form = own ? "" : "@" + form_name(type.dims, sharding, mesh_);
-  if (known > 0) form += (own ? "@" : "/") + std::to_string(known + 1);
+  if (known > 0) form += "@" + std::to_string(known + 1);
   const ValueId id = add_value({name + form, type, sharding, kNoBuffer,
                                 own && known == 0 && graph().tensor(tensor).from_model, kNoValue});
   forms_[tensor].push_back(id);
@@ -84,9 +84,9 @@ ValueId TensorForms::obtain_planned(TensorId tensor, const Sharding& wanted, con
   return planned_form(tensor, wanted, sharded_.forms[tensor].size(), user);
 }
 
-// The last form of this sharding among the first `before` ones that the plan lists, made from the one that the plan
-// makes it from; or else the form that the producer gives. The plan may list that sharding again: a tensor that is
-// annotated otherwise is read from its annotated form.
+// Finds the last of the first `before` planned forms with this sharding, and makes it from its source if it does not
+// exist yet. Without such a form, returns the producer's. A plan can list a sharding twice: an annotated tensor is read
+// from its annotated form, even where the producer gives the form that is wanted.
 ValueId TensorForms::planned_form(TensorId tensor, const Sharding& wanted, size_t before, const Node& user) {
   const std::vector<PlannedForm>& planned = sharded_.forms[tensor];
   planned_[tensor].resize(planned.size(), kNoValue);
@@ -114,14 +114,16 @@ ValueId TensorForms::obtain_partial(TensorId tensor, const std::vector<Partial>&
 }
 
 ValueId TensorForms::moved(TensorId tensor, ValueId from, const Move& move, const Node& user) {
-  if (!sharded_.is_planned())
-    for (const ValueId form : of(tensor))
-      if (value(form).sharding == move.to) return form;
+  // A plan states which form each one is made from, so it shares a move only with the same source.
+  const std::vector<ValueId>& known = sharded_.is_planned() ? moved_to_[from] : of(tensor);
+  for (const ValueId form : known)
+    if (value(form).sharding == move.to) return form;
   const bool finishes = move.collective && reduces(move.collective->kind);
   // A reduction finishes what the producer began; any other move is made for the user.
   Step step = new_step(finishes ? graph().producer(tensor) : user);
   const ValueId to = add(tensor, move.to);
   emit_move(std::move(step), from, to, move);
+  moved_to_[from].push_back(to);
   return to;
 }
 

@@ -7,6 +7,7 @@
 //   y = relu(h)             h             all_reduce(h@sum(cols)): in its own sharding, for relu
 //   z = softmax(h)          h@whole       all_gather(h)
 
+#include <map>
 #include <vector>
 
 #include "core/passes/steps/sharded_entry.h"
@@ -62,6 +63,7 @@ class TensorForms {
   const Mesh& mesh_;
   PartitionedEntry made_;
   PerTensor<std::vector<ValueId>> forms_;
+  std::map<ValueId, std::vector<ValueId>> moved_to_;  // by the value that a move takes
   PerTensor<std::vector<ValueId>> planned_;  // those of ShardedEntry::forms that are made so far, or kNoValue
 };
 

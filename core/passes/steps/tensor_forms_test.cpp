@@ -57,7 +57,7 @@ TEST_CASE("whatever reads an annotated tensor takes it from its annotated form")
   CHECK(steps[0].collective().kind == CollectiveKind::kAllGather);
   CHECK(steps[2].kind() == StepKind::kSlice);
   CHECK(steps[2].outputs == std::vector<ValueId>{read});
-  CHECK(forms.value(read).name == "x@m/p/2");
+  CHECK(forms.value(read).name == "x@m/p@2");
   CHECK(forms.obtain(x, split, user) == read);
 }
 
