@@ -87,7 +87,7 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
   for (const InputDecl& input : model.decode->inputs) {
     if (input.name != kSeenInput) continue;
     const Dim& places = input.type.dims.back();
-    if (is_set(sized.sets, places.name) || find_rule(layout, places.name)) return;
+    if (is_set(sized.sets, places.name) || names_dim(layout, places.name)) return;
     for (int64_t positions = kFewestPositions; positions * beams < places.size; positions *= 2) {
       ModelOptions shorter = sized;
       shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));

@@ -306,9 +306,11 @@ int run(const Options& options) {
     check_dims(options, model, fixed.front());
     return run_over_annotations(options, model, fixed, std::move(warnings));
   }
-  if (fixed.front().propagate || !fixed.front().annotations.empty() || !model.annotations.empty())
+  if (!has_plain_rules_only(fixed.front()) || !model.annotations.empty())
     throw UserError(
-        "search compares layouts of rules, but the layout or the model has annotations, or is propagated",
+        "search compares layouts of rules, but the layout or the model has annotations, rules with \"in\", "
+        "or is "
+        "propagated",
         "--annotations searches over annotations, and keeps those that are there; cost-report compares "
         "layouts of any "
         "kind");

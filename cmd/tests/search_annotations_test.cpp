@@ -123,6 +123,24 @@ TEST_CASE("what the layout fixes is kept, and --dims restricts the rest") {
     for (const auto& [dim, axes] : sharding.items()) CHECK(dim == "batch");
 }
 
+TEST_CASE("rules for a part of the model hold in every command") {
+  const ScratchFolder folder;
+  const std::string layout = folder.write("layout.json", R"({"mesh": {"all": 4}, "rules":
+    [["batch", "all"], ["hidden", "all", {"in": "w*"}]]})");
+  const Json best = found("two_layer.json --set batch=64 --set io=96 --set hidden=160 --layout " + layout);
+  CHECK(best["limited_rules"] == Json::parse(R"([["hidden", ["all"], {"in": "w*"}]])"));
+  CHECK(has(outcome_in_models("$MTFC verify mnist.json --layout " + layout), "the same as on one device: "));
+  const std::string program = folder / "p.json";
+  CHECK(outcome_in_models("$MTFC compile --quiet mnist.json --layout " + layout + " -o " + program) ==
+        "exit 0: ");
+  const std::string report = "$MTFC cost-report --quiet --format json ";
+  const Json saved = parsed(outcome_in_models(report + program));
+  CHECK(saved == parsed(outcome_in_models(report + "mnist.json --layout " + layout)));
+  CHECK(saved["limited_rules"] == best["limited_rules"]);
+  CHECK(outcome_in_models("$MTFC search mnist.json --layout " + layout)
+            .starts_with("exit 2: mtfc: error: search compares layouts of rules"));
+}
+
 TEST_CASE("a search over annotations says what it can't do") {
   const std::string search = "$MTFC search mnist.json --annotations --mesh all:4 ";
   CHECK(outcome_in_models(search + "--entry evaluate")

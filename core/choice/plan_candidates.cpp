@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/tensors/name_pattern.h"
+
 namespace mtfc {
 namespace {
 
@@ -28,12 +30,16 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   return std::nullopt;
 }
 
-ListSet offered_by_rule(const Layout& layout, const Dim& dim, AxisLists& lists) {
-  const Rule* rule = find_rule(layout, dim.name);
-  if (!rule) return 0;
-  AxisList axes = rule->axes;
-  std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
-  return lists.with_prefixes(axes);
+ListSet offered_by_rules(const Layout& layout, const Dim& dim, const std::string& tensor, AxisLists& lists) {
+  ListSet offered = 0;
+  const auto offer = [&](AxisList axes) {
+    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    offered |= lists.with_prefixes(axes);
+  };
+  if (const Rule* rule = find_rule(layout, dim.name)) offer(rule->axes);
+  for (const auto& [rule, pattern] : layout.limited_rules)
+    if (rule.dim == dim.name && matches_name(pattern, tensor)) offer(rule.axes);
+  return offered;
 }
 
 // All lists of different axes, up to the length that is allowed, with shards that are not empty.
@@ -80,7 +86,7 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
     seeds.closed.push_back(!layout.propagate && tensor.from_model);
     std::vector<ListSet> offered;
     for (const Dim& dim : tensor.type.dims)
-      offered.push_back(offered_by_rule(layout, dim, lists) |
+      offered.push_back(offered_by_rules(layout, dim, tensor.name, lists) |
                         offered_to_all(dim, conditions.offered, layout.mesh, lists));
     seeds.offered.push_back(std::move(offered));
   }

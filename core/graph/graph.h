@@ -50,6 +50,8 @@ struct TensorAnnotation {
   Sharding sharding;
   std::string pattern;  // of the layout, or the tensor's name where the model states the sharding
   Location location;
+  bool is_by_rules =
+      false;  // limited rules with this pattern, and perhaps others, give it, and not an annotation
 };
 using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
 

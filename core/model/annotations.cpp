@@ -21,21 +21,28 @@ struct Known {
   std::string tensor;              // its name in the graph
   std::vector<std::string> names;  // that name and others
   Dims dims;
+  bool is_leaf = false;  // an input or a variable
 };
 
-void add_known(const Graph& graph, std::vector<Known>& known) {
+// `is_part`: the graph is a part of a loop, whose inputs are values of the loop.
+void add_known(const Graph& graph, bool is_part, std::vector<Known>& known) {
   std::map<TensorId, size_t> positions;
   for (const TensorId id : graph.tensors().ids()) {
     const Tensor& tensor = graph.tensor(id);
     if (!tensor.from_model) continue;
     positions.emplace(id, known.size());
-    known.push_back({tensor.name, {tensor.name}, tensor.type.dims});
+    const NodeKind kind = graph.node(tensor.node).kind;
+    known.push_back({tensor.name,
+                     {tensor.name},
+                     tensor.type.dims,
+                     !is_part && (kind == NodeKind::kInput || kind == NodeKind::kVariable)});
   }
   for (const auto& [name, id] : graph.aliases())
     if (const auto at = positions.find(id); at != positions.end()) known[at->second].names.push_back(name);
   for (const Node& node : graph.nodes())
     if (node.loop)
-      for (const LoopPart* part : {&node.loop->condition, &node.loop->body}) add_known(part->graph, known);
+      for (const LoopPart* part : {&node.loop->condition, &node.loop->body})
+        add_known(part->graph, true, known);
 }
 
 // The gradients and states that training makes of a variable, by the name of the variable.
@@ -48,7 +55,7 @@ std::map<std::string, std::vector<Known>> followers(const Model& model) {
     const std::string gradient = variable.name + "/grad";
     own.push_back({gradient, {gradient}, variable.type.dims});
     for (const VariableDecl& state : state_of(*model.train, variable))
-      own.push_back({state.name, {state.name}, state.type.dims});
+      own.push_back({state.name, {state.name}, state.type.dims, true});
   }
   return made;
 }
@@ -67,17 +74,39 @@ SharedAnnotation made(const Annotation& annotation, const Dims& dims, const Mesh
       TensorAnnotation{sharding_of(annotation.splits, dims, mesh), annotation.pattern, annotation.location});
 }
 
-// An annotation and whether it has matched anything, and which of its dimensions a matched tensor has.
-struct Use {
+// An annotation or a limited rule of the layout, and what it has matched so far.
+struct Claim {
+  const std::string& pattern;
+  std::vector<const Rule*> splits;
+  const Location& location;
   bool matched = false;
-  std::vector<bool> dims;
+  std::vector<bool> dims;             // those of the splits that a matched tensor has
+  std::vector<std::string> all_dims;  // of the matched tensors
+
+  bool is_pattern() const { return is_name_pattern(pattern); }
+  bool fits(const Known& tensor) const {
+    return std::any_of(tensor.names.begin(), tensor.names.end(), [&](const std::string& name) {
+      return is_pattern() ? matches_name(pattern, name) : pattern == name;
+    });
+  }
+  void note_use(const Dims& of_tensor) {
+    matched = true;
+    for (size_t s = 0; s < splits.size(); ++s)
+      if (contains(of_tensor, splits[s]->dim)) dims[s] = true;
+    for (const Dim& dim : of_tensor) all_dims.push_back(dim.name);
+  }
 };
 
 class Matcher {
  public:
-  Matcher(const Model& model, const Layout& layout)
-      : model_(model), layout_(layout), uses_(layout.annotations.size()) {
-    for (size_t i = 0; i < uses_.size(); ++i) uses_[i].dims.resize(layout.annotations[i].splits.size());
+  Matcher(const Model& model, const Layout& layout) : model_(model), layout_(layout) {
+    for (const Annotation& annotation : layout.annotations) {
+      annotations_.push_back({annotation.pattern, {}, annotation.location, false, {}, {}});
+      for (const Rule& split : annotation.splits) annotations_.back().splits.push_back(&split);
+      annotations_.back().dims.resize(annotation.splits.size());
+    }
+    for (const auto& [rule, pattern] : layout.limited_rules)
+      limited_rules_.push_back({pattern, {&rule}, rule.location, false, {false}, {}});
     if (!layout.mesh.axes().empty()) {
       stated_ = stated(model.annotations);
       if (model.decode) stated_in_decode_ = stated(model.decode->annotations);
@@ -87,7 +116,7 @@ class Matcher {
   std::map<std::string, SharedAnnotation, std::less<>> main() {
     std::map<std::string, SharedAnnotation, std::less<>> found;
     std::vector<Known> known;
-    add_known(model_.graph, known);
+    add_known(model_.graph, false, known);
     add(known, stated_, nullptr, found);
     for (const auto& [variable, made] : followers(model_)) {
       const auto at = found.find(variable);
@@ -95,7 +124,7 @@ class Matcher {
     }
     if (model_.train)
       for (const VariableDecl& state : shared_state(*model_.train))
-        add({{state.name, {state.name}, state.type.dims}}, {}, nullptr, found);
+        add({{state.name, {state.name}, state.type.dims, true}}, {}, nullptr, found);
     return found;
   }
 
@@ -103,7 +132,7 @@ class Matcher {
     std::map<std::string, SharedAnnotation, std::less<>> found;
     if (!model_.decode) return found;
     std::vector<Known> known;
-    add_known(model_.decode->graph, known);
+    add_known(model_.decode->graph, false, known);
     add(known, stated_in_decode_, nullptr, found);
     return found;
   }
@@ -112,27 +141,9 @@ class Matcher {
 
   // Reports what has matched nothing.
   void finish() {
-    for (size_t i = 0; i < uses_.size() && !model_.is_reduced; ++i) {
-      const Annotation& annotation = layout_.annotations[i];
-      if (!uses_[i].matched) {
-        const bool is_pattern = is_name_pattern(annotation.pattern);
-        diagnostics_.push_back(
-            {annotation.location,
-             is_pattern ? fmt::format("the pattern '{}' matches no tensor of the model", annotation.pattern)
-                        : fmt::format("the model has no tensor '{}'", annotation.pattern),
-             is_pattern ? "'*' stands for a part of a name without '/', '**' for any part"
-                        : did_you_mean(annotation.pattern, names_)});
-        continue;
-      }
-      for (size_t s = 0; s < annotation.splits.size(); ++s)
-        if (!uses_[i].dims[s])
-          diagnostics_.push_back(
-              {annotation.splits[s].location,
-               is_name_pattern(annotation.pattern)
-                   ? fmt::format("no tensor that '{}' matches has a dimension '{}'", annotation.pattern,
-                                 annotation.splits[s].dim)
-                   : fmt::format("'{}' has no dimension '{}'", annotation.pattern, annotation.splits[s].dim),
-               did_you_mean(annotation.splits[s].dim, dims_[i])});
+    if (!model_.is_reduced) {
+      for (const Claim& claim : limited_rules_) check_use(claim);
+      for (const Claim& claim : annotations_) check_use(claim);
     }
     if (!diagnostics_.empty()) throw UserError(diagnostics_);
   }
@@ -174,33 +185,99 @@ class Matcher {
     return found;
   }
 
+  void check_use(const Claim& claim) {
+    if (!claim.matched) {
+      diagnostics_.push_back(
+          {claim.location,
+           claim.is_pattern() ? fmt::format("the pattern '{}' matches no tensor of the model", claim.pattern)
+                              : fmt::format("the model has no tensor '{}'", claim.pattern),
+           claim.is_pattern() ? "'*' stands for a part of a name without '/', '**' for any part"
+                              : did_you_mean(claim.pattern, names_)});
+      return;
+    }
+    for (size_t s = 0; s < claim.splits.size(); ++s)
+      if (const Rule& split = *claim.splits[s]; !claim.dims[s])
+        diagnostics_.push_back(
+            {split.location,
+             claim.is_pattern()
+                 ? fmt::format("no tensor that '{}' matches has a dimension '{}'", claim.pattern, split.dim)
+                 : fmt::format("'{}' has no dimension '{}'", claim.pattern, split.dim),
+             did_you_mean(split.dim, claim.all_dims)});
+  }
+
   // The annotation of the layout that decides for a tensor, or -1.
   int deciding(const Known& tensor) {
     int best = -1;
-    bool is_exact = false;
-    for (size_t i = 0; i < layout_.annotations.size(); ++i) {
-      const Annotation& annotation = layout_.annotations[i];
-      const bool is_pattern = is_name_pattern(annotation.pattern);
-      const auto fits = [&](const std::string& name) {
-        return is_pattern ? matches_name(annotation.pattern, name) : annotation.pattern == name;
-      };
-      if (std::none_of(tensor.names.begin(), tensor.names.end(), fits)) continue;
-      note_use(i, tensor.dims);
-      if (is_pattern && is_exact) continue;
-      best = static_cast<int>(i);
-      is_exact = !is_pattern;
+    for (size_t i = 0; i < annotations_.size(); ++i) {
+      Claim& claim = annotations_[i];
+      if (!claim.fits(tensor)) continue;
+      claim.note_use(tensor.dims);
+      const bool is_weaker =
+          claim.is_pattern() && best >= 0 && !annotations_[static_cast<size_t>(best)].is_pattern();
+      if (!is_weaker) best = static_cast<int>(i);
     }
     return best;
   }
 
-  void note_use(size_t annotation, const Dims& dims) {
-    Use& use = uses_[annotation];
-    use.matched = true;
-    const std::vector<Rule>& splits = layout_.annotations[annotation].splits;
-    for (size_t s = 0; s < splits.size(); ++s)
-      if (contains(dims, splits[s].dim)) use.dims[s] = true;
-    dims_.resize(layout_.annotations.size());
-    for (const Dim& dim : dims) dims_[annotation].push_back(dim.name);
+  // The limited rules that decide for the dimensions of a tensor, each an index or -1.
+  std::vector<int> deciding_rules(const Known& tensor) {
+    std::vector<int> best(tensor.dims.size(), -1);
+    for (size_t i = 0; i < limited_rules_.size(); ++i) {
+      Claim& claim = limited_rules_[i];
+      if (!claim.fits(tensor)) continue;
+      claim.note_use(tensor.dims);
+      const int at = position(tensor.dims, claim.splits.front()->dim);
+      if (at < 0) continue;
+      int& own = best[static_cast<size_t>(at)];
+      const bool is_weaker =
+          claim.is_pattern() && own >= 0 && !limited_rules_[static_cast<size_t>(own)].is_pattern();
+      if (!is_weaker) own = static_cast<int>(i);
+    }
+    return best;
+  }
+
+  // What the rules say of a tensor for which there are limited ones, or nullptr.
+  SharedAnnotation by_limited_rules(const Known& tensor, const std::vector<int>& deciding) {
+    const Claim* last = nullptr;
+    AxisList taken;
+    for (const int rule : deciding) {
+      if (rule < 0) continue;
+      const Claim& claim = limited_rules_[static_cast<size_t>(rule)];
+      if (!last || &claim > last) last = &claim;
+      taken.insert(taken.end(), claim.splits.front()->axes.begin(), claim.splits.front()->axes.end());
+    }
+    if (!last || (layout_.propagate && !tensor.is_leaf)) return nullptr;
+    std::vector<Rule> splits;
+    for (size_t d = 0; d < deciding.size(); ++d) {
+      const Rule* rule = find_rule(layout_, tensor.dims[d].name);
+      if (deciding[d] >= 0) {
+        splits.push_back(*limited_rules_[static_cast<size_t>(deciding[d])].splits.front());
+      } else if (rule) {
+        splits.push_back(*rule);
+        std::erase_if(splits.back().axes, [&](int axis) { return contains(taken, axis); });
+      }
+    }
+    check_one_tensor(tensor, splits, last->location);
+    return std::make_shared<const TensorAnnotation>(TensorAnnotation{
+        sharding_of(splits, tensor.dims, layout_.mesh), last->pattern, last->location, true});
+  }
+
+  // Reports two dimensions of a tensor that the rules split over one axis: once for each pair of dimensions.
+  void check_one_tensor(const Known& tensor, const std::vector<Rule>& splits, const Location& location) {
+    for (size_t i = 0; i < splits.size(); ++i)
+      for (size_t j = i + 1; j < splits.size(); ++j) {
+        const AxisList &one = splits[i].axes, &two = splits[j].axes;
+        const auto shared = std::find_first_of(one.begin(), one.end(), two.begin(), two.end());
+        if (shared == one.end() || !conflicts_.emplace(std::minmax(splits[i].dim, splits[j].dim)).second)
+          continue;
+        diagnostics_.push_back(
+            {location,
+             fmt::format("the rules {} and {} split tensor '{}' twice over the same axis '{}'",
+                         to_string(splits[i], layout_.mesh), to_string(splits[j], layout_.mesh),
+                         tensor.tensor, layout_.mesh.axes()[static_cast<size_t>(*shared)].name),
+             fmt::format("give '{}' or '{}' another axis, or leave one of them whole", splits[i].dim,
+                         splits[j].dim)});
+      }
   }
 
   // `inherited`: the annotation of the variable that the tensors belong to, or nullptr.
@@ -209,6 +286,8 @@ class Matcher {
     for (const Known& tensor : known) {
       all_dims_.emplace(tensor.tensor, tensor.dims);
       names_.insert(names_.end(), tensor.names.begin(), tensor.names.end());
+      const std::vector<int> rules =
+          deciding_rules(tensor);  // they are used, even where an annotation decides
       if (const int at = deciding(tensor); at >= 0) {
         found[tensor.tensor] = made(layout_.annotations[static_cast<size_t>(at)], tensor.dims, layout_.mesh);
         continue;
@@ -216,14 +295,25 @@ class Matcher {
       for (const std::string& name : tensor.names)
         if (const auto own = stated.find(name); own != stated.end())
           found[tensor.tensor] = made(own->second, tensor.dims, layout_.mesh);
-      if (inherited && found.count(tensor.tensor) == 0) found[tensor.tensor] = restricted(inherited, tensor);
+      if (found.count(tensor.tensor) > 0) continue;
+      if (SharedAnnotation annotation = following(tensor, rules, inherited))
+        found[tensor.tensor] = std::move(annotation);
     }
+  }
+
+  // What a tensor without an annotation of its own takes from the variable that it belongs to, or from limited rules.
+  SharedAnnotation following(const Known& tensor, const std::vector<int>& rules,
+                             const SharedAnnotation& inherited) {
+    SharedAnnotation by_rules = by_limited_rules(tensor, rules);
+    if (by_rules && !(inherited && !inherited->is_by_rules)) return by_rules;
+    return inherited ? restricted(inherited, tensor) : nullptr;
   }
 
   // The annotation of a variable as far as a tensor that belongs to it has its dimensions.
   SharedAnnotation restricted(const SharedAnnotation& annotation, const Known& tensor) const {
     const std::string variable = tensor.tensor.substr(0, tensor.tensor.rfind('/'));
-    TensorAnnotation own{replicated(tensor.dims.size()), annotation->pattern, annotation->location};
+    TensorAnnotation own{replicated(tensor.dims.size()), annotation->pattern, annotation->location,
+                         annotation->is_by_rules};
     const TensorId id = model_.graph.find(variable);
     const Dims& dims = model_.graph.type(id).dims;
     for (size_t d = 0; d < dims.size(); ++d)
@@ -234,12 +324,12 @@ class Matcher {
 
   const Model& model_;
   const Layout& layout_;
-  std::vector<Use> uses_;
+  std::vector<Claim> annotations_, limited_rules_;           // in the order of the layout
+  std::set<std::pair<std::string, std::string>> conflicts_;  // dimensions of one tensor, reported
   std::vector<Diagnostic> diagnostics_;
   std::map<std::string, Annotation> stated_, stated_in_decode_;
   std::map<std::string, Dims, std::less<>> all_dims_;
-  std::vector<std::string> names_;              // of all tensors
-  std::vector<std::vector<std::string>> dims_;  // per annotation, those of the tensors that it matches
+  std::vector<std::string> names_;  // of all tensors
 };
 
 // `is_round`: the graph is a part of a loop, where the gradient of a variable is that of one round.

@@ -2,7 +2,8 @@
 // The annotations of a layout and of a model (GShard, section 3), matched with the tensors of the model.
 //
 // An exact name in the layout comes before its patterns, a later pattern before an earlier one, and the layout before
-// the model. Gradients and optimizer state of an annotated variable are split like the variable, unless they are
+// the model. Rules that are limited to a pattern come after all annotations; with them, the rules without a pattern fix
+// the rest of a tensor's sharding. If the layout propagates, they fix inputs and variables alone. Gradients and optimizer state of an annotated variable are split like the variable, unless they are
 // annotated themselves. Example: with w: {io: cols} and **: {batch: rows}, w is [io/cols, hidden], w/grad as well, and
 // every tensor with a dimension batch is split over rows.
 
@@ -20,7 +21,7 @@ class Annotations {
  public:
   Annotations() = default;
   /// Throws one UserError for all patterns and names that match nothing, for dimensions that no matched tensor has,
-  /// and for axes that the mesh lacks. Without a mesh, the annotations of the model say nothing.
+  /// for axes that the mesh lacks, and for limited rules that split a tensor twice over an axis. Without a mesh, the annotations of the model say nothing.
   Annotations(const Model& model, const Layout& layout);
 
   bool empty() const { return main_.empty() && decode_.empty(); }

@@ -4,6 +4,7 @@
 
 #include "core/passes/pipeline.h"
 #include "core/testing/test_model.h"
+#include "core/testing/text.h"
 
 namespace mtfc::annotations_test {
 namespace {
@@ -99,6 +100,70 @@ TEST_CASE("what matches nothing is reported") {
   CHECK(text.find("the model has no tensor 'a/w3' (did you mean 'a/w1'?)") != std::string::npos);
   CHECK(text.find("the pattern 'b/**' matches no tensor") != std::string::npos);
   CHECK(text.find("'a/w1' has no dimension 'o'") != std::string::npos);
+}
+
+namespace {
+
+// The sharding that a layout of rules gives a variable as an annotation. The rule b:x is for all tensors.
+std::string split_by(const std::vector<LimitedRule>& rules, const std::string& name,
+                     const std::vector<Annotation>& annotations = {}) {
+  const Model model = trained();
+  const Layout layout{kMesh, {{"b", {0}, {}}, {"i", {0}, {}}}, annotations, false, rules};
+  const SharedAnnotation found = Annotations(model, layout).of_variable(name);
+  if (!found) return "none";
+  const Dims& dims = name == "x"                            ? Dims{{"b", 8}, {"i", 6}}
+                     : name.find("w1") != std::string::npos ? Dims{{"i", 6}, {"h", 4}}
+                                                            : Dims{{"h", 4}, {"o", 10}};
+  return to_string(dims, found->sharding, kMesh);
+}
+
+}  // namespace
+
+TEST_CASE("a rule that is limited to a pattern comes before other rules there, and after annotations") {
+  const LimitedRule h{{"h", {1}, {}}, "a/*"}, same_axis{{"h", {0}, {}}, "a/*"},
+      one{{"h", {0, 1}, {}}, "a/w2"};
+  CHECK(split_by({}, "a/w1") == "none");
+  CHECK(split_by({h}, "a/w1") == "i/x, h/y");
+  CHECK(split_by({h}, "a/w2") == "h/y, o");
+  CHECK(split_by({h}, "x") == "none");
+  CHECK(split_by({same_axis}, "a/w1") == "i, h/x");
+  CHECK(split_by({h, same_axis}, "a/w2") == "h/x, o");
+  CHECK(split_by({one, h}, "a/w2") == "h/x+y, o");
+  CHECK(split_by({h}, "a/w1", {annotation("a/w1", {{"h", {0}}})}) == "i, h/x");
+  CHECK(split_by({h}, "a/w1/momentum", {annotation("a/w1", {{"h", {0}}})}) == "i, h/x");
+}
+
+TEST_CASE("a limited rule splits gradients and optimizer state as well") {
+  CHECK(split_by({{{"h", {1}, {}}, "a/w1"}}, "a/w1/grad") == "i/x, h/y");
+  CHECK(split_by({{{"h", {1}, {}}, "a/w1"}}, "a/w1/momentum") == "i/x, h/y");
+  CHECK(split_by({{{"h", {1}, {}}, "**/momentum"}}, "a/w1/momentum") == "i/x, h/y");
+  CHECK(split_by({{{"h", {1}, {}}, "**/momentum"}}, "a/w1") == "none");
+}
+
+TEST_CASE("limited rules that match nothing, or split a tensor twice over an axis, are reported") {
+  const auto complaint_about = [](const std::vector<LimitedRule>& rules) {
+    return complaint(trained(), {kMesh, {}, {}, false, rules});
+  };
+  CHECK(has(complaint_about({{{"h", {0}, {}}, "a/w3"}}), "the model has no tensor 'a/w3' (did you mean"));
+  CHECK(has(complaint_about({{{"h", {0}, {}}, "b/*"}}), "the pattern 'b/*' matches no tensor"));
+  CHECK(has(complaint_about({{{"b", {0}, {}}, "a/*"}}), "no tensor that 'a/*' matches has a dimension 'b'"));
+  CHECK(has(complaint_about({{{"h", {0}, {}}, "a/*"}, {{"o", {1, 0}, {}}, "**"}}),
+            "the rules h:x and o:y+x split tensor 'a/w2' twice over the same axis 'x'"));
+}
+
+TEST_CASE(
+    "without propagation a limited rule splits all tensors that match, and with it inputs and variables") {
+  const Model model = trained();
+  for (const bool propagate : {false, true}) {
+    CAPTURE(propagate);
+    const Layout layout{kMesh, {}, {}, propagate, {{{"h", {1}, {}}, "a/w1"}, {{"b", {0}, {}}, "h"}}};
+    const Program program = compile(model, layout, {});
+    for (const Value& value : program.find("train")->values) {
+      const std::string split = to_string(value.type.dims, value.sharding, kMesh);
+      if (value.name == "a/w1") CHECK(split == "i, h/y");
+      if (value.name == "h" && !propagate) CHECK(split == "b/x, h");
+    }
+  }
 }
 
 TEST_CASE("a variable has the sharding that training decides, and an annotated tensor its own") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/diagnostics/printable.h"
 #include "core/diagnostics/suggest.h"
 
 namespace mtfc {
@@ -13,6 +14,12 @@ const Rule* find_rule(const Layout& layout, std::string_view dim) {
   for (const Rule& rule : layout.rules)
     if (rule.dim == dim) return &rule;
   return nullptr;
+}
+
+bool names_dim(const Layout& layout, std::string_view dim) {
+  return find_rule(layout, dim) ||
+         std::any_of(layout.limited_rules.begin(), layout.limited_rules.end(),
+                     [&](const LimitedRule& limited) { return limited.rule.dim == dim; });
 }
 
 Sharding sharding_by_rules(const Layout& layout, const Dims& dims) {
@@ -35,6 +42,18 @@ bool has_rule(const Layout& layout, const Dims& dims) {
                      [&](const Dim& dim) { return find_rule(layout, dim.name) != nullptr; });
 }
 
+bool has_plain_rules_only(const Layout& layout) {
+  return layout.limited_rules.empty() && layout.annotations.empty() && !layout.propagate;
+}
+
+std::string to_string(const Rule& rule, const Mesh& mesh) {
+  return fmt::format("{}:{}", rule.dim, mesh.names(rule.axes));
+}
+
+std::string to_string(const LimitedRule& rule, const Mesh& mesh) {
+  return fmt::format("{} in {}", to_string(rule.rule, mesh), printable(rule.pattern));
+}
+
 void check_rules(const Layout& layout, const Dims& declared) {
   std::vector<std::string> names;
   for (const Dim& dim : declared) names.push_back(dim.name);
@@ -48,9 +67,9 @@ void check_rules(const Layout& layout, const Dims& declared) {
 
 std::string to_string(const Layout& layout) {
   std::string text;
-  for (const Rule& rule : layout.rules)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", rule.dim, layout.mesh.names(rule.axes));
+  for (const Rule& rule : layout.rules) text += (text.empty() ? "" : ",") + to_string(rule, layout.mesh);
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const LimitedRule& rule : layout.limited_rules) add(to_string(rule, layout.mesh));
   if (const size_t count = layout.annotations.size(); count > 0)
     add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));
   if (layout.propagate) add("propagated");

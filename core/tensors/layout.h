@@ -4,7 +4,7 @@
 //
 // A tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
 // x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols. The annotation w: {io: cols} gives w
-// the sharding io/cols instead. If the layout propagates, the compiler chooses the shardings that neither rules nor
+// the sharding io/cols instead, and the rule hidden->rows in w gives it hidden/rows. If the layout propagates, the compiler chooses the shardings that neither rules nor
 // annotations fix.
 
 #include <string>
@@ -24,6 +24,13 @@ struct Rule {
   Location location;
 };
 
+/// A rule for those tensors alone that a pattern names (core/tensors/name_pattern.h). For them it comes before the rules
+/// without a pattern: before one of its own dimension, and before axes that others would take for other dimensions.
+struct LimitedRule {
+  Rule rule;
+  std::string pattern;
+};
+
 /// The complete sharding of the tensors that a pattern names (core/tensors/name_pattern.h). If it splits nothing, the
 /// tensors are replicated.
 struct Annotation {
@@ -37,21 +44,32 @@ struct Layout {
   std::vector<Rule> rules;                   // at most one per dimension
   std::vector<Annotation> annotations = {};  // at most one per pattern, in the order of the file
   bool propagate = false;
+  std::vector<LimitedRule> limited_rules =
+      {};  // at most one per dimension and pattern, in the order of the file
 };
 
+/// The rule of the dimension in all tensors; nullptr if there is none.
 const Rule* find_rule(const Layout& layout, std::string_view dim);
-/// The rules restricted to `dims`; the result may use an axis twice.
+/// True if a rule splits the dimension, in all tensors or in some.
+bool names_dim(const Layout& layout, std::string_view dim);
+/// The rules without a pattern, restricted to `dims`; the result may use an axis twice.
 Sharding sharding_by_rules(const Layout& layout, const Dims& dims);
 
 /// The same, without axes of size 1, and with no axis twice: only the first dimension keeps it.
 Sharding legal_sharding_by_rules(const Layout& layout, const Dims& dims);
 /// True if a rule names one of `dims`.
 bool has_rule(const Layout& layout, const Dims& dims);
+/// True if rules without a pattern are all that the layout has.
+bool has_plain_rules_only(const Layout& layout);
+/// `batch:rows`, and `batch:rows in moe/**` if it is limited.
+std::string to_string(const Rule& rule, const Mesh& mesh);
+std::string to_string(const LimitedRule& rule, const Mesh& mesh);
 
 /// Throws one UserError that lists every rule whose dimension is not among `declared`.
 void check_rules(const Layout& layout, const Dims& declared);
 
-/// `batch:rows,hidden:rows+cols`, and then what the layout has beside rules: `batch:rows, 3 annotations, propagated`.
+/// `batch:rows,hidden:rows+cols`, and then what the layout has besides: `batch:rows, experts:cols in moe/**, 3
+/// annotations, propagated`.
 std::string to_string(const Layout& layout);
 /// The same; "no rules" for a layout that has nothing.
 std::string described(const Layout& layout);

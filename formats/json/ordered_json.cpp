@@ -173,6 +173,13 @@ Json json_of(const Layout& layout) {
   return rules_json(layout.rules, layout.mesh);
 }
 
+Json limited_rules_json(const Layout& layout) {
+  Json json = Json::array();
+  for (const auto& [rule, pattern] : layout.limited_rules)
+    json.push_back(Json::array({rule.dim, json_of(rule.axes, layout.mesh), Json({{"in", pattern}})}));
+  return json;
+}
+
 Json annotations_json(const Layout& layout) {
   Json json = Json::object();
   for (const Annotation& annotation : layout.annotations)

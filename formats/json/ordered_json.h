@@ -106,6 +106,8 @@ Json json_of(const Mesh& mesh);
 Json json_of(const Layout& layout);
 /// {"w": {"hidden": ["rows"]}, "logits": {}}
 Json annotations_json(const Layout& layout);
+/// [[dimension, [axes], {"in": pattern}], ...], as in a layout file.
+Json limited_rules_json(const Layout& layout);
 /// {"batch": 100}, in the order of the dimensions
 Json json_of(const Dims& dims);
 /// The split dimensions: {"batch": ["rows"]}

@@ -60,6 +60,20 @@ void RuleChecker::add(const std::string& dim, const Location& at, const std::vec
     if (rule.dim == dim)
       return sink_.error(at, fmt::format("dimension '{}' has two rules", dim),
                          "one rule may name several axes");
+  rules_.push_back(checked(dim, at, axes));
+}
+
+void RuleChecker::add_limited(const std::string& dim, const std::string& pattern, const Location& at,
+                              const std::vector<LocatedName>& axes) {
+  for (const LimitedRule& other : limited_rules_)
+    if (other.rule.dim == dim && other.pattern == pattern)
+      return sink_.error(at, fmt::format("dimension '{}' has two rules in '{}'", dim, pattern),
+                         "one rule may name several axes");
+  limited_rules_.push_back({checked(dim, at, axes), pattern});
+}
+
+Rule RuleChecker::checked(const std::string& dim, const Location& at,
+                          const std::vector<LocatedName>& axes) const {
   Rule rule{dim, {}, at};
   std::vector<std::string> known;
   for (const Axis& axis : mesh_.axes()) known.push_back(axis.name);
@@ -77,7 +91,7 @@ void RuleChecker::add(const std::string& dim, const Location& at, const std::vec
       rule.axes.push_back(axis);
     }
   }
-  rules_.push_back(std::move(rule));
+  return rule;
 }
 
 void RuleChecker::check_one_tensor() const {
@@ -102,6 +116,37 @@ std::vector<LocatedName> axis_names(const Cursor& at) {
     at.expected("an axis or a list of axes");
   }
   return axes;
+}
+
+void read_rules(const Cursor& at, Layout& layout) {
+  RuleChecker checker(layout.mesh, at.sink());
+  for (const Cursor& rule : at.items("a list of rules")) {
+    const size_t parts = rule.is(JsonKind::kArray) ? rule.value().items.size() : 0;
+    if (parts != 2 && parts != 3) {
+      rule.error(
+          "expected a rule, [dimension, axis] or [dimension, [axis, axis, ...]]",
+          parts > 3 ? "a third element, {\"in\": PATTERN}, limits the rule to a part of the model" : "");
+      continue;
+    }
+    const auto dim = rule.item(0).string("the name of a dimension");
+    const Cursor target = rule.item(1);
+    const std::vector<LocatedName> axes = axis_names(target);
+    if (target.is(JsonKind::kArray) && target.value().items.empty()) target.error("the rule names no axis");
+    if (parts == 2) {
+      if (dim) checker.add(*dim, rule.location(), axes);
+      continue;
+    }
+    const Cursor limit = rule.item(2);
+    if (!limit.is(JsonKind::kObject)) {
+      limit.expected("{\"in\": PATTERN}");
+    } else if (limit.check_keys({"in"})) {
+      const auto in = limit.require("in");
+      const auto pattern = in ? in->string("a tensor or a pattern of names") : std::nullopt;
+      if (dim && pattern) checker.add_limited(*dim, *pattern, rule.location(), axes);
+    }
+  }
+  layout.limited_rules = checker.limited_rules();
+  layout.rules = std::move(checker).rules();
 }
 
 std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh) {

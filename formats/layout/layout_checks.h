@@ -37,23 +37,32 @@ struct LocatedName {
 };
 
 /// Collects rules and refuses unknown axes, an axis that appears twice in a rule, and two rules for a
-/// dimension.
+/// dimension, or for a dimension and a pattern.
 class RuleChecker {
  public:
   RuleChecker(const Mesh& mesh, DiagnosticSink& sink) : mesh_(mesh), sink_(sink) {}
   void add(const std::string& dim, const Location& at, const std::vector<LocatedName>& axes);
+  void add_limited(const std::string& dim, const std::string& pattern, const Location& at,
+                   const std::vector<LocatedName>& axes);
   /// Refuses, besides, an axis that several rules name: they split one tensor.
   void check_one_tensor() const;
   std::vector<Rule> rules() && { return std::move(rules_); }
+  const std::vector<LimitedRule>& limited_rules() const { return limited_rules_; }
 
  private:
+  Rule checked(const std::string& dim, const Location& at, const std::vector<LocatedName>& axes) const;
+
   const Mesh& mesh_;
   DiagnosticSink& sink_;
   std::vector<Rule> rules_;
+  std::vector<LimitedRule> limited_rules_;
 };
 
 /// The name or list of names at `at`, an axis or a list of axes.
 std::vector<LocatedName> axis_names(const Cursor& at);
+
+/// Reads rules into `layout`: [dimension, axis or list of axes], or [dimension, axes, {"in": pattern}].
+void read_rules(const Cursor& at, Layout& layout);
 
 /// Reads annotations, {pattern: {dimension: axis or list of axes}}.
 std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh);

@@ -121,22 +121,6 @@ Mesh file_mesh(const Cursor& at) {
   return std::move(checker).mesh();
 }
 
-std::vector<Rule> file_rules(const Cursor& at, const Mesh& mesh) {
-  RuleChecker checker(mesh, at.sink());
-  for (const Cursor& rule : at.items("a list of rules")) {
-    if (!rule.is(JsonKind::kArray) || rule.value().items.size() != 2) {
-      rule.error("expected a rule, [dimension, axis] or [dimension, [axis, axis, ...]]");
-      continue;
-    }
-    const auto dim = rule.item(0).string("the name of a dimension");
-    const Cursor target = rule.item(1);
-    const std::vector<LocatedName> axes = axis_names(target);
-    if (target.is(JsonKind::kArray) && target.value().items.empty()) target.error("the rule names no axis");
-    if (dim) checker.add(*dim, rule.location(), axes);
-  }
-  return std::move(checker).rules();
-}
-
 bool has_sorted_keys(const JsonValue& object) {
   return std::is_sorted(object.members.begin(), object.members.end(),
                         [](const JsonMember& a, const JsonMember& b) { return a.key < b.key; });
@@ -151,13 +135,14 @@ void doubt_sorted_mesh(const Cursor& root, const Layout& layout) {
       !has_sorted_keys(mesh->value()))
     return;
   AxisList named;  // in the order in which the rules first name them
-  const auto note = [&](const std::vector<Rule>& rules) {
-    for (const Rule& rule : rules)
-      for (const int axis : rule.axes)
-        if (!contains(named, axis)) named.push_back(axis);
+  const auto note = [&](const Rule& rule) {
+    for (const int axis : rule.axes)
+      if (!contains(named, axis)) named.push_back(axis);
   };
-  note(layout.rules);
-  for (const Annotation& annotation : layout.annotations) note(annotation.splits);
+  for (const Rule& rule : layout.rules) note(rule);
+  for (const LimitedRule& rule : layout.limited_rules) note(rule.rule);
+  for (const Annotation& annotation : layout.annotations)
+    for (const Rule& split : annotation.splits) note(split);
   if (std::is_sorted(named.begin(), named.end())) return;
   std::string pairs;
   for (const int axis : named) {
@@ -188,7 +173,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   if (sources.rules)
     layout.rules = short_rules(*sources.rules, layout.mesh, sink);
   else if (rules)
-    layout.rules = file_rules(*rules, layout.mesh);
+    read_rules(*rules, layout);
   if (!root) return layout;
   if (const auto order = root->find("device_order")) layout.mesh = with_device_order(layout.mesh, *order);
   if (const auto shardings = root->find("shardings"))

@@ -50,6 +50,18 @@ TEST_CASE("flags replace what the file says") {
   CHECK(layout.rules.empty());
 }
 
+TEST_CASE("a rule may be limited to tensors of some names") {
+  LayoutSources sources;
+  sources.file = "l.json";
+  sources.file_text = R"({"mesh": {"rows": 2, "cols": 2},
+    "rules": [["batch", "rows"], ["experts", ["rows", "cols"], {"in": "moe_*/**"}], ["batch", "cols", {"in": "x"}]]})";
+  const Layout layout = read_layout(sources);
+  CHECK(to_string(layout) == "batch:rows, experts:rows+cols in moe_*/**, batch:cols in x");
+  REQUIRE(layout.limited_rules.size() == 2);
+  CHECK(layout.limited_rules[0].rule.location.pointer == "/rules/1");
+  CHECK(layout.limited_rules[1].rule.location.line == 2);
+}
+
 TEST_CASE("a mesh is a list of pairs or an object") {
   const auto mesh_of = [](const std::string& mesh) {
     LayoutSources sources;

@@ -8,11 +8,14 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
   Json json = Json::object();
   if (!doc.empty()) json["doc"] = doc;
   json["mesh"] = json_of(layout.mesh);
-  json["rules"] = Json::array();
-  for (const Rule& rule : layout.rules) {
+  const auto axes_of = [&](const Rule& rule) {
     const Json axes = json_of(rule.axes, layout.mesh);
-    json["rules"].push_back(Json::array({rule.dim, axes.size() == 1 ? axes.item(0) : axes}));
-  }
+    return axes.size() == 1 ? axes.item(0) : axes;
+  };
+  json["rules"] = Json::array();
+  for (const Rule& rule : layout.rules) json["rules"].push_back(Json::array({rule.dim, axes_of(rule)}));
+  for (const auto& [rule, pattern] : layout.limited_rules)
+    json["rules"].push_back(Json::array({rule.dim, axes_of(rule), Json({{"in", pattern}})}));
   if (!layout.annotations.empty()) json["shardings"] = annotations_json(layout);
   if (layout.propagate) json["propagate"] = true;
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();

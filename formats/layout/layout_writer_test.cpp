@@ -8,11 +8,16 @@ namespace mtfc::layout_writer_test {
 
 TEST_CASE("a layout that is written is the layout that is read") {
   const Layout layout{Mesh({{"rows", 2}, {"cols", 3}}, {0, 2, 4, 1, 3, 5}),
-                      {{"batch", {0}, {}}, {"hidden", {1, 0}, {}}}};
+                      {{"batch", {0}, {}}, {"hidden", {1, 0}, {}}},
+                      {},
+                      false,
+                      {{{"experts", {1}, {}}, "moe_*/**"}}};
   const std::string text = layout_json(layout, "why");
   CHECK(text ==
         "{\n \"doc\": \"why\",\n \"mesh\": [[\"rows\",2],[\"cols\",3]],\n"
-        " \"rules\": [[\"batch\",\"rows\"],[\"hidden\",[\"cols\",\"rows\"]]],\n"
+        " \"rules\": "
+        "[[\"batch\",\"rows\"],[\"hidden\",[\"cols\",\"rows\"]],[\"experts\",\"cols\",{\"in\":\"moe_*/"
+        "**\"}]],\n"
         " \"device_order\": [0,2,4,1,3,5]\n}\n");
   LayoutSources sources;
   sources.file = "layout.json";

@@ -142,6 +142,8 @@ std::string program_json(const Program& program) {
   Json rules = Json::array(), names = Json::object(), inputs = Json::array();
   for (const auto& [name, value] : program.names) names[name] = real_json(value);
   for (const Rule& rule : program.layout.rules) rules.push_back({rule.dim, json_of(rule.axes, mesh)});
+  const Json limited = limited_rules_json(program.layout);
+  for (const Json& rule : limited.list()) rules.push_back(rule);
   for (const InputDecl& input : program.inputs) {
     Json json = {{"name", input.name}};
     json.update(type_json(input.type));

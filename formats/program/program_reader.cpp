@@ -26,7 +26,7 @@ class ProgramReader {
                       "names", "inputs", "loss", "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
-    read_rules();
+    read_splits();
     if (const auto names = root_.require("names"))
       for (const NamedCursor& member : names->members("an object {name: number}"))
         program_.names[member.key] = real(member.value);
@@ -123,16 +123,8 @@ class ProgramReader {
       program_.layout.mesh = with_device_order(program_.layout.mesh, *order);
   }
 
-  void read_rules() {
-    RuleChecker checker(mesh(), root_.sink());
-    for (const Cursor& at : list(root_, "rules"))
-      if (const auto pair = parts(at, 2, "[dimension, [axes]]"); !pair.empty()) {
-        std::vector<LocatedName> axes;
-        for (const Cursor& axis : pair[1].items("a list of axes"))
-          if (const auto name = axis.string()) axes.push_back({*name, axis.location()});
-        if (const auto dim = pair[0].string()) checker.add(*dim, pair[0].location(), axes);
-      }
-    program_.layout.rules = std::move(checker).rules();
+  void read_splits() {
+    if (const auto rules = root_.require("rules")) read_rules(*rules, program_.layout);
     if (const auto shardings = root_.find("shardings"))
       program_.layout.annotations = read_annotations(*shardings, mesh());
     if (const auto propagate = root_.find("propagate"))

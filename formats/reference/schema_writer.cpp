@@ -328,10 +328,14 @@ std::string model_schema() {
 }
 
 std::string layout_schema() {
-  const Json rule = {{"type", "array"},
-                     {"prefixItems", {{{"type", "string"}, {"description", "a dimension"}}, axes_schema()}},
-                     {"minItems", 2},
-                     {"maxItems", 2}};
+  Json limit = object_schema(
+      {{"in", {{"type", "string"}, {"description", "a tensor, or a pattern of names"}}}}, {"in"});
+  limit["description"] = "limits the rule to the tensors whose names match";
+  const Json rule = {
+      {"type", "array"},
+      {"prefixItems", {{{"type", "string"}, {"description", "a dimension"}}, axes_schema(), limit}},
+      {"minItems", 2},
+      {"maxItems", 3}};
   const Json axis_name = {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}};
   const Json axis_size = {{"type", "integer"}, {"minimum", 1}};
   const Json axis = {
@@ -346,7 +350,8 @@ std::string layout_schema() {
        {"rules",
         {{"type", "array"},
          {"items", rule},
-         {"description", "[dimension, axis], or [dimension, [axis, axis, ...]]"}}},
+         {"description",
+          "[dimension, axis], or [dimension, [axis, axis, ...]], or either with {\"in\": pattern}"}}},
        {"shardings",
         map_schema(sharding_schema(),
                    "annotations: the sharding of a tensor, or of all tensors whose names match a pattern")},

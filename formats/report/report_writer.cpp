@@ -79,6 +79,7 @@ Json report_object(const CostReport& report) {
                {"mesh", json_of(mesh)},
                {"devices", mesh.devices()},
                {"layout", json_of(report.layout)}};
+  if (!report.layout.limited_rules.empty()) json["limited_rules"] = limited_rules_json(report.layout);
   if (!report.layout.annotations.empty()) json["shardings"] = annotations_json(report.layout);
   if (report.layout.propagate) json["propagate"] = true;
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();

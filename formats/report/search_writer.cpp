@@ -194,6 +194,7 @@ std::string search_json(const AnnotationReport& report) {
                {"entry", cost.entry},
                {"mesh", json_of(found.layout.mesh)},
                {"rules", json_of(found.layout)},
+               {"limited_rules", limited_rules_json(found.layout)},
                {"shardings", annotations_json(found.layout)},
                {"propagate", found.layout.propagate},
                {"cost", found.cost},

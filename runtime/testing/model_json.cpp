@@ -131,6 +131,9 @@ std::string layout_file(const RandomCase& random_case) {
     axes.push_back(fmt::format("{}: {}", quoted(axis.name), axis.size));
   for (const Rule& rule : layout.rules)
     rules.push_back(fmt::format("[{}, {}]", quoted(rule.dim), axes_text(rule.axes, layout.mesh)));
+  for (const auto& [rule, pattern] : layout.limited_rules)
+    rules.push_back(fmt::format("[{}, {}, {{\"in\": {}}}]", quoted(rule.dim),
+                                axes_text(rule.axes, layout.mesh), quoted(pattern)));
   for (const Annotation& annotation : layout.annotations) {
     std::vector<std::string> splits;
     for (const Rule& split : annotation.splits)

@@ -147,7 +147,12 @@ Layout layout_of(const RandomCase& random_case) {
     Annotation annotation{at->first, {}, {}};
     for (const Rule& split : drawn.splits)
       if (contains(at->second, split.dim)) annotation.splits.push_back(split);
-    layout.annotations.push_back(std::move(annotation));
+    if (!drawn.as_rules) {
+      layout.annotations.push_back(std::move(annotation));
+      continue;
+    }
+    for (Rule& rule : annotation.splits)
+      layout.limited_rules.push_back({std::move(rule), annotation.pattern});
   }
   return layout;
 }

@@ -32,11 +32,12 @@ struct Item {
   bool from_model = true;      // else as if the compiler had made it
 };
 
-/// An annotation of a tensor, or of the tensor that training makes for it under a further name.
+/// An annotation of a tensor, or rules that are limited to it, or those of the tensor that training makes for it under a further name.
 struct DrawnAnnotation {
   TensorRef tensor;
   std::string suffix = "";  // such as `/grad`
   std::vector<Rule> splits;
+  bool as_rules = false;
 };
 
 struct RandomCase {

@@ -230,10 +230,12 @@ void draw_annotations(CaseDraft& draft) {
   const double density = 0.1 + 0.1 * static_cast<double>(draft.below(6));
   for (const Facts& facts : draft.known()) {
     if (draft.chance(density))
-      draft.drawn().annotations.push_back({facts.ref, "", drawn_splits(draft, facts.type.dims)});
+      draft.drawn().annotations.push_back(
+          {facts.ref, "", drawn_splits(draft, facts.type.dims), draft.chance(0.25)});
     for (const char* suffix : {"/grad", "/momentum"})
       if (draft.drawn().items[facts.ref.item].kind == "variable" && draft.chance(0.15))
-        draft.drawn().annotations.push_back({facts.ref, suffix, drawn_splits(draft, facts.type.dims)});
+        draft.drawn().annotations.push_back(
+            {facts.ref, suffix, drawn_splits(draft, facts.type.dims), draft.chance(0.25)});
   }
   draft.drawn().layout.propagate = draft.chance(0.6);
   if (draft.chance(0.4)) draft.drawn().layout.rules.clear();

@@ -214,7 +214,7 @@ std::vector<Layout> all_rule_sets(const Mesh& mesh, const Dims& dims, bool lists
 }
 
 bool is_legal(const Model& model, const Layout& layout) {
-  if (layout.propagate || !layout.annotations.empty()) {
+  if (!has_plain_rules_only(layout)) {
     try {
       check_layout(model, layout, Annotations(model, layout), true);
       return true;

@@ -256,6 +256,19 @@ TEST_CASE("a layer of experts exchanges tokens by two all_to_alls, and their gra
   }
 }
 
+TEST_CASE("rules that are limited to the weights of experts give the same plan") {
+  Built made = experts(false);
+  const Rule by_experts = made.layout.rules.back();
+  made.layout.rules.pop_back();
+  made.layout.limited_rules = {{by_experts, "wi"}, {by_experts, "wo"}, {by_experts, "wg"}};
+  const Program program = compile(made.model, made.layout, {});
+  const EntryPoint& train = *program.find("train");
+  const CostReport report = cost_report(program, train, predicted_counts(program, train));
+  CHECK(report.communication.by_kind.at("all_to_all").count == 4);
+  CHECK(report.communication.total.bytes_sent == 592'904);
+  CHECK(report.arithmetic.duplication == 1.0);
+}
+
 TEST_CASE("by rules alone, a layer of experts would use an axis twice") {
   Built made = experts(false);
   made.layout.propagate = false;

@@ -28,7 +28,7 @@ std::string kind_of(const Node& node) {
 }
 
 std::string rule_text(const Layout& layout, const std::string& dim) {
-  return fmt::format("{}:{}", dim, layout.mesh.names(find_rule(layout, dim)->axes));
+  return to_string(*find_rule(layout, dim), layout.mesh);
 }
 
 // A pair of rules that split tensors twice over an axis: the first such tensor, and how many there are.
