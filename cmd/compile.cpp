@@ -44,8 +44,7 @@ std::string emitted(const std::string& form, const Program& program) {
 
 int run(const Options& options) {
   const std::string form = form_of(options);
-  if (options.hardware == "-" && options.model.model == "-")
-    throw UserError("the model and the hardware profile can't both be read from standard input");
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
@@ -67,17 +66,12 @@ int run(const Options& options) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
   const Program program = compile(model, layouts.front(), compile_options);
-  if (!options.model.quiet && options.dump_after.empty()) {
-    CompileOptions silent = compile_options;
-    silent.timed = nullptr;
-    silent.dump_graph = nullptr;
-    silent.dump_steps = nullptr;
-    add_gather_warnings({model, layouts.front(), silent, program}, "", warnings);
-  }
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(program, options.memory_limit);
   require_small_reshards(program, options.reshard_limit);
+  if (!options.model.quiet)
+    show(gather_warnings({model, layouts.front(), compile_options, program}, ""), false);
   write_text(options.file, emitted(form, program));
   return kExitSuccess;
 }

@@ -119,11 +119,10 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     report(options, *program, hardware, made.back());
     if (layouts.size() > 1)
       continue;  // the advice is for the layout that one has, not for a choice among many
-    const size_t known = warnings.size();
-    add_gather_warnings({model, layout, compile_options, *program}, options.entry, warnings);
-    for (size_t i = known; i < warnings.size(); ++i) {
-      const auto& [place, message, hint, severity] = warnings[i];
-      made.back().report->warnings.push_back(hint.empty() ? message : fmt::format("{} ({})", message, hint));
+    for (Diagnostic& warning : gather_warnings({model, layout, compile_options, *program}, options.entry)) {
+      made.back().report->warnings.push_back(
+          warning.hint.empty() ? warning.message : fmt::format("{} ({})", warning.message, warning.hint));
+      warnings.push_back(std::move(warning));
     }
   }
   if (possible(made).empty()) throw UserError(std::move(errors));
@@ -162,8 +161,8 @@ std::string format_of(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (options.hardware == "-" && options.model.model == "-")
-    throw UserError("the model and the hardware profile can't both be read from standard input");
+  for (const LayoutFlags& flags : paired(options))
+    require_one_reader(options.hardware, options.model.model, flags.layout);
   const std::string format = format_of(options);
   if (options.top && format == "json")
     throw UserError("--top is for tables; the JSON has every step", "leave out --top, or --format json");

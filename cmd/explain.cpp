@@ -14,10 +14,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
-#include "core/explain/explanation.h"
 #include "formats/report/explanation_writer.h"
-#include "formats/text/quantity.h"
-#include "formats/text/wrapped_text.h"
 
 namespace mtfc {
 namespace {
@@ -27,7 +24,7 @@ constexpr size_t kMostListed = 10;
 struct Options {
   ModelOptions model;
   LayoutFlags layout;
-  std::string what;  // a tensor or the number of a step; "" for the list
+  std::optional<std::string> what;  // a tensor or the number of a step; nothing for the list
   std::string entry;
   std::string format;
   std::string file = "-";
@@ -57,38 +54,22 @@ class TrialProgress {
   bool shown_ = false;
 };
 
-std::string list_text(const ExplanationStyle& style, const std::vector<ReshardStep>& listed) {
-  const LayoutFigures figures = figures_of(style.program, style.entry);
-  std::string text =
-      wrapped("",
-              fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}{}", style.entry.name,
-                          style.program.model, grouped(figures.collectives),
-                          figures.collectives == 1 ? "" : "s", grouped(figures.bytes), grouped(figures.cost),
-                          style.entry.plan && style.entry.plan->hardware.empty()
-                              ? fmt::format(" (at least {})", grouped(style.entry.plan->bound))
-                              : ""),
-              " ", style.width);
-  if (listed.empty()) return text;
-  return text + "\nthose that send most, with the numbers of their steps\n" + reshards_text(listed, style);
-}
-
-std::string explained(const Options& options, const ExplainedProgram& program, const ExplanationStyle& style,
-                      bool as_json) {
+std::string explained(const std::string& what, const ExplanationStyle& style, bool as_json) {
   const auto written = [&](const auto& explanation) {
     return as_json ? explanation_json(explanation, style) : explanation_text(explanation, style);
   };
-  if (options.what.empty()) {
-    const std::vector<ReshardStep> listed =
-        largest(reshard_steps(program.program, program.entry), kMostListed);
-    return as_json ? reshards_json(listed, style) : list_text(style, listed);
-  }
-  if (is_number(options.what)) return written(explain_step(program, std::stoll(options.what)));
-  return written(explain_tensor(program, options.what));
+  if (what.empty()) return as_json ? list_json(kMostListed, style) : list_text(kMostListed, style);
+  if (is_number(what)) return written(explain_step(style.program, std::stoll(what)));
+  return written(explain_tensor(style.program, what));
 }
 
 int run(const Options& options) {
   const FileKinds kinds{"-o", "an explanation", {{"json", "json"}, {"txt", "text"}}};
   const std::string format = output_format(kinds, options.file, options.format, "text");
+  if (options.what && options.what->empty())
+    throw UserError("the name of the tensor is empty",
+                    "without a name, the costliest collectives are listed");
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
   const std::optional<Hardware> hardware = hardware_profile(options.hardware);
   const Sources sources = read_sources(options.model, options.layout);
   std::vector<Diagnostic> warnings;
@@ -102,16 +83,15 @@ int run(const Options& options) {
   const std::string name =
       chosen_entry(options.entry, [&](std::string_view entry) { return program.find(entry) != nullptr; });
   const EntryPoint& entry = *program.find(name);
-  const ModelNames names(model, name);
-  ExplanationStyle style{program, entry, names};
-  if (options.file == "-" && is_terminal(1))
-    style.width = style.line_width = static_cast<size_t>(std::max(terminal_width(), 40));
   std::string text;
   {
     TrialProgress progress(is_terminal(2) && !options.model.quiet);
-    const ExplainedProgram explains{model,   layout, compile_options,
-                                    program, entry,  [&](int made) { progress.show(made); }};
-    text = explained(options, explains, style, format == "json");
+    const ExplainedProgram explains(model, layout, compile_options, program, entry,
+                                    [&](int made) { progress.show(made); });
+    ExplanationStyle style{explains};
+    if (options.file == "-" && is_terminal(1))
+      style.width = style.line_width = static_cast<size_t>(std::max(terminal_width(), 40));
+    text = explained(options.what.value_or(""), style, format == "json");
   }
   write_text(options.file, text);
   return kExitSuccess;

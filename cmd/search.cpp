@@ -80,10 +80,7 @@ std::vector<LayoutFlags> meshes_to_search(const Options& options) {
 }
 
 void check_options(const Options& options) {
-  if (options.hardware == "-" && options.model.model == "-")
-    throw UserError("the model and the hardware profile can't both be read from standard input");
-  if (options.hardware == "-" && options.layout.layout == "-")
-    throw UserError("the layout and the hardware profile can't both be read from standard input");
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
   if (!options.file.empty() && !is_layout_file(options.file))
     throw UserError(fmt::format("the layout file '{}' must be called NAME.json", options.file),
                     "--layout reads any other name as a list of rules");

@@ -6,18 +6,16 @@
 
 namespace mtfc {
 
-void add_gather_warnings(const CompiledModel& compiled, const std::string& entry,
-                         std::vector<Diagnostic>& warnings) {
+std::vector<Diagnostic> gather_warnings(const CompiledModel& compiled, const std::string& entry) {
   const auto& [model, layout, options, program] = compiled;
   const std::string name =
       chosen_entry(entry, [&](std::string_view known) { return program.find(known) != nullptr; });
-  const EntryPoint& looked_at = *program.find(name);
-  const std::vector<CostlyGather> gathers =
-      costly_gathers({model, layout, options, program, looked_at, nullptr});
-  if (gathers.empty()) return;
-  const ModelNames names(model, name);
-  for (const CostlyGather& gather : gathers)
-    warnings.push_back(warning_of(gather, {program, looked_at, names}));
+  if (!may_gather(program, *program.find(name))) return {};
+  const ExplainedProgram explained(model, layout, options, program, *program.find(name));
+  std::vector<Diagnostic> warnings;
+  for (const CostlyGather& gather : costly_gathers(explained))
+    warnings.push_back(warning_of(gather, {explained}));
+  return warnings;
 }
 
 }  // namespace mtfc

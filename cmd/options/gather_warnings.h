@@ -1,5 +1,5 @@
 #pragma once
-// Warnings of tensors that are gathered whole at a good part of a step's communication (core/explain/costly_gathers.h).
+// Warnings of tensors that are gathered whole, for a good part of a step's communication (core/explain/costly_gathers.h).
 
 #include <string>
 #include <vector>
@@ -20,10 +20,9 @@ struct CompiledModel {
   const Program& program;
 };
 
-/// Adds a warning for each such tensor, with the change of the layout that avoids it. `entry`: the entry point to look
-/// at; where it is "", the training step, or else the evaluation. Compiles the model for some dozen other layouts if
-/// there is such a tensor.
-void add_gather_warnings(const CompiledModel& compiled, const std::string& entry,
-                         std::vector<Diagnostic>& warnings);
+/// A warning for each such tensor, with the change of the layout that avoids it. `entry`: the entry point to look at; if it
+/// is "", the training step, or else the evaluation. Compiles the model for some dozen other layouts if there is such a
+/// tensor.
+std::vector<Diagnostic> gather_warnings(const CompiledModel& compiled, const std::string& entry);
 
 }  // namespace mtfc

@@ -67,6 +67,14 @@ Hardware hardware_profile(const std::string& name) {
   return parsed_profile(name, profile_text(name));
 }
 
+void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
+                        const std::optional<std::string>& layout) {
+  if (hardware != "-") return;
+  const std::string text = "the {} and the hardware profile can't both be read from standard input";
+  if (model == "-") throw UserError(fmt::format(fmt::runtime(text), "model"));
+  if (layout == "-") throw UserError(fmt::format(fmt::runtime(text), "layout"));
+}
+
 std::string profile_text(const std::string& name) {
   if (is_file(name)) return read_text(name, "hardware profile");
   const std::vector<std::string> names = bundled(profiles());

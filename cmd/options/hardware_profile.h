@@ -16,6 +16,10 @@ void add_hardware_option(CommandLine& line, std::string& hardware);
 /// --hardware of a command that predicts no times, for plans that are chosen: not given, they are chosen by their cost.
 void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware);
 
+/// Throws UserError if the hardware profile is to be read from standard input, and the model or a layout too.
+void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
+                        const std::optional<std::string>& layout);
+
 /// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for
 /// standard input. Throws UserError.
 Hardware hardware_profile(const std::string& name);

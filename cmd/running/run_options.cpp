@@ -6,6 +6,7 @@
 
 #include "cmd/launch/launch.h"
 #include "cmd/options/file_endings.h"
+#include "cmd/options/hardware_profile.h"
 #include "core/diagnostics/error.h"
 
 namespace mtfc {
@@ -88,8 +89,7 @@ void check(const RunOptions& options) {
   if (options.nan_ok && options.check_finite)
     throw UserError("--check-finite stops at the first NaN or infinity, but --nan-ok goes on",
                     "leave out one of them");
-  if (options.hardware == "-" && (options.model.model == "-" || options.layout.layout == "-"))
-    throw UserError("the hardware profile and another file can't both be read from standard input");
+  require_one_reader(options.hardware, options.model.model, options.layout.layout);
   require_one_each(options.inputs, "--input", "feeds");
   require_one_each(options.valid, "--valid", "feeds");
   std::vector<std::string> single;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/experts_model.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -86,26 +87,6 @@ void check_removal(Explained& explained, const std::string& tensor, const std::s
   CHECK(removal["figures"]["bytes_sent_per_device"] == bytes);
 }
 
-const char* const kExperts = R"({"mtfc": 1, "name": "experts",
- "dims": {"groups": 16, "tokens": 64, "experts": 8, "capacity": 16, "model": 64, "hidden": 256, "vocab": 512},
- "inputs": {"inputs": {"dims": ["groups", "tokens", "vocab"]}, "place": {"dims": ["groups", "tokens", "capacity"]}},
- "variables": {"w": {"dims": ["vocab", "model"], "init": {"normal": 0.1}},
-               "wg": {"dims": ["model", "experts"], "init": {"normal": 0.1}},
-               "wi": {"dims": ["experts", "model", "hidden"], "init": {"normal": 0.1}},
-               "wo": {"dims": ["experts", "hidden", "model"], "init": {"normal": 0.1}}},
- "ops": [
-  {"out": "x", "op": "einsum", "in": ["inputs", "w"], "dims": ["groups", "tokens", "model"]},
-  {"out": "scores", "op": "einsum", "in": ["x", "wg"], "dims": ["groups", "tokens", "experts"]},
-  {"out": "gate", "op": "sigmoid", "in": ["scores"]},
-  {"out": "combine", "op": "einsum", "in": ["gate", "place"], "dims": ["groups", "tokens", "experts", "capacity"]},
-  {"out": "sent", "op": "einsum", "in": ["combine", "x"], "dims": ["groups", "experts", "capacity", "model"]},
-  {"out": "inner", "op": "einsum", "in": ["sent", "wi"], "dims": ["groups", "experts", "capacity", "hidden"]},
-  {"out": "h", "op": "relu", "in": ["inner"]},
-  {"out": "returned", "op": "einsum", "in": ["h", "wo"], "dims": ["groups", "experts", "capacity", "model"]},
-  {"out": "y", "op": "einsum", "in": ["combine", "returned"], "dims": ["groups", "tokens", "model"]},
-  {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": ["y"]}}],
- "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}}, "outputs": ["loss"]})";
-
 }  // namespace
 
 TEST_CASE("a whole tensor is gathered because one tensor is not annotated") {
@@ -143,7 +124,25 @@ TEST_CASE("a gradient is not split like its variable") {
       {{"mesh", {{"all", 4}}},
        {"shardings", {{"x", {{"batch", "all"}}}, {"w", {{"io", "all"}}}, {"w/grad", Json::object()}}},
        {"propagate", true}});
+  const std::string step = explained.reshard_of("w/grad")["step"].dump();
+  CHECK(has(explained.text(step), "\n  change \"w/grad\" in \"shardings\" to {\"io\": \"all\"}\n"));
   check_removal(explained, "w/grad", "all_gather", {{"w/grad", {{"io", {"all"}}}}});
+}
+
+TEST_CASE("propagation is proposed where no annotation alone costs less") {
+  const Explained explained(
+      R"({"mtfc": 1, "name": "chain", "dims": {"batch": 64, "io": 256},
+    "inputs": {"x": {"dims": ["batch", "io"]}},
+    "ops": [{"out": "a", "op": "square", "in": ["x"]}, {"out": "b", "op": "neg", "in": ["a"]},
+            {"out": "c", "op": "exp", "in": ["b"]}, {"out": "d", "op": "sin", "in": ["c"]},
+            {"out": "e", "op": "cos", "in": ["d"]}, {"out": "y", "op": "tanh", "in": ["e"]}],
+    "outputs": ["y"]})",
+      {{"mesh", {{"all", 4}}}, {"shardings", {{"x", {{"batch", "all"}}}, {"y", {{"batch", "all"}}}}}});
+  const Json reshard = explained.reshards()[0];
+  const Json removal = explained.json(reshard["step"].dump())["removal"];
+  REQUIRE(!removal.is_null());
+  CHECK(removal["change"]["propagate"] == true);
+  CHECK(removal["figures"]["bytes_sent_per_device"] == 0);
 }
 
 TEST_CASE("the result of a table lookup is replicated") {
@@ -172,8 +171,9 @@ TEST_CASE("the result of a table lookup is replicated") {
 TEST_CASE(
     "each exchange of an expert layer names its operation, both shardings, its bytes and the next best "
     "plan") {
-  const Explained explained(kExperts, Json::parse(R"({"mesh": {"all": 4}, "propagate": true,
-    "rules": [["groups", "all"], ["experts", "all"]]})"));
+  const Json layout = Json::parse(
+      R"({"mesh": {"all": 4}, "propagate": true, "rules": [["groups", "all"], ["experts", "all"]]})");
+  const Explained explained(kExpertsModel, layout);
   size_t exchanges = 0;
   for (const Json& reshard : explained.reshards()) {
     const Json explanation = explained.json(reshard["step"].dump());
@@ -184,6 +184,12 @@ TEST_CASE(
     CHECK(reshard["from"] != reshard["to"]);
     if (reshard["collective"] != "all_to_all") continue;
     ++exchanges;
+    // The change removes this very collective, and not another one of the tensor.
+    Explained changed(kExpertsModel, layout);
+    changed.apply(explanation["removal"]["change"]);
+    for (const Json& left : changed.reshards())
+      CHECK_FALSE((left["tensor"] == reshard["tensor"] && left["from"] == reshard["from"] &&
+                   left["to"] == reshard["to"] && left["readers"] == reshard["readers"]));
     CHECK(reshard["bytes_sent_per_device"] == 98'304);
     // The plan is the best under these rules, so one that does without the exchange costs more.
     REQUIRE(!explanation["removal"].is_null());
@@ -209,8 +215,8 @@ TEST_CASE("the sharding of a tensor is traced to the annotation that it comes fr
   const Json& split = json["splits"][0];
   CHECK(split["origin"]["text"] == "layer_*/**/wq");
   CHECK(split["origin"]["place"]["line"] == 3);
-  CHECK(split["way"].front()["tensor"] == "layer_3/self/attention/wq");
-  CHECK(split["way"].back() == Json{{"tensor", "layer_3/self/attention/wo"}, {"operation", "einsum"}});
+  CHECK(split["path"].front()["tensor"] == "layer_3/self/attention/wq");
+  CHECK(split["path"].back() == Json{{"tensor", "layer_3/self/attention/wo"}, {"operation", "einsum"}});
   REQUIRE(json["alternatives"].size() > 0);
   for (const Json& alternative : json["alternatives"])
     CHECK(alternative["figures"]["cost"] >= json["alternatives"][0]["figures"]["cost"]);
@@ -220,13 +226,54 @@ TEST_CASE("a tensor under rules has its reason too") {
   const std::string command = "$MTFC explain mnist.json --mesh all:4 --layout batch:all ";
   CHECK(has(outcome_in_models(command + "h"),
             "\n  'batch' is split over all by the rule batch:all (--layout:1)\n"));
-  CHECK(has(outcome_in_models(command + "w1"), "no rule names its dimensions, and no annotation names it\n"));
+  CHECK(
+      has(outcome_in_models(command + "w1"), "no rule splits its dimensions, and no annotation names it\n"));
+}
+
+TEST_CASE("a tensor names the limited rule, and the state its \"shard_state_over\"") {
+  const char* const model = R"({"mtfc": 1, "name": "product", "dims": {"batch": 64, "io": 256, "hidden": 128},
+    "inputs": {"x": {"dims": ["batch", "io"]}},
+    "variables": {"w": {"dims": ["io", "hidden"], "init": {"normal": 0.1}}},
+    "ops": [{"out": "h", "op": "einsum", "in": ["x", "w"], "dims": ["batch", "hidden"]},
+            {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": ["h"]}}],
+    "train": {"loss": "loss", "optimizer": {"kind": "adam", "lr": 0.1}, "shard_state_over": ["rows"]},
+    "outputs": ["loss"]})";
+  for (const bool propagate : {false, true}) {
+    CAPTURE(propagate);
+    const Json mesh = Json::parse(R"([["rows", 2], ["cols", 2]])");
+    const Explained plain(model, {{"mesh", mesh},
+                                  {"rules", Json::parse(R"([["batch", "rows"], ["hidden", "cols"]])")},
+                                  {"propagate", propagate}});
+    const std::string state = plain.text("w/adam_m");
+    CHECK(has(state, "'hidden' is split over cols by the rule hidden:cols (layout.json:1)"));
+    CHECK(has(state, "'io' is split over rows by \"shard_state_over\" of the model (model.json:"));
+    CHECK(has(plain.text("w"), "'hidden' is split over cols by the rule hidden:cols (layout.json:1)"));
+    const Explained limited(
+        model, {{"mesh", mesh},
+                {"rules", Json::parse(R"([["batch", "rows"], ["hidden", "cols", {"in": "w*"}]])")},
+                {"propagate", propagate}});
+    CHECK(
+        has(limited.text("w"), "'hidden' is split over cols by the rule hidden:cols in w* (layout.json:1)"));
+  }
+}
+
+TEST_CASE("with hardware, shardings are compared by the predicted time of a step") {
+  const std::string command =
+      "$MTFC explain mnist.json h --mesh all:4 --layout batch:all --propagate --hardware tpu-v2 ";
+  const Json explanation = Json::parse(outcome_in_models(command + "--format json").substr(8));
+  const Json& alternatives = explanation["alternatives"];
+  REQUIRE(alternatives.size() > 1);
+  for (size_t i = 0; i < alternatives.size(); ++i) {
+    CHECK(alternatives[i]["figures"]["step_s"] > 0);
+    if (i > 0) CHECK(alternatives[i]["figures"]["step_s"] >= alternatives[i - 1]["figures"]["step_s"]);
+  }
+  CHECK(has(outcome_in_models(command), "step time"));
 }
 
 TEST_CASE("without an argument, the costliest collectives are listed, a line each") {
   const std::string list = outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all");
   CHECK(list.starts_with("exit 0: train of mnist: "));
-  CHECK(has(list, "\nthose that send most, with the numbers of their steps\n"));
+  CHECK(has(list, "\nthe collectives that send most, by the numbers of their steps\n"));
   const Json json = Json::parse(
       outcome_in_models("$MTFC explain mnist.json --mesh all:4 --layout batch:all --format json").substr(8));
   REQUIRE(json["reshards"].size() > 2);
@@ -251,10 +298,8 @@ TEST_CASE("compile and cost-report warn of a large tensor that is gathered whole
   const std::string split = R"({"mesh": {"all": 4}, "shardings": {"x": {"batch": "all"}}})";
   const std::string warning =
       ":4:15: warning: /ops/1: in evaluate, 'squares' is gathered whole for reduce_sum 'total': [batch/all, "
-      "io] -> "
-      "[batch, io], for which a device sends 12.0 MiB, 100 % of all (add \"squares\": {\"batch\": \"all\"} "
-      "to "
-      "\"shardings\" to avoid it)\n";
+      "io] -> [batch, io]; a device sends 12.0 MiB for that, 100 % of all that it sends (add \"squares\": "
+      "{\"batch\": \"all\"} to \"shardings\" to avoid it)\n";
   CHECK(has(outcome("compile", split), warning));
   CHECK(has(outcome("cost-report", split), warning));
   CHECK(!has(outcome("compile --quiet", split), "warning"));
@@ -273,6 +318,15 @@ TEST_CASE("what explain can't find is an error") {
   CHECK(has(outcome_in_models(command + "0"),
             "exit 2: mtfc: error: step 0 of train is no collective (it makes '"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));
+  CHECK(has(outcome_in_models("$MTFC explain mnist.json ''"),
+            "exit 2: mtfc: error: the name of the tensor is empty"));
+  CHECK(has(outcome_in_models("$MTFC explain mnist.json h@whole --mesh all:4 --layout hidden:all"),
+            "exit 2: mtfc: error: train has no tensor 'h@whole' ('h' is explained with all the shardings in "
+            "which"));
+  CHECK(has(outcome_in_models("$MTFC explain mnist.json loss"), "\n  none: there is one device\n"));
+  CHECK(
+      has(outcome_in_models("$MTFC explain - --hardware - </dev/null"),
+          "exit 2: mtfc: error: the model and the hardware profile can't both be read from standard input"));
 }
 
 }  // namespace mtfc::explain_test

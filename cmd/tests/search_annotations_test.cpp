@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/experts_model.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
@@ -66,25 +67,7 @@ TEST_CASE("no annotations of a small model cost less than those that are found")
 
 TEST_CASE("the layout of experts is found without help") {
   const ScratchFolder folder;
-  folder.write("model.json", R"({"mtfc": 1, "name": "experts",
-    "dims": {"groups": 16, "tokens": 64, "experts": 8, "capacity": 16, "model": 64, "hidden": 256, "vocab": 512},
-    "inputs": {"inputs": {"dims": ["groups", "tokens", "vocab"]},
-               "place": {"dims": ["groups", "tokens", "capacity"]}},
-    "variables": {"w": {"dims": ["vocab", "model"], "init": {"normal": 0.1}},
-                  "wg": {"dims": ["model", "experts"], "init": {"normal": 0.1}},
-                  "wi": {"dims": ["experts", "model", "hidden"], "init": {"normal": 0.1}},
-                  "wo": {"dims": ["experts", "hidden", "model"], "init": {"normal": 0.1}}},
-    "ops": [
-     {"out": "x", "op": "einsum", "in": ["inputs", "w"], "dims": ["groups", "tokens", "model"]},
-     {"out": "gate", "op": "sigmoid", "in": {"op": "einsum", "in": ["x", "wg"], "dims": ["groups", "tokens", "experts"]}},
-     {"out": "combine", "op": "einsum", "in": ["gate", "place"], "dims": ["groups", "tokens", "experts", "capacity"]},
-     {"out": "sent", "op": "einsum", "in": ["combine", "x"], "dims": ["groups", "experts", "capacity", "model"]},
-     {"out": "h", "op": "relu", "in": {"op": "einsum", "in": ["sent", "wi"],
-                                       "dims": ["groups", "experts", "capacity", "hidden"]}},
-     {"out": "returned", "op": "einsum", "in": ["h", "wo"], "dims": ["groups", "experts", "capacity", "model"]},
-     {"out": "y", "op": "einsum", "in": ["combine", "returned"], "dims": ["groups", "tokens", "model"]},
-     {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": ["y"]}}],
-    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 0.1}}, "outputs": ["loss"]})");
+  folder.write("model.json", kExpertsModel);
   const std::string model = folder / "model.json", layout = folder / "best.json";
   const Json best = found(fmt::format("{} --mesh all:4 -o {}", model, layout));
   CHECK(best["gap"] == 0.0);

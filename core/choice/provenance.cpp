@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/choice/relations.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
@@ -27,6 +28,7 @@ class Origins {
  public:
   Origins(const ShardedEntry& plan, const PlanConditions& conditions)
       : layout_(conditions.layout),
+        split_(conditions.split),
         variables_(conditions.variables),
         graph_(flat_graph(plan.entry.graph)),
         candidates_(find_candidates(graph_, conditions)),
@@ -45,13 +47,16 @@ class Origins {
     origins.is_known = true;
     origins.type = graph_.type(id);
     origins.sharding = held_[id].front();
-    origins.is_fixed = candidates_.fixed[id].has_value();
-    origins.annotation = graph_.tensors[id].tensor->annotation;
-    origins.is_decided = !origins.annotation && is_decided(id);
+    origins.fixed = fixed_as_a_whole(id);
     for (size_t d = 0; d < origins.type.dims.size(); ++d) {
-      const AxisList& axes = origins.sharding.dims[d];
-      if (axes.empty()) continue;
-      origins.axes.push_back(origin({id, d}, axes));
+      const size_t first = origins.axes.size();
+      for (const int axis : origins.sharding.dims[d]) {
+        AxisOrigin own = origin({id, d}, axis);
+        if (origins.axes.size() > first && origins.axes.back().path == own.path)
+          origins.axes.back().axes.push_back(axis);
+        else
+          origins.axes.push_back(std::move(own));
+      }
     }
     origins.candidates =
         shardings_of(candidates_.reach.dims[id], candidates_.reach.lists, layout_.mesh, name);
@@ -66,45 +71,91 @@ class Origins {
     return {};
   }
 
-  // True if the layout itself splits the dimension over the first of the axes.
-  bool begins_at(const TensorDim& at, const AxisList& axes) const {
-    if (candidates_.fixed[at.tensor]) {
-      const AxisList& own = candidates_.fixed[at.tensor]->dims[at.dim];
-      return contains(own, axes.front());
+  const Tensor& tensor(FlatTensorId id) const { return *graph_.tensors[id].tensor; }
+  const std::string& dim_name(const TensorDim& at) const { return graph_.type(at.tensor).dims[at.dim].name; }
+
+  // True if nothing about the tensor was to be chosen.
+  bool is_fixed(FlatTensorId id) const {
+    return candidates_.fixed[id].has_value() || (!layout_.propagate && tensor(id).from_model);
+  }
+
+  // The rule that splits this dimension of the tensor over the axis: a limited one before one for all tensors.
+  FixedBy by_rule(const TensorDim& at, int axis) const {
+    const std::string& dim = dim_name(at);
+    const SharedAnnotation& annotation = tensor(at.tensor).annotation;
+    for (auto limited = layout_.limited_rules.rbegin(); limited != layout_.limited_rules.rend(); ++limited) {
+      const auto& [rule, pattern] = *limited;
+      const bool is_for_it =
+          matches_name(pattern, name(at.tensor)) || (annotation && annotation->pattern == pattern);
+      if (is_for_it && rule.dim == dim && contains(rule.axes, axis))
+        return {FixedBy::Kind::kRule, to_string(*limited, layout_.mesh), rule.location};
     }
-    const Rule* rule = find_rule(layout_, graph_.type(at.tensor).dims[at.dim].name);
-    return rule && contains(rule->axes, axes.front());
+    return fixed_by_rule(layout_, dim, axis);
   }
 
-  bool is_split(const TensorDim& at, const AxisList& axes) const {
+  bool is_split_state(FlatTensorId id) const {
+    return !split_.axes.empty() && split_.names.contains(name(id));
+  }
+
+  // A plan takes variables from another entry point where neither the layout nor the model says how they are split.
+  bool is_decided(FlatTensorId id) const {
+    return layout_.propagate && variables_.contains(name(id)) && !has_rule(layout_, graph_.type(id).dims);
+  }
+
+  FixedBy fixed_by(const TensorDim& at, int axis) const {
+    const SharedAnnotation& annotation = tensor(at.tensor).annotation;
+    if (annotation && !annotation->is_by_rules)
+      return {FixedBy::Kind::kAnnotation, annotation->pattern, annotation->location};
+    if (FixedBy rule = by_rule(at, axis); rule.kind != FixedBy::Kind::kNothing) return rule;
+    if (is_split_state(at.tensor)) return {FixedBy::Kind::kStateSplit, "", {}};
+    if (is_decided(at.tensor)) return {FixedBy::Kind::kOtherEntry, "", {}};
+    return {};
+  }
+
+  FixedBy fixed_as_a_whole(FlatTensorId id) const {
+    const SharedAnnotation& annotation = tensor(id).annotation;
+    if (annotation && !annotation->is_by_rules)
+      return {FixedBy::Kind::kAnnotation, annotation->pattern, annotation->location};
+    if (annotation) return {FixedBy::Kind::kRule, "", {}};
+    if (is_split_state(id)) return {FixedBy::Kind::kStateSplit, "", {}};
+    if (is_decided(id)) return {FixedBy::Kind::kOtherEntry, "", {}};
+    if (!is_fixed(id)) return {FixedBy::Kind::kChoice, "", {}};
+    return {has_rule(layout_, graph_.type(id).dims) ? FixedBy::Kind::kRule : FixedBy::Kind::kNothing, "", {}};
+  }
+
+  // True if the layout itself splits the dimension over the axis.
+  bool begins_at(const TensorDim& at, int axis) const {
+    if (const std::optional<Sharding>& fixed = candidates_.fixed[at.tensor])
+      return contains(fixed->dims[at.dim], axis);
+    return by_rule(at, axis).kind != FixedBy::Kind::kNothing;
+  }
+
+  bool is_split(const TensorDim& at, int axis) const {
     const std::vector<Sharding>& held = held_[at.tensor];
-    return std::any_of(held.begin(), held.end(), [&](const Sharding& sharding) {
-      return contains(sharding.dims[at.dim], axes.front());
-    });
+    return std::any_of(held.begin(), held.end(),
+                       [&](const Sharding& sharding) { return contains(sharding.dims[at.dim], axis); });
   }
 
-  bool may_be_split(const TensorDim& at, const AxisList& axes) const {
+  bool may_be_split(const TensorDim& at, int axis) const {
     const std::vector<AxisList> lists = candidates_.reach.lists.in(candidates_.reach.dims[at.tensor][at.dim]);
     return std::any_of(lists.begin(), lists.end(),
-                       [&](const AxisList& list) { return contains(list, axes.front()); });
+                       [&](const AxisList& list) { return contains(list, axis); });
   }
 
-  AxisOrigin origin(const TensorDim& end, const AxisList& axes) const {
-    AxisOrigin origin{graph_.type(end.tensor).dims[end.dim].name, axes, {}, nullptr, false};
-    std::vector<Visit> visits = visits_from(end, axes, true);
-    int begin = begin_of(visits, axes);
+  AxisOrigin origin(const TensorDim& end, int axis) const {
+    AxisOrigin origin{dim_name(end), {axis}, {}, {}};
+    std::vector<Visit> visits = visits_from(end, axis, true);
+    int begin = begin_of(visits, axis);
     if (begin < 0) {
-      visits = visits_from(end, axes, false);
-      begin = begin_of(visits, axes);
+      visits = visits_from(end, axis, false);
+      begin = begin_of(visits, axis);
     }
     if (begin < 0) return origin;
-    const FlatTensorId first = visits[static_cast<size_t>(begin)].at.tensor;
-    origin.annotation = graph_.tensors[first].tensor->annotation;
-    origin.is_decided = is_decided(first);
+    origin.fixed = fixed_by(visits[static_cast<size_t>(begin)].at, axis);
     std::string operation;
     for (int v = begin; v >= 0;) {
       const Visit& visit = visits[static_cast<size_t>(v)];
-      origin.way.push_back({name(visit.at.tensor), operation});
+      origin.path.push_back({name(visit.at.tensor), operation});
       if (visit.before >= 0) operation = kind(relations_[visit.relation].node);
       v = visit.before;
     }
@@ -118,15 +169,16 @@ class Origins {
     size_t relation = 0;
   };
 
-  // A way through tensors that the model names is the easiest to follow.
-  int length(FlatTensorId id) const { return graph_.tensors[id].tensor->from_model ? 1 : 4; }
+  // A path through tensors that the model names is the easiest to follow.
+  int length(FlatTensorId id) const { return tensor(id).from_model ? 1 : 4; }
 
-  // The dimensions by which the axes may have come to `end`, the nearest first: only of tensors that the plan splits
-  // so, if `as_planned`, or else of those that they can reach. A tensor of fixed sharding ends a way.
-  std::vector<Visit> visits_from(const TensorDim& end, const AxisList& axes, bool as_planned) const {
+  // The dimensions by which the axis may have come to `end`, the nearest first: only of tensors that the plan splits
+  // so, if `as_planned`, or else of those that the axis can reach. A tensor of fixed sharding ends a path.
+  std::vector<Visit> visits_from(const TensorDim& end, int axis, bool as_planned) const {
     std::vector<Visit> visits;
     std::set<std::pair<FlatTensorId, size_t>> known;
-    std::multimap<int, Visit> open = {{0, {end}}};  // by length of the way
+    std::set<size_t> passed;  // relations that are one: what is nearest has passed them first
+    std::multimap<int, Visit> open = {{0, {end}}};  // by length of the path
     while (!open.empty()) {
       const auto [far, visit] = *open.begin();
       open.erase(open.begin());
@@ -134,38 +186,40 @@ class Origins {
       if (!known.emplace(at.tensor, at.dim).second) continue;
       const int number = static_cast<int>(visits.size());
       visits.push_back(visit);
-      if (candidates_.fixed[at.tensor]) continue;
+      if (is_fixed(at.tensor)) continue;
       for (const size_t r : at_[at.tensor]) {
-        const std::vector<TensorDim>& related = relations_[r].dims;
-        if (std::find(related.begin(), related.end(), at) == related.end()) continue;
-        for (const TensorDim& next : related)
-          if (as_planned ? is_split(next, axes) : may_be_split(next, axes))
+        const DimRelation& relation = relations_[r];
+        if (std::find(relation.dims.begin(), relation.dims.end(), at) == relation.dims.end()) continue;
+        if (relation.is_one && !passed.insert(r).second) continue;
+        for (const TensorDim& next : relation.dims) {
+          // The dimensions of one tensor that an operation cuts or merges are not related to each other.
+          if (known.contains({next.tensor, next.dim}) || (!relation.is_one && next.tensor == at.tensor))
+            continue;
+          if (as_planned ? is_split(next, axis) : may_be_split(next, axis))
             open.emplace(far + length(next.tensor), Visit{next, number, r});
+        }
       }
     }
     return visits;
   }
 
   // The nearest dimension that the layout itself splits, of a tensor of fixed sharding where there is one; or -1.
-  int begin_of(const std::vector<Visit>& visits, const AxisList& axes) const {
-    for (const bool is_fixed : {true, false})
+  int begin_of(const std::vector<Visit>& visits, int axis) const {
+    for (const bool fixed : {true, false})
       for (size_t v = 0; v < visits.size(); ++v)
-        if (candidates_.fixed[visits[v].at.tensor].has_value() == is_fixed && begins_at(visits[v].at, axes))
+        if (is_fixed(visits[v].at.tensor) == fixed && begins_at(visits[v].at, axis))
           return static_cast<int>(v);
     return -1;
   }
 
-  // Variables that rules split are among the decided ones too.
-  bool is_decided(FlatTensorId id) const {
-    return variables_.contains(name(id)) && !has_rule(layout_, graph_.type(id).dims);
-  }
-  const std::string& name(FlatTensorId id) const { return graph_.tensors[id].tensor->name; }
+  const std::string& name(FlatTensorId id) const { return tensor(id).name; }
   std::string kind(FlatNodeId n) const {
     const Node& node = *graph_.nodes[n].node;
     return node.kind == NodeKind::kLoop ? "loop" : std::string(node.op->signature.name);
   }
 
   const Layout& layout_;
+  const StateSplit& split_;
   const std::map<std::string, Sharding, std::less<>>& variables_;
   FlatGraph graph_;
   PlanCandidates candidates_;
@@ -175,6 +229,12 @@ class Origins {
 };
 
 }  // namespace
+
+FixedBy fixed_by_rule(const Layout& layout, const std::string& dim, int axis) {
+  const Rule* rule = find_rule(layout, dim);
+  if (!rule || !contains(rule->axes, axis)) return {};
+  return {FixedBy::Kind::kRule, to_string(*rule, layout.mesh), rule->location};
+}
 
 TensorOrigins origins_of(const ShardedEntry& plan, const PlanConditions& conditions,
                          const std::string& tensor) {

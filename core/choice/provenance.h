@@ -1,42 +1,69 @@
 #pragma once
-// Where the shardings of a chosen plan come from: for each axis that splits a dimension, the tensor whose sharding the
-// layout fixes, and the operations through which the axis came from there.
+// Provenance: where the shardings of a chosen plan come from. Each axis that splits a dimension is traced to the tensor
+// whose sharding the layout fixes, through the operations by which the axis came from there.
 //
 //   x[batch/rows] (rule)  ->  h = einsum(x, w)  ->  y = relu(h): batch/rows of y came from x through h
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "core/choice/plan_candidates.h"
+#include "core/diagnostics/error.h"
 #include "core/passes/steps/sharded_entry.h"
 
 namespace mtfc {
 
-/// One step of the way of an axis: the tensor that it reached, and the operation that relates it to the one before.
+/// What decides how a tensor, or one dimension of it, is split.
+struct FixedBy {
+  enum class Kind {
+    kNothing,     // no rule names its dimensions, and no annotation the tensor
+    kRule,        // rules of the layout
+    kAnnotation,  // of the tensor, or of the variable that it belongs to
+    kStateSplit,  // "shard_state_over" of the model
+    kOtherEntry,  // a variable whose sharding another entry point has decided
+    kChoice,      // the plan chose it
+  };
+  Kind kind = Kind::kNothing;
+  std::string text;   // the rule, as in `batch:rows`, or the pattern of the annotation
+  Location location;  // of either, where it is known
+};
+template <>
+inline constexpr auto kEnumNames<FixedBy::Kind> =
+    std::to_array<EnumName<FixedBy::Kind>>({{FixedBy::Kind::kNothing, "nothing"},
+                                            {FixedBy::Kind::kRule, "rule"},
+                                            {FixedBy::Kind::kAnnotation, "annotation"},
+                                            {FixedBy::Kind::kStateSplit, "shard_state_over"},
+                                            {FixedBy::Kind::kOtherEntry, "other_entry"},
+                                            {FixedBy::Kind::kChoice, "choice"}});
+
+/// The rule of `dim` that splits it over `axis` in every tensor; kNothing if there is none.
+FixedBy fixed_by_rule(const Layout& layout, const std::string& dim, int axis);
+
+/// A tensor that an axis passes on its path, and the operation that relates it to the tensor before.
 struct OriginHop {
   std::string tensor;
   std::string operation;  // `einsum`, `loop`; "" for the first tensor
+  bool operator==(const OriginHop&) const = default;
 };
 
+/// Where some axes of a dimension come from.
 struct AxisOrigin {
   std::string dim;
-  AxisList axes;  // that split the dimension
-  /// From the tensor whose sharding is fixed, or to which the rules offer it, to the tensor itself. Empty if no such
-  /// tensor was found.
-  std::vector<OriginHop> way;
-  SharedAnnotation annotation;  // of the first tensor of the way; nullptr if it has none
-  bool is_decided = false;  // the first tensor is a variable whose sharding another entry point has decided
+  AxisList axes;  // a part of those that split the dimension, with one path
+  /// From the tensor whose sharding is fixed, or to which the rules offer the axes, to the tensor itself. Empty if no
+  /// such tensor was found.
+  std::vector<OriginHop> path;
+  FixedBy fixed;  // what splits the first tensor of the path so
 };
 
 struct TensorOrigins {
-  bool is_known = false;    // the plan has such a tensor
-  bool is_fixed = false;    // nothing was to be chosen
-  bool is_decided = false;  // it is a variable whose sharding another entry point has decided
+  bool is_known = false;  // the plan has such a tensor
   TensorType type;
   Sharding sharding;
-  SharedAnnotation annotation;       // of the tensor itself; nullptr if it has none
-  std::vector<AxisOrigin> axes;      // one for each dimension that is split
-  std::vector<Sharding> candidates;  // what it could be split into, the sharding itself among them
+  FixedBy fixed;                     // what decides for the tensor as a whole
+  std::vector<AxisOrigin> axes;      // in the order of the dimensions and of their axes
+  std::vector<Sharding> candidates;  // what the tensor could be split into, its sharding among them
 };
 
 /// The origins of the sharding of a tensor in a plan that was chosen under these conditions.

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
 constexpr double kLeastShare = 0.01;
 constexpr size_t kMostExplained = 3;
-constexpr size_t kTrials = 16;
+constexpr TrialLimits kLimits{16, 0, 0};
 
 bool gathers_whole(const ReshardStep& reshard) {
   const AxisList split = split_axes(reshard.from);
@@ -22,37 +22,57 @@ bool gathers_whole(const ReshardStep& reshard) {
          split_axes(reshard.to).empty() && reshard.to.partial.empty();
 }
 
+// A change that the owner of the layout is likely to want.
+std::optional<LayoutChange> advice(const ExplainedProgram& explained, const ReshardStep& reshard) {
+  const std::optional<Trial> removal = explain_reshard(explained, reshard, kLimits).removal;
+  if (!removal || !costs_less(removal->figures, explained.figures) ||
+      needs_more(removal->figures, explained.figures))
+    return std::nullopt;
+  return removal->change;
+}
+
+bool is_avoidable(const ReshardStep& reshard, const EntryPoint& entry) {
+  return gathers_whole(reshard) && entry.steps[reshard.step].phase != Phase::kUpdate;
+}
+
 }  // namespace
 
-std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
-  const std::vector<ReshardStep> all = reshard_steps(explained.program, explained.entry);
+bool may_gather(const Program& program, const EntryPoint& entry) {
   int64_t bytes = 0;
-  for (const ReshardStep& reshard : all) bytes += reshard.all_bytes();
+  for (const ReshardStep& reshard : reshard_steps(program, entry))
+    if (is_avoidable(reshard, entry)) bytes += reshard.all_bytes();
+  return bytes >= kLeastBytes;
+}
+
+std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
+  int64_t bytes = 0;
+  for (const ReshardStep& reshard : explained.reshards) bytes += reshard.all_bytes();
   const auto is_costly = [&](int64_t sent) {
     return sent >= kLeastBytes && static_cast<double>(sent) >= kLeastShare * static_cast<double>(bytes);
   };
   if (!is_costly(bytes)) return {};
   const Annotations annotations(explained.model, explained.layout);
-  const ModelNames names(explained.model, explained.entry.name);
   std::map<std::string, CostlyGather> found;  // by the tensor, over layers
-  for (const ReshardStep& reshard : all) {
-    if (!gathers_whole(reshard) || explained.entry.steps[reshard.step].phase == Phase::kUpdate) continue;
-    const SharedAnnotation annotation = annotations.of_variable(reshard.tensor);
+  for (const ReshardStep& reshard : explained.reshards) {
+    if (!is_avoidable(reshard, explained.entry)) continue;
+    const SharedAnnotation annotation = annotations.of(explained.entry.name, reshard.tensor);
     if (annotation && split_axes(annotation->sharding).empty()) continue;
     const auto [at, is_new] =
-        found.try_emplace(names.over_layers(reshard.tensor), CostlyGather{reshard, 0, 0, {}});
+        found.try_emplace(explained.names.over_layers(reshard.tensor), CostlyGather{reshard, 0, 0, 0, {}});
     CostlyGather& gather = at->second;
     if (!is_new) ++gather.others;
     if (reshard.all_bytes() > gather.reshard.all_bytes()) gather.reshard = reshard;
-    gather.share += static_cast<double>(reshard.all_bytes()) / static_cast<double>(bytes);
+    gather.bytes += reshard.all_bytes();
   }
   std::vector<CostlyGather> gathers;
-  for (auto& [name, gather] : found)
-    if (is_costly(gather.reshard.all_bytes())) gathers.push_back(std::move(gather));
+  for (auto& [name, gather] : found) {
+    gather.share = static_cast<double>(gather.bytes) / static_cast<double>(bytes);
+    if (is_costly(gather.bytes)) gathers.push_back(std::move(gather));
+  }
   std::stable_sort(gathers.begin(), gathers.end(),
-                   [](const CostlyGather& a, const CostlyGather& b) { return a.share > b.share; });
+                   [](const CostlyGather& a, const CostlyGather& b) { return a.bytes > b.bytes; });
   for (size_t i = 0; i < std::min(gathers.size(), kMostExplained); ++i)
-    gathers[i].removal = explain_reshard(explained, gathers[i].reshard, kTrials).removal;
+    gathers[i].removal = advice(explained, gathers[i].reshard);
   return gathers;
 }
 

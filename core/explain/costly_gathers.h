@@ -1,24 +1,31 @@
 #pragma once
-// Tensors that are gathered whole and take a good part of what a step sends: nearly always an annotation or a rule is
-// missing. Other systems do this silently.
+// Tensors that are gathered whole, for a good part of what a step sends: nearly always an annotation or a rule is
+// missing. Other systems gather them without a word.
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "core/explain/explanation.h"
+#include "core/explain/reshard_explanation.h"
 
 namespace mtfc {
 
+/// The gathers of a tensor, and of the same tensor of other layers.
 struct CostlyGather {
-  ReshardStep reshard;
-  int64_t others = 0;            // gathers of the same tensor of other layers
-  double share = 0;              // of all bytes that the entry point sends, those others included
-  std::optional<Trial> removal;  // the cheapest change of the layout that avoids it, if one was found
+  ReshardStep reshard;  // the largest of them
+  int64_t others = 0;
+  int64_t bytes = 0;  // sent per device by all of them
+  double share = 0;   // of all bytes that the entry point sends
+  /// A change of the layout that avoids it, costs less, and under which no device needs more (needs_more()).
+  std::optional<LayoutChange> removal;
 };
 
-/// The gathers of tensors over every axis that splits them that send at least 1 MiB and 1 % of all bytes, the largest
-/// first. Leaves out updates of weights, and tensors that are annotated to be whole. A change that avoids it is sought
-/// for the first three.
+/// True if costly_gathers() may find any. This takes less time than to make what it needs.
+bool may_gather(const Program& program, const EntryPoint& entry);
+
+/// The gathers over every axis that splits the tensor which send at least 1 MiB and 1 % of all bytes, the largest first.
+/// Leaves out updates of weights, and tensors that are annotated to be whole. For the first three, a change is sought, for
+/// which at most 48 other layouts are compiled.
 std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained);
 
 }  // namespace mtfc

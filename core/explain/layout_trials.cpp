@@ -4,17 +4,20 @@
 
 #include "core/cost/cost.h"
 #include "core/diagnostics/error.h"
+#include "core/explain/explained_program.h"
 
 namespace mtfc {
 
 Layout with_change(Layout layout, const LayoutChange& change) {
-  const auto drop = [&](const std::string& pattern) {
-    std::erase_if(layout.annotations, [&](const Annotation& old) { return old.pattern == pattern; });
-  };
-  drop(change.removed);
+  std::erase_if(layout.annotations, [&](const Annotation& old) { return old.pattern == change.removed; });
   if (change.annotation) {
-    drop(change.annotation->pattern);
-    layout.annotations.push_back(*change.annotation);
+    const auto same =
+        std::find_if(layout.annotations.begin(), layout.annotations.end(),
+                     [&](const Annotation& old) { return old.pattern == change.annotation->pattern; });
+    if (same == layout.annotations.end())
+      layout.annotations.push_back(*change.annotation);
+    else
+      *same = *change.annotation;
   }
   layout.propagate = layout.propagate || change.propagates;
   return layout;
@@ -27,20 +30,35 @@ std::vector<Rule> splits_of(const Dims& dims, const Sharding& sharding) {
   return splits;
 }
 
-LayoutFigures figures_of(const Program& program, const EntryPoint& entry) {
-  const CostReport report = cost_report(program, entry, predicted_counts(program, entry));
-  return {plan_cost(report), report.communication.total.bytes_sent, report.communication.total.count,
-          report.memory.peak, report.arithmetic.einsum_per_device + report.arithmetic.other_per_device};
+LayoutFigures figures_of(const Program& program, const EntryPoint& entry, const Hardware* hardware) {
+  const CostReport report = cost_report(program, entry, predicted_counts(program, entry), hardware);
+  LayoutFigures figures{plan_cost(report),
+                        {},
+                        report.communication.total.bytes_sent,
+                        report.communication.total.count,
+                        report.memory.peak,
+                        report.arithmetic.einsum_per_device + report.arithmetic.other_per_device};
+  if (report.time) figures.seconds = report.time->step_s;
+  return figures;
+}
+
+bool costs_less(const LayoutFigures& a, const LayoutFigures& b) {
+  return a.seconds && b.seconds ? *a.seconds < *b.seconds : a.cost < b.cost;
+}
+
+bool needs_more(const LayoutFigures& a, const LayoutFigures& b) {
+  return a.flops > b.flops + b.flops / 1000 || a.memory > b.memory + b.memory / 100;
 }
 
 std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
-  if (progress_) progress_(made_);
+  if (explained_.progress) explained_.progress(static_cast<int>(made_));
   ++made_;
+  const CompileOptions& options = explained_.options;
   try {
-    const Program program = compile(model_, with_change(layout_, change), options_);
-    const EntryPoint* entry = program.find(entry_);
+    const Program program = compile(explained_.model, with_change(explained_.layout, change), options);
+    const EntryPoint* entry = program.find(explained_.entry.name);
     check_invariant(entry != nullptr, "a change of the layout removes an entry point");
-    return Trial{change, figures_of(program, *entry), reshard_steps(program, *entry)};
+    return Trial{change, figures_of(program, *entry, options.hardware), reshard_steps(program, *entry)};
   } catch (const UserError&) {
     return std::nullopt;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Changes of a layout that a user can make, tried by compiling the model with them.
+// Changes of a layout that a user can make. Each is tried by compiling the model with it.
 
 #include <cstdint>
 #include <functional>
@@ -14,9 +14,9 @@
 
 namespace mtfc {
 
-/// One change, or an annotation together with propagation.
+/// One change of the annotations, propagation, or both.
 struct LayoutChange {
-  std::optional<Annotation> annotation = {};  // to add, in place of one of the same pattern
+  std::optional<Annotation> annotation = {};  // to add; one of the same pattern is replaced where it stands
   std::string removed = {};                   // the pattern of an annotation to remove, or ""
   bool propagates = false;                    // "propagate": true is to be added
 };
@@ -26,39 +26,41 @@ std::vector<Rule> splits_of(const Dims& dims, const Sharding& sharding);
 
 /// What an entry point costs under a layout.
 struct LayoutFigures {
-  int64_t cost = 0;  // by the measure of core/program/plan_figures.h
-  int64_t bytes = 0;
+  int64_t cost = 0;               // by the measure of core/program/plan_figures.h
+  std::optional<double> seconds;  // of the predicted step, with hardware
+  int64_t bytes = 0;              // sent per device
   int64_t collectives = 0;
-  int64_t memory = 0;
-  int64_t flops = 0;  // per device, of products and of everything else
+  int64_t memory = 0;  // at the peak, per device
+  int64_t flops = 0;   // per device, of products and of everything else
 };
+/// `hardware`: nullptr if there is none.
+LayoutFigures figures_of(const Program& program, const EntryPoint& entry, const Hardware* hardware);
+/// By predicted time if both have one, and by cost otherwise.
+bool costs_less(const LayoutFigures& a, const LayoutFigures& b);
+/// True if a device computes over 0.1 % more in `a`, or needs over 1 % more memory.
+bool needs_more(const LayoutFigures& a, const LayoutFigures& b);
 
 struct Trial {
   LayoutChange change;
   LayoutFigures figures;
-  std::vector<ReshardStep> reshards;
+  std::vector<ReshardStep> reshards;  // the collectives of the entry point
 };
+
+struct ExplainedProgram;
 
 class LayoutTrials {
  public:
-  /// All of them must outlive it. `progress` is told how many trials were made.
-  LayoutTrials(const Model& model, const Layout& layout, const std::string& entry,
-               const CompileOptions& options, std::function<void(int)> progress)
-      : model_(model), layout_(layout), entry_(entry), options_(options), progress_(std::move(progress)) {}
+  /// `explained` must outlive it.
+  explicit LayoutTrials(const ExplainedProgram& explained) : explained_(explained) {}
 
-  /// The layout with the change; nothing where it is not legal for the model.
+  /// The entry point under the layout with the change; nothing if that is not legal for the model.
   std::optional<Trial> attempt(const LayoutChange& change);
-  int made() const { return made_; }
+  /// How many attempts there were.
+  size_t made() const { return made_; }
 
  private:
-  const Model& model_;
-  const Layout& layout_;
-  const std::string& entry_;
-  const CompileOptions& options_;
-  std::function<void(int)> progress_;
-  int made_ = 0;
+  const ExplainedProgram& explained_;
+  size_t made_ = 0;
 };
-
-LayoutFigures figures_of(const Program& program, const EntryPoint& entry);
 
 }  // namespace mtfc

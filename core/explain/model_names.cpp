@@ -1,17 +1,13 @@
 #include "core/explain/model_names.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "core/model/entry_points.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
-
-EntryGraph entry_named(const Model& model, const std::string& entry) {
-  if (entry == "init") return init_entry(all_variables(model));
-  if (entry == "train") return train_entry(model, {});
-  return entry == "decode" ? decode_entry(model, {}) : evaluate_entry(model, {});
-}
 
 bool is_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -65,6 +61,15 @@ Location ModelNames::place(const std::string& tensor) const {
 std::string ModelNames::over_layers(const std::string& tensor) const {
   const std::string pattern = over_numbers(tensor);
   return several_.contains(pattern) ? pattern : tensor;
+}
+
+bool ModelNames::fits(const std::string& pattern, const std::string& tensor) const {
+  const auto names_it = [&](const std::string& name) {
+    return is_name_pattern(pattern) ? matches_name(pattern, name) : pattern == name;
+  };
+  return names_it(tensor) || std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& alias) {
+           return alias.second == tensor && names_it(alias.first);
+         });
 }
 
 std::vector<std::string> ModelNames::all() const {

@@ -21,9 +21,11 @@ class ModelNames {
   bool is_known(const std::string& name) const { return places_.contains(canonical(name)); }
   /// Where the model states the operation that makes the tensor; empty where it does not.
   Location place(const std::string& tensor) const;
-  /// A name for the tensor in annotations: a pattern over all layers, if it is one of several, such as
-  /// `layer_*/ffn/wi` for `layer_3/ffn/wi`; otherwise the name itself.
+  /// A name for the tensor in annotations: a pattern over all layers, such as `layer_*/ffn/wi` for `layer_3/ffn/wi`, if
+  /// other layers have such a tensor; otherwise the name itself.
   std::string over_layers(const std::string& tensor) const;
+  /// True if an annotation of this name or pattern is for the tensor, under whatever name.
+  bool fits(const std::string& pattern, const std::string& tensor) const;
   /// All names, for suggestions.
   std::vector<std::string> all() const;
 

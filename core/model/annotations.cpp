@@ -380,9 +380,15 @@ void Annotations::check_even(const Mesh& mesh, std::vector<Diagnostic>& diagnost
 }
 
 EntryGraph Annotations::applied(EntryGraph entry) const {
-  const ByName& by_name = entry.name == "decode" ? decode_ : main_;
+  const ByName& by_name = of_entry(entry.name);
   if (!by_name.empty()) entry.graph = annotated(std::move(entry.graph), by_name, false);
   return entry;
+}
+
+SharedAnnotation Annotations::of(const std::string& entry, const std::string& tensor) const {
+  const ByName& by_name = of_entry(entry);
+  const auto at = by_name.find(tensor);
+  return at == by_name.end() ? nullptr : at->second;
 }
 
 SharedAnnotation Annotations::of_variable(const std::string& name) const {

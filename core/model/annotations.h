@@ -29,11 +29,15 @@ class Annotations {
   EntryGraph applied(EntryGraph entry) const;
   /// Adds a diagnostic for each annotation under which axes do not divide a dimension of a tensor evenly.
   void check_even(const Mesh& mesh, std::vector<Diagnostic>& diagnostics) const;
+  /// The annotation of a tensor of an entry point; nullptr if it has none.
+  SharedAnnotation of(const std::string& entry, const std::string& tensor) const;
   /// The annotation of a variable of the model, of its optimizer, or of `decode`; nullptr if it has none.
   SharedAnnotation of_variable(const std::string& name) const;
 
  private:
   using ByName = std::map<std::string, SharedAnnotation, std::less<>>;
+  const ByName& of_entry(const std::string& entry) const { return entry == "decode" ? decode_ : main_; }
+
   std::map<std::string, Dims, std::less<>> dims_;  // of the annotated tensors
   ByName main_;                                    // tensors of the model, and those of training
   ByName decode_;  // tensors of `decode`, where the variables of the model have the same names

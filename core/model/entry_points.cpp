@@ -212,4 +212,10 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
   return entry;
 }
 
+EntryGraph entry_named(const Model& model, const std::string& name, const std::vector<std::string>& keep) {
+  if (name == "init") return init_entry(all_variables(model));
+  if (name == "train") return train_entry(model, keep);
+  return name == "decode" ? decode_entry(model, keep) : evaluate_entry(model, keep);
+}
+
 }  // namespace mtfc

@@ -30,6 +30,9 @@ EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& ke
 /// For a model that has `decode`. The first output is `logits`, whole on every device under any layout, since
 /// the choice of a token looks at all of them.
 EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep);
+/// One of these by its name. `decode` needs a model that has it.
+EntryGraph entry_named(const Model& model, const std::string& name,
+                       const std::vector<std::string>& keep = {});
 inline constexpr std::string_view kLogitsOutput = "logits";
 
 }  // namespace mtfc

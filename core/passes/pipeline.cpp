@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -21,21 +22,26 @@ bool decodes(const Model& model, const CompileOptions& options) {
   return options.decode && model.decode;
 }
 
-// Makes an entry point when it is its turn: each may be larger than the model.
-using MakeEntry = std::function<EntryGraph()>;
-std::vector<MakeEntry> entries_of(const Model& model, const CompileOptions& options) {
-  std::vector<MakeEntry> entries = {[&] { return init_entry(all_variables(model)); }};
-  if (has_train_entry(model)) entries.push_back([&] { return train_entry(model, options.keep); });
-  entries.push_back([&] { return evaluate_entry(model, options.keep); });
-  if (decodes(model, options)) entries.push_back([&] { return decode_entry(model, options.keep); });
+// The entry points of the model, in the order of a program. Each is made when it is its turn, since it may be larger than
+// the model.
+std::vector<std::string> entries_of(const Model& model, const CompileOptions& options) {
+  std::vector<std::string> entries = {"init"};
+  if (has_train_entry(model)) entries.push_back("train");
+  entries.push_back("evaluate");
+  if (decodes(model, options)) entries.push_back("decode");
   return entries;
 }
 
-void check_kept(const CompileOptions& options, const std::vector<MakeEntry>& entries) {
+bool is_wanted(const std::string& entry, const CompileOptions& options) {
+  return options.entries.empty() ||
+         std::find(options.entries.begin(), options.entries.end(), entry) != options.entries.end();
+}
+
+void check_kept(const Model& model, const CompileOptions& options, const std::vector<std::string>& entries) {
   if (options.keep.empty()) return;
   std::vector<std::string> known;
-  for (const MakeEntry& make : entries) {
-    const EntryGraph entry = make();
+  for (const std::string& name : entries) {
+    const EntryGraph entry = entry_named(model, name, options.keep);
     for (const Tensor& tensor : entry.graph.tensors())
       if (tensor.from_model) known.push_back(tensor.name);
     for (const auto& alias : entry.graph.aliases()) known.push_back(alias.first);
@@ -61,19 +67,6 @@ void warn_of_open_loops(Program& program) {
     }
 }
 
-}  // namespace
-
-bool verifies_by_default() {
-#ifdef NDEBUG
-  static const bool kVerifies = std::getenv("MTFC_VERIFY_PASSES") != nullptr;
-  return kVerifies;
-#else
-  return true;
-#endif
-}
-
-namespace {
-
 // Without entry points. The variables end at `bytes`.
 Program frame_of(const Model& model, const Layout& layout, const VariableShardings& shardings,
                  int64_t& bytes) {
@@ -92,23 +85,29 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
   return entry == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
 }
 
-// Decides the plan of the training step, or else of the evaluation, which decides how variables are split everywhere.
+// The entry point whose plan decides how variables are split everywhere: the training step, or else the evaluation.
+size_t deciding_index(const Model& model, const CompileOptions& options,
+                      const std::vector<std::string>& entries) {
+  const bool only_decodes = model.is_reduced && decodes(model, options);
+  return only_decodes ? entries.size() - 1 : 1;  // after `init`, or else the last one
+}
+
+// Decides the plan of the deciding entry point first.
 Program compile_chosen(const Model& model, const Layout& layout, const StateSplit& split,
                        const Annotations& annotations, const CompileOptions& options,
                        const PlanHardware& hardware) {
-  const std::vector<MakeEntry> entries = entries_of(model, options);
-  check_kept(options, entries);
+  const std::vector<std::string> entries = entries_of(model, options);
+  check_kept(model, options, entries);
   Program program;
   program.layout = layout;
   PassRunner passes(program, split, options);
   std::map<std::string, Sharding, std::less<>> variables = options.variables;
   variables.merge(fixed_variables(model, layout, split, annotations));
-  const auto chosen = [&](const MakeEntry& make, int64_t& useful) {
-    return passes.choose(passes.lower_graph(annotations.applied(make()), useful), variables, hardware,
-                         useful);
+  const auto chosen = [&](const std::string& name, int64_t& useful) {
+    EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
+    return passes.choose(passes.lower_graph(std::move(entry), useful), variables, hardware, useful);
   };
-  const bool only_decodes = model.is_reduced && decodes(model, options);
-  const size_t deciding = only_decodes ? entries.size() - 1 : 1;  // that after `init`, or else the last one
+  const size_t deciding = deciding_index(model, options, entries);
   int64_t first_useful = 0;
   ChosenPlan first = chosen(entries[deciding], first_useful);
   variables.insert(first.variables.begin(), first.variables.end());
@@ -121,48 +120,60 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   for (const ProgramVariable& variable : program.variables)
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
+    if (!is_wanted(entries[i], options)) continue;
     int64_t useful = i == deciding ? first_useful : 0;
     ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful);
-    std::vector<VariableDecl> caches = caches_of(model, plan.entry.entry.name);
+    std::vector<VariableDecl> caches = caches_of(model, entries[i]);
     program.entry_points.push_back(passes.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
   }
   warn_of_open_loops(program);
   return program;
 }
 
-}  // namespace
-
-namespace {
-
-// The predicted seconds of the entry point that decides how variables are split.
-double deciding_seconds(const Program& program, const Hardware& hardware) {
-  for (const char* name : {"train", "evaluate", "decode"})
-    if (const EntryPoint* entry = program.find(name))
-      return predicted_time(program, *entry, predicted_counts(program, *entry), hardware).step_s;
-  return 0;
-}
-
-// The plan of least cost. With hardware, plans are also chosen by predicted times, for two guesses of what kernels hide of
-// the collectives that only updates of weights wait for; of all these, the one with the shortest predicted step is taken.
+// Compiles with the plan of least cost. With hardware, plans are also chosen by predicted times, for two guesses of what
+// kernels hide of the collectives that only updates of weights wait for; of all these, the one with the shortest predicted
+// step is taken.
 Program compile_planned(const Model& model, const Layout& layout, const StateSplit& split,
                         const Annotations& annotations, const CompileOptions& options) {
-  const auto compiled = [&](const PlanHardware& hardware) {
-    return compile_chosen(model, layout, split, annotations, options, hardware);
+  const auto compiled = [&](const PlanHardware& hardware, const CompileOptions& how) {
+    return compile_chosen(model, layout, split, annotations, how, hardware);
   };
-  Program best = compiled({});
-  if (!options.hardware) return best;
-  double shortest = deciding_seconds(best, *options.hardware);
-  for (const double hidden : {0.0, 0.9}) {
-    Program timed = compiled({options.hardware, hidden});
-    const double seconds = deciding_seconds(timed, *options.hardware);
-    if (seconds >= shortest) continue;
-    shortest = seconds;
-    best = std::move(timed);
-  }
-  return best;
+  if (!options.hardware) return compiled({}, options);
+  const std::vector<std::string> entries = entries_of(model, options);
+  CompileOptions trial = options;
+  trial.entries = {entries[deciding_index(model, options, entries)]};
+  trial.dump_graph = nullptr;
+  trial.dump_steps = nullptr;
+  trial.timed = nullptr;
+  trial.planned = nullptr;
+  PlanHardware taken;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const PlanHardware& hardware :
+       {PlanHardware{}, PlanHardware{options.hardware, 0.0}, PlanHardware{options.hardware, 0.9}})
+    try {
+      const Program program = compiled(hardware, trial);
+      const EntryPoint& step = program.entry_points.front();
+      const double seconds =
+          predicted_time(program, step, predicted_counts(program, step), *options.hardware).step_s;
+      if (seconds >= shortest) continue;
+      shortest = seconds;
+      taken = hardware;
+    } catch (const UserError&) {
+      // What is wrong with the plan of least cost, the final compilation says. Any other plan is not needed.
+    }
+  return compiled(taken, options);
 }
 
 }  // namespace
+
+bool verifies_by_default() {
+#ifdef NDEBUG
+  static const bool kVerifies = std::getenv("MTFC_VERIFY_PASSES") != nullptr;
+  return kVerifies;
+#else
+  return true;
+#endif
+}
 
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
   const Annotations annotations(model, layout);
@@ -172,13 +183,14 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   if (is_planned) return compile_planned(model, layout, split, annotations, options);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
-  const std::vector<MakeEntry> entries = entries_of(model, options);
-  check_kept(options, entries);
+  const std::vector<std::string> entries = entries_of(model, options);
+  check_kept(model, options, entries);
   PassRunner passes(program, split, options);
-  for (const MakeEntry& make : entries) {
+  for (const std::string& name : entries) {
+    if (!is_wanted(name, options)) continue;
     int64_t useful = 0;
-    EntryGraph entry = passes.lower_graph(make(), useful);
-    std::vector<VariableDecl> caches = caches_of(model, entry.name);
+    EntryGraph entry = passes.lower_graph(entry_named(model, name, options.keep), useful);
+    std::vector<VariableDecl> caches = caches_of(model, name);
     program.entry_points.push_back(passes.lower_steps(std::move(entry), useful, bytes, std::move(caches)));
   }
   warn_of_open_loops(program);
@@ -190,13 +202,13 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
   check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
   const StateSplit split = state_split(model, layout, options.allow_uneven);
   require_countable(all_variables(model));
-  const std::vector<MakeEntry> entries = entries_of(model, options);
-  check_kept(options, entries);
+  const std::vector<std::string> entries = entries_of(model, options);
+  check_kept(model, options, entries);
   const Program nothing;
   PassRunner passes(nothing, split, options);
-  for (const MakeEntry& make : entries) {
-    EntryGraph entry = annotations.applied(make());
-    const std::vector<VariableDecl> caches = caches_of(model, entry.name);
+  for (const std::string& name : entries) {
+    EntryGraph entry = annotations.applied(entry_named(model, name, options.keep));
+    const std::vector<VariableDecl> caches = caches_of(model, name);
     passes.check_graph(std::move(entry));
     require_countable(caches);
   }
@@ -212,9 +224,9 @@ PreparedModel::PreparedModel(const Model& model, const CompileOptions& options)
   const Program nothing;
   const StateSplit whole;
   PassRunner passes(nothing, whole, options_);
-  for (const MakeEntry& make : entries_of(model, options_)) {
+  for (const std::string& name : entries_of(model, options_)) {
     int64_t useful = 0;
-    EntryGraph arithmetic = passes.lower_graph(make(), useful);
+    EntryGraph arithmetic = passes.lower_graph(entry_named(model, name, options_.keep), useful);
     entries_.push_back({std::move(arithmetic), useful});
   }
 }

@@ -13,7 +13,7 @@
 namespace mtfc {
 namespace {
 
-constexpr size_t kMostAlternatives = 5;
+constexpr size_t kMostShown = 5;  // alternatives
 constexpr size_t kMostReaders = 3;
 constexpr size_t kMostInstead = 3;
 
@@ -41,34 +41,39 @@ std::string lines(const std::string& head, const std::string& text, const Explan
   return wrapped(head, printable(text), " ", style.width);
 }
 
-std::string percent_text(int64_t now, int64_t before) {
+std::string percent_text(double now, double before) {
   if (now == before) return "same";
   if (before == 0) return "";
-  const double percent = 100.0 * static_cast<double>(now - before) / static_cast<double>(before);
+  const double percent = 100.0 * (now - before) / before;
   return std::abs(percent) >= 10 ? fmt::format("{:+.0f} %", percent) : fmt::format("{:+.2g} %", percent);
 }
 
 // The figures of the entry point as it is and with a change, one below the other.
-std::string compared_text(const LayoutFigures& before, const LayoutFigures& now) {
-  const auto row = [](const char* what, int64_t a, int64_t b, auto text) {
-    return std::vector<std::string>{what, text(a), text(b), percent_text(b, a)};
+std::string compared_text(const LayoutFigures& now, const LayoutFigures& after) {
+  std::vector<std::vector<std::string>> rows = {{"", "now", "after", ""}};
+  if (now.seconds && after.seconds)
+    rows.push_back({"predicted step time", seconds_text(*now.seconds), seconds_text(*after.seconds),
+                    percent_text(*after.seconds, *now.seconds)});
+  const auto add = [&](const char* what, int64_t a, int64_t b, auto text) {
+    rows.push_back({what, text(a), text(b), percent_text(static_cast<double>(b), static_cast<double>(a))});
   };
-  const auto flops = [](int64_t count) { return count_text(count, "FLOP"); };
-  std::string text = columns({{"", "now", "then", ""},
-                              row("cost", before.cost, now.cost, grouped),
-                              row("bytes sent per device", before.bytes, now.bytes, grouped),
-                              row("collectives", before.collectives, now.collectives, grouped),
-                              row("arithmetic per device", before.flops, now.flops, flops),
-                              row("memory per device", before.memory, now.memory, bytes_text)},
-                             1);
-  return text;
+  add("cost", now.cost, after.cost, grouped);
+  add("bytes sent per device", now.bytes, after.bytes, grouped);
+  add("collectives", now.collectives, after.collectives, grouped);
+  add("arithmetic per device", now.flops, after.flops,
+      [](int64_t count) { return count_text(count, "FLOP"); });
+  add("memory per device", now.memory, after.memory, bytes_text);
+  return columns(rows, 1);
 }
 
+// What plans are compared by, and how it differs from that of `now`.
 std::vector<std::string> figures_row(const std::string& what, const LayoutFigures& figures,
-                                     int64_t cost_now) {
+                                     const LayoutFigures& now) {
+  const bool is_timed = figures.seconds && now.seconds;
   return {what,
-          grouped(figures.cost),
-          percent_text(figures.cost, cost_now),
+          is_timed ? seconds_text(*figures.seconds) : grouped(figures.cost),
+          is_timed ? percent_text(*figures.seconds, *now.seconds)
+                   : percent_text(static_cast<double>(figures.cost), static_cast<double>(now.cost)),
           grouped(figures.bytes),
           grouped(figures.collectives),
           bytes_text(figures.memory)};
@@ -82,39 +87,56 @@ std::string origin_text(const FixedBy& origin) {
       return origin.text.empty()
                  ? "the rules"
                  : fmt::format("the rule {}{}", origin.text, in_parentheses(place_text(origin.location)));
+    case FixedBy::Kind::kStateSplit:
+      return fmt::format("\"shard_state_over\" of the model{}", in_parentheses(place_text(origin.location)));
     case FixedBy::Kind::kOtherEntry:
       return "the plan of another entry point, which decides how variables are split";
     case FixedBy::Kind::kChoice:
-      return "the plan of least cost";
+      return "the choice of the plan";
     case FixedBy::Kind::kNothing:
       break;
   }
   return "";
 }
 
-std::string reason_text(const SplitReason& reason, const Mesh& mesh) {
-  std::string text = fmt::format("'{}' is split over {}", reason.dim, mesh.names(reason.axes));
-  const std::string origin = origin_text(reason.origin);
-  if (origin.empty()) return text;
+std::string reason_text(const AxisOrigin& split, const Mesh& mesh) {
+  std::string text = fmt::format("'{}' is split over {}", split.dim, mesh.names(split.axes));
+  const std::string origin = origin_text(split.fixed);
+  if (origin.empty()) return text + " as the plan chose";
   text += " by " + origin;
-  if (reason.way.size() < 2) return text;
-  text += fmt::format(" of '{}'", reason.way.front().tensor);
-  for (size_t i = 1; i < reason.way.size(); ++i)
-    text += fmt::format(" -> {} '{}'", reason.way[i].operation, reason.way[i].tensor);
+  if (split.path.size() < 2) return text;
+  text += fmt::format(" of '{}'", split.path.front().tensor);
+  for (size_t i = 1; i < split.path.size(); ++i)
+    text += fmt::format(" -> {} '{}'", split.path[i].operation, split.path[i].tensor);
   return text;
 }
 
 std::string why_whole(const TensorExplanation& explanation) {
+  const std::string whole = "it is whole on every device: ";
   switch (explanation.fixed.kind) {
     case FixedBy::Kind::kAnnotation:
     case FixedBy::Kind::kOtherEntry:
-      return "it is whole on every device by " + origin_text(explanation.fixed);
+    case FixedBy::Kind::kStateSplit:
+      return "it is whole on every device because of " + origin_text(explanation.fixed);
     case FixedBy::Kind::kChoice:
-      return explanation.alternatives.empty() ? "it is whole on every device: no axis reaches its dimensions"
-                                              : "it is whole on every device, which costs least";
+      return whole + (explanation.alternatives.empty()
+                          ? "no axis reaches its dimensions"
+                          : "the plan chose that among what rules and annotations offer");
     default:
-      return "it is whole on every device: no rule names its dimensions, and no annotation names it";
+      return whole + "no rule splits its dimensions, and no annotation names it";
   }
+}
+
+// Why a tensor has no other sharding.
+std::string why_alone(const TensorExplanation& explanation, const Mesh& mesh) {
+  if (mesh.devices() == 1) return "none: there is one device";
+  if (explanation.type.dims.empty()) return "none: it has no dimensions";
+  return "none: the layout allows no annotation that splits it otherwise";
+}
+
+// `relu 'y'`, or `the output 'loss'`.
+std::string short_text(const OperationPlace& operation) {
+  return fmt::format("{}{} '{}'", operation.tensors.empty() ? "the " : "", operation.kind, operation.name);
 }
 
 std::string operations_text(const std::vector<OperationPlace>& operations, const ModelNames& names) {
@@ -158,7 +180,7 @@ Json form_json(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
 }
 
 Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.mesh();
+  const Mesh& mesh = style.program.layout.mesh;
   Json json = {{"step", reshard.step.index()},
                {"tensor", reshard.tensor},
                {"dims", json_of(reshard.type.dims)},
@@ -172,33 +194,37 @@ Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
   } else {
     json["moves_pieces_for"] = reshard.moves;
   }
-  json["maker"] = operation_json(reshard.maker, style.names);
+  json["maker"] = operation_json(reshard.maker, style.program.names);
   json["readers"] = Json::array();
   for (const OperationPlace& reader : reshard.readers)
-    json["readers"].push_back(operation_json(reader, style.names));
+    json["readers"].push_back(operation_json(reader, style.program.names));
   return json;
 }
 
 Json figures_json(const LayoutFigures& figures) {
-  return {{"cost", figures.cost},
-          {"bytes_sent_per_device", figures.bytes},
-          {"collectives", figures.collectives},
-          {"memory_bytes_per_device", figures.memory},
-          {"flops_per_device", figures.flops}};
+  Json json = Json::object();
+  if (figures.seconds) json["step_s"] = *figures.seconds;
+  json.update({{"cost", figures.cost},
+               {"bytes_sent_per_device", figures.bytes},
+               {"collectives", figures.collectives},
+               {"memory_bytes_per_device", figures.memory},
+               {"flops_per_device", figures.flops}});
+  return json;
 }
 
 Json head_json(const ExplanationStyle& style) {
-  return {
-      {"model", style.program.model}, {"entry", style.entry.name}, {"mesh", json_of(style.program.mesh())}};
+  return {{"model", style.program.program.model},
+          {"entry", style.program.entry.name},
+          {"mesh", json_of(style.program.layout.mesh)}};
 }
 
-Json change_json(const LayoutChange& change, const Mesh& mesh) {
-  Json json = {{"text", change_text(change, mesh)}};
+Json change_json(const LayoutChange& change, const Layout& layout) {
+  Json json = {{"text", change_text(change, layout)}};
   if (change.annotation) {
-    Layout layout;
-    layout.mesh = mesh;
-    layout.annotations = {*change.annotation};
-    json["shardings"] = annotations_json(layout);
+    Layout alone;
+    alone.mesh = layout.mesh;
+    alone.annotations = {*change.annotation};
+    json["shardings"] = annotations_json(alone);
   }
   if (!change.removed.empty()) json["removed"] = change.removed;
   if (change.propagates) json["propagate"] = true;
@@ -214,28 +240,70 @@ Json reason_json(const FixedBy& fixed) {
 
 }  // namespace
 
-std::string change_text(const LayoutChange& change, const Mesh& mesh) {
+std::string change_text(const LayoutChange& change, const Layout& layout) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", and ") + part; };
   if (!change.removed.empty()) add(fmt::format("remove {} from \"shardings\"", Json(change.removed).dump()));
-  if (change.annotation)
-    add(fmt::format("add {}: {} to \"shardings\"", Json(change.annotation->pattern).dump(),
-                    json_text(change.annotation->splits, mesh)));
+  if (change.annotation) {
+    const std::string pattern = Json(change.annotation->pattern).dump(),
+                      splits = json_text(change.annotation->splits, layout.mesh);
+    const bool is_there =
+        std::any_of(layout.annotations.begin(), layout.annotations.end(),
+                    [&](const Annotation& old) { return old.pattern == change.annotation->pattern; });
+    add(is_there ? fmt::format("change {} in \"shardings\" to {}", pattern, splits)
+                 : fmt::format("add {}: {} to \"shardings\"", pattern, splits));
+  }
   if (change.propagates) add("set \"propagate\": true");
   return text;
 }
 
 std::string operation_text(const OperationPlace& operation, const ModelNames& names) {
-  if (operation.source.empty() && operation.tensors.empty())
-    return fmt::format("the {} '{}'", operation.kind, operation.name);
+  if (operation.source.empty() && operation.tensors.empty()) return short_text(operation);
   const Location place = names.place(operation.name);
   const std::string where = place.line > 0 ? place_text(place) : operation.source;
   return fmt::format("{} (gives '{}'{})", operation.kind, operation.name, where.empty() ? "" : ", " + where);
 }
 
+namespace {
+
+std::string alternatives_text(const TensorExplanation& explanation, const ExplanationStyle& style) {
+  const Mesh& mesh = style.program.layout.mesh;
+  const std::vector<Alternative>& all = explanation.alternatives;
+  if (all.empty()) return "  " + why_alone(explanation, mesh) + "\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"", explanation.figures.seconds ? "step time" : "cost", "", "bytes sent", "collectives", "memory"}};
+  rows.push_back(figures_row("as it is", explanation.figures, explanation.figures));
+  rows.back()[2] = "";
+  for (size_t i = 0; i < std::min(all.size(), kMostShown); ++i)
+    rows.push_back(figures_row(printable(json_text(splits_of(explanation.type.dims, all[i].sharding), mesh)),
+                               all[i].figures, explanation.figures));
+  std::string text = columns(rows, 1);
+  if (all.size() > kMostShown) {
+    const size_t more = all.size() - kMostShown;
+    text += fmt::format("  {} other{} {} more than these\n", more, more == 1 ? "" : "s",
+                        more == 1 ? "costs" : "cost");
+  }
+  if (explanation.untried > 0)
+    text += fmt::format("  {} {} not tried\n", grouped(static_cast<int64_t>(explanation.untried)),
+                        explanation.untried == 1 ? "was" : "were");
+  return text;
+}
+
+// `to remove it`, and what that takes.
+std::string removal_head(const ReshardExplanation& explanation) {
+  const LayoutFigures &now = explanation.figures, &after = explanation.removal->figures;
+  std::string text = "to remove it";
+  const bool is_dearer = costs_less(now, after), is_larger = needs_more(after, now);
+  if (is_dearer) text += now.seconds ? ", in a longer step" : ", at a higher cost";
+  if (is_larger)
+    text += fmt::format("{} with more arithmetic or memory on each device", is_dearer ? " and" : ",");
+  return text;
+}
+
+}  // namespace
+
 std::string explanation_text(const TensorExplanation& explanation, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.mesh();
-  const Dims& dims = explanation.type.dims;
+  const Mesh& mesh = style.program.layout.mesh;
   std::string text = lines("",
                            fmt::format("{}: {} {}{}", explanation.tensor, to_string(explanation.type.dtype),
                                        form_text(explanation.type, explanation.sharding, mesh),
@@ -243,53 +311,39 @@ std::string explanation_text(const TensorExplanation& explanation, const Explana
                            style);
   text += "\nwhy\n";
   if (explanation.splits.empty()) text += lines("  ", why_whole(explanation), style);
-  for (const SplitReason& reason : explanation.splits) text += lines("  ", reason_text(reason, mesh), style);
+  for (const AxisOrigin& split : explanation.splits) text += lines("  ", reason_text(split, mesh), style);
   for (const Sharding& held : explanation.held)
-    text += lines("  ", fmt::format("also held as {}", form_text(explanation.type, held, mesh)), style);
-  text += "\nother shardings of it, as annotations\n";
-  std::vector<std::vector<std::string>> rows = {{"", "cost", "", "bytes sent", "collectives", "memory"}};
-  rows.push_back(figures_row("as it is", explanation.figures, explanation.figures.cost));
-  rows.back()[2] = "";
-  for (size_t i = 0; i < std::min(explanation.alternatives.size(), kMostAlternatives); ++i) {
-    const auto& [sharding, figures] = explanation.alternatives[i];
-    rows.push_back(figures_row(printable(json_text(splits_of(dims, sharding), mesh)), figures,
-                               explanation.figures.cost));
-  }
-  if (rows.size() > 2) text += columns(rows, 1);
-  if (explanation.alternatives.size() > kMostAlternatives)
-    text += fmt::format("  {} more cost more\n", explanation.alternatives.size() - kMostAlternatives);
-  if (explanation.untried > 0)
-    text += fmt::format("  {} more were not tried\n", grouped(static_cast<int64_t>(explanation.untried)));
-  if (explanation.alternatives.empty()) text += "  none is possible\n";
+    text += lines("  ", fmt::format("it is also held as {}", form_text(explanation.type, held, mesh)), style);
+  text += "\nother shardings, each set by an annotation\n" + alternatives_text(explanation, style);
   text += "\ncollectives that move it\n";
   if (explanation.reshards.empty()) text += "  none\n";
   return text + reshards_text(explanation.reshards, style);
 }
 
 std::string explanation_text(const ReshardExplanation& explanation, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.mesh();
+  const Layout& layout = style.program.layout;
   const ReshardStep& reshard = explanation.reshard;
   std::string text =
-      lines("", fmt::format("step {}: {}", reshard.step.index(), reshard_line(reshard, mesh)), style);
+      lines("", fmt::format("step {}: {}", reshard.step.index(), reshard_line(reshard, layout.mesh)), style);
   text += "\nwhy\n";
-  text += lines("  given by  ", operation_text(reshard.maker, style.names), style);
-  text += lines("  needed by ", operations_text(reshard.readers, style.names), style);
-  text += "\nto remove it\n";
-  if (!explanation.removal) {
-    text +=
-        lines("  ", fmt::format("no change of one annotation does; {} were tried", explanation.tried), style);
-    return text;
-  }
-  text += lines("  ", change_text(explanation.removal->change, mesh), style);
+  text += lines("  given by  ", operation_text(reshard.maker, style.program.names), style);
+  text += lines("  needed by ", operations_text(reshard.readers, style.program.names), style);
+  if (!explanation.removal)
+    return text + "\nto remove it\n" +
+           lines("  ", fmt::format("none of the {} changes that were tried does", explanation.tried), style);
+  text += "\n" + removal_head(explanation) + "\n";
+  text += lines("  ", change_text(explanation.removal->change, layout), style);
   text += "\n" + compared_text(explanation.figures, explanation.removal->figures);
   if (!explanation.instead.empty()) text += "\n";
   for (size_t i = 0; i < std::min(explanation.instead.size(), kMostInstead); ++i)
-    text += lines("  instead: ", reshard_line(explanation.instead[i], mesh), style);
+    text += lines("  instead: ", reshard_line(explanation.instead[i], layout.mesh), style);
   if (explanation.instead.size() > kMostInstead)
     text += fmt::format("  and {} more\n", explanation.instead.size() - kMostInstead);
+  if (explanation.removal->figures.bytes == explanation.figures.bytes)
+    text += "  as many bytes are sent in all as now\n";
   if (explanation.cheaper) {
     text += "\ncheaper, but with more arithmetic or memory on each device\n";
-    text += lines("  ", change_text(explanation.cheaper->change, mesh), style);
+    text += lines("  ", change_text(explanation.cheaper->change, layout), style);
     text += "\n" + compared_text(explanation.figures, explanation.cheaper->figures);
   }
   return text;
@@ -301,11 +355,8 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
     digits = std::max(digits, std::to_string(reshard.step.index()).size());
   std::string text;
   for (const ReshardStep& reshard : reshards) {
-    std::string line = reshard_line(reshard, style.program.mesh());
-    if (!reshard.readers.empty()) {
-      const OperationPlace& reader = reshard.readers.front();
-      line += fmt::format(", for {}{} '{}'", reader.tensors.empty() ? "the " : "", reader.kind, reader.name);
-    }
+    std::string line = reshard_line(reshard, style.program.layout.mesh);
+    if (!reshard.readers.empty()) line += ", for " + short_text(reshard.readers.front());
     if (reshard.readers.size() > 1) line += fmt::format(" and {} more", reshard.readers.size() - 1);
     text += wrapped(fmt::format("  {:>{}}  ", reshard.step.index(), digits), printable(line), " ",
                     style.line_width);
@@ -313,32 +364,45 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
   return text;
 }
 
+std::string list_text(size_t most, const ExplanationStyle& style) {
+  const auto& [cost, seconds, bytes, collectives, memory, flops] = style.program.figures;
+  const EntryPoint& entry = style.program.entry;
+  std::string head = fmt::format("{} of {}: {} collective{}, {} bytes sent per device, cost {}", entry.name,
+                                 style.program.program.model, grouped(collectives),
+                                 collectives == 1 ? "" : "s", grouped(bytes), grouped(cost));
+  if (entry.plan && entry.plan->hardware.empty())
+    head += fmt::format(" (at least {})", grouped(entry.plan->bound));
+  if (seconds) head += fmt::format(", predicted step time {}", seconds_text(*seconds));
+  const std::string text = wrapped("", head, " ", style.width);
+  const std::vector<ReshardStep> listed = largest(style.program.reshards, most);
+  if (listed.empty()) return text;
+  return text + "\nthe collectives that send most, by the numbers of their steps\n" +
+         reshards_text(listed, style);
+}
+
 Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style) {
   const ReshardStep& reshard = gather.reshard;
-  const Mesh& mesh = style.program.mesh();
   Diagnostic warning;
   warning.severity = Severity::kWarning;
   std::string reader = "the compiler";
   if (!reshard.readers.empty()) {
-    const OperationPlace& operation = reshard.readers.front();
-    warning.location = style.names.place(operation.name);
-    reader = operation.tensors.empty() ? fmt::format("the {} '{}'", operation.kind, operation.name)
-                                       : fmt::format("{} '{}'", operation.kind, operation.name);
+    warning.location = style.program.names.place(reshard.readers.front().name);
+    reader = short_text(reshard.readers.front());
   }
   const std::string others =
-      gather.others == 0 ? "" : fmt::format(", and {} like it", grouped(gather.others));
-  warning.message =
-      fmt::format("in {}, '{}' is gathered whole for {}{}: {}, for which a device sends {}, {} % of all",
-                  style.entry.name, reshard.tensor, reader, others, change_of_form(reshard, mesh),
-                  bytes_text(reshard.all_bytes()),
-                  gather.share < 0.1 ? fmt::format("{:.1f}", 100 * gather.share)
-                                     : fmt::format("{:.0f}", 100 * gather.share));
-  if (gather.removal) warning.hint = change_text(gather.removal->change, mesh) + " to avoid it";
+      gather.others == 0 ? "" : fmt::format(" (and {} like it)", grouped(gather.others));
+  warning.message = fmt::format(
+      "in {}, '{}' is gathered whole for {}{}: {}; a device sends {} for that, {} % of all that it sends",
+      style.program.entry.name, reshard.tensor, reader, others,
+      change_of_form(reshard, style.program.layout.mesh), bytes_text(gather.bytes),
+      gather.share < 0.1 ? fmt::format("{:.1f}", 100 * gather.share)
+                         : fmt::format("{:.0f}", 100 * gather.share));
+  if (gather.removal) warning.hint = change_text(*gather.removal, style.program.layout) + " to avoid it";
   return warning;
 }
 
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style) {
-  const Mesh& mesh = style.program.mesh();
+  const Mesh& mesh = style.program.layout.mesh;
   const Dims& dims = explanation.type.dims;
   Json json = head_json(style);
   json.update({{"tensor", explanation.tensor},
@@ -349,14 +413,14 @@ std::string explanation_json(const TensorExplanation& explanation, const Explana
                {"fixed", reason_json(explanation.fixed)},
                {"figures", figures_json(explanation.figures)}});
   json["splits"] = Json::array();
-  for (const SplitReason& reason : explanation.splits) {
-    Json way = Json::array();
-    for (const OriginHop& hop : reason.way)
-      way.push_back({{"tensor", hop.tensor}, {"operation", hop.operation}});
-    json["splits"].push_back({{"dim", reason.dim},
-                              {"axes", json_of(reason.axes, mesh)},
-                              {"origin", reason_json(reason.origin)},
-                              {"way", way}});
+  for (const AxisOrigin& split : explanation.splits) {
+    Json path = Json::array();
+    for (const OriginHop& hop : split.path)
+      path.push_back({{"tensor", hop.tensor}, {"operation", hop.operation}});
+    json["splits"].push_back({{"dim", split.dim},
+                              {"axes", json_of(split.axes, mesh)},
+                              {"origin", reason_json(split.fixed)},
+                              {"path", path}});
   }
   json["held"] = Json::array();
   for (const Sharding& held : explanation.held) json["held"].push_back(form_json(dims, held, mesh));
@@ -378,22 +442,24 @@ std::string explanation_json(const ReshardExplanation& explanation, const Explan
   json["tried"] = explanation.tried;
   json["removal"] = Json();
   if (explanation.removal) {
-    json["removal"] = {{"change", change_json(explanation.removal->change, style.program.mesh())},
+    json["removal"] = {{"change", change_json(explanation.removal->change, style.program.layout)},
                        {"figures", figures_json(explanation.removal->figures)}};
     json["removal"]["instead"] = Json::array();
     for (const ReshardStep& reshard : explanation.instead)
       json["removal"]["instead"].push_back(reshard_json(reshard, style));
   }
   if (explanation.cheaper)
-    json["cheaper"] = {{"change", change_json(explanation.cheaper->change, style.program.mesh())},
+    json["cheaper"] = {{"change", change_json(explanation.cheaper->change, style.program.layout)},
                        {"figures", figures_json(explanation.cheaper->figures)}};
   return dump_lines(json, 2);
 }
 
-std::string reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style) {
+std::string list_json(size_t most, const ExplanationStyle& style) {
   Json json = head_json(style);
+  json["figures"] = figures_json(style.program.figures);
   json["reshards"] = Json::array();
-  for (const ReshardStep& reshard : reshards) json["reshards"].push_back(reshard_json(reshard, style));
+  for (const ReshardStep& reshard : largest(style.program.reshards, most))
+    json["reshards"].push_back(reshard_json(reshard, style));
   return dump_lines(json, 2);
 }
 

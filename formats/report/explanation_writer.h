@@ -6,15 +6,14 @@
 
 #include "core/diagnostics/error.h"
 #include "core/explain/costly_gathers.h"
-#include "core/explain/explanation.h"
+#include "core/explain/reshard_explanation.h"
+#include "core/explain/tensor_explanation.h"
 
 namespace mtfc {
 
 /// The program that is explained, and how it is shown.
 struct ExplanationStyle {
-  const Program& program;
-  const EntryPoint& entry;
-  const ModelNames& names;
+  const ExplainedProgram& program;
   size_t width = 100;         // of the longest line of text
   size_t line_width = 10000;  // of the lines of a list, which stay whole for other programs
 };
@@ -26,14 +25,16 @@ std::string reshards_text(const std::vector<ReshardStep>& reshards, const Explan
 
 std::string explanation_json(const TensorExplanation& explanation, const ExplanationStyle& style);
 std::string explanation_json(const ReshardExplanation& explanation, const ExplanationStyle& style);
-std::string reshards_json(const std::vector<ReshardStep>& reshards, const ExplanationStyle& style);
+/// The program's totals, and the reshards that send most.
+std::string list_text(size_t most, const ExplanationStyle& style);
+std::string list_json(size_t most, const ExplanationStyle& style);
 
 /// A warning at the place of the operation that waits for the tensor, with the change that avoids it.
 Diagnostic warning_of(const CostlyGather& gather, const ExplanationStyle& style);
 
-/// What a user is to do: `add "w": {"io": "rows"} to "shardings"`.
-std::string change_text(const LayoutChange& change, const Mesh& mesh);
-/// `relu (makes 'y', model.json:12)`, or `the output 'loss'`.
+/// What a user is to do in the layout: `add "w": {"io": "rows"} to "shardings"`.
+std::string change_text(const LayoutChange& change, const Layout& layout);
+/// `relu (gives 'y', model.json:12)`, or `the output 'loss'`.
 std::string operation_text(const OperationPlace& operation, const ModelNames& names);
 
 }  // namespace mtfc

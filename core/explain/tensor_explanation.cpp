@@ -1,0 +1,167 @@
+#include "core/explain/tensor_explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/choice/choose_plan.h"
+#include "core/diagnostics/suggest.h"
+
+namespace mtfc {
+namespace {
+
+// The origins of a tensor's sharding in the plan of the entry point; nothing if `layout` leaves nothing to choose.
+std::optional<TensorOrigins> planned_origins(const ExplainedProgram& explained, const Layout& layout,
+                                             const std::string& tensor) {
+  std::optional<TensorOrigins> found;
+  CompileOptions options = explained.options;
+  options.planned = [&](const ChosenPlan& plan, const PlanConditions& conditions) {
+    if (plan.entry.entry.name == explained.entry.name) found = origins_of(plan.entry, conditions, tensor);
+  };
+  compile(explained.model, layout, options);
+  return found;
+}
+
+std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained, const std::string& tensor) {
+  Layout layout = explained.layout;
+  layout.propagate = true;
+  try {
+    const std::optional<TensorOrigins> origins = planned_origins(explained, layout, tensor);
+    return origins ? origins->candidates : std::vector<Sharding>{};
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+[[noreturn]] void throw_unknown(const ExplainedProgram& explained, const std::string& tensor) {
+  const std::string& entry = explained.entry.name;
+  if (explained.names.is_known(tensor))
+    throw UserError(
+        fmt::format("'{}' is not computed by {}", tensor, entry),
+        "nothing uses it, or the compiler has simplified it away; --entry names another entry point");
+  // A form such as `h@whole` is known by the tensor's own name.
+  const std::string own = tensor.substr(0, tensor.find('@'));
+  const bool is_form = own != tensor && !forms_of(explained.entry, own).empty();
+  throw UserError(fmt::format("{} has no tensor '{}'", entry, tensor),
+                  is_form ? fmt::format("'{}' is explained with all the shardings in which it is held", own)
+                          : did_you_mean(tensor, explained.names.all()));
+}
+
+// The axis splits a dimension of a tensor by the rules, or for `shard_state_over`.
+FixedBy fixed_without_plan(const ExplainedProgram& explained, const std::string& dim, int axis) {
+  FixedBy rule = fixed_by_rule(explained.layout, dim, axis);
+  if (rule.kind != FixedBy::Kind::kNothing || !explained.model.train) return rule;
+  const std::vector<std::string>& names = explained.model.train->shard_state_over;
+  const bool splits_state =
+      std::find(names.begin(), names.end(), explained.layout.mesh.names({axis})) != names.end();
+  return splits_state ? FixedBy{FixedBy::Kind::kStateSplit, "", {}} : FixedBy{};
+}
+
+void explain_by_rules(const ExplainedProgram& explained, TensorExplanation& explanation) {
+  const Dims& dims = explanation.type.dims;
+  if (has_rule(explained.layout, dims)) explanation.fixed.kind = FixedBy::Kind::kRule;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const size_t first = explanation.splits.size();
+    for (const int axis : explanation.sharding.dims[d]) {
+      FixedBy fixed = fixed_without_plan(explained, dims[d].name, axis);
+      if (fixed.kind == FixedBy::Kind::kStateSplit) explanation.fixed.kind = fixed.kind;
+      if (explanation.splits.size() > first && explanation.splits.back().fixed.kind == fixed.kind)
+        explanation.splits.back().axes.push_back(axis);
+      else
+        explanation.splits.push_back({dims[d].name, {axis}, {{explanation.tensor, ""}}, std::move(fixed)});
+    }
+  }
+}
+
+// The state that a plan or the rules split for `shard_state_over` is placed where the model says so.
+void place_state_split(const ExplainedProgram& explained, TensorExplanation& explanation) {
+  const auto place = [&](FixedBy& fixed) {
+    if (fixed.kind == FixedBy::Kind::kStateSplit) fixed.location = explained.model.train->shard_location;
+  };
+  place(explanation.fixed);
+  for (AxisOrigin& split : explanation.splits) place(split.fixed);
+}
+
+// The dimensions that two shardings split differently.
+int differences(const Sharding& a, const Sharding& b) {
+  int count = 0;
+  for (size_t d = 0; d < a.dims.size(); ++d) count += a.dims[d] != b.dims[d];
+  return count;
+}
+
+// The sharding with one axis moved to another dimension, or left out, or added.
+std::vector<Sharding> neighbours(const Sharding& sharding, const Mesh& mesh) {
+  std::vector<Sharding> found;
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
+    if (mesh.size(axis) == 1) continue;
+    Sharding without = sharding.whole();
+    for (AxisList& axes : without.dims) std::erase(axes, axis);
+    found.push_back(without);
+    for (size_t d = 0; d < without.dims.size(); ++d) {
+      found.push_back(without);
+      found.back().dims[d].push_back(axis);
+    }
+  }
+  return found;
+}
+
+// `candidates`: the shardings that propagation offers the tensor.
+void add_alternatives(const ExplainedProgram& explained, std::vector<Sharding> candidates,
+                      TensorExplanation& explanation) {
+  for (const Sharding& near : neighbours(explanation.sharding, explained.layout.mesh))
+    if (std::find(candidates.begin(), candidates.end(), near) == candidates.end()) candidates.push_back(near);
+  std::erase(candidates, explanation.sharding.whole());
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const Sharding& a, const Sharding& b) {
+    return differences(a, explanation.sharding) < differences(b, explanation.sharding);
+  });
+  if (candidates.size() > kMostAlternatives) {
+    explanation.untried = candidates.size() - kMostAlternatives;
+    candidates.resize(kMostAlternatives);
+  }
+  LayoutTrials trials(explained);
+  for (const Sharding& candidate : candidates) {
+    const Annotation annotation{explanation.tensor, splits_of(explanation.type.dims, candidate), {}};
+    if (const std::optional<Trial> trial = trials.attempt({annotation}))
+      explanation.alternatives.push_back({candidate, trial->figures});
+  }
+  std::stable_sort(
+      explanation.alternatives.begin(), explanation.alternatives.end(),
+      [](const Alternative& a, const Alternative& b) { return costs_less(a.figures, b.figures); });
+}
+
+}  // namespace
+
+TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::string& tensor) {
+  TensorExplanation explanation;
+  explanation.tensor = explained.names.canonical(tensor);
+  const std::vector<const Value*> forms = forms_of(explained.entry, explanation.tensor);
+  std::optional<TensorOrigins> origins;
+  if (explained.entry.plan) origins = planned_origins(explained, explained.layout, explanation.tensor);
+  const bool is_planned = origins && origins->is_known;
+  if (forms.empty() && !is_planned) throw_unknown(explained, tensor);
+  explanation.place = explained.names.place(explanation.tensor);
+  explanation.figures = explained.figures;
+  explanation.type = is_planned ? origins->type : forms.front()->type;
+  explanation.sharding = is_planned ? origins->sharding : forms.front()->sharding;
+  for (const Value* form : forms)
+    if (form->sharding != explanation.sharding &&
+        std::find(explanation.held.begin(), explanation.held.end(), form->sharding) == explanation.held.end())
+      explanation.held.push_back(form->sharding);
+  if (is_planned) {
+    explanation.fixed = origins->fixed;
+    explanation.splits = origins->axes;
+  } else {
+    explain_by_rules(explained, explanation);
+  }
+  place_state_split(explained, explanation);
+  add_alternatives(explained,
+                   is_planned ? origins->candidates : candidates_if_propagated(explained, explanation.tensor),
+                   explanation);
+  for (const ReshardStep& reshard : explained.reshards)
+    if (reshard.tensor == explanation.tensor) explanation.reshards.push_back(reshard);
+  return explanation;
+}
+
+}  // namespace mtfc
