@@ -10,20 +10,21 @@ namespace mtfc {
 
 class CommandLine;
 
-/// --hardware, what `hardware` holds unless given.
+/// Adds --hardware. Its default is what `hardware` holds.
 void add_hardware_option(CommandLine& line, std::string& hardware);
 
-/// --hardware of a command that predicts no times, for plans that are chosen: not given, they are chosen by their cost.
+/// Adds --hardware for a command that predicts no times. Plans are chosen for this hardware, or by their cost if the
+/// option is not given.
 void add_plan_hardware_option(CommandLine& line, std::optional<std::string>& hardware);
 
 /// Throws UserError if the hardware profile is to be read from standard input, and the model or a layout too.
 void require_one_reader(const std::optional<std::string>& hardware, const std::string& model,
                         const std::optional<std::string>& layout);
 
-/// The bundled profile of that name, or the one in a file: what has a '/' or ends in .json, or `-` for
-/// standard input. Throws UserError.
+/// Reads the bundled profile of that name, or a file: a name with a '/' or that ends in .json, or `-` for standard input.
+/// Throws UserError.
 Hardware hardware_profile(const std::string& name);
-/// The text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
+/// Returns the text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
 std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);
 std::optional<Hardware> hardware_profile(const std::optional<std::string>& name);

@@ -59,11 +59,10 @@ void require_small_reshards(const Program& program, int64_t limit) {
   std::vector<Diagnostic> diagnostics;
   for (size_t i = 0; i < std::min(found.size(), kMostNamed); ++i) {
     const auto& [bytes, entry, step] = found[i];
-    const std::string name = entry->values[step->inputs[0]].name;
     diagnostics.push_back(
         {{},
          fmt::format("{}: '{}' is resharded for {} from {} to {} by {}, and a device sends {}, more than {}",
-                     entry->name, name.substr(0, name.find('@')),
+                     entry->name, tensor_name(entry->values[step->inputs[0]]),
                      step->source.empty() ? "the compiler" : step->source,
                      form_text(program, *entry, step->inputs[0]),
                      form_text(program, *entry, step->outputs[0]), to_string(step->collective().kind),

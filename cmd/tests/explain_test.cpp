@@ -25,7 +25,7 @@ class Explained {
     folder_.write("layout.json", layout.dump());
   }
 
-  // What `mtfc explain` prints.
+  // Returns the exit code and the output of `mtfc explain`.
   std::string text(const std::string& arguments) const { return outcome("explain model.json " + arguments); }
   Json json(const std::string& arguments) const {
     const std::string printed = text(arguments + " --format json");
@@ -107,7 +107,7 @@ TEST_CASE("a tensor is gathered before it is reduced") {
     "outputs": ["total"]})",
                       {{"mesh", {{"all", 4}}}, {"shardings", {{"x", {{"batch", "all"}}}}}});
   check_removal(explained, "squares", "all_gather", {{"squares", {{"batch", {"all"}}}}});
-  // What is left is the sum of one number over the devices.
+  // The only collective left adds up one number over the devices.
   CHECK(explained.reshards().size() == 1);
   CHECK(explained.reshard_of("total")["bytes_sent_per_device"] == 8);
 }

@@ -67,7 +67,7 @@ class Propagation {
     for (const auto& [tensor, dim] : relation.dims) add(tensor, dim, lists);
   }
 
-  // Where a dimension is cut or merged, a list goes over if the elements stay where they are.
+  // A list passes a dimension that is cut or merged if all elements stay on their devices.
   void carry_over(const DimRelation& relation) {
     const FlatNode& node = graph_.nodes[relation.node];
     const FlatTensorId in = graph_.flat(node, node.node->operands[0]);

@@ -1,6 +1,6 @@
 #pragma once
-// How the dimensions of a graph's tensors are related: through which of them an axis can pass from one tensor to
-// another. Operations relate the dimensions of one factor, loops those of what they take, carry and give.
+// Relations between the dimensions of a graph's tensors. An axis can pass from one tensor to another through them.
+// Operations relate the dimensions of one factor; loops relate those of what they take, carry and give.
 //
 // Example: y = einsum(x[b, k], w[k, h]) relates b of x and y, k of x and w, and h of w and y.
 

@@ -24,7 +24,7 @@ Layout with_change(Layout layout, const LayoutChange& change);
 /// The splits of an annotation that gives a tensor of these dimensions this sharding.
 std::vector<Rule> splits_of(const Dims& dims, const Sharding& sharding);
 
-/// What an entry point costs under a layout.
+/// The figures of an entry point under a layout.
 struct LayoutFigures {
   int64_t cost = 0;               // by the measure of core/program/plan_figures.h
   std::optional<double> seconds;  // of the predicted step, with hardware

@@ -13,7 +13,8 @@ namespace mtfc {
 
 class ModelNames {
  public:
-  /// Of the entry point `entry` (init, train, evaluate, decode), loops included. The model must have it.
+  /// Collects the names of the entry point `entry` (init, train, evaluate, decode) and of its loops. The model must have
+  /// it.
   ModelNames(const Model& model, const std::string& entry);
 
   /// The name under which programs know the tensor: another one, if a block and its user name it differently.

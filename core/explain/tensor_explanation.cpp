@@ -42,7 +42,7 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
         fmt::format("'{}' is not computed by {}", tensor, entry),
         "nothing uses it, or the compiler has simplified it away; --entry names another entry point");
   // A form such as `h@whole` is known by the tensor's own name.
-  const std::string own = tensor.substr(0, tensor.find('@'));
+  const std::string own = tensor_name(tensor);
   const bool is_form = own != tensor && !forms_of(explained.entry, own).empty();
   throw UserError(fmt::format("{} has no tensor '{}'", entry, tensor),
                   is_form ? fmt::format("'{}' is explained with all the shardings in which it is held", own)

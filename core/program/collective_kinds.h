@@ -80,10 +80,10 @@ struct CollectiveFacts {
   bool keeps_places;
   /// A member may send different data to every other member, so on a ring messages pass through other devices.
   bool pairwise;
-  /// It makes any change that reduces nothing, may send an element to several members, and may do the work of an
-  /// operation that moves pieces (core/op_rules/pieces.h).
+  /// It can make any change that reduces nothing, and it can send an element to several members. It also does the work
+  /// of operations that move pieces (core/op_rules/pieces.h).
   bool general;
-  /// The messages that a device sends one after another, for each other member of its group; or in all, if
+  /// How many messages a device sends one after another: to each other member of its group, or in all if
   /// `has_one_partner`.
   int messages;
   /// Each device sends its whole shard to one other member at most.
@@ -99,7 +99,7 @@ struct CollectiveFacts {
 std::span<const CollectiveFacts> collective_kinds();
 const CollectiveFacts& facts_of(CollectiveKind kind);
 
-/// The messages that a device of a group of so many members sends one after another.
+/// How many messages a device of a group of `members` sends one after another.
 int64_t messages_sent(CollectiveKind kind, int64_t members);
 
 bool reduces(CollectiveKind kind);

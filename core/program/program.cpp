@@ -7,6 +7,10 @@
 
 namespace mtfc {
 
+std::string tensor_name(std::string_view value) {
+  return std::string(value.substr(0, value.find('@')));
+}
+
 bool is_control(StepKind kind) {
   return kind == StepKind::kLoop || kind == StepKind::kLeave || kind == StepKind::kRepeat;
 }

@@ -53,6 +53,12 @@ struct Value {
   ValueId alias_of = kNoValue;  // the value with the same elements under other dimensions (rename, reshape)
 };
 
+/// The name of the tensor that a value of this name is a form of: `h` for `h@rows`.
+std::string tensor_name(std::string_view value);
+inline std::string tensor_name(const Value& value) {
+  return tensor_name(value.name);
+}
+
 enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
 template <>
 inline constexpr auto kEnumNames<BufferKind> =

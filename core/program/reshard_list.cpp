@@ -90,10 +90,6 @@ class Operations {
 
 }  // namespace
 
-std::string tensor_name(const Value& value) {
-  return value.name.substr(0, value.name.find('@'));
-}
-
 std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
   return fmt::format("[{}]", to_string(type.dims, sharding, mesh));
 }

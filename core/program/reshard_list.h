@@ -47,9 +47,6 @@ std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint&
 /// At most `count` of them, those that send most, the largest first.
 std::vector<ReshardStep> largest(std::vector<ReshardStep> reshards, size_t count);
 
-/// The name of the tensor that the value is a form of: `h` for `h@rows`.
-std::string tensor_name(const Value& value);
-
 /// `[batch/rows, hidden]`, and what the value is partial over.
 std::string form_text(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 

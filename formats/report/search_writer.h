@@ -32,7 +32,7 @@ struct AnnotationReport {
 };
 std::string search_table(const AnnotationReport& report, const TableOptions& options);
 std::string search_json(const AnnotationReport& report);
-/// `cost 1,234, which is the least of all annotations`.
+/// `cost 1,234, the least of all annotations`.
 std::string cost_text(const AnnotatedLayout& found);
 
 /// `rows:2,cols:4 batch:rows`.

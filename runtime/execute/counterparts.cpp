@@ -15,11 +15,6 @@ void visit_all(const Step& step, Visit visit) {
   visit(step);
 }
 
-// The tensor of which a value is a form: forms are called like the tensor, with a suffix after '@'.
-std::string tensor_name(const std::string& value) {
-  return value.substr(0, value.find('@'));
-}
-
 // For each value, the loops in which it is made, and in which part of them: names are unique in a part. An alias
 // is made where it is first read.
 PerValue<std::string> scopes_of(const EntryPoint& entry) {

@@ -113,8 +113,8 @@ class Differentiation {
     return sum;
   }
 
-  // The gradient of an annotated tensor is annotated alike. Unless it is the tensor's own, it may also be the gradient
-  // of another tensor, which has its own sharding.
+  // Annotates the gradient of an annotated tensor in the same way. A gradient that other tensors share is copied first,
+  // since each of them has a sharding of its own.
   TensorId split_like(TensorId gradient, SharedAnnotation annotation, bool is_own) {
     if (!annotation) return gradient;
     const SharedAnnotation known = builder_.graph().tensor(gradient).annotation;
@@ -128,7 +128,7 @@ class Differentiation {
     return gradient;
   }
 
-  // Notes the gradients that were made after the first `known` nodes and that none of these nodes reads.
+  // Notes those of the gradients that the nodes after the first `known` ones have made and do not read.
   void note_unread(const std::vector<TensorId>& gradients, size_t known) {
     const Graph& graph = builder_.graph();
     for (const TensorId id : gradients) {

@@ -121,7 +121,7 @@ class LoopInliner {
   void clear(const Step& loop, ValueId id) {
     const Value made = value(id);
     // It is no form of the sum, so its name has no '@'.
-    const std::string name = made.name.substr(0, made.name.find('@')) + "/zero";
+    const std::string name = tensor_name(made) + "/zero";
     const ValueId zero = add_value({name, {made.type.dtype, {}}, {{}, {}}, kNoBuffer, false, kNoValue});
     const Attributes attributes = {{"value", 0.0}, {"dtype", made.type.dtype}};
     Step step = new_step(loop, RunKernel{&op_named("constant"), attributes});
