@@ -66,7 +66,12 @@ class Options {
 
   void add_factors() {
     std::vector<std::vector<AxisList>> choices;
-    for (const Factor& factor : factors_) choices.push_back(lists_.in(lists_of(factor)));
+    for (const Factor& factor : factors_) {
+      choices.push_back(lists_.in(lists_of(factor)));
+      if (factor.parts > 0)
+        std::erase_if(choices.back(),
+                      [&](const AxisList& list) { return factor.parts % mesh_.size(list) != 0; });
+    }
     std::vector<AxisList> chosen(factors_.size());
     AxisList used;
     choose(choices, 0, chosen, used);

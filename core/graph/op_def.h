@@ -148,6 +148,7 @@ struct Factor {
   ReduceKind reduce = ReduceKind::kSum;
   std::vector<Piece> pieces = {};  // for kMoved
   double fill = 0;                 // the value of elements of the result that no piece gives
+  int64_t parts = 0;               // above 0: a multiple of the number of shards (core/op_rules/parts.h)
 };
 
 /// The second operand that makes the first the result; the first operand likewise, if `on_either_side`.

@@ -13,9 +13,10 @@ Dim parts_dim(int64_t parts) {
 Factor parts_factor(const OpCall& call, std::span<const TensorType> results) {
   const std::string& dim = call.attributes.get<Dim>("dim").name;
   Factor own = factor(dim, Factor::Kind::kPass, call, results);
-  const std::string& parts = call.attributes.get<Dim>("parts").name;
+  const Dim& parts = call.attributes.get<Dim>("parts");
+  own.parts = parts.size;
   for (size_t i = 0; i < results.size(); ++i)
-    if (const int at = position(results[i].dims, parts); at >= 0) own.results[i] = at;
+    if (const int at = position(results[i].dims, parts.name); at >= 0) own.results[i] = at;
   return own;
 }
 

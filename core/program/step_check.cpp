@@ -167,6 +167,14 @@ bool has_all_pieces(const EntryPoint& entry, const Step& step, const std::vector
   return moved_pieces(entry, step, axes, mesh).none();
 }
 
+// The axes over which the operands' dimension of the factor is split.
+AxisList split_of(const Factor& factor, const EntryPoint& entry, const Step& step) {
+  for (size_t i = 0; i < factor.operands.size(); ++i)
+    if (factor.operands[i] >= 0)
+      return sharding_of(entry, step.inputs[i]).dims[static_cast<size_t>(factor.operands[i])];
+  return {};
+}
+
 std::string operation_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
   const std::vector<TensorType> operands = global_types(entry, step.inputs),
@@ -185,7 +193,12 @@ std::string operation_problem(const EntryPoint& entry, const Step& step, const M
   const bool takes_split_dims = step.kind() == StepKind::kStart || has_all_pieces(entry, step, factors, mesh);
   const std::string problem = factors_problem(factors, shardings_of(entry, step.inputs),
                                               shardings_of(entry, step.outputs), takes_split_dims);
-  return problem.empty() ? partial_problem(entry, step, factors) : problem;
+  if (!problem.empty()) return problem;
+  for (const Factor& factor : factors)
+    if (factor.parts > 0 && factor.parts % mesh.size(split_of(factor, entry, step)) != 0)
+      return fmt::format("{} parts of a dimension do not fit in its {} shards", factor.parts,
+                         mesh.size(split_of(factor, entry, step)));
+  return partial_problem(entry, step, factors);
 }
 
 std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {

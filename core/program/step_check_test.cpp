@@ -67,6 +67,24 @@ TEST_CASE("operands that are added are all partial, or constant zeros") {
   CHECK(s.problem("mul", {s.sum(kRows), s.sum(kRows)}, s.sum(kRows)) == "'mul' needs whole operands");
 }
 
+TEST_CASE("a dimension is not split across its parts") {
+  const auto problem_with = [](int64_t parts) {
+    Steps s;
+    const Dim counted{"parts", parts};
+    const ValueId x = s.value(kRows, {{{0}}, {}}), sums = s.value(kRows, {{{0}}, {}});
+    const ValueId totals = s.value({counted}, {{{0}}, {}});
+    Step step;
+    step.action = RunKernel{&op_named("cumsum"), {{"dim", kRows[0]}, {"parts", counted}}};
+    step.inputs = {x};
+    step.outputs = {sums, totals};
+    return step_problem(s.entry, step, kLine, false);
+  };
+  CHECK(problem_with(4) == "");
+  CHECK(problem_with(8) == "");
+  CHECK(problem_with(2) == "2 parts of a dimension do not fit in its 4 shards");
+  CHECK(problem_with(6) == "6 parts of a dimension do not fit in its 4 shards");
+}
+
 TEST_CASE("a sum that begins as zero is partial") {
   Steps s;
   const Attributes dims{{"dims", kRows}};

@@ -151,6 +151,9 @@ Layout layout_of(const RandomCase& random_case) {
       layout.annotations.push_back(std::move(annotation));
       continue;
     }
+    // A tensor may be drawn twice. Like a later annotation, later rules take the place of the first ones.
+    std::erase_if(layout.limited_rules,
+                  [&](const LimitedRule& first) { return first.pattern == annotation.pattern; });
     for (Rule& rule : annotation.splits)
       layout.limited_rules.push_back({std::move(rule), annotation.pattern});
   }

@@ -198,6 +198,24 @@ TEST_CASE("a product of annotated tensors makes the cheapest collectives") {
   for (const Case& of : cases) check_case(of);
 }
 
+TEST_CASE("a sum along a dimension in two parts is not computed by four devices") {
+  // The operand may be split over q, or over q and p. Each part of the sum lies in one shard over q.
+  const Dims e{{"e", 5}}, r{{"r", 5}};
+  for (const bool propagate : {false, true}) {
+    CAPTURE(propagate);
+    TestModel model;
+    model.declare(r);
+    const TensorId sum = model.op("sum", "add", {model.input("x", e), model.input("y", e)});
+    const TensorId renamed =
+        model.op("renamed", "rename", {sum}, {{"map", std::vector<Renaming>{{"e", r[0]}}}});
+    model.output(model.op("sums", "cumsum", {renamed}, {{"dim", r[0]}}));
+    Layout layout{Mesh({{"p", 2}, {"q", 2}}), {{"r", {1, 0}, {}}}, {}, propagate};
+    layout.annotations = {{"x", {{"e", {0}, {}}}, {}}, {"y", {{"e", {1}, {}}}, {}}};
+    const Built made{model.finished(), layout};
+    check_values(made, compile(made.model, made.layout, {}));
+  }
+}
+
 TEST_CASE("a large operand that both sides split is not gathered") {
   const Case of{"x2", "einsum", {"a32 b24:x k64 l128", "a32 c39295:x k64 l128"}, "a32 b24:x c39295", 0, {}};
   const Built made = built(of, false);
