@@ -68,8 +68,11 @@ class PlanChoice {
     for (const FlatNodeId n : graph_.nodes.ids())
       if (tables_[n])
         if (const int64_t parts = option(n).parts; parts > 1) plan.splits.emplace(n, parts);
+    std::vector<Sharding> outputs;
+    for (const NamedTensor& output : whole_outputs())
+      outputs.push_back(form(outputs_.at(graph_.scopes[0].flat(output.tensor))));
     size_t scope = 0;
-    plan.entry = decided(std::move(entry_), scope);
+    plan.entry = decided(std::move(entry_), std::move(outputs), scope);
     return plan;
   }
 
@@ -193,14 +196,17 @@ class PlanChoice {
     }
   }
 
+  std::span<const NamedTensor> whole_outputs() const {
+    return std::span(entry_.outputs).first(entry_.outputs.size() - entry_.sums);
+  }
+
   void add_outputs() {
-    const size_t whole = entry_.outputs.size() - entry_.sums;
     std::set<FlatTensorId> added;
-    for (size_t i = 0; i < whole; ++i) {
-      const FlatTensorId id = graph_.scopes[0].flat(entry_.outputs[i].tensor);
+    for (const NamedTensor& output : whole_outputs()) {
+      const FlatTensorId id = graph_.scopes[0].flat(output.tensor);
       if (!added.insert(id).second) continue;
       const Tensor& tensor = *graph_.tensors[id].tensor;
-      const NodeKind kind = entry_.graph.producer(entry_.outputs[i].tensor).kind;
+      const NodeKind kind = entry_.graph.producer(output.tensor).kind;
       Use use;
       if (kind == NodeKind::kInput || kind == NodeKind::kVariable)
         use = uses_[id].made;  // it is delivered as it is held
@@ -239,10 +245,11 @@ class PlanChoice {
   const Sharding& form(const Use& use) const { return forms_[use.forms][value(use.choice)]; }
 
   // The entry point of scope number `scope`, with its parts, whose scopes follow. Advances `scope` behind them.
-  ShardedEntry decided(EntryGraph entry, size_t& scope) {
+  ShardedEntry decided(EntryGraph entry, std::vector<Sharding> outputs, size_t& scope) {
     const size_t own = scope++;
     ShardedEntry made;
     made.entry = std::move(entry);
+    made.outputs = std::move(outputs);
     const Graph& graph = made.entry.graph;
     for (const TensorId id : graph.tensors().ids()) {
       const FlatTensorId flat = graph_.scopes[own].flat(id);
@@ -256,10 +263,19 @@ class PlanChoice {
       made.carries.push_back(tables_[nodes[i]] ? carries_of(option(nodes[i])) : std::vector<Carry>());
       if (!node.loop) continue;
       const std::string loop = graph.tensor(node.results[0]).name;
+      std::vector<Sharding> holds;
+      for (const TensorId id : node.loop->condition.results)
+        holds.push_back(replicated(node.loop->condition.graph.type(id).dims.size()));
+      // What a round carries leaves it as it enters the next, whatever its own sharding is.
+      const std::vector<Sharding>& taken = made.strategies.back().operands;
+      std::vector<Sharding> carried(taken.begin(),
+                                    taken.begin() + static_cast<ptrdiff_t>(node.loop->carried()));
       made.parts.push_back(
-          decided(entry_of(node.loop->condition, made.entry.name + ", condition of " + loop, 0), scope));
+          decided(entry_of(node.loop->condition, made.entry.name + ", condition of " + loop, 0),
+                  std::move(holds), scope));
       made.parts.push_back(
-          decided(entry_of(node.loop->body, made.entry.name + ", body of " + loop, node.loop->sums), scope));
+          decided(entry_of(node.loop->body, made.entry.name + ", body of " + loop, node.loop->sums),
+                  std::move(carried), scope));
     }
     return made;
   }

@@ -210,20 +210,22 @@ ValueId copied(TensorForms& forms, TensorId tensor, ValueId from) {
 }
 
 // The tensor as it is at the end of the step: a copy where its buffer is a variable's that gets a new value.
-ValueId kept(TensorForms& forms, TensorId tensor, const std::set<int>& assigned) {
-  const ValueId id = forms.obtain(tensor, forms.own_sharding(tensor), forms.graph().producer(tensor));
+ValueId kept(TensorForms& forms, TensorId tensor, const Sharding& sharding, const std::set<int>& assigned) {
+  const ValueId id = forms.obtain(tensor, sharding, forms.graph().producer(tensor));
   return assigned.contains(variable_read(forms.made(), id)) ? copied(forms, tensor, id) : id;
 }
 
 void add_outputs(TensorForms& forms, const Variables& variables) {
-  const EntryGraph& entry = forms.sharded().entry;
+  const ShardedEntry& sharded = forms.sharded();
+  const EntryGraph& entry = sharded.entry;
   std::set<int> assigned;
   for (const Assignment& assignment : entry.assignments)
     assigned.insert(variables.position(assignment.variable));
   const size_t whole = entry.outputs.size() - entry.sums;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     const auto& [name, tensor] = entry.outputs[i];
-    const ValueId id = i < whole ? kept(forms, tensor, assigned) : forms.of(tensor).front();
+    const Sharding& sharding = i < sharded.outputs.size() ? sharded.outputs[i] : forms.own_sharding(tensor);
+    const ValueId id = i < whole ? kept(forms, tensor, sharding, assigned) : forms.of(tensor).front();
     forms.made().entry.outputs.push_back({name, id});
   }
 }
