@@ -57,7 +57,7 @@ Recorder::~Recorder() {
 void Recorder::record(ValueId id) {
   const EntryPoint& entry = *recording_.entry;
   const auto append = [&](ValueId value) {
-    recording_.values[value].push_back(assembled_value(executor_, entry, value));
+    recording_.values[value].push_back({assembled_value(executor_, entry, value), made_++});
   };
   if (entry.values[id].buffer == kNoBuffer) return;
   append(id);
@@ -76,8 +76,9 @@ void Recorder::record(const Step& step) {
 }
 
 Recording Recorder::run(const EntryPoint& entry, int64_t step) {
-  recording_ = {
-      &entry, step, PerValue<std::vector<Assembled>>(entry.values.size()), {}, variables_of(executor_), {}};
+  recording_ = {&entry, step, PerValue<std::vector<Record>>(entry.values.size()), {}, variables_of(executor_),
+                {}};
+  made_ = 0;
   aliases_ = aliases_of(entry);
   executor_.load(entry);
   leaves_ = leaves_of(entry);

@@ -17,13 +17,18 @@
 
 namespace mtfc {
 
+/// A value as it was made once.
+struct Record : Assembled {
+  size_t number = 0;  // of records that were made before it
+};
+
 /// One run of an entry point, with all devices in this process.
 struct Recording {
   const EntryPoint* entry = nullptr;
   int64_t step = 0;
   /// Each value as often as it was made, in this order. Inputs, variables and caches begin with what they held
   /// before the run. A value that has no place in memory has no records.
-  PerValue<std::vector<Assembled>> values;
+  PerValue<std::vector<Record>> values;
   std::map<std::string, Assembled> outputs;  // by the name of their binding, at the end
   // The variables of the program, before and after.
   std::vector<Assembled> old_variables, variables;
@@ -53,6 +58,7 @@ class Recorder {
   PerValue<bool> leaves_;
   PerValue<std::vector<ValueId>> aliases_;
   Recording recording_;
+  size_t made_ = 0;  // records
 };
 
 }  // namespace mtfc

@@ -11,7 +11,7 @@
 namespace mtfc {
 namespace {
 
-using Records = std::vector<Assembled>;
+using Records = std::vector<Record>;
 
 // A tensor as the replay goes on with it.
 struct Known {
@@ -93,12 +93,7 @@ class Replay {
   template <typename Magnitudes>
   void take(ValueId id, ExpectedTensor expected, const MadeTensor& place, Magnitudes magnitudes) {
     Known& known = known_[id];
-    std::vector<const Records*> forms;
-    if (const ValueId own = counterparts_.own(id); own != kNoValue) forms.push_back(&found_.values[own]);
-    // The other forms of a leaf are those of its first content.
-    if (!leaves_[id])
-      for (const ValueId form : counterparts_.forms(id)) forms.push_back(&found_.values[form]);
-    const std::vector<const Assembled*> made = records_of_turn(forms, known.times);
+    const std::vector<const Assembled*> made = records_of_turn(forms_of(id), known.times);
     const size_t times = known.times + 1;
     if (made.empty() || !std::all_of(made.begin(), made.end(),
                                      [&](const Assembled* each) { return is_equal(*each, expected.value); }))
@@ -117,13 +112,62 @@ class Replay {
     if (!leaves_[id]) take_aliases(id, place);
   }
 
+  std::vector<const Records*> forms_of(ValueId id) const {
+    std::vector<const Records*> forms;
+    if (const ValueId own = counterparts_.own(id); own != kNoValue) forms.push_back(&found_.values[own]);
+    // The other forms of a leaf are those of its first content.
+    if (!leaves_[id])
+      for (const ValueId form : counterparts_.forms(id)) forms.push_back(&found_.values[form]);
+    return forms;
+  }
+
   void take_aliases(ValueId root, MadeTensor place) {
     for (const ValueId alias : aliases_[root]) {
       place.name = whole_.values[alias].name;
       place.operation = "relabelling";
+      if (is_made_apart(alias, root)) {
+        if (known_[root].times == 1) judge_apart(alias, root, place);
+        known_[alias] = known_[root];
+        known_[alias].value.type = whole_.values[alias].type;
+        continue;
+      }
       take(alias, known(root, whole_.values[alias].type), place,
            [&](const WholeValue&) { return known_[root].magnitudes; });
     }
+  }
+
+  // Whether the recorded program makes the alias of a tensor more often than that tensor, or less often. In a loop, the
+  // form that the alias is of may be made in every round, though the tensor stays as it is; or only after the last one.
+  bool is_made_apart(ValueId alias, ValueId root) const {
+    const Records& roots = most_often_made(root);
+    const std::vector<const Records*> forms = forms_of(alias);
+    return !roots.empty() && std::any_of(forms.begin(), forms.end(), [&](const Records* each) {
+      return !each->empty() && each->size() != roots.size();
+    });
+  }
+
+  // The records of the form of the tensor that is made most often.
+  const Records& most_often_made(ValueId id) const {
+    static const Records kNone;
+    const Records* most = &kNone;
+    for (const Records* each : forms_of(id))
+      if (each->size() > most->size()) most = each;
+    return *most;
+  }
+
+  // Compares each record of the alias with the last one of its tensor before it.
+  void judge_apart(ValueId alias, ValueId root, const MadeTensor& place) {
+    const Records& roots = most_often_made(root);
+    for (const Records* each : forms_of(alias))
+      for (const Record& made : *each) {
+        const auto after = std::find_if(roots.begin(), roots.end(),
+                                        [&](const Record& of) { return of.number > made.number; });
+        const Record& of = after == roots.begin() ? roots.front() : *std::prev(after);
+        ExpectedTensor same{of.value, of.magnitudes, rounding_of(of.value.type.dtype)};
+        same.value.type = whole_.values[alias].type;
+        ++comparison_.tensors;
+        judge(made, std::move(same), place);
+      }
   }
 
   // A tensor as it is known, perhaps under other dimensions. Other forms of it may differ by a reduction's rounding.

@@ -81,7 +81,7 @@ RecordingFault scaled(const std::string& entry, const std::string& name, double 
     if (recording.entry->name != entry) return;
     for (const ValueId id : recording.values.ids()) {
       if (recording.entry->values[id].name != name) continue;
-      for (Assembled& made : recording.values[id]) {
+      for (Record& made : recording.values[id]) {
         std::vector<double> numbers = numbers_of(made.value);
         for (double& number : numbers) number *= factor;
         made.value = value_of(made.value.type, numbers);
