@@ -135,11 +135,11 @@ class PlanChoice {
     return [this, &node](const std::vector<Sharding>& operands, int64_t parts) {
       EntryGraph alone = split_node(*graph_.scopes[node.scope].graph, *node.node, parts);
       size_t next = 0;
-      alone.graph = with_annotations(
+      alone.graph = with_layout(
           std::move(alone.graph),
-          [&](const Tensor&) -> SharedAnnotation {
-            if (next >= operands.size()) return nullptr;
-            return std::make_shared<const TensorAnnotation>(TensorAnnotation{operands[next++], "", {}});
+          [&](const Tensor&) -> StatedLayout {
+            if (next >= operands.size()) return {};
+            return {std::make_shared<const TensorAnnotation>(TensorAnnotation{operands[next++], "", {}})};
           },
           [](const GraphLoop& loop) { return loop; });
       const Layout layout{mesh_, {}, {}, true};

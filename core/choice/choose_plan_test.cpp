@@ -99,13 +99,13 @@ class RandomGraph {
     for (const Node& node : entry_.graph.nodes())
       for (const TensorId id : node.operands) is_read[id] = true;
     size_t next = 0;
-    entry_.graph = with_annotations(
+    entry_.graph = with_layout(
         std::move(entry_.graph),
-        [&](const Tensor& tensor) -> SharedAnnotation {
+        [&](const Tensor& tensor) -> StatedLayout {
           const bool is_leaf = tensor.name[0] == 'u', is_last = !is_read[TensorId(next++)];
-          if (!is_leaf && !is_last) return nullptr;
-          return std::make_shared<const TensorAnnotation>(
-              TensorAnnotation{any_sharding(tensor.type.dims), tensor.name, {}});
+          if (!is_leaf && !is_last) return {};
+          return {std::make_shared<const TensorAnnotation>(
+              TensorAnnotation{any_sharding(tensor.type.dims), tensor.name, {}})};
         },
         [](const GraphLoop& loop) { return loop; });
     for (const TensorId id : entry_.graph.tensors().ids())

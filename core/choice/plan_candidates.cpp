@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/tensors/name_pattern.h"
-
 namespace mtfc {
 namespace {
 
@@ -14,13 +12,19 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   const auto& [tensor, scope] = graph.tensors[id];
   const Layout& layout = conditions.layout;
   const Dims& dims = tensor->type.dims;
-  if (tensor->annotation) return tensor->annotation->sharding;
+  const bool is_state = conditions.split.names.contains(tensor->name) && !conditions.split.axes.empty();
+  if (const SharedAnnotation& annotation = tensor->annotation) {
+    Sharding sharding = annotation->sharding;
+    if (is_state && scope == 0 && leaves_state_to_be_split(*annotation))
+      split_state(conditions.split, dims, layout.mesh, sharding);
+    return sharding;
+  }
   if (scope > 0) return std::nullopt;
   const NodeKind kind = graph.scopes[scope].graph->node(tensor->node).kind;
   if (kind == NodeKind::kVariable)
     if (const auto known = conditions.variables.find(tensor->name); known != conditions.variables.end())
       return known->second;
-  if (conditions.split.names.contains(tensor->name) && !conditions.split.axes.empty()) {
+  if (is_state) {
     Sharding sharding = legal_sharding_by_rules(layout, dims);
     split_state(conditions.split, dims, layout.mesh, sharding);
     return sharding;
@@ -30,16 +34,17 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   return std::nullopt;
 }
 
-ListSet offered_by_rules(const Layout& layout, const Dim& dim, const std::string& tensor, AxisLists& lists) {
-  ListSet offered = 0;
+ListSet offered_by_rules(const Layout& layout, const Tensor& tensor, size_t dim, AxisLists& lists) {
+  ListSet set = 0;
   const auto offer = [&](AxisList axes) {
     std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
-    offered |= lists.with_prefixes(axes);
+    set |= lists.with_prefixes(axes);
   };
-  if (const Rule* rule = find_rule(layout, dim.name)) offer(rule->axes);
-  for (const auto& [rule, pattern] : layout.limited_rules)
-    if (rule.dim == dim.name && matches_name(pattern, tensor)) offer(rule.axes);
-  return offered;
+  if (const Rule* rule = find_rule(layout, tensor.type.dims[dim].name)) offer(rule->axes);
+  if (tensor.offered)
+    for (const DimRule& rule : *tensor.offered)
+      if (rule.dim == dim) offer(rule.axes);
+  return set;
 }
 
 // All lists of different axes, up to the length that is allowed, with shards that are not empty.
@@ -85,9 +90,9 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
     seeds.fixed.push_back(fixed_sharding(graph, id, conditions));
     seeds.closed.push_back(!layout.propagate && tensor.from_model);
     std::vector<ListSet> offered;
-    for (const Dim& dim : tensor.type.dims)
-      offered.push_back(offered_by_rules(layout, dim, tensor.name, lists) |
-                        offered_to_all(dim, conditions.offered, layout.mesh, lists));
+    for (size_t d = 0; d < tensor.type.dims.size(); ++d)
+      offered.push_back(offered_by_rules(layout, tensor, d, lists) |
+                        offered_to_all(tensor.type.dims[d], conditions.offered, layout.mesh, lists));
     seeds.offered.push_back(std::move(offered));
   }
   PlanCandidates found;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/choice/relations.h"
-#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
@@ -72,6 +71,7 @@ class Origins {
   }
 
   const Tensor& tensor(FlatTensorId id) const { return *graph_.tensors[id].tensor; }
+  StatedLayout stated(FlatTensorId id) const { return {tensor(id).annotation, tensor(id).offered}; }
   const std::string& dim_name(const TensorDim& at) const { return graph_.type(at.tensor).dims[at.dim].name; }
 
   // True if nothing about the tensor was to be chosen.
@@ -81,16 +81,12 @@ class Origins {
 
   // The rule that splits this dimension of the tensor over the axis: a limited one before one for all tensors.
   FixedBy by_rule(const TensorDim& at, int axis) const {
-    const std::string& dim = dim_name(at);
-    const SharedAnnotation& annotation = tensor(at.tensor).annotation;
-    for (auto limited = layout_.limited_rules.rbegin(); limited != layout_.limited_rules.rend(); ++limited) {
-      const auto& [rule, pattern] = *limited;
-      const bool is_for_it =
-          matches_name(pattern, name(at.tensor)) || (annotation && annotation->pattern == pattern);
-      if (is_for_it && rule.dim == dim && contains(rule.axes, axis))
-        return {FixedBy::Kind::kRule, to_string(*limited, layout_.mesh), rule.location};
-    }
-    return fixed_by_rule(layout_, dim, axis);
+    const auto& [annotation, offered] = stated(at.tensor);
+    const std::vector<DimRule> none;
+    for (const DimRule& rule : annotation ? annotation->rules : offered ? *offered : none)
+      if (rule.dim == at.dim && contains(rule.axes, axis))
+        return {FixedBy::Kind::kRule, rule.text, rule.location};
+    return fixed_by_rule(layout_, dim_name(at), axis);
   }
 
   bool is_split_state(FlatTensorId id) const {
@@ -104,7 +100,7 @@ class Origins {
 
   FixedBy fixed_by(const TensorDim& at, int axis) const {
     const SharedAnnotation& annotation = tensor(at.tensor).annotation;
-    if (annotation && !annotation->is_by_rules)
+    if (annotation && !annotation->is_by_rules && contains(annotation->sharding.dims[at.dim], axis))
       return {FixedBy::Kind::kAnnotation, annotation->pattern, annotation->location};
     if (FixedBy rule = by_rule(at, axis); rule.kind != FixedBy::Kind::kNothing) return rule;
     if (is_split_state(at.tensor)) return {FixedBy::Kind::kStateSplit, "", {}};
@@ -186,7 +182,8 @@ class Origins {
       if (!known.emplace(at.tensor, at.dim).second) continue;
       const int number = static_cast<int>(visits.size());
       visits.push_back(visit);
-      if (is_fixed(at.tensor)) continue;
+      // A tensor that follows rules is made in the sharding that its operation gives it.
+      if (number > 0 && candidates_.fixed[at.tensor]) continue;
       for (const size_t r : at_[at.tensor]) {
         const DimRelation& relation = relations_[r];
         if (std::find(relation.dims.begin(), relation.dims.end(), at) == relation.dims.end()) continue;

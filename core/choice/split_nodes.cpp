@@ -18,8 +18,8 @@ EntryGraph with_split(EntryGraph entry, const FlatGraph& flat, const std::map<Fl
     for (const NamedTensor& output : made.outputs) result.results.push_back(output.tensor);
     return result;
   };
-  entry.graph = with_annotations(
-      std::move(entry.graph), [](const Tensor&) { return SharedAnnotation(); },
+  entry.graph = with_layout(
+      std::move(entry.graph), [](const Tensor&) { return StatedLayout(); },
       [&](const GraphLoop& loop) {
         LoopPart condition = split_part(loop.condition, 0);
         return GraphLoop{std::move(condition), split_part(loop.body, loop.sums), loop.times, loop.sums};

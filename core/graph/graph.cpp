@@ -104,11 +104,14 @@ std::string to_string(const Graph& graph) {
   return text;
 }
 
-Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
-                       const std::function<GraphLoop(const GraphLoop&)>& loop) {
-  for (const TensorId id : graph.tensors_.ids())
-    if (SharedAnnotation found = annotation(graph.tensors_[id]))
-      graph.tensors_[id].annotation = std::move(found);
+Graph with_layout(Graph graph, const std::function<StatedLayout(const Tensor&)>& stated,
+                  const std::function<GraphLoop(const GraphLoop&)>& loop) {
+  for (const TensorId id : graph.tensors_.ids()) {
+    Tensor& tensor = graph.tensors_[id];
+    StatedLayout found = stated(tensor);
+    if (found.annotation) tensor.annotation = std::move(found.annotation);
+    if (found.offered) tensor.offered = std::move(found.offered);
+  }
   for (Node& node : graph.nodes_)
     if (node.loop) node.loop = std::make_shared<const GraphLoop>(loop(*node.loop));
   return graph;
@@ -272,6 +275,7 @@ std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
     const Tensor& copied_from = from.tensor(node.results[i]);
     if (copied_from.from_model) mark_from_model(results[i]);
     if (copied_from.annotation) annotate(results[i], copied_from.annotation);
+    graph_.tensors_[results[i]].offered = copied_from.offered;
   }
   return results;
 }

@@ -44,16 +44,33 @@ using SharedOrigin = std::shared_ptr<const Origin>;
 /// The origin of nodes that nothing in a model has led to; never nullptr, like every other one.
 const SharedOrigin& no_origin();
 
+/// A rule for a part of the model, as it holds for one dimension of a tensor.
+struct DimRule {
+  size_t dim = 0;
+  AxisList axes;     // major first
+  std::string text;  // as in `batch:rows in moe/**`
+  Location location;
+};
+
 /// The sharding that an annotation gives a tensor: the tensor is made in it, and whatever reads the tensor takes it
 /// from there. The names of the dimensions are those of the tensor.
 struct TensorAnnotation {
   Sharding sharding;
   std::string pattern;  // of the layout, or the tensor's name where the model states the sharding
   Location location;
-  bool is_by_rules =
-      false;  // limited rules with this pattern, and perhaps others, give it, and not an annotation
+  bool is_inherited = false;        // from the variable that the gradient or state belongs to
+  bool is_by_rules = false;         // rules for a part of the model give it, and no annotation
+  std::vector<DimRule> rules = {};  // the ones among these that decide, at most one for each dimension
 };
 using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
+/// The rules for a part of the model whose axes a tensor without an annotation may take; the first one of a dimension
+/// comes before the others.
+using SharedRules = std::shared_ptr<const std::vector<DimRule>>;
+/// What a layout states of one tensor: nothing, how it is split, or the axes that it may take.
+struct StatedLayout {
+  SharedAnnotation annotation = nullptr;
+  SharedRules offered = nullptr;
+};
 
 struct Tensor {
   std::string name;  // unique in the graph
@@ -62,6 +79,7 @@ struct Tensor {
   int result = 0;           // its index among the node's results
   bool from_model = false;  // named (or addressed by path) in the model file
   SharedAnnotation annotation = nullptr;
+  SharedRules offered = nullptr;
 };
 
 enum class NodeKind {
@@ -111,8 +129,8 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  friend Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
-                                const std::function<GraphLoop(const GraphLoop&)>& loop);
+  friend Graph with_layout(Graph graph, const std::function<StatedLayout(const Tensor&)>& stated,
+                           const std::function<GraphLoop(const GraphLoop&)>& loop);
   // The entries of the index: tensors as their numbers, aliases as negative ones.
   static int32_t alias_entry(size_t index) { return -1 - static_cast<int32_t>(index); }
   std::string_view name_of(int32_t entry) const;
@@ -153,10 +171,10 @@ std::string leaf_name(size_t operand);
 std::string to_string(const Graph& graph);
 std::string to_string(const Graph& graph, const Node& node);
 
-/// The graph with the annotation that `annotation` gives for each tensor, where it gives one, and with the contents
-/// that `loop` gives for each loop.
-Graph with_annotations(Graph graph, const std::function<SharedAnnotation(const Tensor&)>& annotation,
-                       const std::function<GraphLoop(const GraphLoop&)>& loop);
+/// The graph with what `stated` says of each tensor, where it says something, and with the contents that `loop` gives
+/// for each loop.
+Graph with_layout(Graph graph, const std::function<StatedLayout(const Tensor&)>& stated,
+                  const std::function<GraphLoop(const GraphLoop&)>& loop);
 
 class GraphBuilder {
  public:

@@ -85,9 +85,8 @@ struct Claim {
 
   bool is_pattern() const { return is_name_pattern(pattern); }
   bool fits(const Known& tensor) const {
-    return std::any_of(tensor.names.begin(), tensor.names.end(), [&](const std::string& name) {
-      return is_pattern() ? matches_name(pattern, name) : pattern == name;
-    });
+    return std::any_of(tensor.names.begin(), tensor.names.end(),
+                       [&](const std::string& name) { return matches_name(pattern, name); });
   }
   void note_use(const Dims& of_tensor) {
     matched = true;
@@ -113,14 +112,14 @@ class Matcher {
     }
   }
 
-  std::map<std::string, SharedAnnotation, std::less<>> main() {
-    std::map<std::string, SharedAnnotation, std::less<>> found;
+  StatedTensors main() {
+    StatedTensors found;
     std::vector<Known> known;
     add_known(model_.graph, false, known);
     add(known, stated_, nullptr, found);
     for (const auto& [variable, made] : followers(model_)) {
       const auto at = found.find(variable);
-      add(made, {}, at == found.end() ? nullptr : at->second, found);
+      add(made, {}, at == found.end() ? nullptr : at->second.stated.annotation, found);
     }
     if (model_.train)
       for (const VariableDecl& state : shared_state(*model_.train))
@@ -128,16 +127,14 @@ class Matcher {
     return found;
   }
 
-  std::map<std::string, SharedAnnotation, std::less<>> decode() {
-    std::map<std::string, SharedAnnotation, std::less<>> found;
+  StatedTensors decode() {
+    StatedTensors found;
     if (!model_.decode) return found;
     std::vector<Known> known;
     add_known(model_.decode->graph, false, known);
     add(known, stated_in_decode_, nullptr, found);
     return found;
   }
-
-  std::map<std::string, Dims, std::less<>> all_dims() && { return std::move(all_dims_); }
 
   // Reports what has matched nothing.
   void finish() {
@@ -149,8 +146,6 @@ class Matcher {
   }
 
  private:
-  using ByName = std::map<std::string, SharedAnnotation, std::less<>>;
-
   // Annotations of the model, in terms of the axes of the mesh. Dimensions are those of the tensors.
   std::map<std::string, Annotation> stated(const std::vector<ModelAnnotation>& annotations) {
     std::map<std::string, Annotation> found;
@@ -219,47 +214,47 @@ class Matcher {
     return best;
   }
 
-  // The limited rules that decide for the dimensions of a tensor, each an index or -1.
-  std::vector<int> deciding_rules(const Known& tensor) {
-    std::vector<int> best(tensor.dims.size(), -1);
-    for (size_t i = 0; i < limited_rules_.size(); ++i) {
-      Claim& claim = limited_rules_[i];
-      if (!claim.fits(tensor)) continue;
-      claim.note_use(tensor.dims);
-      const int at = position(tensor.dims, claim.splits.front()->dim);
-      if (at < 0) continue;
-      int& own = best[static_cast<size_t>(at)];
-      const bool is_weaker =
-          claim.is_pattern() && own >= 0 && !limited_rules_[static_cast<size_t>(own)].is_pattern();
-      if (!is_weaker) own = static_cast<int>(i);
-    }
-    return best;
+  // The limited rules for a tensor, the first one of each dimension before those that it takes the place of: exact names
+  // before patterns, and later ones before earlier ones.
+  std::vector<DimRule> rules_of(const Known& tensor) {
+    std::vector<DimRule> found;
+    for (const bool is_pattern : {false, true})
+      for (size_t i = limited_rules_.size(); i-- > 0;) {
+        Claim& claim = limited_rules_[i];
+        if (claim.is_pattern() != is_pattern || !claim.fits(tensor)) continue;
+        claim.note_use(tensor.dims);
+        const Rule& rule = *claim.splits.front();
+        if (const int at = position(tensor.dims, rule.dim); at >= 0)
+          found.push_back({static_cast<size_t>(at), rule.axes,
+                           to_string(layout_.limited_rules[i], layout_.mesh), rule.location});
+      }
+    return found;
   }
 
-  // What the rules say of a tensor for which there are limited ones, or nullptr.
-  SharedAnnotation by_limited_rules(const Known& tensor, const std::vector<int>& deciding) {
-    const Claim* last = nullptr;
+  // What the rules say of a tensor for which there are limited ones.
+  SharedAnnotation by_rules(const Known& tensor, const std::vector<DimRule>& limited) {
+    std::vector<const DimRule*> deciding(tensor.dims.size(), nullptr);
     AxisList taken;
-    for (const int rule : deciding) {
-      if (rule < 0) continue;
-      const Claim& claim = limited_rules_[static_cast<size_t>(rule)];
-      if (!last || &claim > last) last = &claim;
-      taken.insert(taken.end(), claim.splits.front()->axes.begin(), claim.splits.front()->axes.end());
-    }
-    if (!last || (layout_.propagate && !tensor.is_leaf)) return nullptr;
+    for (const DimRule& rule : limited)
+      if (!deciding[rule.dim]) {
+        deciding[rule.dim] = &rule;
+        taken.insert(taken.end(), rule.axes.begin(), rule.axes.end());
+      }
+    TensorAnnotation made{{}, "", limited.front().location, false, true};
     std::vector<Rule> splits;
     for (size_t d = 0; d < deciding.size(); ++d) {
       const Rule* rule = find_rule(layout_, tensor.dims[d].name);
-      if (deciding[d] >= 0) {
-        splits.push_back(*limited_rules_[static_cast<size_t>(deciding[d])].splits.front());
+      if (deciding[d]) {
+        splits.push_back({tensor.dims[d].name, deciding[d]->axes, deciding[d]->location});
+        made.rules.push_back(*deciding[d]);
       } else if (rule) {
         splits.push_back(*rule);
         std::erase_if(splits.back().axes, [&](int axis) { return contains(taken, axis); });
       }
     }
-    check_one_tensor(tensor, splits, last->location);
-    return std::make_shared<const TensorAnnotation>(TensorAnnotation{
-        sharding_of(splits, tensor.dims, layout_.mesh), last->pattern, last->location, true});
+    check_one_tensor(tensor, splits, made.location);
+    made.sharding = sharding_of(splits, tensor.dims, layout_.mesh);
+    return std::make_shared<const TensorAnnotation>(std::move(made));
   }
 
   // Reports two dimensions of a tensor that the rules split over one axis: once for each pair of dimensions.
@@ -282,43 +277,55 @@ class Matcher {
 
   // `inherited`: the annotation of the variable that the tensors belong to, or nullptr.
   void add(const std::vector<Known>& known, const std::map<std::string, Annotation>& stated,
-           const SharedAnnotation& inherited, ByName& found) {
+           const SharedAnnotation& inherited, StatedTensors& found) {
     for (const Known& tensor : known) {
-      all_dims_.emplace(tensor.tensor, tensor.dims);
       names_.insert(names_.end(), tensor.names.begin(), tensor.names.end());
-      const std::vector<int> rules =
-          deciding_rules(tensor);  // they are used, even where an annotation decides
-      if (const int at = deciding(tensor); at >= 0) {
-        found[tensor.tensor] = made(layout_.annotations[static_cast<size_t>(at)], tensor.dims, layout_.mesh);
-        continue;
-      }
-      for (const std::string& name : tensor.names)
-        if (const auto own = stated.find(name); own != stated.end())
-          found[tensor.tensor] = made(own->second, tensor.dims, layout_.mesh);
-      if (found.count(tensor.tensor) > 0) continue;
-      if (SharedAnnotation annotation = following(tensor, rules, inherited))
-        found[tensor.tensor] = std::move(annotation);
+      // Rules are used, even where an annotation decides.
+      const StatedLayout ruled = by_limited_rules(tensor);
+      StatedLayout own{annotation_of(tensor, stated)};
+      if (!own.annotation && inherited && (!ruled.annotation || !inherited->is_by_rules))
+        own.annotation = restricted(inherited, tensor);
+      if (!own.annotation) own = ruled;
+      if (own.annotation || own.offered)
+        found.insert_or_assign(tensor.tensor, StatedTensor{tensor.dims, std::move(own)});
     }
   }
 
-  // What a tensor without an annotation of its own takes from the variable that it belongs to, or from limited rules.
-  SharedAnnotation following(const Known& tensor, const std::vector<int>& rules,
-                             const SharedAnnotation& inherited) {
-    SharedAnnotation by_rules = by_limited_rules(tensor, rules);
-    if (by_rules && !(inherited && !inherited->is_by_rules)) return by_rules;
-    return inherited ? restricted(inherited, tensor) : nullptr;
+  // The annotation that the layout or the model gives the tensor itself, or nullptr.
+  SharedAnnotation annotation_of(const Known& tensor, const std::map<std::string, Annotation>& stated) {
+    if (const int at = deciding(tensor); at >= 0)
+      return made(layout_.annotations[static_cast<size_t>(at)], tensor.dims, layout_.mesh);
+    SharedAnnotation found;
+    for (const std::string& name : tensor.names)
+      if (const auto own = stated.find(name); own != stated.end())
+        found = made(own->second, tensor.dims, layout_.mesh);
+    return found;
+  }
+
+  // What limited rules say of a tensor. If the layout propagates, they offer axes to tensors that operations make.
+  StatedLayout by_limited_rules(const Known& tensor) {
+    std::vector<DimRule> rules = rules_of(tensor);
+    if (rules.empty()) return {};
+    if (layout_.propagate && !tensor.is_leaf)
+      return {nullptr, std::make_shared<const std::vector<DimRule>>(std::move(rules))};
+    return {by_rules(tensor, rules)};
   }
 
   // The annotation of a variable as far as a tensor that belongs to it has its dimensions.
   SharedAnnotation restricted(const SharedAnnotation& annotation, const Known& tensor) const {
     const std::string variable = tensor.tensor.substr(0, tensor.tensor.rfind('/'));
-    TensorAnnotation own{replicated(tensor.dims.size()), annotation->pattern, annotation->location,
+    TensorAnnotation own{replicated(tensor.dims.size()), annotation->pattern, annotation->location, true,
                          annotation->is_by_rules};
     const TensorId id = model_.graph.find(variable);
     const Dims& dims = model_.graph.type(id).dims;
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (const int at = position(tensor.dims, dims[d].name); at >= 0)
-        own.sharding.dims[static_cast<size_t>(at)] = annotation->sharding.dims[d];
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const int at = position(tensor.dims, dims[d].name);
+      if (at < 0) continue;
+      own.sharding.dims[static_cast<size_t>(at)] = annotation->sharding.dims[d];
+      for (const DimRule& rule : annotation->rules)
+        if (rule.dim == d)
+          own.rules.push_back({static_cast<size_t>(at), rule.axes, rule.text, rule.location});
+    }
     return std::make_shared<const TensorAnnotation>(std::move(own));
   }
 
@@ -328,21 +335,18 @@ class Matcher {
   std::set<std::pair<std::string, std::string>> conflicts_;  // dimensions of one tensor, reported
   std::vector<Diagnostic> diagnostics_;
   std::map<std::string, Annotation> stated_, stated_in_decode_;
-  std::map<std::string, Dims, std::less<>> all_dims_;
   std::vector<std::string> names_;  // of all tensors
 };
 
 // `is_round`: the graph is a part of a loop, where the gradient of a variable is that of one round.
-Graph annotated(Graph graph, const std::map<std::string, SharedAnnotation, std::less<>>& by_name,
-                bool is_round) {
-  return with_annotations(
+Graph annotated(Graph graph, const StatedTensors& by_name, bool is_round) {
+  return with_layout(
       std::move(graph),
-      [&](const Tensor& tensor) -> SharedAnnotation {
-        if (is_round && tensor.name.ends_with("/grad")) return nullptr;
+      [&](const Tensor& tensor) -> StatedLayout {
+        if (is_round && tensor.name.ends_with("/grad")) return {};
         const auto at = by_name.find(tensor.name);
-        if (at == by_name.end() || at->second->sharding.dims.size() != tensor.type.dims.size())
-          return nullptr;
-        return at->second;
+        if (at == by_name.end() || at->second.dims.size() != tensor.type.dims.size()) return {};
+        return at->second.stated;
       },
       [&](const GraphLoop& loop) {
         GraphLoop copy = loop;
@@ -359,41 +363,49 @@ Annotations::Annotations(const Model& model, const Layout& layout) {
   main_ = matcher.main();
   decode_ = matcher.decode();
   matcher.finish();
-  dims_ = std::move(matcher).all_dims();
 }
 
 void Annotations::check_even(const Mesh& mesh, std::vector<Diagnostic>& diagnostics) const {
-  std::set<std::string> reported;  // patterns
-  for (const ByName* by_name : {&main_, &decode_})
-    for (const auto& [name, annotation] : *by_name) {
-      const Dims& dims = dims_.find(name)->second;
-      for (size_t d = 0; d < dims.size(); ++d) {
-        const AxisList& axes = annotation->sharding.dims[d];
-        if (dims[d].size % mesh.size(axes) == 0 || !reported.insert(annotation->pattern).second) continue;
+  std::set<std::pair<std::string, std::string>> reported;  // an annotation or a rule, and a dimension
+  for (const StatedTensors* entry : {&main_, &decode_})
+    for (const auto& [name, tensor] : *entry) {
+      const auto check = [&](const AxisList& axes, size_t d, const std::string& by,
+                             const Location& location) {
+        const Dim& dim = tensor.dims[d];
+        if (dim.size % mesh.size(axes) == 0 || !reported.emplace(by, dim.name).second) return;
         diagnostics.push_back(
-            {annotation->location,
+            {location,
              fmt::format("dimension '{}' of size {} of '{}' does not divide evenly over {} of size {}",
-                         dims[d].name, dims[d].size, name, mesh.names(axes), mesh.size(axes)),
+                         dim.name, dim.size, name, mesh.names(axes), mesh.size(axes)),
              "leave out --no-uneven to allow it"});
-      }
+      };
+      const auto& [annotation, offered] = tensor.stated;
+      if (offered)
+        for (const DimRule& rule : *offered) check(rule.axes, rule.dim, rule.text, rule.location);
+      if (!annotation) continue;
+      for (const DimRule& rule : annotation->rules) check(rule.axes, rule.dim, rule.text, rule.location);
+      // The other rules are checked once, for all tensors.
+      if (!annotation->is_by_rules)
+        for (size_t d = 0; d < tensor.dims.size(); ++d)
+          check(annotation->sharding.dims[d], d, annotation->pattern, annotation->location);
     }
 }
 
 EntryGraph Annotations::applied(EntryGraph entry) const {
-  const ByName& by_name = of_entry(entry.name);
-  if (!by_name.empty()) entry.graph = annotated(std::move(entry.graph), by_name, false);
+  const StatedTensors& stated = of_entry(entry.name);
+  if (!stated.empty()) entry.graph = annotated(std::move(entry.graph), stated, false);
   return entry;
 }
 
 SharedAnnotation Annotations::of(const std::string& entry, const std::string& tensor) const {
-  const ByName& by_name = of_entry(entry);
-  const auto at = by_name.find(tensor);
-  return at == by_name.end() ? nullptr : at->second;
+  const StatedTensors& stated = of_entry(entry);
+  const auto at = stated.find(tensor);
+  return at == stated.end() ? nullptr : at->second.stated.annotation;
 }
 
 SharedAnnotation Annotations::of_variable(const std::string& name) const {
-  for (const ByName* by_name : {&main_, &decode_})
-    if (const auto at = by_name->find(name); at != by_name->end()) return at->second;
+  for (const StatedTensors* entry : {&main_, &decode_})
+    if (const auto at = entry->find(name); at != entry->end()) return at->second.stated.annotation;
   return nullptr;
 }
 

@@ -166,6 +166,57 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the axes that a limited rule offers are known by all names of a tensor, and are checked too") {
+  Model model = trained();
+  const Layout layout{kMesh, {}, {}, true, {{{"h", {1}, {}}, "other"}, {{"h", {0}, {}}, "*"}}};
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", {DType::kF32, {{"h", 7}}});
+  const TensorId y = b.op("relu", {x});
+  b.name(y, "y");
+  b.mark_from_model(y);
+  b.alias(y, "other");
+  model.graph = b.graph();
+  model.train.reset();
+  model.variables.clear();
+  const Annotations annotations(model, layout);
+  const EntryGraph entry = annotations.applied({"evaluate", model.graph, {}, {}});
+  const SharedRules& offered = entry.graph.tensor(entry.graph.find("y")).offered;
+  REQUIRE(offered);
+  REQUIRE(offered->size() == 2);
+  CHECK(offered->at(0).text == "h:y in other");
+  CHECK(offered->at(1).text == "h:x in *");
+  std::vector<Diagnostic> diagnostics;
+  annotations.check_even(kMesh, diagnostics);
+  REQUIRE(diagnostics.size() == 2);
+  for (const Diagnostic& diagnostic : diagnostics)
+    CHECK(has(diagnostic.message, "dimension 'h' of size 7 of 'y' does not divide evenly over"));
+}
+
+TEST_CASE("optimizer state is split over the axes that its variable's annotation, or rules, leave unused") {
+  for (const bool propagate : {false, true})
+    for (const bool is_rule : {false, true}) {
+      CAPTURE(propagate);
+      CAPTURE(is_rule);
+      Model model = trained();
+      model.train->shard_state_over = {"y"};
+      Layout layout{kMesh, {}, {}, propagate};
+      if (is_rule)
+        layout.limited_rules = {{{"h", {0}, {}}, "a/w1"}};
+      else
+        layout.annotations = {annotation("a/w1", {{"h", {0}}})};
+      const Program program = compile(model, layout, {});
+      for (const ProgramVariable& variable : program.variables) {
+        const std::string split = to_string(variable.decl.type.dims, variable.sharding, kMesh);
+        if (variable.decl.name == "a/w1") CHECK(split == "i, h/x");
+        if (variable.decl.name == "a/w1/momentum") CHECK(split == "i/y, h/x");
+      }
+      layout.annotations.push_back(annotation("a/w1/momentum", {{"h", {0}}}));
+      for (const ProgramVariable& variable : compile(model, layout, {}).variables)
+        if (variable.decl.name == "a/w1/momentum")
+          CHECK(to_string(variable.decl.type.dims, variable.sharding, kMesh) == "i, h/x");
+    }
+}
+
 TEST_CASE("a variable has the sharding that training decides, and an annotated tensor its own") {
   const Model model = trained();
   const Layout layout{kMesh, {}, {annotation("x", {{"b", {0}}}), annotation("a/w1", {{"h", {1}}})}, true};

@@ -72,6 +72,10 @@ bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& t
   return split.names.count(tensor.name) > 0 || split.names.count(origin.name) > 0;
 }
 
+bool leaves_state_to_be_split(const TensorAnnotation& annotation) {
+  return annotation.is_inherited || annotation.is_by_rules;
+}
+
 void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sharding& sharding) {
   const AxisList used = split_axes(sharding);
   AxisList axes;

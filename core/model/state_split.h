@@ -28,6 +28,10 @@ StateSplit state_split(const Model& model, const Layout& layout, bool allow_unev
 /// True if the tensor is to be split: a gradient, state or its initial value, or a tensor made in an update.
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor);
 
+/// False if the tensor's own annotation gives its whole sharding. What it has from its variable, or from rules, leaves
+/// the other axes to be used.
+bool leaves_state_to_be_split(const TensorAnnotation& annotation);
+
 /// Adds those of the axes that `sharding` does not use yet to one dimension. Dimensions with an element for
 /// each device are preferred, then those that are whole, then those with the largest shards; of equal ones,
 /// the first is taken.

@@ -262,8 +262,8 @@ Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int6
     for (const NamedTensor& output : made.outputs) lowered_to.results.push_back(output.tensor);
     return lowered_to;
   };
-  return with_annotations(
-      std::move(graph), [](const Tensor&) { return SharedAnnotation(); },
+  return with_layout(
+      std::move(graph), [](const Tensor&) { return StatedLayout(); },
       [&](const GraphLoop& loop) {
         const int64_t rounds = times * std::max<int64_t>(loop.times, 1);
         return GraphLoop{lowered_part(loop.condition, 0, rounds), lowered_part(loop.body, loop.sums, rounds),

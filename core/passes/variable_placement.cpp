@@ -40,10 +40,13 @@ std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model,
   for (const VariableDecl& variable : all) {
     const SharedAnnotation annotation = annotations.of_variable(variable.name);
     const bool is_split = split.names.contains(variable.name) && !split.axes.empty();
-    if (annotation)
-      fixed.emplace(variable.name, annotation->sharding);
-    else if (!layout.propagate || has_rule(layout, variable.type.dims) || is_split)
+    if (annotation) {
+      Sharding& sharding = fixed.emplace(variable.name, annotation->sharding).first->second;
+      if (is_split && leaves_state_to_be_split(*annotation))
+        split_state(split, variable.type.dims, layout.mesh, sharding);
+    } else if (!layout.propagate || has_rule(layout, variable.type.dims) || is_split) {
       fixed.emplace(variable.name, shardings_by_rules(layout, split)(variable));
+    }
   }
   return fixed;
 }
