@@ -252,9 +252,45 @@ TEST_CASE("a tensor names the limited rule, and the state its \"shard_state_over
         model, {{"mesh", mesh},
                 {"rules", Json::parse(R"([["batch", "rows"], ["hidden", "cols", {"in": "w*"}]])")},
                 {"propagate", propagate}});
-    CHECK(
-        has(limited.text("w"), "'hidden' is split over cols by the rule hidden:cols in w* (layout.json:1)"));
+    for (const char* entry : {"", " --entry init"}) {
+      CHECK(has(limited.text(std::string("w") + entry),
+                "'hidden' is split over cols by the rule hidden:cols in w* (layout.json:1)"));
+      CHECK(has(limited.text(std::string("w/adam_m") + entry),
+                "'hidden' is split over cols by the rule hidden:cols in w* (layout.json:1)"));
+      CHECK(has(limited.text(std::string("w/adam_m") + entry),
+                "'io' is split over rows by \"shard_state_over\" of the model (model.json:"));
+    }
+    // Of two rules for a dimension, the one for the exact name decides; each dimension has a rule of its own.
+    const Explained two(
+        model,
+        {{"mesh", mesh},
+         {"rules",
+          Json::parse(
+              R"([["hidden", "cols", {"in": "w"}], ["hidden", "cols", {"in": "**"}], ["io", "rows", {"in": "*"}]])")},
+         {"propagate", propagate}});
+    const std::string reasons = two.text("w");
+    CHECK(has(reasons, "'hidden' is split over cols by the rule hidden:cols in w (layout.json:1)"));
+    CHECK(has(reasons, "'io' is split over rows by the rule io:rows in * (layout.json:1)"));
   }
+}
+
+TEST_CASE("a tensor in the sharding in which it is made may stay so, where rules would gather it") {
+  const Explained squares(
+      R"({"mtfc": 1, "dims": {"batch": 64, "io": 65536}, "inputs": {"x": {"dims": ["batch", "io"]}},
+    "ops": [{"out": "y", "op": "square", "in": "x"}, {"out": "total", "op": "reduce_sum", "in": "y"}],
+    "outputs": ["total"]})",
+      {{"mesh", Json::parse(R"({"all": 4})")},
+       {"rules", Json::array()},
+       {"shardings", {{"x", {{"batch", "all"}}}}}});
+  const std::string text = squares.text("y");
+  CHECK(has(text, "'batch' is split over all by the annotation \"x\" (layout.json:1) of 'x' -> square 'y'"));
+  CHECK(has(text, "{\"batch\": \"all\"}      32,776  -100 %           8            1"));
+}
+
+TEST_CASE("a tensor that the compiler has made has no alternatives") {
+  const std::string text =
+      outcome_in_models("$MTFC explain mnist.json w1/sgd/mul --mesh all:4 --layout batch:all ");
+  CHECK(has(text, "none: the compiler has made it, so annotations can't name it"));
 }
 
 TEST_CASE("with hardware, shardings are compared by the predicted time of a step") {

@@ -51,8 +51,8 @@ bool needs_more(const LayoutFigures& a, const LayoutFigures& b) {
 }
 
 std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
-  if (explained_.progress) explained_.progress(static_cast<int>(made_));
   ++made_;
+  if (explained_.progress) explained_.progress(static_cast<int>(made_));
   const CompileOptions& options = explained_.options;
   try {
     const Program program = compile(explained_.model, with_change(explained_.layout, change), options);

@@ -64,9 +64,7 @@ std::string ModelNames::over_layers(const std::string& tensor) const {
 }
 
 bool ModelNames::fits(const std::string& pattern, const std::string& tensor) const {
-  const auto names_it = [&](const std::string& name) {
-    return is_name_pattern(pattern) ? matches_name(pattern, name) : pattern == name;
-  };
+  const auto names_it = [&](const std::string& name) { return matches_name(pattern, name); };
   return names_it(tensor) || std::any_of(aliases_.begin(), aliases_.end(), [&](const auto& alias) {
            return alias.second == tensor && names_it(alias.first);
          });

@@ -8,6 +8,8 @@
 
 #include "core/choice/choose_plan.h"
 #include "core/diagnostics/suggest.h"
+#include "core/model/annotations.h"
+#include "core/model/state_split.h"
 
 namespace mtfc {
 namespace {
@@ -49,24 +51,56 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
                           : did_you_mean(tensor, explained.names.all()));
 }
 
-// The axis splits a dimension of a tensor by the rules, or for `shard_state_over`.
-FixedBy fixed_without_plan(const ExplainedProgram& explained, const std::string& dim, int axis) {
-  FixedBy rule = fixed_by_rule(explained.layout, dim, axis);
-  if (rule.kind != FixedBy::Kind::kNothing || !explained.model.train) return rule;
-  const std::vector<std::string>& names = explained.model.train->shard_state_over;
-  const bool splits_state =
-      std::find(names.begin(), names.end(), explained.layout.mesh.names({axis})) != names.end();
-  return splits_state ? FixedBy{FixedBy::Kind::kStateSplit, "", {}} : FixedBy{};
-}
+// What decides for tensors that are in no plan: under rules alone all of them, and otherwise the variables that `init`
+// fills, whose shardings the layout or another entry point has decided.
+class Stated {
+ public:
+  Stated(const ExplainedProgram& explained, const std::string& tensor)
+      : layout_(explained.layout),
+        annotation_(Annotations(explained.model, explained.layout).of_variable(tensor)),
+        split_(state_split(explained.model, explained.layout, true)),
+        is_split_state_(split_.names.contains(tensor)),
+        is_planned_(explained.entry.plan.has_value()) {}
 
-void explain_by_rules(const ExplainedProgram& explained, TensorExplanation& explanation) {
+  FixedBy as_a_whole(const Dims& dims) const {
+    if (annotation_ && !annotation_->is_by_rules) return by_annotation();
+    if (is_split_state_ && !split_.axes.empty()) return {FixedBy::Kind::kStateSplit, "", {}};
+    if (annotation_ || has_rule(layout_, dims)) return {FixedBy::Kind::kRule, "", {}};
+    return {is_planned_ && layout_.propagate ? FixedBy::Kind::kOtherEntry : FixedBy::Kind::kNothing, "", {}};
+  }
+
+  FixedBy of_axis(const Dims& dims, size_t d, int axis) const {
+    if (annotation_) {
+      if (!annotation_->is_by_rules && contains(annotation_->sharding.dims[d], axis)) return by_annotation();
+      for (const DimRule& rule : annotation_->rules)
+        if (rule.dim == d && contains(rule.axes, axis))
+          return {FixedBy::Kind::kRule, rule.text, rule.location};
+    }
+    FixedBy rule = fixed_by_rule(layout_, dims[d].name, axis);
+    if (rule.kind != FixedBy::Kind::kNothing) return rule;
+    if (contains(split_.axes, axis)) return {FixedBy::Kind::kStateSplit, "", {}};
+    return {is_planned_ ? FixedBy::Kind::kOtherEntry : FixedBy::Kind::kNothing, "", {}};
+  }
+
+ private:
+  FixedBy by_annotation() const {
+    return {FixedBy::Kind::kAnnotation, annotation_->pattern, annotation_->location};
+  }
+
+  const Layout& layout_;
+  const SharedAnnotation annotation_;
+  const StateSplit split_;
+  const bool is_split_state_, is_planned_;
+};
+
+void explain_without_plan(const ExplainedProgram& explained, TensorExplanation& explanation) {
+  const Stated stated(explained, explanation.tensor);
   const Dims& dims = explanation.type.dims;
-  if (has_rule(explained.layout, dims)) explanation.fixed.kind = FixedBy::Kind::kRule;
+  explanation.fixed = stated.as_a_whole(dims);
   for (size_t d = 0; d < dims.size(); ++d) {
     const size_t first = explanation.splits.size();
     for (const int axis : explanation.sharding.dims[d]) {
-      FixedBy fixed = fixed_without_plan(explained, dims[d].name, axis);
-      if (fixed.kind == FixedBy::Kind::kStateSplit) explanation.fixed.kind = fixed.kind;
+      FixedBy fixed = stated.of_axis(dims, d, axis);
       if (explanation.splits.size() > first && explanation.splits.back().fixed.kind == fixed.kind)
         explanation.splits.back().axes.push_back(axis);
       else
@@ -107,12 +141,26 @@ std::vector<Sharding> neighbours(const Sharding& sharding, const Mesh& mesh) {
   return found;
 }
 
+bool can_be_annotated(const ExplainedProgram& explained, const std::string& tensor) {
+  Layout alone{explained.layout.mesh, {}};
+  alone.annotations.push_back({tensor, {}, {}});
+  try {
+    Annotations(explained.model, alone);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 // `candidates`: the shardings that propagation offers the tensor.
 void add_alternatives(const ExplainedProgram& explained, std::vector<Sharding> candidates,
                       TensorExplanation& explanation) {
   for (const Sharding& near : neighbours(explanation.sharding, explained.layout.mesh))
     if (std::find(candidates.begin(), candidates.end(), near) == candidates.end()) candidates.push_back(near);
-  std::erase(candidates, explanation.sharding.whole());
+  // An annotation may keep a tensor in the sharding in which it is made, where rules would take it into another one.
+  if (explained.layout.propagate || explanation.held.empty() ||
+      explanation.fixed.kind == FixedBy::Kind::kAnnotation)
+    std::erase(candidates, explanation.sharding.whole());
   std::stable_sort(candidates.begin(), candidates.end(), [&](const Sharding& a, const Sharding& b) {
     return differences(a, explanation.sharding) < differences(b, explanation.sharding);
   });
@@ -153,12 +201,14 @@ TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::s
     explanation.fixed = origins->fixed;
     explanation.splits = origins->axes;
   } else {
-    explain_by_rules(explained, explanation);
+    explain_without_plan(explained, explanation);
   }
   place_state_split(explained, explanation);
-  add_alternatives(explained,
-                   is_planned ? origins->candidates : candidates_if_propagated(explained, explanation.tensor),
-                   explanation);
+  explanation.can_be_annotated = can_be_annotated(explained, explanation.tensor);
+  if (explanation.can_be_annotated)
+    add_alternatives(
+        explained, is_planned ? origins->candidates : candidates_if_propagated(explained, explanation.tensor),
+        explanation);
   for (const ReshardStep& reshard : explained.reshards)
     if (reshard.tensor == explanation.tensor) explanation.reshards.push_back(reshard);
   return explanation;

@@ -28,6 +28,7 @@ struct TensorExplanation {
   std::vector<AxisOrigin> splits;         // in the order of the dimensions and of their axes
   std::vector<Sharding> held;             // other shardings in which devices hold it
   LayoutFigures figures;                  // of the entry point
+  bool can_be_annotated = true;           // false: the compiler has made it, under a name of its own
   std::vector<Alternative> alternatives;  // the cheapest first
   size_t untried = 0;                     // candidates that were too many to compile
   std::vector<ReshardStep> reshards;      // of this tensor, in the order of the program

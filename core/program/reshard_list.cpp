@@ -14,7 +14,7 @@ namespace {
 // The operations of an entry point: kernels, members of fused steps, and exchanges that do the work of an operation.
 class Operations {
  public:
-  explicit Operations(const EntryPoint& entry) : entry_(entry) {
+  Operations(const Program& program, const EntryPoint& entry) : program_(program), entry_(entry) {
     for (const Step& step : entry.steps) {
       if (step.kind() == StepKind::kWait) continue;  // the start has the same inputs and outputs
       if (step.members().empty())
@@ -58,9 +58,20 @@ class Operations {
   }
 
   OperationPlace leaf(ValueId value) const {
-    const BufferId buffer = entry_.values[value].buffer;
-    const bool is_variable = buffer != kNoBuffer && entry_.buffers[buffer].kind == BufferKind::kVariable;
-    return {tensor_name(entry_.values[value]), is_variable ? "variable" : "input", "", {}};
+    if (const std::string variable = variable_of(value); !variable.empty())
+      return {variable, "variable", "", {}};
+    return {tensor_name(entry_.values[value]), "input", "", {}};
+  }
+
+  // The variable or cache in whose memory the value is, under its own name or that of a new value; "" if in none.
+  std::string variable_of(ValueId value) const {
+    const BufferId id = entry_.values[value].buffer;
+    if (id == kNoBuffer || entry_.buffers[id].kind != BufferKind::kVariable) return "";
+    const int64_t offset = entry_.buffers[id].offset;
+    for (const std::vector<ProgramVariable>* variables : {&program_.variables, &entry_.caches})
+      for (const ProgramVariable& variable : *variables)
+        if (variable.offset == offset && variable.bytes > 0) return variable.decl.name;
+    return tensor_name(entry_.values[value]);
   }
 
   void add_readers(ValueId value, std::vector<OperationPlace>& found, std::set<ValueId>& seen) const {
@@ -77,12 +88,11 @@ class Operations {
       }
     for (const Binding& output : entry_.outputs)
       if (root_of(entry_, output.value) == value) add_new({output.name, "output", "", {}});
-    const BufferId buffer = entry_.values[value].buffer;
-    if (buffer != kNoBuffer && entry_.buffers[buffer].kind == BufferKind::kVariable &&
-        makers_.contains(value))
-      add_new({tensor_name(entry_.values[value]), "variable", "", {}});
+    if (const std::string variable = variable_of(value); !variable.empty() && makers_.contains(value))
+      add_new({variable, "variable", "", {}});
   }
 
+  const Program& program_;
   const EntryPoint& entry_;
   std::map<ValueId, const Step*> makers_;
   std::map<ValueId, std::vector<const Step*>> readers_;
@@ -95,7 +105,7 @@ std::string form_text(const TensorType& type, const Sharding& sharding, const Me
 }
 
 std::vector<ReshardStep> reshard_steps(const Program& program, const EntryPoint& entry) {
-  const Operations operations(entry);
+  const Operations operations(program, entry);
   const std::vector<int64_t> runs = repetitions(entry);
   std::vector<ReshardStep> found;
   for (const StepIndex s : entry.steps.ids()) {

@@ -102,7 +102,7 @@ std::string origin_text(const FixedBy& origin) {
 std::string reason_text(const AxisOrigin& split, const Mesh& mesh) {
   std::string text = fmt::format("'{}' is split over {}", split.dim, mesh.names(split.axes));
   const std::string origin = origin_text(split.fixed);
-  if (origin.empty()) return text + " as the plan chose";
+  if (origin.empty()) return text + ", which the plan chose because it costs least";
   text += " by " + origin;
   if (split.path.size() < 2) return text;
   text += fmt::format(" of '{}'", split.path.front().tensor);
@@ -122,15 +122,19 @@ std::string why_whole(const TensorExplanation& explanation) {
       return whole + (explanation.alternatives.empty()
                           ? "no axis reaches its dimensions"
                           : "the plan chose that among what rules and annotations offer");
-    default:
-      return whole + "no rule splits its dimensions, and no annotation names it";
+    case FixedBy::Kind::kRule:
+      return whole + "the rules leave it whole";
+    case FixedBy::Kind::kNothing:
+      break;
   }
+  return whole + "no rule splits its dimensions, and no annotation names it";
 }
 
 // Why a tensor has no other sharding.
 std::string why_alone(const TensorExplanation& explanation, const Mesh& mesh) {
   if (mesh.devices() == 1) return "none: there is one device";
   if (explanation.type.dims.empty()) return "none: it has no dimensions";
+  if (!explanation.can_be_annotated) return "none: the compiler has made it, so annotations can't name it";
   return "none: the layout allows no annotation that splits it otherwise";
 }
 
@@ -280,7 +284,7 @@ std::string alternatives_text(const TensorExplanation& explanation, const Explan
   std::string text = columns(rows, 1);
   if (all.size() > kMostShown) {
     const size_t more = all.size() - kMostShown;
-    text += fmt::format("  {} other{} {} more than these\n", more, more == 1 ? "" : "s",
+    text += fmt::format("  {} other{} {} as much as these or more\n", more, more == 1 ? "" : "s",
                         more == 1 ? "costs" : "cost");
   }
   if (explanation.untried > 0)
