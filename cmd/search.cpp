@@ -305,12 +305,9 @@ int run(const Options& options) {
   }
   if (!has_plain_rules_only(fixed.front()) || !model.annotations.empty())
     throw UserError(
-        "search compares layouts of rules, but the layout or the model has annotations, rules with \"in\", "
-        "or is "
-        "propagated",
-        "--annotations searches over annotations, and keeps those that are there; cost-report compares "
-        "layouts of any "
-        "kind");
+        "search compares layouts of rules for all tensors, but the layout or the model has annotations, "
+        "rules with \"in\", or \"propagate\"",
+        "search --annotations keeps what is there; cost-report compares layouts of any kind");
   check_rules(fixed.front(), model.dims);
   if (fixed.front().mesh.axes().empty())
     throw UserError("the layout file has no mesh to search", "give --devices N, or --mesh");

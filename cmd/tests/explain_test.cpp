@@ -352,7 +352,7 @@ TEST_CASE("what explain can't find is an error") {
   CHECK(has(outcome_in_models(command + "100000"),
             "exit 2: mtfc: error: train has no step 100000 (its steps are 0 to "));
   CHECK(has(outcome_in_models(command + "0"),
-            "exit 2: mtfc: error: step 0 of train is no collective (it makes '"));
+            "exit 2: mtfc: error: step 0 of train is not a collective (it makes '"));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json --entry decode"), "exit 2: "));
   CHECK(has(outcome_in_models("$MTFC explain mnist.json ''"),
             "exit 2: mtfc: error: the name of the tensor is empty"));

@@ -17,10 +17,11 @@ namespace mtfc {
 
 /// What the program was compiled from must outlive it, and so must the program.
 struct ExplainedProgram {
-  /// `compiled_with`: the options of the program. `told`: called with the number of layouts that have been compiled; may
+  /// `compiled_with`: the options of the program. `show_progress`: called with the number of layouts that have been compiled; may
   /// be empty.
   ExplainedProgram(const Model& of_model, const Layout& of_layout, const CompileOptions& compiled_with,
-                   const Program& of_program, const EntryPoint& of_entry, std::function<void(int)> told = {});
+                   const Program& of_program, const EntryPoint& of_entry,
+                   std::function<void(int)> show_progress = {});
 
   const Model& model;
   const Layout& layout;

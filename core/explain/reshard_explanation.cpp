@@ -135,9 +135,9 @@ ReshardExplanation explain_step(const ExplainedProgram& explained, int64_t step)
   for (const ReshardStep& reshard : explained.reshards)
     if (reshard.step == at) return explain_reshard(explained, reshard);
   const std::vector<ValueId>& made = steps[at].outputs;
-  throw UserError(fmt::format("step {} of {} is no collective", step, entry),
+  throw UserError(fmt::format("step {} of {} is not a collective", step, entry),
                   made.empty() ? ""
-                               : fmt::format("it makes '{}', whose sharding is explained by that name",
+                               : fmt::format("it makes '{}'; give that name to see why it is split as it is",
                                              tensor_name(explained.entry.values[made.front()])));
 }
 

@@ -51,7 +51,7 @@ class Operations {
   }
 
   OperationPlace place_of(const Step& step) const {
-    OperationPlace place{step.name, std::string(step.op()->signature.name), step.source, {}};
+    OperationPlace place{tensor_name(step.name), std::string(step.op()->signature.name), step.source, {}};
     for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
       for (const ValueId id : *values) place.tensors.push_back(tensor_name(entry_.values[id]));
     return place;

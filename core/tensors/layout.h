@@ -4,8 +4,8 @@
 //
 // A tensor is split by the rules of its own dimensions. Example: rules batch->rows, hidden->cols give
 // x[batch, io] the sharding batch/rows and w[io, hidden] the sharding hidden/cols. The annotation w: {io: cols} gives w
-// the sharding io/cols instead, and the rule hidden->rows in w gives it hidden/rows. If the layout propagates, the compiler chooses the shardings that neither rules nor
-// annotations fix.
+// the sharding io/cols instead, and the rule hidden->rows, limited to w, gives it hidden/rows. If the layout propagates,
+// the compiler chooses the shardings that neither rules nor annotations fix.
 
 #include <string>
 #include <string_view>
@@ -24,8 +24,8 @@ struct Rule {
   Location location;
 };
 
-/// A rule for those tensors alone that a pattern names (core/tensors/name_pattern.h). For them it comes before the rules
-/// without a pattern: before one of its own dimension, and before axes that others would take for other dimensions.
+/// A rule for the tensors that match a pattern (core/tensors/name_pattern.h). For these it takes the place of the rule
+/// without a pattern for the same dimension, and other dimensions lose the axes that it uses.
 struct LimitedRule {
   Rule rule;
   std::string pattern;
