@@ -18,10 +18,12 @@ TensorId named_as(GraphBuilder& builder, TensorId id, const Tensor& replaced) {
   return id;
 }
 
-// The same, with the annotation of the replaced tensor as well. `made` is the number of tensors that existed before the
+// The same, with what the layout states of the replaced tensor as well. `made` is the number of tensors that existed before the
 // replacement was made: one of these is read by others, which may take it in any sharding.
 TensorId named_like(GraphBuilder& builder, TensorId id, const Tensor& replaced, size_t made) {
   id = named_as(builder, id, replaced);
+  if (replaced.offered && builder.graph().tensor(id).name == replaced.name)
+    builder.offer(id, replaced.offered);
   if (!replaced.annotation) return id;
   const SharedAnnotation& own = builder.graph().tensor(id).annotation;
   if (own && own->sharding == replaced.annotation->sharding) return id;

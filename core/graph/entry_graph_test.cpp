@@ -12,7 +12,7 @@ EntryGraph without_neg(const GraphBuilder& builder, TensorId y) {
   return rewritten({"train", builder.graph(), {{"y", y}}, {}},
                    [](GraphBuilder&, const Node& node,
                       const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                     if (node.kind != NodeKind::kOp) return std::nullopt;
+                     if (node.kind != NodeKind::kOp || node.op != &op_named("neg")) return std::nullopt;
                      return {{operands[0]}};
                    });
 }
@@ -30,6 +30,18 @@ TEST_CASE(
     CHECK(graph.producer(graph.find("x")).kind == NodeKind::kVariable);
     CHECK((graph.find("y") != kNoTensor) == named);
   }
+}
+
+TEST_CASE("what stands in for a tensor of the same name takes over what the layout offers it") {
+  GraphBuilder b;
+  const TensorId x = b.add_variable("x", {DType::kF32, {{"rows", 3}}});
+  const TensorId square = b.op("square", {x});
+  const TensorId y = b.add(op_named("neg"), {square}, {}, {"y"})[0];
+  b.offer(y, std::make_shared<const std::vector<DimRule>>(1, DimRule{0, {0}, "rows:p in y", {}}));
+  const Graph graph = without_neg(b, y).graph;
+  REQUIRE(graph.find("y") != kNoTensor);
+  REQUIRE(graph.tensor(graph.find("y")).offered);
+  CHECK(graph.tensor(graph.find("y")).offered->at(0).text == "rows:p in y");
 }
 
 }  // namespace

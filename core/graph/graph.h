@@ -233,6 +233,7 @@ class GraphBuilder {
   void annotate(TensorId id, SharedAnnotation annotation) {
     graph_.tensors_[id].annotation = std::move(annotation);
   }
+  void offer(TensorId id, SharedRules rules) { graph_.tensors_[id].offered = std::move(rules); }
   bool is_free(std::string_view name) const { return graph_.find(name) == kNoTensor; }
 
   Graph build() &&;
