@@ -20,7 +20,12 @@ EntryGraph expand_composites(EntryGraph entry, bool differentiated) {
                      if (!is_expanded(node)) return std::nullopt;
                      Node in_new_graph = node;
                      in_new_graph.operands = operands;
-                     return node.composite->expand(builder, in_new_graph);
+                     std::vector<TensorId> results = node.composite->expand(builder, in_new_graph);
+                     // A result has a tensor of its own, or its gradient would be that of the operand.
+                     for (TensorId& id : results)
+                       if (std::find(operands.begin(), operands.end(), id) != operands.end())
+                         id = builder.op("identity", {id});
+                     return results;
                    });
 }
 

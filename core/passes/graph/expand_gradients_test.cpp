@@ -73,6 +73,20 @@ TEST_CASE("the gradient of an annotated tensor is annotated, and copied only whe
   CHECK(kinds_of_gradients("add") == std::vector<std::string>{"identity", "identity"});
 }
 
+TEST_CASE("a sum does not depend on what a composite makes of its operand, even if that is the same") {
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", kRow);
+  const TensorId h = b.op("relu", {x});
+  const TensorId same = b.add(*find_composite("dropout"), {h}, {{"rate", 0.0}}, {"same"})[0];
+  const TensorId gradient = b.add_gradients(b.op("reduce_sum", {h}), {same}, {"same/grad"})[0];
+  const EntryGraph expanded =
+      expand_gradients(expand_composites({"train", b.graph(), {{"same/grad", gradient}}, {}}));
+  // Zeros, brought into its shape.
+  const Node& made = expanded.graph.producer(expanded.outputs[0].tensor);
+  CHECK(made.op->signature.name == "broadcast");
+  CHECK(expanded.graph.constant_value(made.operands[0]) == 0.0);
+}
+
 TEST_CASE("what is derived from a gradient is derived from its annotated copy too") {
   for (const bool is_annotated : {false, true}) {
     CAPTURE(is_annotated);
