@@ -165,8 +165,13 @@ class Origins {
     size_t relation = 0;
   };
 
-  // A path through tensors that the model names is the easiest to follow.
-  int length(FlatTensorId id) const { return tensor(id).from_model ? 1 : 4; }
+  // A path through tensors that the model names is the easiest to follow, and one through gradients the hardest.
+  int length(FlatTensorId id) const {
+    if (tensor(id).from_model) return 1;
+    const FlatTensor& flat = graph_.tensors[id];
+    const Node& maker = graph_.scopes[flat.scope].graph->node(flat.tensor->node);
+    return maker.origin->phase == Phase::kForward ? 4 : 16;
+  }
 
   // The dimensions by which the axis may have come to `end`, the nearest first: only of tensors that the plan splits
   // so, if `as_planned`, or else of those that the axis can reach. A tensor of fixed sharding ends a path.
