@@ -63,8 +63,8 @@ struct TensorAnnotation {
   std::vector<DimRule> rules = {};  // the ones among these that decide, at most one for each dimension
 };
 using SharedAnnotation = std::shared_ptr<const TensorAnnotation>;
-/// The rules for a part of the model whose axes a tensor without an annotation may take; the first one of a dimension
-/// comes before the others.
+/// The rules for a part of the model whose axes a tensor without an annotation may take. All are offered; of several for
+/// one dimension and axis, `explain` names the first.
 using SharedRules = std::shared_ptr<const std::vector<DimRule>>;
 /// What a layout states of one tensor: nothing, how it is split, or the axes that it may take.
 struct StatedLayout {

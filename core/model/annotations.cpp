@@ -231,26 +231,38 @@ class Matcher {
     return found;
   }
 
-  // What the rules say of a tensor for which there are limited ones.
-  SharedAnnotation by_rules(const Known& tensor, const std::vector<DimRule>& limited) {
+  // What the rules say of a tensor for which there are limited ones. `of_variable`: what they say of the variable that
+  // the tensor belongs to, or nullptr. The tensor's own rules come before it, in each dimension.
+  SharedAnnotation by_rules(const Known& tensor, const std::vector<DimRule>& limited,
+                            const TensorAnnotation* of_variable) {
     std::vector<const DimRule*> deciding(tensor.dims.size(), nullptr);
     AxisList taken;
-    for (const DimRule& rule : limited)
-      if (!deciding[rule.dim]) {
-        deciding[rule.dim] = &rule;
-        taken.insert(taken.end(), rule.axes.begin(), rule.axes.end());
-      }
-    TensorAnnotation made{{}, "", limited.front().location, false, true};
+    const auto decide = [&](const std::vector<DimRule>& rules) {
+      for (const DimRule& rule : rules)
+        if (!deciding[rule.dim]) {
+          deciding[rule.dim] = &rule;
+          taken.insert(taken.end(), rule.axes.begin(), rule.axes.end());
+        }
+    };
+    decide(limited);
+    if (of_variable) decide(of_variable->rules);
+    TensorAnnotation made{{}, "", limited.front().location, of_variable != nullptr, true};
     std::vector<Rule> splits;
     for (size_t d = 0; d < deciding.size(); ++d) {
-      const Rule* rule = find_rule(layout_, tensor.dims[d].name);
+      const std::string& dim = tensor.dims[d].name;
       if (deciding[d]) {
-        splits.push_back({tensor.dims[d].name, deciding[d]->axes, deciding[d]->location});
+        splits.push_back({dim, deciding[d]->axes, deciding[d]->location});
         made.rules.push_back(*deciding[d]);
-      } else if (rule) {
-        splits.push_back(*rule);
-        std::erase_if(splits.back().axes, [&](int axis) { return contains(taken, axis); });
+        continue;
       }
+      const Rule* rule = find_rule(layout_, dim);
+      if (of_variable)
+        splits.push_back({dim, of_variable->sharding.dims[d], of_variable->location});
+      else if (rule)
+        splits.push_back(*rule);
+      else
+        continue;
+      std::erase_if(splits.back().axes, [&](int axis) { return contains(taken, axis); });
     }
     check_one_tensor(tensor, splits, made.location);
     made.sharding = sharding_of(splits, tensor.dims, layout_.mesh);
@@ -280,15 +292,22 @@ class Matcher {
            const SharedAnnotation& inherited, StatedTensors& found) {
     for (const Known& tensor : known) {
       names_.insert(names_.end(), tensor.names.begin(), tensor.names.end());
-      // Rules are used, even where an annotation decides.
-      const StatedLayout ruled = by_limited_rules(tensor);
-      StatedLayout own{annotation_of(tensor, stated)};
-      if (!own.annotation && inherited && (!ruled.annotation || !inherited->is_by_rules))
-        own.annotation = restricted(inherited, tensor);
-      if (!own.annotation) own = ruled;
+      StatedLayout own = stated_of(tensor, stated, inherited);
       if (own.annotation || own.offered)
         found.insert_or_assign(tensor.tensor, StatedTensor{tensor.dims, std::move(own)});
     }
+  }
+
+  // If the layout propagates, limited rules offer axes to tensors that operations make.
+  StatedLayout stated_of(const Known& tensor, const std::map<std::string, Annotation>& stated,
+                         const SharedAnnotation& inherited) {
+    std::vector<DimRule> rules = rules_of(tensor);  // they are used, even where an annotation decides
+    if (SharedAnnotation own = annotation_of(tensor, stated)) return {std::move(own)};
+    const SharedAnnotation of_variable = inherited ? restricted(inherited, tensor) : nullptr;
+    if (rules.empty() || (of_variable && !of_variable->is_by_rules)) return {of_variable};
+    if (layout_.propagate && !tensor.is_leaf && !of_variable)
+      return {nullptr, std::make_shared<const std::vector<DimRule>>(std::move(rules))};
+    return {by_rules(tensor, rules, of_variable.get())};
   }
 
   // The annotation that the layout or the model gives the tensor itself, or nullptr.
@@ -300,15 +319,6 @@ class Matcher {
       if (const auto own = stated.find(name); own != stated.end())
         found = made(own->second, tensor.dims, layout_.mesh);
     return found;
-  }
-
-  // What limited rules say of a tensor. If the layout propagates, they offer axes to tensors that operations make.
-  StatedLayout by_limited_rules(const Known& tensor) {
-    std::vector<DimRule> rules = rules_of(tensor);
-    if (rules.empty()) return {};
-    if (layout_.propagate && !tensor.is_leaf)
-      return {nullptr, std::make_shared<const std::vector<DimRule>>(std::move(rules))};
-    return {by_rules(tensor, rules)};
   }
 
   // The annotation of a variable as far as a tensor that belongs to it has its dimensions.

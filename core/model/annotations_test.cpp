@@ -140,6 +140,24 @@ TEST_CASE("a limited rule splits gradients and optimizer state as well") {
   CHECK(split_by({{{"h", {1}, {}}, "**/momentum"}}, "a/w1") == "none");
 }
 
+TEST_CASE("rules for a gradient or state come before those of its variable, one dimension at a time") {
+  const LimitedRule of_variable{{"h", {1}, {}}, "a/w1"}, of_all{{"i", {0}, {}}, "**"};
+  for (const bool propagate : {false, true})
+    for (const char* name : {"a/w1", "a/w1/grad", "a/w1/momentum"}) {
+      CAPTURE(propagate);
+      CAPTURE(name);
+      const Model model = trained();
+      const auto split = [&](const std::vector<LimitedRule>& rules) {
+        const SharedAnnotation found =
+            Annotations(model, Layout{kMesh, {}, {}, propagate, rules}).of_variable(name);
+        return found ? to_string(Dims{{"i", 6}, {"h", 4}}, found->sharding, kMesh) : "none";
+      };
+      CHECK(split({of_variable, of_all}) == "i/x, h/y");
+      CHECK(split({of_variable, {{"h", {0}, {}}, name}}) == "i, h/x");
+      CHECK_THROWS_AS(split({of_variable, {{"h", {0, 1}, {}}, name}, of_all}), UserError);
+    }
+}
+
 TEST_CASE("limited rules that match nothing, or split a tensor twice over an axis, are reported") {
   const auto complaint_about = [](const std::vector<LimitedRule>& rules) {
     return complaint(trained(), {kMesh, {}, {}, false, rules});
