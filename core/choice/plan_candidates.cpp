@@ -12,23 +12,15 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   const auto& [tensor, scope] = graph.tensors[id];
   const Layout& layout = conditions.layout;
   const Dims& dims = tensor->type.dims;
-  const bool is_state = conditions.split.names.contains(tensor->name) && !conditions.split.axes.empty();
-  if (const SharedAnnotation& annotation = tensor->annotation) {
-    Sharding sharding = annotation->sharding;
-    if (is_state && scope == 0 && leaves_state_to_be_split(*annotation))
-      split_state(conditions.split, dims, layout.mesh, sharding);
-    return sharding;
-  }
+  const bool is_state = scope == 0 && is_split_state(conditions.split, tensor->name);
+  const SharedAnnotation& annotation = tensor->annotation;
+  if (annotation) return stated_sharding(layout, annotation.get(), dims, conditions.split, is_state);
   if (scope > 0) return std::nullopt;
   const NodeKind kind = graph.scopes[scope].graph->node(tensor->node).kind;
   if (kind == NodeKind::kVariable)
     if (const auto known = conditions.variables.find(tensor->name); known != conditions.variables.end())
       return known->second;
-  if (is_state) {
-    Sharding sharding = legal_sharding_by_rules(layout, dims);
-    split_state(conditions.split, dims, layout.mesh, sharding);
-    return sharding;
-  }
+  if (is_state) return stated_sharding(layout, nullptr, dims, conditions.split, true);
   if (kind == NodeKind::kInput && (!layout.propagate || has_rule(layout, dims)))
     return legal_sharding_by_rules(layout, dims);
   return std::nullopt;

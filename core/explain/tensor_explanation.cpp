@@ -58,7 +58,7 @@ class Stated {
   Stated(const ExplainedProgram& explained, const std::string& tensor)
       : layout_(explained.layout),
         annotation_(Annotations(explained.model, explained.layout).of_variable(tensor)),
-        split_(state_split(explained.model, explained.layout, true)),
+        split_(state_split(explained.model, explained.layout)),
         is_split_state_(split_.names.contains(tensor)),
         is_planned_(explained.entry.plan.has_value()) {}
 

@@ -235,6 +235,41 @@ TEST_CASE("optimizer state is split over the axes that its variable's annotation
     }
 }
 
+TEST_CASE("--no-uneven holds for optimizer state as annotations and limited rules leave it to be split") {
+  const Annotation of_h = annotation("a/w1", {{"h", {0}}});
+  const auto compiles = [](const std::vector<Annotation>& annotations,
+                           const std::vector<LimitedRule>& rules) {
+    TestModel model;
+    const TensorId x = model.input("x", {{"b", 8}, {"i", 7}});
+    const TensorId w = model.variable("a/w1", {{"i", 7}, {"h", 4}}, true);
+    const TensorId h = model.op("h", "einsum", {x, w}, {{"dims", Dims{{"b", 8}, {"h", 4}}}});
+    const TensorId loss = model.op("loss", "reduce_mean", {model.op("square", {h})});
+    model.output(loss);
+    TrainSpec train{loss, "momentum", {{"lr", 0.1}, {"momentum", 0.9}}};
+    train.shard_state_over = {"y"};
+    model.train(train);
+    const Model finished = model.finished();
+    std::string complaint;
+    for (const bool propagate : {false, true}) {
+      CompileOptions options;
+      options.allow_uneven = false;
+      try {
+        compile(finished, {kMesh, {}, annotations, propagate, rules}, options);
+      } catch (const UserError& error) {
+        complaint = error.what();
+      }
+    }
+    return complaint;
+  };
+  const Annotation whole_gradient = annotation("a/w1/grad", {}),
+                   whole_state = annotation("a/w1/momentum", {});
+  // The 4 columns are split over x, and the 7 rows are left to be split over y.
+  CHECK(has(compiles({of_h}, {}), "dimension 'i' of size 7 of 'a/w1/grad' does not divide evenly over y"));
+  CHECK(has(compiles({}, {{{"h", {0}, {}}, "a/w1"}}), "dimension 'i' of size 7 of 'a/w1/grad'"));
+  CHECK(has(compiles({of_h, whole_gradient}, {}), "dimension 'i' of size 7 of 'a/w1/momentum'"));
+  CHECK(compiles({of_h, whole_gradient, whole_state}, {}) == "");
+}
+
 TEST_CASE("a variable has the sharding that training decides, and an annotated tensor its own") {
   const Model model = trained();
   const Layout layout{kMesh, {}, {annotation("x", {{"b", {0}}}), annotation("a/w1", {{"h", {1}}})}, true};

@@ -29,35 +29,23 @@ AxisList axes_of(const TrainSpec& train, const Mesh& mesh) {
   return axes;
 }
 
-void check_even(const StateSplit& split, const VariableDecl& variable, const Layout& layout,
-                const Location& location) {
-  const Dims& dims = variable.type.dims;
-  Sharding sharding = sharding_by_rules(layout, dims);
-  split_state(split, dims, layout.mesh, sharding);
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (const int64_t parts = layout.mesh.size(sharding.dims[i]); dims[i].size % parts != 0)
-      throw UserError(
-          {{location,
-            fmt::format("dimension '{}' of size {} of the state of '{}' does not divide evenly over "
-                        "{} of size {}",
-                        dims[i].name, dims[i].size, variable.name, layout.mesh.names(sharding.dims[i]),
-                        parts),
-            "leave out --no-uneven to allow it"}});
+// True if the annotation gives the whole sharding. What a tensor has from its variable, or from rules, leaves the other
+// axes to be used.
+bool is_complete(const TensorAnnotation* annotation) {
+  return annotation && !annotation->is_inherited && !annotation->is_by_rules;
 }
 
 }  // namespace
 
-StateSplit state_split(const Model& model, const Layout& layout, bool allow_uneven) {
+StateSplit state_split(const Model& model, const Layout& layout) {
   StateSplit split;
   if (!model.train || layout.mesh.axes().empty()) return split;
   split.axes = axes_of(*model.train, layout.mesh);
   if (split.axes.empty()) return split;
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
-    if (!allow_uneven) check_even(split, variable, layout, model.train->shard_location);
     split.names.insert(variable.name + "/grad");
     for (const VariableDecl& state : state_of(*model.train, variable)) {
-      if (!allow_uneven) check_even(split, state, layout, model.train->shard_location);
       split.names.insert(state.name);
       split.names.insert(state.name + "/init");
     }
@@ -65,15 +53,37 @@ StateSplit state_split(const Model& model, const Layout& layout, bool allow_unev
   return split;
 }
 
+void check_even(const StateSplit& split, const Model& model, const Layout& layout,
+                const Annotations& annotations) {
+  if (split.axes.empty()) return;
+  const auto check = [&](const std::string& name, const Dims& dims) {
+    const SharedAnnotation annotation = annotations.of_variable(name);
+    if (is_complete(annotation.get())) return;
+    const Sharding sharding = stated_sharding(layout, annotation.get(), dims, split, true);
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (const AxisList& axes = sharding.dims[d]; dims[d].size % layout.mesh.size(axes) != 0)
+        throw UserError(
+            {{model.train->shard_location,
+              fmt::format("dimension '{}' of size {} of '{}' does not divide evenly over {} of size {}",
+                          dims[d].name, dims[d].size, name, layout.mesh.names(axes), layout.mesh.size(axes)),
+              "leave out --no-uneven to allow it"}});
+  };
+  for (const VariableDecl& variable : model.variables) {
+    if (!variable.trainable) continue;
+    check(variable.name + "/grad", variable.type.dims);
+    for (const VariableDecl& state : state_of(*model.train, variable)) check(state.name, state.type.dims);
+  }
+}
+
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor) {
   if (split.axes.empty()) return false;
   const Origin& origin = *graph.node(tensor.node).origin;
   if (origin.phase == Phase::kUpdate) return true;
-  return split.names.count(tensor.name) > 0 || split.names.count(origin.name) > 0;
+  return is_split_state(split, tensor.name) || is_split_state(split, origin.name);
 }
 
-bool leaves_state_to_be_split(const TensorAnnotation& annotation) {
-  return annotation.is_inherited || annotation.is_by_rules;
+bool is_split_state(const StateSplit& split, const std::string& name) {
+  return !split.axes.empty() && split.names.contains(name);
 }
 
 void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sharding& sharding) {
@@ -90,6 +100,13 @@ void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sh
   for (size_t i = 1; i < dims.size(); ++i)
     if (rank(i) > rank(best)) best = i;
   sharding.dims[best].insert(sharding.dims[best].end(), axes.begin(), axes.end());
+}
+
+Sharding stated_sharding(const Layout& layout, const TensorAnnotation* annotation, const Dims& dims,
+                         const StateSplit& split, bool is_state) {
+  Sharding sharding = annotation ? annotation->sharding : legal_sharding_by_rules(layout, dims);
+  if (is_state && !is_complete(annotation)) split_state(split, dims, layout.mesh, sharding);
+  return sharding;
 }
 
 }  // namespace mtfc

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/graph/graph.h"
+#include "core/model/annotations.h"
 #include "core/model/model.h"
 #include "core/tensors/layout.h"
 
@@ -21,20 +22,30 @@ struct StateSplit {
   std::set<std::string, std::less<>> names;  // tensors by their name or by that of their origin
 };
 
-/// Throws UserError for an axis that the mesh lacks and, unless `allow_uneven`, for a dimension that the axes
-/// do not divide. Without a mesh, nothing is split.
-StateSplit state_split(const Model& model, const Layout& layout, bool allow_uneven);
+/// Throws UserError for an axis that the mesh lacks. Without a mesh, nothing is split.
+StateSplit state_split(const Model& model, const Layout& layout);
+
+/// Throws UserError for a dimension of a gradient or of a variable's state that `split` takes part in splitting, and that
+/// its axes do not divide.
+void check_even(const StateSplit& split, const Model& model, const Layout& layout,
+                const Annotations& annotations);
 
 /// True if the tensor is to be split: a gradient, state or its initial value, or a tensor made in an update.
 bool is_split_state(const StateSplit& split, const Graph& graph, const Tensor& tensor);
 
-/// False if the tensor's own annotation gives its whole sharding. What it has from its variable, or from rules, leaves
-/// the other axes to be used.
-bool leaves_state_to_be_split(const TensorAnnotation& annotation);
+/// True if `shard_state_over` splits the variable, gradient or initial value of this name. Tensors that updates compute
+/// have no names in the model.
+bool is_split_state(const StateSplit& split, const std::string& name);
 
 /// Adds those of the axes that `sharding` does not use yet to one dimension. Dimensions with an element for
 /// each device are preferred, then those that are whole, then those with the largest shards; of equal ones,
 /// the first is taken.
 void split_state(const StateSplit& split, const Dims& dims, const Mesh& mesh, Sharding& sharding);
+
+/// The sharding that the layout states of a tensor: that of its annotation, or that of the rules where `annotation` is
+/// nullptr. If the tensor `is_state`, the axes that this leaves are used as `split` says, unless the annotation is the
+/// tensor's own: such an annotation is complete.
+Sharding stated_sharding(const Layout& layout, const TensorAnnotation* annotation, const Dims& dims,
+                         const StateSplit& split, bool is_state);
 
 }  // namespace mtfc

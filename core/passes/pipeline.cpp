@@ -85,6 +85,15 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
   return entry == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
 }
 
+// Checks the layout, and how it splits the state of the optimizer.
+StateSplit checked_split(const Model& model, const Layout& layout, const Annotations& annotations,
+                         const CompileOptions& options) {
+  check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
+  StateSplit split = state_split(model, layout);
+  if (!options.allow_uneven) check_even(split, model, layout, annotations);
+  return split;
+}
+
 // The entry point whose plan decides how variables are split everywhere: the training step, or else the evaluation.
 size_t deciding_index(const Model& model, const CompileOptions& options,
                       const std::vector<std::string>& entries) {
@@ -161,7 +170,8 @@ Program compile_planned(const Model& model, const Layout& layout, const StateSpl
       taken = hardware;
       best = std::move(program);
     } catch (const UserError&) {
-      // The final compilation says what is wrong with the plan of least cost. The other plans are not needed.
+      // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
+      // says what is wrong.
     }
   const bool is_watched = options.dump_graph || options.dump_steps || options.timed || options.planned;
   if (best && options.entries == trial.entries && !is_watched) return *std::move(best);
@@ -182,8 +192,7 @@ bool verifies_by_default() {
 Program compile(const Model& model, const Layout& layout, const CompileOptions& options) {
   const Annotations annotations(model, layout);
   const bool is_planned = layout.propagate || !annotations.empty();
-  check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
-  const StateSplit split = state_split(model, layout, options.allow_uneven);
+  const StateSplit split = checked_split(model, layout, annotations, options);
   if (is_planned) return compile_planned(model, layout, split, annotations, options);
   int64_t bytes = 0;
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
@@ -203,8 +212,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
 
 void check_compilable(const Model& model, const Layout& layout, const CompileOptions& options) {
   const Annotations annotations(model, layout);
-  check_layout(model, layout, annotations, options.allow_uneven, decodes(model, options));
-  const StateSplit split = state_split(model, layout, options.allow_uneven);
+  const StateSplit split = checked_split(model, layout, annotations, options);
   require_countable(all_variables(model));
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
@@ -263,8 +271,7 @@ std::vector<PreparedModel::Part> PreparedModel::parts(const std::string& name) c
 }
 
 Program PreparedModel::compile(const Layout& layout, const std::vector<std::string>& names) const {
-  check_layout(model_, layout, {}, options_.allow_uneven, decodes(model_, options_));
-  const StateSplit split = state_split(model_, layout, options_.allow_uneven);
+  const StateSplit split = checked_split(model_, layout, {}, options_);
   int64_t bytes = 0;
   Program program = frame_of(model_, layout, shardings_by_rules(layout, split), bytes);
   PassRunner passes(program, split, options_);

@@ -9,10 +9,8 @@ namespace mtfc {
 
 VariableShardings shardings_by_rules(const Layout& layout, const StateSplit& split) {
   return [&](const VariableDecl& variable) {
-    const Dims& dims = variable.type.dims;
-    Sharding sharding = legal_sharding_by_rules(layout, dims);
-    if (variable.optimizer_state) split_state(split, dims, layout.mesh, sharding);
-    return sharding;
+    const bool is_state = variable.optimizer_state;
+    return stated_sharding(layout, nullptr, variable.type.dims, split, is_state);
   };
 }
 
@@ -39,14 +37,10 @@ std::map<std::string, Sharding, std::less<>> fixed_variables(const Model& model,
   std::map<std::string, Sharding, std::less<>> fixed;
   for (const VariableDecl& variable : all) {
     const SharedAnnotation annotation = annotations.of_variable(variable.name);
-    const bool is_split = split.names.contains(variable.name) && !split.axes.empty();
-    if (annotation) {
-      Sharding& sharding = fixed.emplace(variable.name, annotation->sharding).first->second;
-      if (is_split && leaves_state_to_be_split(*annotation))
-        split_state(split, variable.type.dims, layout.mesh, sharding);
-    } else if (!layout.propagate || has_rule(layout, variable.type.dims) || is_split) {
-      fixed.emplace(variable.name, shardings_by_rules(layout, split)(variable));
-    }
+    const bool is_state = is_split_state(split, variable.name);
+    const Dims& dims = variable.type.dims;
+    if (annotation || is_state || !layout.propagate || has_rule(layout, dims))
+      fixed.emplace(variable.name, stated_sharding(layout, annotation.get(), dims, split, is_state));
   }
   return fixed;
 }

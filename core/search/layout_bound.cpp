@@ -25,7 +25,7 @@ LayoutBound::LayoutBound(const SearchSpace& space, const Model& model, const Har
                          const Program& alone, const std::vector<PreparedModel::Part>& parts,
                          const std::string& entry)
     : space_(space), least_(std::make_unique<LeastTimes>(hardware, space.fixed().mesh)) {
-  StateSplit split = state_split(model, space.fixed(), true);
+  StateSplit split = state_split(model, space.fixed());
   add_variables(alone, static_cast<double>(space.fixed().mesh.size(split.axes)));
   add_kept_values(*alone.find(entry));
   input_ =
