@@ -260,6 +260,14 @@ TEST_CASE("a tensor names the limited rule, and the state its \"shard_state_over
       CHECK(has(limited.text(std::string("w/adam_m") + entry),
                 "'io' is split over rows by \"shard_state_over\" of the model (model.json:"));
     }
+    // A rule does not count where an annotation takes its place.
+    const Explained annotated(model, {{"mesh", mesh},
+                                      {"rules", Json::parse(R"([["io", "rows"]])")},
+                                      {"shardings", {{"w", {{"hidden", "cols"}}}}},
+                                      {"propagate", propagate}});
+    for (const char* entry : {"", " --entry init"})
+      CHECK(has(annotated.text(std::string("w/adam_m") + entry),
+                "'io' is split over rows by \"shard_state_over\" of the model (model.json:"));
     // Of two rules for a dimension, the one for the exact name decides; each dimension has a rule of its own.
     const Explained two(
         model,
@@ -272,9 +280,14 @@ TEST_CASE("a tensor names the limited rule, and the state its \"shard_state_over
     CHECK(has(reasons, "'hidden' is split over cols by the rule hidden:cols in w (layout.json:1)"));
     CHECK(has(reasons, "'io' is split over rows by the rule io:rows in * (layout.json:1)"));
   }
+  // Another entry point has split the variable over the axis that the state is split over.
+  const Explained chosen(model, {{"mesh", Json::parse(R"({"rows": 4})")},
+                                 {"rules", Json::parse(R"([["batch", "rows"]])")},
+                                 {"propagate", true}});
+  CHECK(has(chosen.text("w --entry init"), "by the plan of another entry point"));
 }
 
-TEST_CASE("a tensor in the sharding in which it is made may stay so, where rules would gather it") {
+TEST_CASE("an annotation may keep the sharding in which a tensor is made, where rules would gather it") {
   const Explained squares(
       R"({"mtfc": 1, "dims": {"batch": 64, "io": 65536}, "inputs": {"x": {"dims": ["batch", "io"]}},
     "ops": [{"out": "y", "op": "square", "in": "x"}, {"out": "total", "op": "reduce_sum", "in": "y"}],
@@ -291,6 +304,7 @@ TEST_CASE("a tensor that the compiler has made has no alternatives") {
   const std::string text =
       outcome_in_models("$MTFC explain mnist.json w1/sgd/mul --mesh all:4 --layout batch:all ");
   CHECK(has(text, "none: the compiler has made it, so annotations can't name it"));
+  CHECK(!has(text, "no axis reaches"));
 }
 
 TEST_CASE("with hardware, shardings are compared by the predicted time of a step") {

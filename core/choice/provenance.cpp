@@ -23,6 +23,14 @@ void add_held(const ShardedEntry& plan, IndexedBy<FlatTensorId, std::vector<Shar
   for (const ShardedEntry& part : plan.parts) add_held(part, held);
 }
 
+bool is_annotated(const Stated& tensor) {
+  return tensor.stated.annotation && !tensor.stated.annotation->is_by_rules;
+}
+
+FixedBy by_annotation(const TensorAnnotation& annotation) {
+  return {FixedBy::Kind::kAnnotation, annotation.pattern, annotation.location};
+}
+
 class Origins {
  public:
   Origins(const ShardedEntry& plan, const PlanConditions& conditions)
@@ -46,7 +54,7 @@ class Origins {
     origins.is_known = true;
     origins.type = graph_.type(id);
     origins.sharding = held_[id].front();
-    origins.fixed = fixed_as_a_whole(id);
+    origins.fixed = fixed_by(known(id));
     for (size_t d = 0; d < origins.type.dims.size(); ++d) {
       const size_t first = origins.axes.size();
       for (const int axis : origins.sharding.dims[d]) {
@@ -71,7 +79,6 @@ class Origins {
   }
 
   const Tensor& tensor(FlatTensorId id) const { return *graph_.tensors[id].tensor; }
-  StatedLayout stated(FlatTensorId id) const { return {tensor(id).annotation, tensor(id).offered}; }
   const std::string& dim_name(const TensorDim& at) const { return graph_.type(at.tensor).dims[at.dim].name; }
 
   // True if nothing about the tensor was to be chosen.
@@ -79,51 +86,21 @@ class Origins {
     return candidates_.fixed[id].has_value() || (!layout_.propagate && tensor(id).from_model);
   }
 
-  // The rule that splits this dimension of the tensor over the axis: a limited one before one for all tensors.
-  FixedBy by_rule(const TensorDim& at, int axis) const {
-    const auto& [annotation, offered] = stated(at.tensor);
-    const std::vector<DimRule> none;
-    for (const DimRule& rule : annotation ? annotation->rules : offered ? *offered : none)
-      if (rule.dim == at.dim && contains(rule.axes, axis))
-        return {FixedBy::Kind::kRule, rule.text, rule.location};
-    return fixed_by_rule(layout_, dim_name(at), axis);
-  }
-
-  bool is_split_state(FlatTensorId id) const {
-    return !split_.axes.empty() && split_.names.contains(name(id));
-  }
-
-  // A plan takes variables from another entry point where neither the layout nor the model says how they are split.
-  bool is_decided(FlatTensorId id) const {
-    return layout_.propagate && variables_.contains(name(id)) && !has_rule(layout_, graph_.type(id).dims);
-  }
-
-  FixedBy fixed_by(const TensorDim& at, int axis) const {
-    const SharedAnnotation& annotation = tensor(at.tensor).annotation;
-    if (annotation && !annotation->is_by_rules && contains(annotation->sharding.dims[at.dim], axis))
-      return {FixedBy::Kind::kAnnotation, annotation->pattern, annotation->location};
-    if (FixedBy rule = by_rule(at, axis); rule.kind != FixedBy::Kind::kNothing) return rule;
-    if (is_split_state(at.tensor)) return {FixedBy::Kind::kStateSplit, "", {}};
-    if (is_decided(at.tensor)) return {FixedBy::Kind::kOtherEntry, "", {}};
-    return {};
-  }
-
-  FixedBy fixed_as_a_whole(FlatTensorId id) const {
-    const SharedAnnotation& annotation = tensor(id).annotation;
-    if (annotation && !annotation->is_by_rules)
-      return {FixedBy::Kind::kAnnotation, annotation->pattern, annotation->location};
-    if (annotation) return {FixedBy::Kind::kRule, "", {}};
-    if (is_split_state(id)) return {FixedBy::Kind::kStateSplit, "", {}};
-    if (is_decided(id)) return {FixedBy::Kind::kOtherEntry, "", {}};
-    if (!is_fixed(id)) return {FixedBy::Kind::kChoice, "", {}};
-    return {has_rule(layout_, graph_.type(id).dims) ? FixedBy::Kind::kRule : FixedBy::Kind::kNothing, "", {}};
+  Stated known(FlatTensorId id) const {
+    Stated known{layout_, graph_.type(id).dims, {tensor(id).annotation, tensor(id).offered}};
+    known.is_state = is_split_state(split_, name(id));
+    // A plan takes variables from another entry point where neither the layout nor the model says how they are split.
+    known.is_decided =
+        layout_.propagate && variables_.contains(name(id)) && !has_rule(layout_, graph_.type(id).dims);
+    known.is_chosen = !is_fixed(id);
+    return known;
   }
 
   // True if the layout itself splits the dimension over the axis.
   bool begins_at(const TensorDim& at, int axis) const {
     if (const std::optional<Sharding>& fixed = candidates_.fixed[at.tensor])
       return contains(fixed->dims[at.dim], axis);
-    return by_rule(at, axis).kind != FixedBy::Kind::kNothing;
+    return axis_fixed_by_rule(known(at.tensor), at.dim, axis).kind != FixedBy::Kind::kNothing;
   }
 
   bool is_split(const TensorDim& at, int axis) const {
@@ -147,7 +124,8 @@ class Origins {
       begin = begin_of(visits, axis);
     }
     if (begin < 0) return origin;
-    origin.fixed = fixed_by(visits[static_cast<size_t>(begin)].at, axis);
+    const TensorDim& first = visits[static_cast<size_t>(begin)].at;
+    origin.fixed = axis_fixed_by(known(first.tensor), first.dim, axis);
     std::string operation;
     for (int v = begin; v >= 0;) {
       const Visit& visit = visits[static_cast<size_t>(v)];
@@ -174,7 +152,9 @@ class Origins {
   }
 
   // The dimensions by which the axis may have come to `end`, the nearest first: only of tensors that the plan splits
-  // so, if `as_planned`, or else of those that the axis can reach. A tensor of fixed sharding ends a path.
+  // so, if `as_planned`, or else of those that the axis can reach. A path ends at a tensor whose sharding is fixed before
+  // the plan is chosen. It leads on through other tensors, even where rules decide the form that is kept: they may be
+  // made in another.
   std::vector<Visit> visits_from(const TensorDim& end, int axis, bool as_planned) const {
     std::vector<Visit> visits;
     std::set<std::pair<FlatTensorId, size_t>> known;
@@ -187,7 +167,6 @@ class Origins {
       if (!known.emplace(at.tensor, at.dim).second) continue;
       const int number = static_cast<int>(visits.size());
       visits.push_back(visit);
-      // A tensor that follows rules is made in the sharding that its operation gives it.
       if (number > 0 && candidates_.fixed[at.tensor]) continue;
       for (const size_t r : at_[at.tensor]) {
         const DimRelation& relation = relations_[r];
@@ -232,10 +211,36 @@ class Origins {
 
 }  // namespace
 
-FixedBy fixed_by_rule(const Layout& layout, const std::string& dim, int axis) {
-  const Rule* rule = find_rule(layout, dim);
+FixedBy axis_fixed_by(const Stated& tensor, size_t dim, int axis) {
+  const SharedAnnotation& annotation = tensor.stated.annotation;
+  if (is_annotated(tensor) && contains(annotation->sharding.dims[dim], axis))
+    return by_annotation(*annotation);
+  if (FixedBy rule = axis_fixed_by_rule(tensor, dim, axis); rule.kind != FixedBy::Kind::kNothing) return rule;
+  if (tensor.is_state) return {FixedBy::Kind::kStateSplit, "", {}};
+  if (tensor.is_decided) return {FixedBy::Kind::kOtherEntry, "", {}};
+  return {};
+}
+
+FixedBy axis_fixed_by_rule(const Stated& tensor, size_t dim, int axis) {
+  const auto& [annotation, offered] = tensor.stated;
+  // An annotation, or what rules for a part of the model make of all rules, is all that counts.
+  if (annotation && (!annotation->is_by_rules || !contains(annotation->sharding.dims[dim], axis))) return {};
+  const std::vector<DimRule> none;
+  for (const DimRule& rule : annotation ? annotation->rules : offered ? *offered : none)
+    if (rule.dim == dim && contains(rule.axes, axis)) return {FixedBy::Kind::kRule, rule.text, rule.location};
+  const Rule* rule = find_rule(tensor.layout, tensor.dims[dim].name);
   if (!rule || !contains(rule->axes, axis)) return {};
-  return {FixedBy::Kind::kRule, to_string(*rule, layout.mesh), rule->location};
+  return {FixedBy::Kind::kRule, to_string(*rule, tensor.layout.mesh), rule->location};
+}
+
+FixedBy fixed_by(const Stated& tensor) {
+  const SharedAnnotation& annotation = tensor.stated.annotation;
+  if (is_annotated(tensor)) return by_annotation(*annotation);
+  if (tensor.is_state) return {FixedBy::Kind::kStateSplit, "", {}};
+  if (annotation) return {FixedBy::Kind::kRule, "", {}};
+  if (tensor.is_decided) return {FixedBy::Kind::kOtherEntry, "", {}};
+  if (tensor.is_chosen) return {FixedBy::Kind::kChoice, "", {}};
+  return {has_rule(tensor.layout, tensor.dims) ? FixedBy::Kind::kRule : FixedBy::Kind::kNothing, "", {}};
 }
 
 TensorOrigins origins_of(const ShardedEntry& plan, const PlanConditions& conditions,

@@ -37,8 +37,23 @@ inline constexpr auto kEnumNames<FixedBy::Kind> =
                                             {FixedBy::Kind::kOtherEntry, "other_entry"},
                                             {FixedBy::Kind::kChoice, "choice"}});
 
-/// The rule of `dim` that splits it over `axis` in every tensor; kNothing if there is none.
-FixedBy fixed_by_rule(const Layout& layout, const std::string& dim, int axis);
+/// What is known of how a tensor is split before any choice is made.
+struct Stated {
+  const Layout& layout;
+  const Dims& dims;
+  StatedLayout stated;      // of the tensor itself
+  bool is_state = false;    // `shard_state_over` splits it
+  bool is_decided = false;  // a variable whose sharding another entry point has decided
+  bool is_chosen = false;   // the plan chose its sharding
+};
+
+/// What splits a dimension of a tensor over `axis`: its annotation, rules for a part of the model, rules for all of it,
+/// and then what is known besides. Rules do not count where an annotation takes their place.
+FixedBy axis_fixed_by(const Stated& tensor, size_t dim, int axis);
+/// The rule among these, if there is one.
+FixedBy axis_fixed_by_rule(const Stated& tensor, size_t dim, int axis);
+/// What decides for the tensor as a whole.
+FixedBy fixed_by(const Stated& tensor);
 
 /// A tensor that an axis passes on its path, and the operation that relates it to the tensor before.
 struct OriginHop {

@@ -51,56 +51,33 @@ std::vector<Sharding> candidates_if_propagated(const ExplainedProgram& explained
                           : did_you_mean(tensor, explained.names.all()));
 }
 
-// What decides for tensors that are in no plan: under rules alone all of them, and otherwise the variables that `init`
-// fills, whose shardings the layout or another entry point has decided.
-class Stated {
- public:
-  Stated(const ExplainedProgram& explained, const std::string& tensor)
-      : layout_(explained.layout),
-        annotation_(Annotations(explained.model, explained.layout).of_variable(tensor)),
-        split_(state_split(explained.model, explained.layout)),
-        is_split_state_(split_.names.contains(tensor)),
-        is_planned_(explained.entry.plan.has_value()) {}
+// True if `shard_state_over` splits a tensor that an update computes. Under rules alone, no other tensor has axes that no
+// rule gives it.
+bool is_split_in_update(const ExplainedProgram& explained, const Stated& stated, const StateSplit& split,
+                        const Sharding& sharding) {
+  if (explained.entry.plan) return false;
+  for (size_t d = 0; d < sharding.dims.size(); ++d)
+    for (const int axis : sharding.dims[d])
+      if (contains(split.axes, axis) && axis_fixed_by_rule(stated, d, axis).kind == FixedBy::Kind::kNothing)
+        return true;
+  return false;
+}
 
-  FixedBy as_a_whole(const Dims& dims) const {
-    if (annotation_ && !annotation_->is_by_rules) return by_annotation();
-    if (is_split_state_ && !split_.axes.empty()) return {FixedBy::Kind::kStateSplit, "", {}};
-    if (annotation_ || has_rule(layout_, dims)) return {FixedBy::Kind::kRule, "", {}};
-    return {is_planned_ && layout_.propagate ? FixedBy::Kind::kOtherEntry : FixedBy::Kind::kNothing, "", {}};
-  }
-
-  FixedBy of_axis(const Dims& dims, size_t d, int axis) const {
-    if (annotation_) {
-      if (!annotation_->is_by_rules && contains(annotation_->sharding.dims[d], axis)) return by_annotation();
-      for (const DimRule& rule : annotation_->rules)
-        if (rule.dim == d && contains(rule.axes, axis))
-          return {FixedBy::Kind::kRule, rule.text, rule.location};
-    }
-    FixedBy rule = fixed_by_rule(layout_, dims[d].name, axis);
-    if (rule.kind != FixedBy::Kind::kNothing) return rule;
-    if (contains(split_.axes, axis)) return {FixedBy::Kind::kStateSplit, "", {}};
-    return {is_planned_ ? FixedBy::Kind::kOtherEntry : FixedBy::Kind::kNothing, "", {}};
-  }
-
- private:
-  FixedBy by_annotation() const {
-    return {FixedBy::Kind::kAnnotation, annotation_->pattern, annotation_->location};
-  }
-
-  const Layout& layout_;
-  const SharedAnnotation annotation_;
-  const StateSplit split_;
-  const bool is_split_state_, is_planned_;
-};
-
+// For tensors that are in no plan: under rules alone all of them, and otherwise the variables that `init` fills, whose
+// shardings the layout or another entry point has decided.
 void explain_without_plan(const ExplainedProgram& explained, TensorExplanation& explanation) {
-  const Stated stated(explained, explanation.tensor);
+  const Layout& layout = explained.layout;
   const Dims& dims = explanation.type.dims;
-  explanation.fixed = stated.as_a_whole(dims);
+  Stated stated{layout, dims, {Annotations(explained.model, layout).of_variable(explanation.tensor)}};
+  const StateSplit split = state_split(explained.model, layout);
+  stated.is_state = is_split_state(split, explanation.tensor) ||
+                    is_split_in_update(explained, stated, split, explanation.sharding);
+  stated.is_decided = explained.entry.plan && layout.propagate && !has_rule(layout, dims);
+  explanation.fixed = fixed_by(stated);
   for (size_t d = 0; d < dims.size(); ++d) {
     const size_t first = explanation.splits.size();
     for (const int axis : explanation.sharding.dims[d]) {
-      FixedBy fixed = stated.of_axis(dims, d, axis);
+      FixedBy fixed = axis_fixed_by(stated, d, axis);
       if (explanation.splits.size() > first && explanation.splits.back().fixed.kind == fixed.kind)
         explanation.splits.back().axes.push_back(axis);
       else
@@ -200,6 +177,9 @@ TensorExplanation explain_tensor(const ExplainedProgram& explained, const std::s
   if (is_planned) {
     explanation.fixed = origins->fixed;
     explanation.splits = origins->axes;
+    explanation.is_reached =
+        std::any_of(origins->candidates.begin(), origins->candidates.end(),
+                    [](const Sharding& candidate) { return !split_axes(candidate).empty(); });
   } else {
     explain_without_plan(explained, explanation);
   }

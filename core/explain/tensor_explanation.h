@@ -26,6 +26,7 @@ struct TensorExplanation {
   Location place;                         // of the operation, input or variable
   FixedBy fixed;                          // what decides for the tensor as a whole
   std::vector<AxisOrigin> splits;         // in the order of the dimensions and of their axes
+  bool is_reached = false;                // a plan could have split it
   std::vector<Sharding> held;             // other shardings in which devices hold it
   LayoutFigures figures;                  // of the entry point
   bool can_be_annotated = true;           // false: the compiler has made it, under a name of its own

@@ -119,9 +119,8 @@ std::string why_whole(const TensorExplanation& explanation) {
     case FixedBy::Kind::kStateSplit:
       return "it is whole on every device because of " + origin_text(explanation.fixed);
     case FixedBy::Kind::kChoice:
-      return whole + (explanation.alternatives.empty()
-                          ? "no axis reaches its dimensions"
-                          : "the plan chose that among what rules and annotations offer");
+      return whole + (explanation.is_reached ? "the plan chose that among what rules and annotations offer"
+                                             : "no axis reaches its dimensions");
     case FixedBy::Kind::kRule:
       return whole + "the rules leave it whole";
     case FixedBy::Kind::kNothing:
@@ -318,7 +317,7 @@ std::string explanation_text(const TensorExplanation& explanation, const Explana
   for (const AxisOrigin& split : explanation.splits) text += lines("  ", reason_text(split, mesh), style);
   for (const Sharding& held : explanation.held)
     text += lines("  ", fmt::format("it is also held as {}", form_text(explanation.type, held, mesh)), style);
-  text += "\nother shardings, each set by an annotation\n" + alternatives_text(explanation, style);
+  text += "\nshardings that an annotation can set\n" + alternatives_text(explanation, style);
   text += "\ncollectives that move it\n";
   if (explanation.reshards.empty()) text += "  none\n";
   return text + reshards_text(explanation.reshards, style);
