@@ -28,19 +28,21 @@ struct Trial {
   ProgramFault program_fault = {};
   RecordingFault recording_fault = {};
   double tolerance = 0;
+  std::vector<Annotation> annotations = {};
 };
 
-Program compiled(const Model& model, const Mesh& mesh, const Rules& rules) {
+Program compiled(const Model& model, const Mesh& mesh, const Rules& rules,
+                 const std::vector<Annotation>& annotations = {}) {
   CompileOptions options;
   options.keep_all = true;
-  Layout layout{mesh, {}};
+  Layout layout{mesh, {}, annotations};
   for (const auto& [dim, axes] : rules) layout.rules.push_back({dim, axes, {}});
   return compile(model, layout, options);
 }
 
 Comparison tried(const Model& model, const Trial& trial) {
   const Program whole = compiled(model, {}, {});
-  Program split = compiled(model, trial.mesh, trial.rules);
+  Program split = compiled(model, trial.mesh, trial.rules, trial.annotations);
   if (trial.program_fault) trial.program_fault(split);
   Processes processes = Processes::alone();
   LockstepComm comm(split.mesh(), processes);
@@ -158,6 +160,35 @@ Comparison tried(const RandomCase& random) {
   return comparison;
 }
 
+// "out" is x to which x is added in three rounds, and "copy" the same tensor. Each round gives the loop x again, as
+// "same".
+Model tripled() {
+  const TensorType type{DType::kF32, {{"a", 6}}};
+  const auto made = [](GraphBuilder& b, const std::string& name, TensorId id) {
+    b.name(id, name);
+    b.mark_from_model(id);
+    return id;
+  };
+  GraphBuilder body;
+  const TensorId carried = body.add_input(leaf_name(0), type);
+  body.add_input(leaf_name(1), type);
+  const TensorId kept = body.add_input(leaf_name(2), type);
+  const TensorId sum = made(body, "sum", body.op("add", {carried, kept}));
+  const TensorId same = made(body, "same", body.op("identity", {kept}));
+  GraphBuilder b;
+  const TensorId x = made(b, "x", b.op("range", {}, {{"dim", type.dims[0]}, {"dtype", type.dtype}}));
+  const LoopPart part{std::move(body).build(), {sum, same}};
+  const std::vector<TensorId> results =
+      b.add_loop(std::make_shared<GraphLoop>(GraphLoop{{}, part, 3, 0}), {x, x, x});
+  const TensorId out = made(b, "out", results[0]), last = made(b, "last", results[1]);
+  const TensorId copy = made(b, "copy", b.op("identity", {out}));
+  Model model;
+  model.dims = type.dims;
+  model.outputs = {{"out", out}, {"copy", copy}, {"last", last}};
+  model.graph = std::move(b).build();
+  return model;
+}
+
 }  // namespace
 
 TEST_CASE("a right program agrees with that of one device") {
@@ -178,6 +209,37 @@ TEST_CASE("a wrong number is found where it comes up first") {
   CHECK(tried(sums(), trial).first->tensor.name == "y");
   const Trial slight{Mesh({{"p", 3}}), {{"a", {0}}}, 1, {}, scaled("evaluate", "y", 1.01), 0.1};
   CHECK(differing(tried(sums(), slight)) == "");  // within such a large tolerance
+}
+
+TEST_CASE("a wrong number is found in a copy that is made in other rounds than its tensor") {
+  for (const auto& [name, times] : std::vector<std::pair<std::string, size_t>>{{"copy", 1}, {"same", 3}})
+    for (size_t wrong = 0; wrong <= times; ++wrong) {
+      CAPTURE(name);
+      CAPTURE(wrong);
+      size_t made = 0;
+      const auto fault = [&](Recording& recording) {
+        for (const ValueId id : recording.values.ids()) {
+          if (tensor_name(recording.entry->values[id].name) != name) continue;
+          made = recording.values[id].size();
+          if (wrong == made) continue;
+          WholeValue& value = recording.values[id][wrong].value;
+          std::vector<double> numbers = numbers_of(value);
+          numbers[1] += 1;
+          value = value_of(value.type, numbers);
+        }
+      };
+      Trial trial{Mesh({{"p", 2}}), {}, 1, {}, fault};
+      trial.annotations = {{name, {{"a", {0}, {}}}, {}}};
+      const Comparison comparison = tried(tripled(), trial);
+      CHECK(made == times);
+      if (wrong == times) {
+        CHECK(differing(comparison) == "");
+      } else {
+        REQUIRE(comparison.first);
+        CHECK(comparison.first->tensor.name == name);
+        CHECK(comparison.first->element == 1);
+      }
+    }
 }
 
 TEST_CASE("a wrong reduction is found in the tensor that it makes") {
