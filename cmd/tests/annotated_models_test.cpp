@@ -122,7 +122,7 @@ std::string verified(const Example& example, const std::string& layout) {
 
 }  // namespace
 
-TEST_CASE("what a round gives leaves it as the next one takes it, and is annotated beside") {
+TEST_CASE("a result of a round may be annotated otherwise than the loop carries it") {
   for (const char* annotated : {"loop/twice", "loop/again", "loop/mixed"})
     for (const char* layout : {R"("rules":[],"shardings":{"TENSOR":{"batch":"p"}})",
                                R"("rules":[["batch","p",{"in":"TENSOR"}]])"}) {

@@ -6,9 +6,9 @@
 // floor((p+1)*n/P)) of its dimension of size n separately, and a result has one element along `parts` for
 // each. Where the number of shards divides P, no part crosses the bound of a shard: a device that holds a
 // shard of `dim` holds the elements that belong to the same shard of `parts`, so both dimensions form one
-// kPass factor. They can't be split in another number of shards (Factor::parts). Example: 5 rows in 4 parts
-// over p:2. The first device holds rows 0 and 1, which are parts 0 and 1; the other one holds row 2, which
-// is part 2, and rows 3 and 4, which are part 3.
+// kPass factor. They can't be split into a number of shards that does not divide P (Factor::parts).
+// Example: 5 rows in 4 parts over p:2. The first device holds rows 0 and 1, which are parts 0 and 1; the
+// other one holds row 2, which is part 2, and rows 3 and 4, which are part 3.
 
 #include "core/graph/op_def.h"
 

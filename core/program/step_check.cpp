@@ -196,8 +196,8 @@ std::string operation_problem(const EntryPoint& entry, const Step& step, const M
   if (!problem.empty()) return problem;
   for (const Factor& factor : factors)
     if (factor.parts > 0 && factor.parts % mesh.size(split_of(factor, entry, step)) != 0)
-      return fmt::format("{} parts of a dimension do not fit in its {} shards", factor.parts,
-                         mesh.size(split_of(factor, entry, step)));
+      return fmt::format("{} shards of a dimension would cut its {} parts",
+                         mesh.size(split_of(factor, entry, step)), factor.parts);
   return partial_problem(entry, step, factors);
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("operands that are added are all partial, or constant zeros") {
   CHECK(s.problem("mul", {s.sum(kRows), s.sum(kRows)}, s.sum(kRows)) == "'mul' needs whole operands");
 }
 
-TEST_CASE("a dimension is not split across its parts") {
+TEST_CASE("no part of a dimension lies in two shards") {
   const auto problem_with = [](int64_t parts) {
     Steps s;
     const Dim counted{"parts", parts};
@@ -81,8 +81,8 @@ TEST_CASE("a dimension is not split across its parts") {
   };
   CHECK(problem_with(4) == "");
   CHECK(problem_with(8) == "");
-  CHECK(problem_with(2) == "2 parts of a dimension do not fit in its 4 shards");
-  CHECK(problem_with(6) == "6 parts of a dimension do not fit in its 4 shards");
+  CHECK(problem_with(2) == "4 shards of a dimension would cut its 2 parts");
+  CHECK(problem_with(6) == "4 shards of a dimension would cut its 6 parts");
 }
 
 TEST_CASE("a sum that begins as zero is partial") {

@@ -11,7 +11,7 @@ namespace mtfc {
 /// True if the text contains a `*`. Otherwise it is the name of one tensor.
 bool is_name_pattern(std::string_view text);
 
-/// True if the pattern, or the name of one tensor, is the name or matches it.
+/// True if the name matches the pattern. A pattern without `*` matches only the name equal to it.
 /// Takes time in proportion to the product of the lengths, for any pattern.
 bool matches_name(std::string_view pattern, std::string_view name);
 
