@@ -231,21 +231,21 @@ class Matcher {
     return found;
   }
 
-  // What the rules say of a tensor for which there are limited ones. `of_variable`: what they say of the variable that
-  // the tensor belongs to, or nullptr. The tensor's own rules come before it, in each dimension.
+  // What the rules say of a tensor for which there are limited ones. They come before what is said of the variable that
+  // the tensor belongs to (nullptr for others) and before rules for all tensors: these lose the axes that they use.
   SharedAnnotation by_rules(const Known& tensor, const std::vector<DimRule>& limited,
                             const TensorAnnotation* of_variable) {
     std::vector<const DimRule*> deciding(tensor.dims.size(), nullptr);
     AxisList taken;
-    const auto decide = [&](const std::vector<DimRule>& rules) {
-      for (const DimRule& rule : rules)
-        if (!deciding[rule.dim]) {
-          deciding[rule.dim] = &rule;
-          taken.insert(taken.end(), rule.axes.begin(), rule.axes.end());
-        }
+    for (const DimRule& rule : limited)
+      if (!deciding[rule.dim]) {
+        deciding[rule.dim] = &rule;
+        taken.insert(taken.end(), rule.axes.begin(), rule.axes.end());
+      }
+    const auto left = [&](AxisList axes) {
+      std::erase_if(axes, [&](int axis) { return contains(taken, axis); });
+      return axes;
     };
-    decide(limited);
-    if (of_variable) decide(of_variable->rules);
     TensorAnnotation made{{}, "", limited.front().location, of_variable != nullptr, true};
     std::vector<Rule> splits;
     for (size_t d = 0; d < deciding.size(); ++d) {
@@ -253,16 +253,13 @@ class Matcher {
       if (deciding[d]) {
         splits.push_back({dim, deciding[d]->axes, deciding[d]->location});
         made.rules.push_back(*deciding[d]);
-        continue;
+      } else if (of_variable) {
+        splits.push_back({dim, left(of_variable->sharding.dims[d]), of_variable->location});
+        for (const DimRule& rule : of_variable->rules)
+          if (rule.dim == d) made.rules.push_back({d, left(rule.axes), rule.text, rule.location});
+      } else if (const Rule* rule = find_rule(layout_, dim)) {
+        splits.push_back({dim, left(rule->axes), rule->location});
       }
-      const Rule* rule = find_rule(layout_, dim);
-      if (of_variable)
-        splits.push_back({dim, of_variable->sharding.dims[d], of_variable->location});
-      else if (rule)
-        splits.push_back(*rule);
-      else
-        continue;
-      std::erase_if(splits.back().axes, [&](int axis) { return contains(taken, axis); });
     }
     check_one_tensor(tensor, splits, made.location);
     made.sharding = sharding_of(splits, tensor.dims, layout_.mesh);
