@@ -184,6 +184,15 @@ size_t most_nodes(const Graph& graph) {
   return kSmall + kForEach * count;
 }
 
+// A copy that nothing depends on yet. Of several tensors with one gradient, as of x and x + 1, the first one has the
+// gradient that others are made from, and each of the others a copy of it.
+TensorId same_as(GraphBuilder& builder, TensorId gradient) {
+  const TensorId copy = builder.op("identity", {gradient});
+  if (const SharedAnnotation annotation = builder.graph().tensor(gradient).annotation)
+    builder.annotate(copy, annotation);
+  return copy;
+}
+
 }  // namespace
 
 EntryGraph expand_gradients(EntryGraph entry) {
@@ -193,23 +202,29 @@ EntryGraph expand_gradients(EntryGraph entry) {
     if (node.kind == NodeKind::kGradients)
       for (const TensorId id : node.results) annotations.emplace(id, entry.graph.tensor(id).annotation);
   std::map<TensorId, TensorId> copies;
-  EntryGraph expanded =
-      rewritten(std::move(entry),
-                [&](GraphBuilder& builder, const Node& node,
-                    const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
-                  if (node.kind != NodeKind::kGradients) return std::nullopt;
-                  std::vector<TensorId> in;
-                  std::vector<SharedAnnotation> own;
-                  for (size_t i = 1; i < operands.size(); ++i) {
-                    const SharedAnnotation& stated = annotations.at(node.results[i - 1]);
-                    own.push_back(stated ? stated : builder.graph().tensor(operands[i]).annotation);
-                    in.push_back(operands[i]);
-                    // What depends on a gradient depends on the gradient itself, not on an annotated copy.
-                    for (auto at = copies.find(in.back()); at != copies.end(); at = copies.find(in.back()))
-                      in.back() = at->second;
-                  }
-                  return Differentiation(builder, operands[0], in, most, copies).run(own);
-                });
+  EntryGraph expanded = rewritten(
+      std::move(entry),
+      [&](GraphBuilder& builder, const Node& node,
+          const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+        if (node.kind != NodeKind::kGradients) return std::nullopt;
+        // What depends on a gradient depends on the gradient itself, not on an annotated copy.
+        const auto original = [&](TensorId id) {
+          for (auto at = copies.find(id); at != copies.end(); at = copies.find(id)) id = at->second;
+          return id;
+        };
+        std::vector<TensorId> in;
+        std::vector<SharedAnnotation> own;
+        for (size_t i = 1; i < operands.size(); ++i) {
+          const SharedAnnotation& stated = annotations.at(node.results[i - 1]);
+          own.push_back(stated ? stated : builder.graph().tensor(operands[i]).annotation);
+          in.push_back(original(operands[i]));
+        }
+        std::vector<TensorId> gradients = Differentiation(builder, operands[0], in, most, copies).run(own);
+        std::set<TensorId> known;
+        for (TensorId& id : gradients)
+          if (!known.insert(original(id)).second) id = same_as(builder, id);
+        return gradients;
+      });
   return expand_composites(std::move(expanded));
 }
 

@@ -103,5 +103,31 @@ TEST_CASE("what is derived from a gradient is derived from its annotated copy to
   }
 }
 
+TEST_CASE(
+    "of tensors with one gradient, the first has it, and the others have copies that nothing depends on") {
+  for (const bool is_annotated : {false, true}) {
+    CAPTURE(is_annotated);
+    GraphBuilder b;
+    const TensorId x = b.add_input("x", kRow);
+    if (is_annotated)
+      b.annotate(x, std::make_shared<const TensorAnnotation>(TensorAnnotation{{{{}}, {}}, "x", {}}));
+    const TensorId sum = b.op("reduce_sum", {x}, {{"over", Dims{}}});
+    const std::vector<TensorId> first =
+        b.add_gradients(b.op("reduce_mean", {sum}), {sum, x}, {"sum/grad", "x/grad"});
+    const std::vector<TensorId> second =
+        b.add_gradients(b.op("reduce_sum", {first[0]}), {first[1]}, {"second"});
+    const std::vector<TensorId> third =
+        b.add_gradients(b.op("reduce_sum", {first[1]}), {first[0]}, {"third"});
+    const EntryGraph expanded =
+        expand_gradients({"evaluate", b.graph(), {{"second", second[0]}, {"third", third[0]}}, {}});
+    const auto constant_of = [&](size_t output) {
+      const Node& made = expanded.graph.producer(expanded.outputs[output].tensor);
+      return expanded.graph.constant_value(made.operands[0]);
+    };
+    CHECK(constant_of(0) == 0.0);
+    CHECK(constant_of(1) == 1.0);
+  }
+}
+
 }  // namespace
 }  // namespace mtfc::expand_gradients_test
