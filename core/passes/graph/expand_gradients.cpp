@@ -184,8 +184,8 @@ size_t most_nodes(const Graph& graph) {
   return kSmall + kForEach * count;
 }
 
-// A copy that nothing depends on yet. Of several tensors with one gradient, as of x and x + 1, the first one has the
-// gradient that others are made from, and each of the others a copy of it.
+// Copies a gradient for a tensor that shares it with an earlier one, as x + 1 does with x. Later operations are derived
+// from the gradient of the earlier tensor; nothing depends on the copy.
 TensorId same_as(GraphBuilder& builder, TensorId gradient) {
   const TensorId copy = builder.op("identity", {gradient});
   if (const SharedAnnotation annotation = builder.graph().tensor(gradient).annotation)
@@ -207,7 +207,7 @@ EntryGraph expand_gradients(EntryGraph entry) {
       [&](GraphBuilder& builder, const Node& node,
           const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
         if (node.kind != NodeKind::kGradients) return std::nullopt;
-        // What depends on a gradient depends on the gradient itself, not on an annotated copy.
+        // Later operations are derived from the gradient itself, and not from its annotated copy.
         const auto original = [&](TensorId id) {
           for (auto at = copies.find(id); at != copies.end(); at = copies.find(id)) id = at->second;
           return id;
