@@ -1,5 +1,6 @@
 #include "core/graph/op_def.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace mtfc {
@@ -18,7 +19,8 @@ std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
       sets.push_back(all);
     else if (set[0] == kEachOperand)
       for (const int operand : all) sets.push_back({operand});
-    else
+    else if (std::all_of(set.begin(), set.end(),
+                         [&](int operand) { return operand < static_cast<int>(operands); }))
       sets.push_back(set);
   return sets;
 }

@@ -220,7 +220,8 @@ struct OpDef {
   OpTraits traits;
 };
 
-/// The sets of `linear_in` for a call with so many operands, each a list of operands.
+/// The sets of `linear_in` for a call with so many operands, each a list of operands. A set that names an operand
+/// that the call leaves out is not among them.
 std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands);
 
 inline bool is_elementwise(const OpDef& op) {

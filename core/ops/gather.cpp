@@ -8,29 +8,46 @@
 namespace mtfc::gather_op {
 namespace {
 
+// The dimensions of the indices to add up along.
+Dims over_dims(const OpCall& call) {
+  if (!call.attributes.has("over")) return {};
+  const Dims& over = call.attributes.get<Dims>("over");
+  require_known(over, call.operands[1].dims, "the indices " + to_string(call.operands[1]), "over");
+  require_distinct(over, "over");
+  return over;
+}
+
 std::vector<TensorType> infer(const OpCall& call) {
   require_indices(call);
+  require_weights(call);
   const Dim& dim = call.attributes.get<Dim>("dim");
-  const Dims& table = call.operands[0].dims;
+  const Dims &table = call.operands[0].dims, &indices = call.operands[1].dims;
   require_known({dim}, table, "the table " + to_string(call.operands[0]), "dim");
-  Dims dims = call.operands[1].dims;
-  for (const Dim& own : table)
-    if (own.name != dim.name && !contains(dims, own.name)) dims.push_back(own);
-  return {{call.operands[0].dtype, dims}};
+  return {{call.operands[0].dtype,
+           unite(without(indices, over_dims(call)), slice_dims(table, indices, dim.name))}};
 }
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
-  const Dims& table = call.operands[0].dims;
+  const Dims &table = call.operands[0].dims, &indices = call.operands[1].dims;
   // If the table is split along the indexed dimension, each device contributes the elements that it holds.
-  std::vector<Factor> factors = {
-      {Factor::Kind::kReduce, {position(table, indexed), -1}, {-1}, ReduceKind::kSum}};
-  for (const Dim& dim : results[0].dims) {
-    Factor pass = factor(dim.name, Factor::Kind::kPass, call, results);
-    pass.operands[0] = batch_position(table, dim.name, indexed);
-    factors.push_back(pass);
+  Factor held{Factor::Kind::kReduce, std::vector<int>(call.operands.size(), -1), {-1}, ReduceKind::kSum};
+  held.operands[0] = position(table, indexed);
+  std::vector<Factor> factors = {held};
+  const Dims over = over_dims(call);
+  for (const Dim& dim : unite(indices, slice_dims(table, indices, indexed))) {
+    const auto kind = contains(over, dim.name) ? Factor::Kind::kReduce : Factor::Kind::kPass;
+    Factor own = factor(dim.name, kind, call, results);
+    own.operands[0] = batch_position(table, dim.name, indexed);
+    factors.push_back(own);
   }
   return factors;
+}
+
+// One addition for each element that is added up, and one product if it has a weight.
+int64_t flops(const LocalCall& call, std::span<const LocalType>) {
+  const int64_t each = (call.operands.size() > 2 ? 1 : 0) + (call.attributes.has("over") ? 1 : 0);
+  return each * picked_elements(call.operands[0], call.operands[1], call.attributes);
 }
 
 // True if the indices have exactly the table's other dimensions, so that each combination of these picks one
@@ -48,7 +65,8 @@ TensorId spread_to_chosen(GraphBuilder& b, const Node& node, TensorId gradient) 
   const Dim& dim = node.attributes.get<Dim>("dim");
   const TensorId table = node.operands[0], indices = node.operands[1];
   const Attributes order = {{"dims", b.dims(table)}};
-  TensorId checked = b.op("checked_index", {indices}, {{"dim", dim}});
+  const bool skips = node.attributes.get_or("skip_outside", false);
+  TensorId checked = skips ? indices : b.op("checked_index", {indices}, {{"dim", dim}});
   // The dimension may have more elements than an i32 index can name.
   const bool wide = dim.size > INT32_MAX;
   if (wide) checked = b.op("cast", {checked}, {{"dtype", DType::kI64}});
@@ -58,20 +76,35 @@ TensorId spread_to_chosen(GraphBuilder& b, const Node& node, TensorId gradient) 
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
-  const TensorId table = node.operands[0];
-  if (!is_float(b.type(table).dtype)) return {kNoTensor, kNoTensor};
+  const TensorId table = node.operands[0], indices = node.operands[1];
+  std::vector<TensorId> found(node.operands.size(), kNoTensor);
+  if (!is_float(b.type(table).dtype)) return found;
   const Dims dims = b.dims(table);
   const Dim& dim = node.attributes.get<Dim>("dim");
-  if (picks_one_each(dims, b.dims(node.operands[1]), dim))
-    return {spread_to_chosen(b, node, gradients[0]), kNoTensor};
-  return {b.op("scatter_add", {gradients[0], node.operands[1]},
-               {{"dim", node.attributes.get<Dim>("dim")}, {"dims", dims}}),
-          kNoTensor};
+  const bool is_plain = node.operands.size() == 2 && !node.attributes.has("over");
+  if (is_plain && picks_one_each(dims, b.dims(indices), dim)) {
+    found[0] = spread_to_chosen(b, node, gradients[0]);
+    return found;
+  }
+  Attributes attributes = indexed_like(node.attributes);
+  if (node.operands.size() > 2) {
+    const TensorId of_weights = b.op("gather_dot", {table, indices, gradients[0]}, attributes);
+    found[2] = reduce_to(b, of_weights, b.dims(node.operands[2]));
+  }
+  std::vector<TensorId> operands = node.operands;
+  operands[0] = gradients[0];
+  attributes.set("dims", dims);
+  found[0] = b.op("scatter_add", operands, attributes);
+  return found;
 }
 
 std::vector<Example> examples() {
   const auto use = [](ExampleOperand table, ExampleOperand index, std::string_view dim) {
     return Example{{std::move(table), std::move(index)}, {{"dim", dim_of(dim)}}};
+  };
+  const auto added = [](Example example, std::string_view over) {
+    example.attributes.set("over", dims_of(over));
+    return example;
   };
   return {
       use(normal("vocab=7 model=3"), indices("batch=5", 7), "vocab=7"),
@@ -83,36 +116,53 @@ std::vector<Example> examples() {
       use(normal("batch=5 rows=7"), indices("rows=7 batch=5", 7), "rows=7"),
       use(normal("vocab=7 model=3"), indices("", 7), "vocab=7"),
       use(steps("vocab=7 model=3", DType::kI32), indices("batch=5", 7), "vocab=7"),
+      added(use(normal("vocab=7 model=3"), indices("batch=5 choice=2", 7), "vocab=7"), "choice=2"),
+      weighted(added(use(normal("vocab=7 model=3"), indices("batch=5 choice=2", 7), "vocab=7"), "choice=2")),
+      weighted(use(normal("model=3 vocab=7"), indices("batch=5", 7), "vocab=7")),
+      weighted(added(use(normal("batch=5 vocab=7 model=3"), indices("choice=2 batch=5", 7), "vocab=7"),
+                     "choice=2 batch=5")),
+      weighted(added(use(normal("rows=7 batch=3"), indices("rows=7 batch=3", 7), "rows=7"), "rows=7")),
+      weighted(skipping(use(normal("vocab=5 model=3"), indices("batch=5", 7), "vocab=5"))),
+      skipping(use(normal("batch=5 classes=3"), indices("batch=5", 7), "classes=3")),
   };
 }
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "gather",
-            .doc = "The slices of a table at indices along one of its dimensions; the result has the "
-                   "indices' dimensions, then the table's remaining ones, and dimensions that both have are "
-                   "batch dimensions.",
-            .min_operands = 2,
-            .max_operands = 2,
-            .attributes = {kIndexedDim},
-            .own_dtypes = {{1, DType::kI32}},
-            .infer = infer,
-            .examples = examples(),
-            .worked = {worked(
-                {known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}), known("batch=2", {2, 0}, DType::kI32)},
-                {{"dim", dim_of("vocab=3")}}, {{5, 6, 1, 2}})},
-        },
-    .family = Family::kIndexing,
-    .roles = roles,
-    .linear_in = {{0}},
-    .gradient = gradient,
-    .flops = no_flops,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {.position_operand = 1},
+extern const OpDef kOp =
+    {
+        .signature =
+            {
+                .name = "gather",
+                .doc =
+                    "The slices of a table at indices along one of its dimensions, each times its weight in "
+                    "the "
+                    "third operand if there is one; the result has the indices' dimensions, then the table's "
+                    "remaining ones, and dimensions that both have are batch dimensions.",
+                .min_operands = 2,
+                .max_operands = 3,
+                .attributes = {kIndexedDim,
+                               {"over", AttributeType::kOver, false,
+                                "dimensions of the indices to add the slices up along; default: none"},
+                               kSkipOutside},
+                .own_dtypes = {{1, DType::kI32}},
+                .infer = infer,
+                .examples = examples(),
+                .worked = {worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}),
+                                   known("batch=2", {2, 0}, DType::kI32)},
+                                  {{"dim", dim_of("vocab=3")}}, {{5, 6, 1, 2}}),
+                           worked({known("vocab=3 model=2", {1, 2, 3, 4, 5, 6}),
+                                   known("choice=2", {2, 0}, DType::kI32), known("choice=2", {10, 100})},
+                                  {{"dim", dim_of("vocab=3")}, {"over", dims_of("choice=2")}}, {{150, 260}})},
+            },
+        .family = Family::kIndexing,
+        .roles = roles,
+        .linear_in = {{0}, {2}},
+        .gradient = gradient,
+        .flops = flops,
+        .workspace = kNoWorkspace,
+        .split_rule = kNoSplitRule,
+        .traits = {.position_operand = 1},
 };
 
 }  // namespace mtfc::gather_op

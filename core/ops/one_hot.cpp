@@ -1,4 +1,5 @@
 #include "core/op_rules/example.h"
+#include "core/op_rules/indexing.h"
 #include "core/op_rules/operation_rules.h"
 
 namespace mtfc::one_hot_op {
@@ -31,6 +32,7 @@ std::vector<Example> examples() {
       typed(indices("batch=5", 3), "classes=3", DType::kI64),
       typed(indices("batch=2", 5), "classes=5", DType::kBool),
       use(indices("batch=5", 1), "classes=1"),
+      skipping(use(indices("batch=5", 7), "classes=5")),
   };
 }
 
@@ -44,7 +46,8 @@ extern const OpDef kOp = {
             .min_operands = 1,
             .max_operands = 1,
             .attributes = {{"dim", AttributeType::kDim, true, "the dimension of the indices, appended last"},
-                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"}},
+                           {"dtype", AttributeType::kDType, false, "the dtype of the result; default: f32"},
+                           kSkipOutside},
             .own_dtypes = {{0, DType::kI32}},
             .infer = infer,
             .examples = examples(),

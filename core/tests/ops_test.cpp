@@ -39,7 +39,7 @@ std::string error_of(std::string_view op, const std::vector<TensorType>& operand
 }
 
 /// Checks that a factor's dimension has one name and one size wherever it appears, and that every dimension
-/// of every tensor has a factor, except for the indexed dimension of gather and scatter_add.
+/// of every tensor has a factor, except for the indexed dimension of operations that take indices.
 void check_factors(const OpDef& op, const OpCall& call, const std::vector<TensorType>& results) {
   for (const Factor& factor : op.roles(call, results)) {
     CHECK(factor.operands.size() == call.operands.size());
@@ -316,14 +316,52 @@ TEST_CASE("gather and scatter_add check table, indices and dimensions") {
         "'dim'");
   CHECK(to_string(result_of("scatter_add", {type("batch=5 model=3"), index}, vocab)) ==
         "f32[vocab=7, model=3]");
-  CHECK(error_of("scatter_add", {type("model=3"), index}, vocab) ==
-        "the updates f32[model=3] lack the indices' dimension 'batch' | use broadcast | operand 0");
+  CHECK(to_string(result_of("scatter_add", {type("model=3"), index}, vocab)) == "f32[vocab=7, model=3]");
   CHECK(error_of("scatter_add", {type("batch=5 vocab=7"), index}, vocab) ==
         "the updates have the indexed dimension 'vocab', but the indices do not | rename one of the two | "
         "operand 0");
   CHECK(error_of("scatter_add", {type("batch=5 model=3"), index},
                  {{"dim", dim_of("vocab=7")}, {"dims", dims_of("vocab=7 batch=5")}}) ==
         "'dims' must name 'model' | 'dims'");
+}
+
+TEST_CASE("gather, scatter_add and gather_dot check their third operand, and what is added up") {
+  const TensorType table = type("vocab=7 model=3"), index = type("batch=5 choice=2", DType::kI32);
+  const TensorType weights = type("choice=2 batch=5");
+  const Attributes vocab = {{"dim", dim_of("vocab=7")}};
+  const Attributes over = {{"dim", dim_of("vocab=7")}, {"over", dims_of("choice=2")}};
+  CHECK(to_string(result_of("gather", {table, index, weights}, over)) == "f32[batch=5, model=3]");
+  CHECK(error_of("gather", {table, index, type("batch=5")}, vocab) ==
+        "the weights must have the dimensions of the indices i32[batch=5, choice=2], but they are "
+        "f32[batch=5] | use broadcast, or reduce_sum over the others | operand 2");
+  CHECK(
+      error_of("gather", {table, index, type("batch=5 choice=2", DType::kF64)}, vocab) ==
+      "the weights are f64[batch=5, choice=2], but the first operand is f32[vocab=7, model=3] | use cast to "
+      "make the dtypes agree | operand 2");
+  CHECK(error_of("gather", {table, index}, {{"dim", dim_of("vocab=7")}, {"over", dims_of("model=3")}}) ==
+        "'over' names the dimension 'model', which is not in the indices i32[batch=5, choice=2] | 'over'");
+  CHECK(error_of("scatter_add", {type("batch=5 model=3"), index, type("batch=5 model=3")}, vocab) ==
+        "the weights must have the dimensions of the indices i32[batch=5, choice=2], but they are "
+        "f32[batch=5, model=3] | use broadcast, or reduce_sum over the others | operand 2");
+  CHECK(to_string(result_of("gather_dot", {table, index, type("batch=5 model=3")}, vocab)) ==
+        "f32[batch=5, choice=2]");
+  CHECK(error_of("gather_dot", {table, index, type("batch=5")}, vocab) ==
+        "the third operand f32[batch=5] lacks the table's dimension 'model' | use broadcast | operand 2");
+  CHECK(error_of("gather_dot", {table, index, type("model=3 other=4")}, vocab) ==
+        "the third operand f32[model=3, other=4] has the dimension 'other', which neither the table's slices "
+        "nor the indices have | rename it, or use reduce_sum | operand 2");
+}
+
+TEST_CASE("count_before checks what it counts along") {
+  const TensorType index = type("batch=5 choice=2", DType::kI32);
+  CHECK(to_string(result_of("count_before", {index},
+                            {{"dim", dim_of("experts=7")}, {"over", dims_of("choice=2 batch=5")}})) ==
+        "i32[batch=5, choice=2]");
+  CHECK(error_of("count_before", {index}, {{"dim", dim_of("experts=7")}, {"over", dims_of("tokens=5")}}) ==
+        "'over' names the dimension 'tokens', which is not in the indices i32[batch=5, choice=2] | 'over'");
+  CHECK(error_of("count_before", {type("batch=5")},
+                 {{"dim", dim_of("experts=7")}, {"over", dims_of("batch=5")}}) ==
+        "the indices must be i32 or i64, but they are f32[batch=5] | use cast to make them i32 | operand 0");
 }
 
 TEST_CASE("one_hot and update_slice check dimensions") {

@@ -104,15 +104,21 @@ TEST_CASE("the example of every page can be pasted into a model, and means what 
 TEST_CASE("a page") {
   CHECK(operation_page(*find_signature("gather"), 80) ==
         "gather\n"
-        "  The slices of a table at indices along one of its dimensions; the result has\n"
-        "  the indices' dimensions, then the table's remaining ones, and dimensions that\n"
-        "  both have are batch dimensions.\n"
+        "  The slices of a table at indices along one of its dimensions, each times its\n"
+        "  weight in the third operand if there is one; the result has the indices'\n"
+        "  dimensions, then the table's remaining ones, and dimensions that both have are\n"
+        "  batch dimensions.\n"
         "\n"
-        "Operands: 2\n"
+        "Operands: 2 to 3\n"
         "\n"
         "Attributes:\n"
-        "  dim  a dimension, required: the dimension of the table that the indices count\n"
-        "       along\n"
+        "  dim           a dimension, required: the dimension of the table that the\n"
+        "                indices count along\n"
+        "  over          a dimension or a list of them: dimensions of the indices to add\n"
+        "                the slices up along; default: none\n"
+        "  skip_outside  true or false: whether an index outside of `dim`, such as -1, is\n"
+        "                skipped, as if zeros were there; by default it ends the run with\n"
+        "                an error\n"
         "\n"
         "Gradient: yes\n"
         "\n"
@@ -132,7 +138,15 @@ TEST_CASE("a page") {
         "  {\"out\": \"y\", \"op\": \"gather\", \"in\": [\"x1\", \"x2\"], \"dim\": \"vocab\"}\n"
         "  x1: f32[vocab=3, model=2] = [[1, 2], [3, 4], [5, 6]]\n"
         "  x2: i32[batch=2] = [2, 0]\n"
-        "  y: f32[batch=2, model=2] = [[5, 6], [1, 2]]\n");
+        "  y: f32[batch=2, model=2] = [[5, 6], [1, 2]]\n"
+        "\n"
+        "Worked example:\n"
+        "  {\"out\": \"y\", \"op\": \"gather\", \"in\": [\"x1\", \"x2\", \"x3\"], \"dim\": \"vocab\", "
+        "\"over\": [\"choice\"]}\n"
+        "  x1: f32[vocab=3, model=2] = [[1, 2], [3, 4], [5, 6]]\n"
+        "  x2: i32[choice=2] = [2, 0]\n"
+        "  x3: f32[choice=2] = [10, 100]\n"
+        "  y: f32[model=2] = [150, 260]\n");
 }
 
 }  // namespace mtfc::operation_reference_test

@@ -54,8 +54,12 @@ std::string not_finite_text(const std::string& name, double value, const LocalTe
                      place_text(tensor, local));
 }
 
+IndexCheck index_check(const KernelSite& site, const Dim& dim, const LocalTensor& indices) {
+  return {dim, indices, site.attributes.get_or("skip_outside", false)};
+}
+
 void IndexCheck::run(const std::byte* data) const {
-  dispatch(Integers{}, indices.type.dtype, [&]<typename I>() { return check<I>(*this, data); });
+  if (!skips) dispatch(Integers{}, indices.type.dtype, [&]<typename I>() { return check<I>(*this, data); });
 }
 
 }  // namespace mtfc

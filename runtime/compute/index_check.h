@@ -19,14 +19,18 @@ std::string place_text(const LocalTensor& tensor, int64_t local);
 /// `'h' has the value nan at [batch=3]`.
 std::string not_finite_text(const std::string& name, double value, const LocalTensor& tensor, int64_t local);
 
-/// Checks the indices of gather and scatter_add.
+/// Checks the indices of an operation before it uses them, unless it skips those outside (`skip_outside`).
 struct IndexCheck {
   Dim dim;  // the indexed dimension with its global size
   LocalTensor indices;
+  bool skips = false;
 
   /// Throws RunError if an index is outside [0, dim.size). The message names its position in the global
   /// tensor.
   void run(const std::byte* data) const;
 };
+
+/// The check that a step needs whose indices count along `dim`.
+IndexCheck index_check(const KernelSite& site, const Dim& dim, const LocalTensor& indices);
 
 }  // namespace mtfc

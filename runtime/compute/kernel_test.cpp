@@ -88,22 +88,65 @@ void einsum(const Call& call) {
   });
 }
 
+/// The index at `at`, or -1 if it lies outside of the indexed dimension.
+int64_t index_at(const Call& call, const HostTensor& indices, const Index& at) {
+  const int64_t index = static_cast<int64_t>(value(indices, at));
+  return index >= 0 && index < call.attributes.get<Dim>("dim").size ? index : -1;
+}
+
+double weight_at(const Call& call, const Index& at) {
+  return call.operands.size() > 2 ? value(call.operands[2], at) : 1;
+}
+
 void gather(const Call& call) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
-  each_index(call.dims(), {}, [&](const Index& at) {
-    Index in_table = at;
-    in_table[indexed] = static_cast<int64_t>(value(call.operands[1], at));
-    set_element(call.result, offset(call.dims(), at), value(call.operands[0], in_table));
+  const Dims over = call.attributes.get_or("over", Dims{});
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double sum = 0;
+    each_index(over, kept, [&](const Index& at) {
+      Index in_table = at;
+      in_table[indexed] = index_at(call, call.operands[1], at);
+      if (in_table[indexed] >= 0) sum += weight_at(call, at) * value(call.operands[0], in_table);
+    });
+    set_element(call.result, offset(call.dims(), kept), sum);
   });
 }
 
 void scatter_add(const Call& call) {
   const std::string& indexed = call.attributes.get<Dim>("dim").name;
-  each_index(call.operands[0].type.dims, {}, [&](const Index& at) {
+  each_index(unite(call.operands[1].type.dims, call.operands[0].type.dims), {}, [&](const Index& at) {
     Index to = at;
-    to[indexed] = static_cast<int64_t>(value(call.operands[1], at));
+    to[indexed] = index_at(call, call.operands[1], at);
+    if (to[indexed] < 0) return;
     const int64_t place = offset(call.dims(), to);
-    set_element(call.result, place, element(call.result, place) + value(call.operands[0], at));
+    set_element(call.result, place,
+                element(call.result, place) + weight_at(call, at) * value(call.operands[0], at));
+  });
+}
+
+void gather_dot(const Call& call) {
+  const Dim& indexed = call.attributes.get<Dim>("dim");
+  const Dims slice = without(without(call.operands[0].type.dims, {indexed}), call.dims());
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    double sum = 0;
+    each_index(slice, kept, [&](const Index& at) {
+      Index in_table = at;
+      in_table[indexed.name] = index_at(call, call.operands[1], at);
+      if (in_table[indexed.name] >= 0) sum += value(call.operands[0], in_table) * value(call.operands[2], at);
+    });
+    set_element(call.result, offset(call.dims(), kept), sum);
+  });
+}
+
+void count_before(const Call& call) {
+  const Dims& over = call.attributes.get<Dims>("over");
+  each_index(call.dims(), {}, [&](const Index& kept) {
+    const int64_t here = offset(over, kept), own = index_at(call, call.operands[0], kept);
+    double count = 0;
+    each_index(over, kept, [&](const Index& at) {
+      if (own >= 0 && offset(over, at) < here && index_at(call, call.operands[0], at) == own) ++count;
+    });
+    set_element(call.result, offset(call.dims(), kept), count);
   });
 }
 
@@ -308,6 +351,8 @@ std::map<std::string, Reference, std::less<>> references() {
       {"einsum", einsum},
       {"gather", gather},
       {"scatter_add", scatter_add},
+      {"gather_dot", gather_dot},
+      {"count_before", count_before},
       {"argmax", argmax},
       {"one_hot", one_hot},
       {"cumsum", cumsum},

@@ -1,82 +1,106 @@
 #include <cstring>
 
-#include "core/op_rules/indexing.h"
-#include "runtime/compute/index_check.h"
-#include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/slices.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc::gather_kernel {
 namespace {
 
 struct GatherPlan {
-  IndexCheck check;
-  LoopNest index;      // over the indices; offsets into the table along batch dimensions
-  LoopNest slice;      // over the rest of the table
-  Interval held;       // indices of the indexed dimension on this device
-  int64_t stride = 0;  // the indexed dimension's stride in the table
+  IndexedDim dim;
+  LoopNest index;  // over the indices, those that are added up innermost: indices, table, weights
+  LoopNest slice;  // table, result
+  int64_t results = 0;
+  int64_t added = 1;  // slices that are added up to one result
   int64_t slice_elements = 0;
-  NestCopy copy = nullptr;
-  int64_t element = 0;  // bytes
+  int64_t flops = 0;
 };
 
-/// Like aligned_strides, but for the dimensions of indices: the indexed dimension is not a batch dimension.
-std::vector<int64_t> batch_strides(const LocalTensor& table, const Dims& dims, const std::string& indexed) {
-  std::vector<int64_t> strides = aligned_strides(table, dims);
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (batch_position(table.type.dims, dims[i].name, indexed) < 0) strides[i] = 0;
-  return strides;
-}
-
 GatherPlan plan_gather(const KernelSite& site) {
-  const LocalTensor &table = site.operands[0], &indices = site.operands[1];
-  const auto at = static_cast<size_t>(position(table.type.dims, site.attributes.get<Dim>("dim").name));
-  const Dim& dim = table.type.dims[at];
-  const Dims rest = without(without(table.type.dims, indices.type.dims), {dim});
+  const LocalTensor &table = site.operands[0], &indices = site.operands[1], &result = site.results[0];
+  const bool has_weights = site.operands.size() > 2;
+  const std::string& indexed = site.attributes.get<Dim>("dim").name;
+  const Dims over = site.attributes.has("over") ? site.attributes.get<Dims>("over") : Dims{};
+  const Dims order = unite(without(indices.type.dims, over), over);
   GatherPlan plan;
-  plan.check = {dim, indices};
-  plan.index = collapse({indices.extents(), {batch_strides(table, indices.type.dims, dim.name)}});
-  LoopNest slice{{}, {aligned_strides(table, rest)}};
-  for (const Dim& own : rest) slice.extents.push_back(local_extent(table, own.name));
-  plan.slice = collapse(slice);
-  plan.held = table.box[at];
-  plan.stride = dense_strides(table.extents())[at];
+  plan.dim = indexed_dim(site, table, indices);
+  plan.index.strides = {
+      aligned_strides(indices, order), batch_strides(table, order, indexed),
+      has_weights ? aligned_strides(site.operands[2], order) : std::vector<int64_t>(order.size(), 0)};
+  for (const Dim& own : order) plan.index.extents.push_back(local_extent(indices, own.name));
+  for (const Dim& own : over) plan.added *= local_extent(indices, own.name);
+  plan.results = 1;
+  for (const Dim& own : without(indices.type.dims, over)) plan.results *= local_extent(indices, own.name);
+  plan.index = collapse(plan.index);
+  const Dims slice = slice_dims(table.type.dims, indices.type.dims, indexed);
+  plan.slice = slice_nest(slice, table, result);
   plan.slice_elements = plan.slice.count();
-  plan.copy = nest_copy(table.type.dtype);
-  plan.element = size_of(table.type.dtype);
+  plan.flops = ((has_weights ? 1 : 0) + (site.attributes.has("over") ? 1 : 0)) * plan.slice_elements *
+               indices.elements();
   return plan;
 }
 
-/// Writes zeros for slices that another device holds, because the devices' results are added.
-template <typename I>
-void gather(const GatherPlan& plan, const std::byte* table, const I* indices, std::byte* result,
-            const Interval& range) {
+/// `table` and `weights` (nullptr: all are 1) start at the slice of one index.
+template <typename T>
+void pick(const LoopNest& slice, const T* table, const T* weight, bool is_first, T* result) {
+  if (!weight && is_first)
+    for_each_pair(slice, table, result, [](const T& x, T& y) { y = x; });
+  else if (!weight)
+    for_each_pair(slice, table, result, [](const T& x, T& y) { y = add_wrapping(y, x); });
+  else if (is_first)
+    for_each_pair(slice, table, result, [w = *weight](const T& x, T& y) { y = mul_wrapping(w, x); });
+  else
+    for_each_pair(slice, table, result,
+                  [w = *weight](const T& x, T& y) { y = add_wrapping(y, mul_wrapping(w, x)); });
+}
+
+/// Computes the results in `range`. One that has no slice on this device is zero, because the devices' results
+/// are added.
+template <typename T, typename I>
+void gather(const GatherPlan& plan, const KernelRun& run, const Interval& range) {
   if (range.begin >= range.end || plan.slice_elements == 0) return;
-  const int64_t bytes = plan.slice_elements * plan.element;
-  NestCursor at(plan.index, plan.index.loops(), range.begin);
-  for (int64_t i = range.begin, end = range.end; i < end; ++i, at.next()) {
-    const int64_t index = static_cast<int64_t>(indices[i]);
-    if (index < plan.held.begin || index >= plan.held.end) {
-      std::memset(result + i * bytes, 0, static_cast<size_t>(bytes));
-      continue;
-    }
-    const int64_t first = at.offset(0) + (index - plan.held.begin) * plan.stride;
-    plan.copy(plan.slice, 0, plan.slice_elements, table + first * plan.element, result + i * bytes);
+  if (plan.added == 0) {
+    const size_t results = static_cast<size_t>((range.end - range.begin) * plan.slice_elements);
+    std::memset(reinterpret_cast<T*>(run.results[0]) + range.begin * plan.slice_elements, 0,
+                results * sizeof(T));
+    return;
   }
+  const T* table = reinterpret_cast<const T*>(run.operands[0]);
+  const I* indices = reinterpret_cast<const I*>(run.operands[1]);
+  const T* weights = run.operands.size() > 2 ? reinterpret_cast<const T*>(run.operands[2]) : nullptr;
+  T* result = reinterpret_cast<T*>(run.results[0]) + range.begin * plan.slice_elements;
+  NestCursor at(plan.index, plan.index.loops(), range.begin * plan.added);
+  for (int64_t i = range.begin; i < range.end; ++i, result += plan.slice_elements) {
+    bool is_first = true;
+    for (int64_t j = 0; j < plan.added; ++j, at.next()) {
+      const int64_t index = static_cast<int64_t>(indices[at.offset(0)]);
+      if (!plan.dim.holds(index)) continue;
+      pick(plan.slice, table + at.offset(1) + plan.dim.offset(index),
+           weights ? weights + at.offset(2) : nullptr, is_first, result);
+      is_first = false;
+    }
+    if (is_first) std::memset(result, 0, static_cast<size_t>(plan.slice_elements) * sizeof(T));
+  }
+}
+
+template <typename T, typename I>
+Kernel kernel_of(const GatherPlan& plan) {
+  return [plan](const KernelRun& run) -> int64_t {
+    plan.dim.check.run(run.operands[1]);
+    parallel_ranges(plan.results, plan.results * plan.added * plan.slice_elements,
+                    [&](int64_t begin, int64_t end) {
+                      gather<T, I>(plan, run, {begin, end});
+                    });
+    return plan.flops;
+  };
 }
 
 Kernel prepare(const KernelSite& site) {
   const GatherPlan plan = plan_gather(site);
-  const int64_t count = site.operands[1].elements();
-  return dispatch(Integers{}, site.operands[1].type.dtype, [&]<typename I>() -> Kernel {
-    return [plan, count](const KernelRun& run) -> int64_t {
-      plan.check.run(run.operands[1]);
-      parallel_ranges(count, count * plan.slice_elements, [&](int64_t begin, int64_t end) {
-        gather(plan, run.operands[0], reinterpret_cast<const I*>(run.operands[1]), run.results[0],
-               {begin, end});
-      });
-      return 0;
-    };
+  const DType index = site.operands[1].type.dtype;
+  return dispatch(Numbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
+    return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
   });
 }
 

@@ -11,7 +11,7 @@ namespace {
 template <typename T, typename I>
 Kernel prepare(const KernelSite& site) {
   const LocalTensor &indices = site.operands[0], &rows = site.results[0];
-  const IndexCheck check{rows.type.dims.back(), indices};
+  const IndexCheck check = index_check(site, rows.type.dims.back(), indices);
   return [check, held = rows.box.back(), count = indices.elements()](const KernelRun& run) -> int64_t {
     check.run(run.operands[0]);
     const I* index = reinterpret_cast<const I*>(run.operands[0]);

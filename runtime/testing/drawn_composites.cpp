@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/testing/drawn_operations.h"
@@ -62,6 +63,15 @@ void draw_dropout(CaseDraft& draft) {
   if (const std::optional<Facts> x = draft.pick_float())
     draft.add({.kind = "dropout", .operands = {x->ref}, .attributes = {{"rate", rate}}},
               x->bound / (1 - rate), -x->bound / (1 - rate), false);
+}
+
+void draw_in_training(CaseDraft& draft) {
+  const std::optional<Facts> x = draft.pick([](const Facts& f) { return f.type.dtype != DType::kBool; });
+  if (!x) return;
+  const Facts other =
+      draft.leaf_or_sum(x->type, is_float(x->type.dtype) && !x->exact ? Fill::kNormal : Fill::kSteps);
+  draft.add({.kind = "in_training", .operands = {x->ref, other.ref}}, std::max(x->bound, other.bound),
+            std::min(x->low, other.low), x->exact && other.exact);
 }
 
 void draw_generator(CaseDraft& draft) {

@@ -15,6 +15,27 @@ Facts indices(CaseDraft& draft, const Dims& dims, const std::string& indexed) {
   return draft.leaf(draft.chance(0.7) ? DType::kI32 : DType::kI64, dims, Fill::kIndex, indexed);
 }
 
+Fill fill_of(const Facts& facts) {
+  return is_float(facts.type.dtype) && !facts.exact ? Fill::kNormal : Fill::kSteps;
+}
+
+/// A gather or scatter_add that is being drawn, and what is known of its result.
+struct Lookup {
+  Item item;
+  double bound, low;
+  bool exact;
+};
+
+void draw_weights(CaseDraft& draft, DType dtype, const Facts& index, Lookup& lookup) {
+  if (draft.chance(0.6)) return;
+  const Fill fill = is_float(dtype) && !lookup.exact ? Fill::kNormal : Fill::kSteps;
+  const Facts weights = draft.leaf_or_sum({dtype, draft.shuffled(index.type.dims)}, fill);
+  lookup.item.operands.emplace_back(weights.ref);
+  lookup.bound *= weights.bound;
+  lookup.low = -lookup.bound;
+  lookup.exact = lookup.exact && weights.exact;
+}
+
 }  // namespace
 
 void draw_one_hot(CaseDraft& draft) {
@@ -93,9 +114,35 @@ void draw_lookup(CaseDraft& draft) {
   if (!table) return;
   const Dim dim = draft.any(table->type.dims);
   const Facts index = indices(draft, draft.random_dims(0, 2), dim.name);
-  if (elements(unite(table->type.dims, index.type.dims)) <= CaseDraft::kMostElements)
-    draft.add({.kind = "gather", .operands = {table->ref, index.ref}, .attributes = {{"dim", dim}}},
-              table->bound, table->low, table->exact);
+  if (elements(unite(table->type.dims, index.type.dims)) > CaseDraft::kMostElements) return;
+  Lookup lookup{{.kind = "gather", .operands = {table->ref, index.ref}, .attributes = {{"dim", dim}}},
+                table->bound,
+                table->low,
+                table->exact};
+  draw_weights(draft, table->type.dtype, index, lookup);
+  if (draft.chance(0.3)) {
+    const Dims over = draft.some_of(index.type.dims, 0);
+    lookup.item.attributes.set("over", over);
+    lookup.bound *= static_cast<double>(elements(over));
+    if (!over.empty()) lookup.low = -lookup.bound;
+  }
+  draft.add(lookup.item, lookup.bound, lookup.low, lookup.exact);
+}
+
+void draw_lookup_dot(CaseDraft& draft) {
+  const std::optional<Facts> table =
+      draft.pick([](const Facts& f) { return f.type.dtype != DType::kBool && !f.type.dims.empty(); });
+  if (!table) return;
+  const Dim dim = draft.any(table->type.dims);
+  const Facts index = indices(draft, draft.random_dims(0, 2), dim.name);
+  if (elements(unite(table->type.dims, index.type.dims)) > CaseDraft::kMostElements) return;
+  const Dims slice = without(without(table->type.dims, {dim}), index.type.dims);
+  const TensorType type{table->type.dtype, draft.shuffled(unite(slice, draft.some_of(index.type.dims, 0)))};
+  const Facts with = draft.leaf_or_sum(type, fill_of(*table));
+  const double bound = table->bound * with.bound * static_cast<double>(elements(slice));
+  draft.add(
+      {.kind = "gather_dot", .operands = {table->ref, index.ref, with.ref}, .attributes = {{"dim", dim}}},
+      bound, -bound, table->exact && with.exact);
 }
 
 void draw_scatter(CaseDraft& draft) {
@@ -103,17 +150,32 @@ void draw_scatter(CaseDraft& draft) {
   if (!updates) return;
   const Dims& dims = updates->type.dims;
   const Dim dim = draft.any(draft.all_dims());
-  const Dims own = draft.some_of(dims, 0);
+  Dims own = draft.some_of(dims, 0);
+  if (draft.chance(0.3)) own = unite(own, without(draft.random_dims(0, 1), {dim}));
   const Facts index = indices(draft, own, dim.name);
+  if (elements(unite(unite(dims, index.type.dims), {dim})) > CaseDraft::kMostElements) return;
   Attributes attributes{{"dim", dim}};
   if (draft.chance(0.5)) {
     const Dims slice = without(dims, index.type.dims);
     attributes.set("dims", draft.shuffled(unite(unite({dim}, slice),
                                                 draft.some_of(without(index.type.dims, {dim}), 0))));
   }
-  const double bound = updates->bound * static_cast<double>(elements(index.type.dims));
-  draft.add({.kind = "scatter_add", .operands = {updates->ref, index.ref}, .attributes = attributes}, bound,
-            -bound, updates->exact);
+  Lookup lookup{{.kind = "scatter_add", .operands = {updates->ref, index.ref}, .attributes = attributes},
+                updates->bound * static_cast<double>(elements(index.type.dims)),
+                0,
+                updates->exact};
+  draw_weights(draft, updates->type.dtype, index, lookup);
+  draft.add(lookup.item, lookup.bound, -lookup.bound, lookup.exact);
+}
+
+void draw_count_before(CaseDraft& draft) {
+  const Dim dim = draft.any(draft.all_dims());
+  const Facts index = indices(draft, draft.random_dims(1, 2), dim.name);
+  const Dims over = draft.some_of(index.type.dims, 1);
+  draft.add({.kind = "count_before",
+             .operands = {index.ref},
+             .attributes = {{"dim", dim}, {"over", draft.shuffled(over)}}},
+            static_cast<double>(elements(over)), 0, true);
 }
 
 }  // namespace mtfc

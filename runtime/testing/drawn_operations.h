@@ -40,8 +40,11 @@ void draw_cumsum(CaseDraft& draft);
 void draw_top_k(CaseDraft& draft);
 /// A `gather`.
 void draw_lookup(CaseDraft& draft);
+/// A `gather_dot`.
+void draw_lookup_dot(CaseDraft& draft);
 /// A `scatter_add`.
 void draw_scatter(CaseDraft& draft);
+void draw_count_before(CaseDraft& draft);
 
 // drawn_shapes.cpp
 
@@ -59,6 +62,7 @@ void draw_join(CaseDraft& draft);
 /// A softmax, norm, logsumexp or cross-entropy.
 void draw_normalization(CaseDraft& draft);
 void draw_dropout(CaseDraft& draft);
+void draw_in_training(CaseDraft& draft);
 /// Random numbers or a range.
 void draw_generator(CaseDraft& draft);
 

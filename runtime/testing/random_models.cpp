@@ -95,7 +95,9 @@ void draw_step(CaseDraft& draft) {
     case 13:
       return draw_contraction(draft);
     case 14:
-      return draft.chance(0.5) ? draw_lookup(draft) : draw_scatter(draft);
+      return draft.chance(0.2)   ? draw_lookup_dot(draft)
+             : draft.chance(0.5) ? draw_lookup(draft)
+                                 : draw_scatter(draft);
     case 15:
       return draw_generator(draft);
     case 16:
@@ -111,6 +113,8 @@ void draw_step(CaseDraft& draft) {
     case 21:
       return draft.chance(0.4)   ? draw_dropout(draft)
              : draft.chance(0.5) ? draw_one_hot(draft)
+             : draft.chance(0.3) ? draw_count_before(draft)
+             : draft.chance(0.2) ? draw_in_training(draft)
                                  : draw_update_slice(draft);
     case 22:
       return draft.chance(0.5) ? draw_pieces(draft) : draw_join(draft);
