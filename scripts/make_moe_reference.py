@@ -19,6 +19,7 @@ CASES = {
     "top2": {"choice": 2, "experts": 8, "capacity_factor": 1, "random": 0, "count_unused": 0},
     "top2_random": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 1, "count_unused": 0},
     "top2_letter": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 1, "count_unused": 1},
+    "top2_masked": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 1, "count_unused": 1, "masked": 1},
     "top1_ties": {"choice": 1, "experts": 10, "capacity_factor": 2, "random": 0, "count_unused": 0},
     "expert_choice": {"choice": 2, "experts": 10, "capacity_factor": 1, "random": 0, "count_unused": 0},
 }
@@ -46,6 +47,7 @@ def start_of(name, case, seed):
         "wi": random.normal(size=(experts, MODEL, HIDDEN)),
         "wo": random.normal(size=(experts, HIDDEN, MODEL)),
         "t": random.normal(size=(GROUPS, TOKENS, MODEL)),
+        "present": (random.uniform(size=(GROUPS, TOKENS)) < (0.6 if case.get("masked") else 2)).astype(int),
     }
 
 
@@ -70,8 +72,9 @@ def best_of(probabilities, count):
     return order[:count]
 
 
-def route_tokens(case, probabilities, draws):
-    """For each group, token and choice: expert, place, if it is used and if it fits. Plain integers and flags."""
+def route_tokens(case, probabilities, draws, present):
+    """For each group, token and choice: expert, place, if it is used and if it fits. Tokens that are not present are not
+    used and take no places."""
     choice, capacity = case["choice"], capacity_of(case)
     routes = {}
     for g in range(GROUPS):
@@ -84,9 +87,11 @@ def route_tokens(case, probabilities, draws):
                 if case["random"] and c > 0:
                     total = sum(probabilities[g][s][i] for i in chosen[s])
                     used = draws[g][s][c] < min(1, 2 * probabilities[g][s][e] / total)
-                place = count[e] if used or case["count_unused"] else 0
-                if used or case["count_unused"]:
+                counts = present[g, s] and (used or case["count_unused"])
+                place = count[e] if counts else 0
+                if counts:
                     count[e] += 1
+                used = used and bool(present[g, s])
                 routes[g, s, c] = (e, place, used, used and place < capacity)
     return routes
 
@@ -111,7 +116,7 @@ def add_gradient_of_weights(case, probabilities, chosen, of_weights, of_probabil
 
 class Gradients:
     def __init__(self, values):
-        self.of = {name: np.zeros_like(value) for name, value in values.items() if name != "t"}
+        self.of = {name: np.zeros_like(value) for name, value in values.items() if name not in ("t", "present")}
 
     def add_expert(self, values, e, at, inner, active, weight, upstream):
         """One token's way through an expert, whose result is multiplied by `weight`."""
@@ -146,13 +151,15 @@ def token_choice(case, values, draws, routes=None):
     """Top-2 and top-1 routing. With `routes`, these are kept: for differences, across which routes must not change."""
     experts = case["experts"]
     probabilities, log_sums = all_gates(values)
-    routes = routes or route_tokens(case, probabilities, draws)
+    routes = routes or route_tokens(case, probabilities, draws, values["present"])
     gradients, y = Gradients(values), np.zeros((GROUPS, TOKENS, MODEL))
     first = [[0] * experts for _ in range(GROUPS)]
-    mean = [[sum(probabilities[g][s][e] for s in range(TOKENS)) / TOKENS for e in range(experts)] for g in range(GROUPS)]
+    present = values["present"]
+    mean = [[sum(probabilities[g][s][e] * present[g, s] for s in range(TOKENS)) / TOKENS for e in range(experts)]
+            for g in range(GROUPS)]
     for g in range(GROUPS):
         for s in range(TOKENS):
-            first[g][routes[g, s, 0][0]] += 1
+            first[g][routes[g, s, 0][0]] += int(present[g, s])
     weights = np.zeros((GROUPS, TOKENS, case["choice"]))
     load, used_count, placed = [0] * experts, 0, 0
     for g in range(GROUPS):
@@ -174,7 +181,7 @@ def token_choice(case, values, draws, routes=None):
                 gradients.add_expert(values, e, (g, s), inner, active, weights[g, s, c], values["t"][g, s])
             add_gradient_of_weights(case, probabilities[g][s], chosen, of_weights, of_probabilities)
             for e in range(experts):
-                of_probabilities[e] += BALANCE_WEIGHT * first[g][e] / TOKENS / TOKENS / (GROUPS * experts)
+                of_probabilities[e] += present[g, s] * BALANCE_WEIGHT * first[g][e] / TOKENS / TOKENS / (GROUPS * experts)
             gradients.add_gates(values, g, s, probabilities[g][s], log_sums[g][s], of_probabilities)
     balance = sum(mean[g][e] * first[g][e] / TOKENS for g in range(GROUPS) for e in range(experts)) / (GROUPS * experts)
     z_loss = sum(z**2 for row in log_sums for z in row) / (GROUPS * TOKENS)
@@ -249,7 +256,7 @@ def main():
         capacity = capacity_of(case)
         sizes = {"groups": GROUPS, "tokens": TOKENS, "d_model": MODEL, "d_ff": HIDDEN,
                  **{key: case[key] for key in ("experts", "choice", "capacity_factor")}}
-        written = {"sizes": sizes, "capacity": capacity, "random": case["random"], "count_unused": case["count_unused"],
+        written = {"sizes": sizes, "capacity": capacity, "random": case["random"], "count_unused": case["count_unused"], "masked": case.get("masked", 0),
                    "start": {key: as_list(value) for key, value in values.items()},
                    "results": {key: as_list(value) for key, value in found.items()},
                    "gradients": {key: as_list(value) for key, value in gradients.items()}}
