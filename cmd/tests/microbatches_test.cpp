@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cmd/files/files.h"
+#include "cmd/files/included_files.h"
 #include "core/cost/cost.h"
 #include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
@@ -24,21 +25,34 @@ namespace {
 constexpr int kSteps = 3;
 const std::vector<std::string> kKept = {"w/grad",    "v/grad",          "table/grad",
                                         "idle/grad", "train/grad_norm", "total"};
+const std::vector<std::string> kKeptOfGroups = {"w/grad",
+                                                "v/grad",
+                                                "table/grad",
+                                                "sparse/moe/gates/w/grad",
+                                                "sparse/moe/dispatch/experts/wi/grad",
+                                                "sparse/moe/random/used"};
 
 struct Use {
   int64_t parts = 1;
   std::string mesh = "a:1", rules;
+  int64_t tokens = 0;  // of a group in groups.json; 0: model.json
 };
 
 Program program_of(const Use& use) {
-  const std::string file = std::string(MTFC_SOURCE_DIR) + "/testdata/microbatches/model.json";
+  const std::string file =
+      fmt::format("{}/testdata/microbatches/{}.json", MTFC_SOURCE_DIR, use.tokens > 0 ? "groups" : "model");
+  std::vector<std::string> sets;
+  if (use.tokens > 0) sets.push_back(fmt::format("tokens={}", use.tokens));
+  IncludedFiles includes;
   std::vector<Diagnostic> warnings;
-  const Model model = read_model(read_text(file, "model"), file, {}, warnings, {{}, {{}, true, use.parts}});
+  const Model model =
+      read_model(read_text(file, "model"), file, sets, warnings,
+                 {[&](const IncludeName& name) { return includes.read(name); }, {{}, true, use.parts}});
   LayoutSources sources;
   sources.mesh = use.mesh;
   sources.rules = use.rules;
   CompileOptions options;
-  options.keep = kKept;
+  options.keep = use.tokens > 0 ? kKeptOfGroups : kKept;
   Program program = compile(model, read_layout(sources), options);
   const auto fault = find_program_fault(program);
   CHECK(std::string(fault ? fault->what() : "") == "");
@@ -106,6 +120,25 @@ void check_like_whole(const WholeTensors& whole, const Use& use) {
 }
 
 }  // namespace
+
+TEST_CASE("microbatches of groups give what the whole batch does, under every layout") {
+  // Half a row, a row, two, three and six.
+  for (const int64_t tokens : {2, 4, 8, 12, 24}) {
+    CAPTURE(tokens);
+    const WholeTensors whole = trained(program_of({1, "a:1", "", tokens}));
+    CHECK(whole.at("dropped in step 0").values[0] > 0);
+    const int64_t rows = std::max<int64_t>(1, tokens / 4);
+    for (const int64_t parts : {2, 3, 4, 6}) {
+      if (12 / rows % parts != 0) continue;
+      for (const Use& use : std::vector<Use>{{parts, "a:1", ""},
+                                             {parts, "a:2", "batch:a,groups:a"},
+                                             {parts, "a:3", "batch:a"},
+                                             {parts, "a:4", "groups:a,blocks:a"},
+                                             {parts, "a:2,b:2", "batch:a,groups:a,experts:b"}})
+        check_like_whole(whole, {use.parts, use.mesh, use.rules, tokens});
+    }
+  }
+}
 
 TEST_CASE("parts of a batch give what the whole does, under every layout") {
   const WholeTensors whole = trained(program_of({}));

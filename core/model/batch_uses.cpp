@@ -1,6 +1,8 @@
 #include "core/model/batch_uses.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 #include <variant>
 
 namespace mtfc {
@@ -10,7 +12,11 @@ constexpr int kAbsent = -1;
 
 class Classifier {
  public:
-  Classifier(const Graph& graph, const Dim& batch) : graph_(graph), batch_(batch) {
+  /// `row_dims` and `units` are those that are known so far.
+  Classifier(const Graph& graph, std::vector<Dim> row_dims, int64_t units, int64_t microbatches)
+      : graph_(graph), microbatches_(microbatches) {
+    uses_.row_dims = std::move(row_dims);
+    uses_.units = units;
     const size_t tensors = graph.tensors().size();
     uses_.use.assign(tensors, BatchUse::kNone);
     uses_.reduced.assign(tensors, false);
@@ -54,7 +60,8 @@ class Classifier {
     if (!at_hand || own == BatchUse::kRows) return own;
     return has_batch(id) ? BatchUse::kRows : BatchUse::kNone;
   }
-  bool has_batch(TensorId id) const { return position(graph_.type(id).dims, batch_.name) >= 0; }
+  bool is_row_dim(std::string_view name) const { return contains(uses_.row_dims, name); }
+  bool has_batch(TensorId id) const { return row_position(graph_.type(id).dims, uses_.row_dims) >= 0; }
   bool all_operands(const Node& node, BatchUse wanted) const {
     return std::all_of(node.operands.begin(), node.operands.end(),
                        [&](TensorId id) { return use(id) == wanted; });
@@ -83,7 +90,7 @@ class Classifier {
       inner.operands.push_back(b.add_input(leaf_name(i), graph_.type(node.operands[i])));
     const std::vector<TensorId> leaves = inner.operands;
     const std::vector<TensorId> results = node.composite->expand(b, inner);
-    Classifier parts(b.graph(), batch_);
+    Classifier parts(b.graph(), uses_.row_dims, uses_.units, microbatches_);
     for (size_t i = 0; i < leaves.size(); ++i) parts.set_leaf(leaves[i], use(node.operands[i]));
     const BatchUses found = parts.run({});
     for (size_t i = 0; i < results.size(); ++i) {
@@ -92,39 +99,56 @@ class Classifier {
     }
   }
 
-  // Rows stay rows where as many elements come before the batch dimension as did, in steps as large.
-  BatchUse relabelled(const Node& node) const {
+  // Rows stay rows where as many elements come before their dimension as did, so that each unit keeps its elements.
+  BatchUse relabelled(const Node& node) {
     const TensorId in = node.operands[0], out = node.results[0];
     if (use(in) != BatchUse::kRows) return has_batch(out) ? BatchUse::kWhole : use(in);
-    if (!has_batch(out)) return BatchUse::kWhole;
-    const auto before = [&](TensorId id) {
-      const Dims& dims = graph_.type(id).dims;
-      return elements(Dims(dims.begin(), dims.begin() + position(dims, batch_.name)));
+    const Dims &from = graph_.type(in).dims, &to = graph_.type(out).dims;
+    const auto before = [](const Dims& dims, int at) {
+      return elements(Dims(dims.begin(), dims.begin() + at));
     };
-    const Dims& made = graph_.type(out).dims;
-    const bool same_size = made[position(made, batch_.name)].size == batch_.size;
-    return same_size && before(in) == before(out) ? BatchUse::kRows : BatchUse::kWhole;
+    const int64_t first = before(from, row_position(from, uses_.row_dims));
+    const int known = row_position(to, uses_.row_dims);
+    if (known >= 0) return before(to, known) == first ? BatchUse::kRows : BatchUse::kWhole;
+    for (int at = static_cast<int>(to.size()) - 1; at >= 0; --at)
+      if (before(to, at) == first) return add_row_dim(out, to[static_cast<size_t>(at)]);
+    return BatchUse::kWhole;
+  }
+
+  BatchUse add_row_dim(TensorId result, const Dim& dim) {
+    const int64_t units = std::gcd(uses_.units, dim.size);
+    if (units % microbatches_ != 0) {
+      uses_.cut_reshapes.push_back({result, dim});
+      return BatchUse::kWhole;
+    }
+    uses_.units = units;
+    uses_.row_dims.push_back(dim);
+    return BatchUse::kRows;
   }
 
   BatchUse of_op(const Node& node) {
     // range, one_hot, gather: the numbers of rows are not what they are in a part.
     for (const auto& [name, value] : node.attributes.entries())
-      if (const Dim* dim = std::get_if<Dim>(&value); dim && dim->name == batch_.name) return BatchUse::kWhole;
+      if (const Dim* dim = std::get_if<Dim>(&value); dim && is_row_dim(dim->name)) return BatchUse::kWhole;
     const std::vector<TensorType> operands = graph_.operand_types(node), results = graph_.result_types(node);
+    const Factor* of_rows = nullptr;
     const std::vector<Factor> factors = node.op->roles({node.attributes, operands}, results);
-    for (const Factor& factor : factors)
-      if (is_batch(factor, operands, results)) return with_rows(node, factor, results[0].dtype);
-    return combined(node);
+    for (const Factor& factor : factors) {
+      if (!is_of_rows(factor, operands, results)) continue;
+      if (of_rows) return BatchUse::kWhole;  // rows of two kinds, each with every one of the other
+      of_rows = &factor;
+    }
+    return of_rows ? with_rows(node, *of_rows, results[0].dtype) : combined(node);
   }
 
-  bool is_batch(const Factor& factor, const std::vector<TensorType>& operands,
-                const std::vector<TensorType>& results) const {
-    const auto names_it = [&](const std::vector<int>& at, const std::vector<TensorType>& types) {
+  bool is_of_rows(const Factor& factor, const std::vector<TensorType>& operands,
+                  const std::vector<TensorType>& results) const {
+    const auto names_rows = [&](const std::vector<int>& at, const std::vector<TensorType>& types) {
       for (size_t i = 0; i < at.size(); ++i)
-        if (at[i] != kAbsent && types[i].dims[at[i]].name == batch_.name) return true;
+        if (at[i] != kAbsent && is_row_dim(types[i].dims[static_cast<size_t>(at[i])].name)) return true;
       return false;
     };
-    return names_it(factor.operands, operands) || names_it(factor.results, results);
+    return names_rows(factor.operands, operands) || names_rows(factor.results, results);
   }
 
   BatchUse with_rows(const Node& node, const Factor& factor, DType dtype) {
@@ -167,21 +191,38 @@ class Classifier {
   }
 
   const Graph& graph_;
-  const Dim& batch_;
+  int64_t microbatches_;
   BatchUses uses_;
   bool node_learned_ = false;  // of the node that is looked at
 };
 
 }  // namespace
 
-BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained) {
-  Classifier classifier(graph, batch);
-  for (const Node& node : graph.nodes()) {
-    const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
-    if (!is_leaf || position(graph.type(node.results[0]).dims, batch.name) < 0) continue;
-    classifier.set_leaf(node.results[0], node.kind == NodeKind::kInput ? BatchUse::kRows : BatchUse::kWhole);
+int row_position(const Dims& dims, const std::vector<Dim>& row_dims) {
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (contains(row_dims, dims[i].name)) return static_cast<int>(i);
+  return kAbsent;
+}
+
+// Every dimension of rows that a reshape makes may decide on tensors before it, so they are looked at once more.
+BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained,
+                     int64_t microbatches) {
+  std::vector<Dim> row_dims = {batch};
+  int64_t units = batch.size;
+  while (true) {
+    Classifier classifier(graph, row_dims, units, microbatches);
+    for (const Node& node : graph.nodes()) {
+      const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
+      if (!is_leaf || row_position(graph.type(node.results[0]).dims, row_dims) < 0) continue;
+      const bool has_rows =
+          node.kind == NodeKind::kInput && contains(graph.type(node.results[0]).dims, batch.name);
+      classifier.set_leaf(node.results[0], has_rows ? BatchUse::kRows : BatchUse::kWhole);
+    }
+    BatchUses found = classifier.run(trained);
+    if (found.row_dims.size() == row_dims.size()) return found;
+    row_dims = found.row_dims;
+    units = found.units;
   }
-  return classifier.run(trained);
 }
 
 }  // namespace mtfc

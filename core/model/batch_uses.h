@@ -9,14 +9,27 @@ namespace mtfc {
 
 enum class BatchUse {
   kNone,   // the same whatever the batch holds
-  kRows,   // has the batch dimension, and each row comes from the same row of the inputs
+  kRows,   // has a dimension of rows, and each unit of rows comes from the same unit of the inputs
   kMean,   // over the batch it is the mean of what equal parts of it give; see `adds` of BatchUses
   kSum,    // whole numbers: it is the sum of what parts of the batch give
   kWhole,  // it takes all rows at once
 };
 
+/// A reshape that would turn the rows into a dimension of which the microbatches would cut elements.
+struct CutReshape {
+  TensorId result;
+  Dim dim;
+};
+
 struct BatchUses {
   PerTensor<BatchUse> use;
+  /// The dimensions that hold the rows: the batch, and those into which reshapes turn it, as they turn [batch=8,
+  /// length=6] into [groups=4, tokens=12]. A tensor of kRows has one of them.
+  std::vector<Dim> row_dims;
+  /// A unit is the smallest number of rows of which every dimension of rows has whole elements. Here there are
+  /// four of them, of two rows or one group each.
+  int64_t units;
+  std::vector<CutReshape> cut_reshapes;
   /// For kMean and kSum: rows are reduced here, rather than something linear computed from what has been.
   PerTensor<bool> reduced;
   /// Set if rows are added up: the mean over microbatches must then be multiplied by their number to be the value
@@ -26,10 +39,14 @@ struct BatchUses {
   PerTensor<bool> learned;
 };
 
-/// `batch`: the first dimension of the inputs. For what is learned, data are at hand as a whole: total /
+/// `batch`: the first dimension of the inputs, to be cut into `microbatches` parts of whole units. For what is learned, data are at hand as a whole: total /
 /// count is a mean where count depends on data alone. Composites are looked at as what they expand into.
 /// Example: loss = reduce_mean(softmax_cross_entropy(x·w, labels)) has x·w and the cross-entropy as kRows,
 /// the loss as kMean, w as kNone; exp(loss) is kWhole, and so is a softmax over the batch.
-BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained);
+BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std::string>& trained,
+                     int64_t microbatches);
+
+/// The position in `dims` of the dimension that holds rows, or -1.
+int row_position(const Dims& dims, const std::vector<Dim>& row_dims);
 
 }  // namespace mtfc

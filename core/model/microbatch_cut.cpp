@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace mtfc {
 namespace {
@@ -48,7 +49,17 @@ MicrobatchDims dims_of(const Model& model) {
   const int64_t count = model.train->microbatches;
   std::string number = "microbatch";
   while (contains(model.dims, number)) number += "_";
-  return {batch, {batch.name, batch.size / count}, {number, count}};
+  return {batch, {number, count}};
+}
+
+std::vector<RowDim> row_dims_of(const BatchUses& uses, int64_t microbatches) {
+  std::vector<RowDim> rows;
+  for (const Dim& dim : uses.row_dims)
+    rows.push_back({dim,
+                    {dim.name, dim.size / microbatches},
+                    {dim.name, uses.units / microbatches},
+                    {dim.name + "/unit", dim.size / uses.units}});
+  return rows;
 }
 
 // Tensors that depend on data alone are computed before the loop, from the whole batch. The loop computes
@@ -62,12 +73,13 @@ Stage stage_of(const BatchUses& uses, TensorId id) {
 
 void require_uncut_variables(const LoopCut& cut) {
   for (const std::string& name : cut.trained)
-    if (cut.has_batch(cut.graph.type(cut.graph.find(name)).dims))
-      throw UserError(
-          fmt::format(
-              "the trained variable '{}' has the dimension '{}', which 'microbatches' cuts into parts", name,
-              cut.dims.batch.name),
-          "give the inputs a first dimension that no weights have", cut.train.microbatches_location);
+    for (const Dim& dim : cut.graph.type(cut.graph.find(name)).dims)
+      if (cut.dims.find(dim.name))
+        throw UserError(
+            fmt::format(
+                "the trained variable '{}' has the dimension '{}', which 'microbatches' cuts into parts",
+                name, dim.name),
+            "give the rows of the batch a dimension that no weights have", cut.train.microbatches_location);
 }
 
 // The first node on a way to the loss that takes all rows of the batch at once, or nullptr.
@@ -91,6 +103,15 @@ void require_mean_loss(const LoopCut& cut) {
   if (!culprit)
     throw UserError("the loss does not depend on the batch, which 'microbatches' cuts into parts", "",
                     location);
+  for (const CutReshape& reshape : cut.uses.cut_reshapes)
+    if (reshape.result == culprit->results[0])
+      throw UserError(
+          fmt::format("{} microbatches would cut '{}' of '{}', which has {} elements for the {} of "
+                      "'{}'",
+                      cut.train.microbatches, reshape.dim.name, cut.graph.tensor(reshape.result).name,
+                      reshape.dim.size, cut.dims.batch.size, cut.dims.batch.name),
+          fmt::format("use a divisor of {}", std::gcd(cut.uses.units, reshape.dim.size)),
+          culprit->origin->location.pointer.empty() ? location : culprit->origin->location);
   throw UserError(fmt::format("with 'microbatches' the loss must be a mean or a sum over '{}', but '{}', on "
                               "which it depends, takes all rows at once",
                               cut.dims.batch.name, cut.graph.tensor(culprit->results[0]).name),
@@ -136,11 +157,19 @@ PerTensor<bool> needed_after_loop(const EntryGraph& forward, const LoopCut& cut)
 
 }  // namespace
 
+const RowDim* MicrobatchDims::find(std::string_view name) const {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const RowDim& row) { return row.whole.name == name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
 LoopCut find_cut(const EntryGraph& forward, const Model& model) {
   const Graph& graph = forward.graph;
   const MicrobatchDims dims = dims_of(model);
+  const int64_t microbatches = model.train->microbatches;
   const std::vector<std::string> trained = trained_variables(model);
-  LoopCut cut{graph, *model.train, dims, trained, batch_uses(graph, dims.batch, trained), {}};
+  LoopCut cut{graph, *model.train, dims, trained, batch_uses(graph, dims.batch, trained, microbatches), {}};
+  cut.dims.rows = row_dims_of(cut.uses, microbatches);
   for (const TensorId id : graph.tensors().ids()) cut.stages.push_back(stage_of(cut.uses, id));
   cut.loss = forward.outputs.back().tensor;
   require_uncut_variables(cut);

@@ -19,10 +19,22 @@ namespace mtfc {
 
 enum class Stage { kBefore, kLoop, kAfter };
 
+/// A dimension that holds the rows of the batch: as [units, number, unit], its elements are those of one
+/// microbatch for each index along `number`.
+struct RowDim {
+  Dim whole;
+  Dim part;   // the same dimension in one microbatch
+  Dim units;  // the units of rows in one microbatch
+  Dim unit;   // the elements of a unit; of size 1 if the dimension has one for each unit
+};
+
 struct MicrobatchDims {
-  Dim batch;       // the dimension that is cut, with all its rows
-  Dim microbatch;  // the same dimension in one microbatch
-  Dim number;      // a dimension of its own that counts the microbatches
+  Dim batch;                      // the dimension that is cut, with all its rows
+  Dim number;                     // a dimension of its own that counts the microbatches
+  std::vector<RowDim> rows = {};  // the batch and the dimensions into which reshapes turn it
+
+  /// The dimension of rows that is called `name`, or nullptr.
+  const RowDim* find(std::string_view name) const;
 };
 
 /// The computation between the loop and the loss. The loss is linear in the tensors of `reduced`, so that its
@@ -52,12 +64,12 @@ struct LoopCut {
   Stage stage(TensorId id) const { return stages[id]; }
   BatchUse use(TensorId id) const { return uses.use[id]; }
   bool is_learned(TensorId id) const { return uses.learned[id]; }
-  bool has_batch(const Dims& of) const { return position(of, dims.batch.name) >= 0; }
+  bool has_batch(const Dims& of) const { return row_position(of, uses.row_dims) >= 0; }
 };
 
 /// Cuts `forward`, whose last output is the loss, for a model that trains in microbatches. Throws UserError
 /// where the inputs do not begin with one dimension that the number of microbatches divides, where a trained
-/// variable has this dimension, and where the loss is not linear in means or sums over it.
+/// variable has a dimension of rows, and where the loss is not linear in means or sums over it.
 LoopCut find_cut(const EntryGraph& forward, const Model& model);
 
 }  // namespace mtfc

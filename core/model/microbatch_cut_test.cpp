@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <tuple>
+
 namespace mtfc::microbatch_cut_test {
 namespace {
 
@@ -77,9 +80,66 @@ TEST_CASE("the dimension that counts microbatches has a name that the model does
   const EntryGraph entry = made.entry(made.loss);
   const MicrobatchDims dims = find_cut(entry, model).dims;
   CHECK(dims.batch == kBatch);
-  CHECK(dims.microbatch == Dim{"batch", 2});
+  CHECK(dims.rows[0].part == Dim{"batch", 2});
   CHECK(dims.number == Dim{"microbatch_", 3});
 }
 
 }  // namespace
+TEST_CASE("a reshape turns the rows of a batch into groups, of which a microbatch holds whole ones") {
+  // Each of six rows of four becomes two groups of two, and two rows become a group of eight.
+  for (const auto& [groups, tokens, units] : {std::tuple{12, 2, 6}, {6, 4, 6}, {3, 8, 3}, {24, 1, 6}}) {
+    CAPTURE(groups);
+    GraphBuilder b;
+    const TensorId x = b.add_input("x", {DType::kF32, {kBatch, kModel}});
+    const TensorId w = b.add_variable("w", {DType::kF32, {kModel}});
+    const TensorId weighted = b.op("mul", {x, w});
+    const Dim group{"groups", groups}, token{"tokens", tokens};
+    const TensorId grouped = b.op("reshape", {weighted}, {{"dims", Dims{group, token}}});
+    const TensorId sums = b.op("cumsum", {grouped}, {{"dim", token}});
+    const TensorId back = b.op("reshape", {sums}, {{"dims", Dims{kBatch, kModel}}});
+    const TensorId of_groups =
+        b.op("reduce_mean", {b.op("square", {grouped})}, {{"over", Dims{group, token}}});
+    const TensorId loss =
+        b.op("add", {b.op("reduce_mean", {back}, {{"over", Dims{kBatch, kModel}}}), of_groups});
+    const EntryGraph entry{"train", b.graph(), {{"back", back}, {"", loss}}, {}};
+    const Model model = model_in_microbatches();
+    const LoopCut cut = find_cut(entry, model);
+    CHECK(cut.use(grouped) == BatchUse::kRows);
+    CHECK(cut.use(back) == BatchUse::kRows);
+    CHECK(cut.use(of_groups) == BatchUse::kMean);
+    CHECK(cut.uses.units == units);
+    REQUIRE(cut.dims.rows.size() == 2);
+    CHECK(cut.dims.rows[1].part == Dim{"groups", groups / 3});
+    CHECK(cut.dims.rows[1].units.size * cut.dims.rows[1].unit.size == groups / 3);
+    CHECK(cut.rows == std::vector<TensorId>{back});
+  }
+}
+
+TEST_CASE("microbatches that would cut groups, and rows of two kinds at once, are refused") {
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", {DType::kF32, {kBatch, kModel}});
+  const TensorId w = b.add_variable("w", {DType::kF32, {kModel}});
+  const TensorId weighted = b.op("mul", {x, w});
+  const Dim group{"groups", 2}, token{"tokens", 12};
+  const TensorId grouped = b.op("reshape", {weighted}, {{"dims", Dims{group, token}}});
+  b.name(grouped, "grouped");
+  const TensorId loss = b.op("reduce_mean", {grouped}, {{"over", Dims{group, token}}});
+  const Model model = model_in_microbatches();
+  const EntryGraph entry{"train", b.graph(), {{"", loss}}, {}};
+  try {
+    find_cut(entry, model);
+    FAIL("accepted");
+  } catch (const UserError& error) {
+    CHECK(std::string(error.what()) ==
+          "error: 3 microbatches would cut 'groups' of 'grouped', which has 2 elements for the 6 of 'batch' "
+          "(use a divisor of 2)");
+  }
+  const Dim three{"groups", 3};
+  const TensorId whole = b.op("reshape", {weighted}, {{"dims", Dims{three, {"tokens", 8}}}});
+  const TensorId pairs = b.op("einsum", {weighted, whole}, {{"dims", Dims{kBatch, three}}});
+  const TensorId of_pairs = b.op("reduce_mean", {pairs}, {{"over", Dims{kBatch, three}}});
+  const EntryGraph other{"train", b.graph(), {{"", of_pairs}}, {}};
+  CHECK_THROWS_AS(find_cut(other, model), UserError);
+}
+
 }  // namespace mtfc::microbatch_cut_test

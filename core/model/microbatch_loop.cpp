@@ -28,7 +28,10 @@ bool is_drawn_by_row(const LoopCut& cut, const Node& node) {
 
 // The attributes of an operation, for the rows of one microbatch.
 Attributes resized(const Attributes& attributes, const MicrobatchDims& dims) {
-  const auto resized = [&](const Dim& dim) { return dim.name == dims.batch.name ? dims.microbatch : dim; };
+  const auto resized = [&](const Dim& dim) {
+    const RowDim* row = dims.find(dim.name);
+    return row ? row->part : dim;
+  };
   Attributes made;
   for (const auto& [name, value] : attributes.entries()) {
     AttributeValue copied = value;
@@ -40,6 +43,11 @@ Attributes resized(const Attributes& attributes, const MicrobatchDims& dims) {
     made.set(name, std::move(copied));
   }
   return made;
+}
+
+// The dimensions of one microbatch with its dimension of rows as [units, unit].
+Dims in_units(const Dims& whole, const MicrobatchDims& dims) {
+  return without(in_microbatches(whole, dims), {dims.number});
 }
 
 // Copies tensors of the forward graph into the graph of one round when they are asked for, with all that they
@@ -100,9 +108,26 @@ class RoundBuilder {
     const TensorId all = add_operand(
         outer_.op("reshape", {outside_[id]}, {{"dims", in_microbatches(tensor.type.dims, cut_.dims)}}));
     round_.set_origin(origin);
-    const TensorId picked = round_.op("gather", {all, counter()}, {{"dim", cut_.dims.number}});
+    const TensorId units = round_.op("gather", {all, counter()}, {{"dim", cut_.dims.number}});
+    const TensorId picked = in_parts(units);
     round_.name(picked, tensor.name);
     return picked;
+  }
+
+  // A tensor of units of rows, in the dimensions of a microbatch.
+  TensorId in_parts(TensorId units) {
+    Dims dims;
+    for (const Dim& dim : round_.type(units).dims)
+      if (const RowDim* row = cut_.dims.find(dim.name))
+        dims.push_back(row->part);
+      else if (!is_unit(dim))
+        dims.push_back(dim);
+    return dims == round_.type(units).dims ? units : round_.op("reshape", {units}, {{"dims", dims}});
+  }
+
+  bool is_unit(const Dim& dim) const {
+    return std::any_of(cut_.dims.rows.begin(), cut_.dims.rows.end(),
+                       [&](const RowDim& row) { return row.unit.name == dim.name; });
   }
 
   void copy(const Node& node) {
@@ -124,11 +149,19 @@ class RoundBuilder {
     if (node.kind == NodeKind::kComposite)
       return round_.add(*node.composite, operands, std::move(attributes), names);
     check_invariant(node.kind == NodeKind::kOp, "a loop or gradients would go into a microbatch");
-    if (is_drawn_by_row(cut_, node)) {
-      operands = {counter()};
-      attributes.set("interleaved", cut_.dims.batch);
-    }
+    if (is_drawn_by_row(cut_, node)) return {drawn(node, std::move(attributes), names)};
     return round_.add(*node.op, operands, std::move(attributes), names);
+  }
+
+  // Random numbers depend on the name of what is drawn and on positions there, which units of rows keep.
+  TensorId drawn(const Node& node, Attributes attributes, const std::vector<std::string>& names) {
+    const Dims& whole = cut_.graph.type(node.results[0]).dims;
+    const RowDim& row =
+        *cut_.dims.find(whole[static_cast<size_t>(row_position(whole, cut_.uses.row_dims))].name);
+    attributes.set("dims", in_units(whole, cut_.dims));
+    attributes.set("interleaved", Dim{row.whole.name, cut_.uses.units});
+    const TensorId units = round_.add(*node.op, {counter()}, std::move(attributes), names)[0];
+    return in_parts(units);
   }
 
   bool adds_rows(TensorId id) const { return cut_.uses.adds[id]; }
@@ -195,9 +228,11 @@ std::vector<TensorId> add_gradients(RoundBuilder& round, const LoopCut& cut, con
 Dims in_microbatches(const Dims& dims, const MicrobatchDims& cut) {
   Dims made;
   for (const Dim& dim : dims) {
-    const bool is_batch = dim.name == cut.batch.name;
-    made.push_back(is_batch ? cut.microbatch : dim);
-    if (is_batch) made.push_back(cut.number);
+    const RowDim* row = cut.find(dim.name);
+    made.push_back(row ? row->units : dim);
+    if (!row) continue;
+    made.push_back(cut.number);
+    if (row->unit.size > 1) made.push_back(row->unit);
   }
   return made;
 }
@@ -215,7 +250,10 @@ MicrobatchLoop build_loop(GraphBuilder& builder, const LoopCut& cut, const Tenso
   std::vector<TensorId> results = {graph.op("add", {round.counter(), graph.constant(1, DType::kI32)})};
   for (size_t i = 0; i < cut.rows.size(); ++i) {
     const TensorId so_far = graph.graph().find(leaf_name(kCounter + 1 + i));
-    const std::vector<TensorId> operands = {so_far, round.inside(cut.rows[i]), round.counter()};
+    TensorId rows = round.inside(cut.rows[i]);
+    const Dims units = in_units(cut.graph.type(cut.rows[i]).dims, cut.dims);
+    if (units != graph.type(rows).dims) rows = graph.op("reshape", {rows}, {{"dims", units}});
+    const std::vector<TensorId> operands = {so_far, rows, round.counter()};
     results.push_back(graph.op("update_slice", operands, {{"dim", cut.dims.number}}));
   }
   for (const TensorId id : cut.sums) results.push_back(round.inside(id));

@@ -2,8 +2,8 @@
 // The loop over the microbatches: a graph for one round, and what the graph around it hands to the loop.
 //
 // A round picks its rows of every input, computes all that the cut puts into the loop, and the gradients of
-// its share of the loss. Row i of microbatch p is row i * N + p of the batch, so that devices which share the
-// rows have an equal share of every microbatch.
+// its share of the loss. Unit i of microbatch p is unit i * N + p of the batch, so that devices which share the
+// rows have an equal share of every microbatch. A unit is a row, or several where a reshape makes groups of them.
 //
 //   operands   p, rows so far of y, reshape(x, [batch/N, N]), w
 //   round p    x_p = x[:, p]; y_p = f(x_p, w); l = reduce_mean(y_p)
@@ -26,14 +26,15 @@ struct TailGradients {
   std::vector<TensorId> by_variables;  // per trained variable, past `reduced`; kNoTensor where there is none
 };
 
-/// The results of the loop are: the number of the round; `cut.rows`, each with the dimension of the batch as
-/// [microbatch, number]; and as sums `cut.sums` and a gradient for each trained variable.
+/// The results of the loop are: the number of the round; `cut.rows`, each with its dimension of rows as [units,
+/// number, unit]; and as sums `cut.sums` and a gradient for each trained variable.
 struct MicrobatchLoop {
   std::shared_ptr<const GraphLoop> loop;
   std::vector<TensorId> operands;
 };
 
-/// `dims` with the dimension of the batch replaced by [microbatch, number].
+/// `dims` with the dimension of rows replaced by [units, number, unit], or by [units, number] if a unit is one
+/// element.
 Dims in_microbatches(const Dims& dims, const MicrobatchDims& cut);
 
 /// Builds the loop. `outside` holds the tensors of the stage kBefore as they are in `builder`. The builder
