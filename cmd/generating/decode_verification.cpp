@@ -100,6 +100,9 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
   std::vector<Diagnostic> unused;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, wide, unused);
   if (!model.decode) return {};
+  if (!model.decode->equals_model)
+    return {fmt::format("decode is not compared: its logits are those of the model only if {}\n",
+                        model.decode->equal_if)};
   const TensorId logits = forward_logits(model);
   if (logits == kNoTensor)
     return {fmt::format("decode is not compared: the model has no tensor '{}'\n",

@@ -243,6 +243,10 @@ TEST_CASE("mistakes in models are invalid, at their place, and mtfc refuses them
       {"/decode/inputs", with(R"("ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"],
                               "decode": {"inputs": {"token": {"dims": [], "dtype": "i32"}}, "ops": [],
                                          "outputs": {"logits": "y"}})")},
+      {"/decode/equal_if", with(R"("ops": [{"out": "y", "op": "relu", "in": "x"}], "outputs": ["y"],
+                              "decode": {"inputs": {"token": {"dims": [], "dtype": "i32"},
+                                                    "position": {"dims": [], "dtype": "i32"}}, "ops": [],
+                                         "outputs": {"logits": "y"}, "equal_if": []})")},
   };
   Judge judge("model");
   for (const auto& mistake : mistakes) {

@@ -135,9 +135,16 @@ TEST_CASE("compares decode with the model, for every bundled model that has one"
        {std::string("char_lm.json --set length=10"),
         std::string("transformer_lm.json --set length=10 --set gelu=1"),
         std::string("transformer_lm.json --set length=10 --set tie_embeddings=1 --set beam=2"),
+        std::string("moe_lm.json --set length=10 --set experts=5 --set capacity_factor=2.5"),
+        std::string("moe_lm.json --set length=10 --set experts=5 --set choice=1 --set beam=3 "
+                    "--set capacity_factor=5"),
         std::string("gpt2.json --set positions=12 --set length=10")})
     CHECK(has(mtfc("verify models/" + model + sizes + "--mesh p:2,q:2 --layout batch:p,heads:q,vocab:q").out,
               agrees));
+  const Outcome drops = mtfc("verify models/moe_lm.json --set length=10" + sizes);
+  CHECK(drops.code == 0);
+  CHECK(has(drops.out,
+            "\ndecode is not compared: its logits are those of the model only if capacity >= tokens\n"));
   // A decode that goes another way than its model.
   const ScratchFolder folder;
   std::string text = contents(std::string(MTFC_SOURCE_DIR) + "/models/transformer_lm.json");

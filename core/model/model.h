@@ -92,6 +92,8 @@ struct DecodeSpec {
   std::vector<Assignment> assignments;  // to caches
   TensorId logits = kNoTensor;          // has the token's dimensions and one more, the vocabulary
   std::vector<ModelAnnotation> annotations = {};
+  bool equals_model = true;   // the logits are those that the model computes for all positions at once
+  std::string equal_if = {};  // the condition of this, if it does not hold
 };
 /// Inputs of `decode`: the token that each sequence has at the position; the position; and, for beams, the
 /// places of the caches that each may look at.

@@ -155,7 +155,7 @@ void read_parts(const Cursor& at, ModelDraft& draft) {
 }  // namespace
 
 void read_decode(const Cursor& at, ModelDraft& draft) {
-  if (!at.check_keys({"doc", "inputs", "variables", "ops", "outputs"})) return;
+  if (!at.check_keys({"doc", "inputs", "variables", "ops", "outputs", "equal_if"})) return;
   ModelDraft own(draft.scope, draft.sink);
   if (draft.builder.widened(DType::kF32) == DType::kF64) own.builder.widen_floats();
   own.model_settings = &draft.settings;
@@ -165,6 +165,8 @@ void read_decode(const Cursor& at, ModelDraft& draft) {
   DecodeSpec spec;
   if (const auto outputs = at.require("outputs")) spec.logits = read_logits(*outputs, own);
   std::swap(own.blocks, draft.blocks);
+  spec.equals_model = is_chosen(at, own, "equal_if").value_or(true);
+  if (!spec.equals_model) spec.equal_if = at.find("equal_if")->value().text;
   check_state(own);
   if (draft.sink.failed()) return;
   warn_unused_inputs(own);

@@ -76,8 +76,8 @@ struct ModelDraft {
   TensorId tensor_of(const Symbol& symbol);
 };
 
-/// Returns whether the operation or variable at `at` exists according to its `when`; records an error and
-/// returns nullopt if that is malformed.
-std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft);
+/// Returns whether the operation or variable at `at` exists according to its `when`, or more generally if the
+/// condition `key` is absent or holds. Records an error and returns nullopt if it is malformed.
+std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft, std::string_view key = "when");
 
 }  // namespace mtfc

@@ -65,8 +65,8 @@ std::string scalar_hint(const TensorType& type) {
                      to_string(type.dtype));
 }
 
-std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft) {
-  const std::optional<Cursor> when = at.find("when");
+std::optional<bool> is_chosen(const Cursor& at, const ModelDraft& draft, std::string_view key) {
+  const std::optional<Cursor> when = at.find(key);
   if (!when) return true;
   const std::optional<Number> value = read_number(*when, draft.names().lookup());
   if (!value) return std::nullopt;

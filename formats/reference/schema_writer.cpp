@@ -117,7 +117,8 @@ Json decode_schema() {
                                                  {"token", "position"})},
                         {"variables", map_schema(reference("variable"), "caches")},
                         {"ops", reference("ops")},
-                        {"outputs", object_schema({{"logits", {{"type", "string"}}}}, {"logits"})}},
+                        {"outputs", object_schema({{"logits", {{"type", "string"}}}}, {"logits"})},
+                        {"equal_if", reference("condition")}},
                        {"inputs", "ops", "outputs"});
 }
 
