@@ -37,6 +37,10 @@ const Case kChars = {"char_lm", {"layers=2", "d_model=32", "d_ff=48", "heads=4",
 const Case kWords = {
     "transformer_lm",
     {"layers=2", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53", "length=17", "tie_embeddings=1"}};
+// With so many places, the model itself drops no token either.
+const Case kExperts = {"moe_lm",
+                       {"layers=3", "d_model=20", "d_ff=31", "heads=3", "d_kv=7", "vocab=53", "length=17",
+                        "experts=5", "capacity_factor=2.5"}};
 // The weights have names and shapes of their own.
 const Case kGpt = {"gpt2", {"layers=2", "d_model=24", "heads=3", "positions=18", "vocab=53"}};
 
@@ -52,6 +56,8 @@ const std::vector<Split> kSplits = {{"a:2", "batch:a"},
                                     {"a:3", "places:a,d_model:a"},
                                     {"a:4", "length:a,vocab:a"},
                                     {"a:2,b:2", "beam:a,heads:b"}};
+const std::vector<Split> kExpertSplits = {
+    {"a:2", "experts:a"}, {"a:2,b:2", "batch:a,experts:b"}, {"a:4", "experts:a,vocab:a"}};
 
 std::string path_of(const Case& model) {
   return fmt::format("{}/models/{}.json", MTFC_SOURCE_DIR, model.model);
@@ -250,6 +256,23 @@ TEST_CASE("cached logits are those of the whole sequence, for every beam, positi
     check_cached_logits(model, {});
     for (const Split& split : kSplits) check_cached_logits(model, split);
   }
+}
+
+TEST_CASE("experts that are split give the logits and the tokens of the whole model") {
+  check_cached_logits(kExperts, {});
+  for (const std::vector<Split>& splits : {kSplits, kExpertSplits})
+    for (const Split& split : splits) check_cached_logits(kExperts, split);
+  Uncached reference(kExperts);
+  const std::string expected = ids(reference.greedy({7, 3, 40}, 13)) + "\n";
+  CHECK(generated(kExperts, "--prompt-tokens 7,3,40 --length 13 --greedy") == expected);
+  for (const Split& split : kExpertSplits) {
+    CHECK(generated(kExperts, "--prompt-tokens 7,3,40 --length 13 --greedy " + split.options()) == expected);
+    CHECK(generated(kExperts, "--prompt-tokens 7,3,40 --length 13 --beams 3 " + split.simulated()) ==
+          generated(kExperts, "--prompt-tokens 7,3,40 --length 13 --beams 3"));
+  }
+  CHECK(generated(kExperts,
+                  "--prompt-tokens 7,3,40 --length 13 --greedy --mesh a:2 --layout batch:a,experts:a "
+                  "--propagate") == expected);
 }
 
 TEST_CASE("greedy output is the uncached one on one, two, three and four ranks") {
