@@ -74,6 +74,54 @@ TEST_CASE("the parts of the memory at the peak add up to it") {
   }
 }
 
+TEST_CASE("variables of a group are counted apart") {
+  const std::string command =
+      "$MTFC cost-report moe_lm.json --mesh a:2 --layout batch:a,experts:a --propagate --set d_model=16 "
+      "--set d_ff=24 "
+      "--set experts=6 --set layers=2 --set vocab=64 ";
+  const Json report = Json::parse(outcome_in_models(command + "--format json").substr(8));
+  constexpr int64_t kWeights = 6 * 2 * 16 * 24, kBytes = 4 * kWeights / 2;
+  CHECK(report["parameters"]["groups"]["experts"] == kWeights);
+  CHECK(report["memory"]["groups"]["experts"]["variables"] == kBytes);
+  CHECK(report["memory"]["groups"]["experts"]["optimizer_state"] == 2 * kBytes);
+  const std::string table = outcome_in_models(command);
+  CHECK(has(table, "    of which experts              9.00 KiB\n"));
+  CHECK(has(table, "    of which experts              18.0 KiB\n"));
+  const ScratchFolder folder;
+  CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
+  const std::string page = contents(folder / "r.html");
+  CHECK(has(page, fmt::format("<td>variables of experts</td><td data-v=\"{}\">", kBytes)));
+  CHECK(has(page, "variables and state of experts"));
+  // Programs keep the group.
+  CHECK(outcome_in_models("$MTFC compile moe_lm.json --set layers=2 -o " + folder / "program.json") ==
+        "exit 0: ");
+  CHECK(has(contents(folder / "program.json"), "\"group\": \"experts\""));
+}
+
+// GShard, table 1: 600, 200, 150 and 12.5 billion, of which experts have all but the dense part.
+TEST_CASE("the paper's mixtures of experts have the paper's numbers of weights") {
+  struct Size {
+    int64_t experts, layers, weights;  // layers: of the encoder, and of the decoder
+  };
+  for (const Size& size : {Size{2048, 18, 618475290624},
+                           {2048, 6, 206158430208},
+                           {512, 18, 154618822656},
+                           {128, 6, 12884901888}}) {
+    CAPTURE(size.experts);
+    const Json found =
+        Json::parse(outcome_in_models(
+                        fmt::format("$MTFC cost-report moe_encdec.json --format json --set experts={} --set "
+                                    "layers={} --set d_model=1024 --set d_ff=8192 --set heads=16 --set "
+                                    "d_kv=128 --set vocab=32768",
+                                    size.experts, size.layers))
+                        .substr(8))["parameters"];
+    CHECK(found["groups"]["experts"] == size.weights);
+    const double dense = static_cast<double>(found["count"].get<int64_t>() - size.weights);
+    CHECK(dense > 0.1e9);
+    CHECK(dense < 1.0e9);
+  }
+}
+
 TEST_CASE("formats follow the name of the file") {
   const ScratchFolder folder;
   const std::string report = "$MTFC cost-report mnist.json --mesh a:2 --layout batch:a -o ";

@@ -76,10 +76,16 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
 
 void add_parameters(const Program& program, CostReport& report) {
   for (const ProgramVariable& variable : program.variables) {
-    (variable.decl.optimizer_state ? report.memory.optimizer_state : report.memory.variables) +=
-        variable.bytes;
+    const bool is_state = variable.decl.optimizer_state;
+    (is_state ? report.memory.optimizer_state : report.memory.variables) += variable.bytes;
+    if (!variable.decl.group.empty()) {
+      GroupMemory& group = report.memory.groups[variable.decl.group];
+      (is_state ? group.optimizer_state : group.variables) += variable.bytes;
+    }
     if (!variable.decl.trainable) continue;
     report.parameters.count += elements(variable.decl.type.dims);
+    if (!variable.decl.group.empty())
+      report.parameters.groups[variable.decl.group] += elements(variable.decl.type.dims);
     report.parameters.bytes += bytes(variable.decl.type);
     report.parameters.bytes_per_device += variable.bytes;
   }

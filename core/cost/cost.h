@@ -33,6 +33,7 @@ struct ParameterCost {
   int64_t count = 0;  // trainable elements
   int64_t bytes = 0;
   int64_t bytes_per_device = 0;
+  std::map<std::string, int64_t> groups;  // the trainable elements of each group of variables
 };
 
 struct ArithmeticCost {  // flops, of einsum and of everything else
@@ -56,12 +57,20 @@ struct CommunicationCost {
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
 };
 
+/// The variables of one group of a model, such as the weights of experts, and the state that the optimizer keeps for
+/// them.
+struct GroupMemory {
+  int64_t variables = 0;
+  int64_t optimizer_state = 0;
+};
+
 struct MemoryCost {  // bytes per device
   int64_t peak = 0;  // the arena: variables and everything alive at the fullest step
   int64_t variables = 0;
   int64_t optimizer_state = 0;
-  int64_t caches = 0;  // those of decode
-  int64_t inputs = 0;  // at the peak, as the next two
+  std::map<std::string, GroupMemory> groups;  // what these two hold of each group
+  int64_t caches = 0;                         // those of decode
+  int64_t inputs = 0;                         // at the peak, as the next two
   int64_t activations_at_peak = 0;
   int64_t workspace = 0;
   /// The rest of the peak: alignment, and places between live buffers that none of them uses.

@@ -79,7 +79,9 @@ void require_uncut_variables(const LoopCut& cut) {
             fmt::format(
                 "the trained variable '{}' has the dimension '{}', which 'microbatches' cuts into parts",
                 name, dim.name),
-            "give the rows of the batch a dimension that no weights have", cut.train.microbatches_location);
+            dim.name == cut.dims.batch.name ? "give the inputs a first dimension that no weights have"
+                                            : "give the weights a dimension of another name",
+            cut.train.microbatches_location);
 }
 
 // The first node on a way to the loss that takes all rows of the batch at once, or nullptr.

@@ -43,6 +43,7 @@ struct VariableDecl {
   bool trainable = true;
   bool optimizer_state = false;
   Location location;
+  std::string group = {};  // under which reports add up its memory, apart from that of others; "": none
 };
 
 struct InputDecl {

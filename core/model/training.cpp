@@ -155,8 +155,9 @@ class Training {
   std::map<std::pair<TensorId, DType>, TensorId> casts_;
 };
 
-VariableDecl state(std::string name, const TensorType& type, const Location& location) {
-  return {std::move(name), type, Init{}, false, true, location};
+VariableDecl state(std::string name, const TensorType& type, const Location& location,
+                   const std::string& group = "") {
+  return {std::move(name), type, Init{}, false, true, location, group};
 }
 
 }  // namespace
@@ -164,7 +165,8 @@ VariableDecl state(std::string name, const TensorType& type, const Location& loc
 std::vector<VariableDecl> state_of(const TrainSpec& train, const VariableDecl& variable) {
   std::vector<VariableDecl> found;
   for (const Slot& slot : optimizer_of(train).slots(train.numbers, variable.type))
-    found.push_back(state(fmt::format("{}/{}", variable.name, slot.name), slot.type, variable.location));
+    found.push_back(
+        state(fmt::format("{}/{}", variable.name, slot.name), slot.type, variable.location, variable.group));
   return found;
 }
 

@@ -23,6 +23,14 @@ bool read_trainable(const Cursor& at, DType dtype) {
   return wanted;
 }
 
+std::string read_group(const Cursor& at) {
+  const std::optional<Cursor> group = at.find("group");
+  if (!group) return "";
+  const std::optional<std::string> name = group->string("the name of a group");
+  if (name && name->empty()) group->error("the name of a group is empty", "leave out \"group\"");
+  return name.value_or("");
+}
+
 // The leaf of a variable of the model has existed since `decode` began.
 void share_variable(const NamedCursor& variable, ModelDraft& draft) {
   const std::string name = draft.symbols.full_variable(variable.key);
@@ -70,6 +78,7 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   if (const auto init = at.find("init"); init && !is_cache)
     decl.init = read_init(*init, *type, draft.names());
   decl.trainable = !is_cache && read_trainable(at, type->dtype);
+  decl.group = read_group(at);
   if (!is_new) return;
   GraphBuilder& builder = draft.outermost();
   builder.set_origin({decl.name, at.location(), Phase::kForward});
@@ -86,7 +95,7 @@ void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   if (draft.later_rounds > 0) return;
   const bool has_form =
-      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "when", "sharding", "doc"});
+      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "group", "when", "sharding", "doc"});
   if (!has_form) {
     draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
     return;

@@ -199,13 +199,14 @@ class ProgramReader {
   }
 
   ProgramVariable variable(const Cursor& at) const {
-    at.check_keys(
-        {"name", "dtype", "dims", "sharding", "trainable", "optimizer_state", "init", "offset", "bytes"});
+    at.check_keys({"name", "dtype", "dims", "sharding", "trainable", "optimizer_state", "group", "init",
+                   "offset", "bytes"});
     ProgramVariable found;
     found.decl.name = text(at, "name");
     found.decl.type = type(at);
     found.decl.trainable = flag(at, "trainable");
     found.decl.optimizer_state = flag(at, "optimizer_state");
+    if (at.find("group")) found.decl.group = text(at, "group");
     found.decl.location = at.location();
     if (const auto init = at.find("init")) {
       init->check_keys({"kind", "a", "b"});

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kColumns = 1000;  // columns of a drawing, more than any screen can show
 
 struct Layer {
-  const char* name;
+  std::string name;
   const char* colour;
   std::vector<int64_t> bytes;  // by column
 };
@@ -122,16 +122,31 @@ std::string html_escaped(std::string_view text) {
   return result;
 }
 
+// Variables and what the optimizer keeps for them: those of each group, then the others.
+std::vector<Layer> lasting_layers(const MemoryCost& memory, size_t columns) {
+  constexpr std::array<const char*, 3> kColours = {"var(--c5)", "var(--c6)", "var(--c7)"};
+  std::vector<Layer> layers;
+  int64_t rest = memory.variables + memory.optimizer_state + memory.caches;
+  for (const auto& [name, group] : memory.groups) {
+    const int64_t bytes = group.variables + group.optimizer_state;
+    layers.push_back({"variables and state of " + name, kColours[layers.size() % kColours.size()],
+                      std::vector<int64_t>(columns, bytes)});
+    rest -= bytes;
+  }
+  layers.push_back({layers.empty() ? "variables and state" : "other variables and state", "var(--c1)",
+                    std::vector<int64_t>(columns, rest)});
+  return layers;
+}
+
 std::string memory_drawing(const CostReport& report) {
   const MemoryUse& use = report.memory_over_steps;
   if (use.inputs.empty()) return "";
   const std::vector<size_t> chosen = fullest_steps(use);
   const int64_t lasting = report.memory.variables + report.memory.optimizer_state + report.memory.caches;
-  const std::array<Layer, 4> layers = {
-      Layer{"variables and state", "var(--c1)", std::vector<int64_t>(chosen.size(), lasting)},
-      Layer{"inputs", "var(--c2)", columns_of(use.inputs, chosen)},
-      Layer{"activations", "var(--c3)", columns_of(use.activations, chosen)},
-      Layer{"workspace", "var(--c4)", columns_of(use.workspace, chosen)}};
+  std::vector<Layer> layers = lasting_layers(report.memory, chosen.size());
+  layers.push_back({"inputs", "var(--c2)", columns_of(use.inputs, chosen)});
+  layers.push_back({"activations", "var(--c3)", columns_of(use.activations, chosen)});
+  layers.push_back({"workspace", "var(--c4)", columns_of(use.workspace, chosen)});
   const int64_t peak = std::max<int64_t>(1, lasting + use.at(use.peak));
   std::vector<int64_t> below(chosen.size());
   std::string text = "<p class=keys>";

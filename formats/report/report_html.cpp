@@ -126,18 +126,28 @@ std::string figures(const CostReport& report) {
 
 // All parts of the peak, to the byte.
 std::string memory_table(const MemoryCost& memory) {
-  const std::pair<const char*, int64_t> parts[] = {{"variables", memory.variables},
-                                                   {"optimizer state", memory.optimizer_state},
-                                                   {"caches", memory.caches},
-                                                   {"inputs", memory.inputs},
-                                                   {"activations", memory.activations_at_peak},
-                                                   {"workspace", memory.workspace},
-                                                   {"alignment and gaps", memory.gaps},
-                                                   {"together", memory.peak}};
+  std::vector<std::pair<std::string, int64_t>> parts;
+  int64_t variables = memory.variables, state = memory.optimizer_state;
+  for (const auto& [name, group] : memory.groups) {
+    parts.insert(parts.end(), {{"variables of " + name, group.variables},
+                               {"optimizer state of " + name, group.optimizer_state}});
+    variables -= group.variables;
+    state -= group.optimizer_state;
+  }
+  const std::string other = parts.empty() ? "" : "other ";
+  parts.insert(parts.end(), {{other + "variables", variables},
+                             {other + "optimizer state", state},
+                             {"caches", memory.caches},
+                             {"inputs", memory.inputs},
+                             {"activations", memory.activations_at_peak},
+                             {"workspace", memory.workspace},
+                             {"alignment and gaps", memory.gaps},
+                             {"together", memory.peak}});
   std::string html =
       "<div class=wide><table class=list><thead><tr><th>memory at the peak<th>bytes</tr></thead><tbody>";
   for (const auto& [name, bytes] : parts)
-    html += fmt::format("<tr><td>{}</td><td data-v=\"{}\">{}</td></tr>\n", name, bytes, grouped(bytes));
+    html += fmt::format("<tr><td>{}</td><td data-v=\"{}\">{}</td></tr>\n", html_escaped(name), bytes,
+                        grouped(bytes));
   return html + "</tbody></table></div>";
 }
 

@@ -96,6 +96,16 @@ TEST_CASE("drawings follow the device order") {
   CHECK(has(tensor_drawings(*example(order).report), ">26 10</td><td class=gap>"));
 }
 
+TEST_CASE("variables of a group, and what the optimizer keeps for them, are drawn apart") {
+  CostReport report = *example().report;
+  report.memory.variables = 700;
+  report.memory.optimizer_state = 60;
+  report.memory.groups = {{"experts", {600, 50}}};
+  const std::string drawn = memory_drawing(report);
+  CHECK(has(drawn, "variables and state of experts"));
+  CHECK(has(drawn, "other variables and state"));
+}
+
 TEST_CASE("the peak of the memory is drawn however many steps there are") {
   CostReport report = *example().report;
   std::vector<int64_t> many(100000, 1);

@@ -46,6 +46,18 @@ void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
                     }});
 }
 
+// The share of each group of variables in the row before.
+void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t GroupMemory::*bytes) {
+  std::set<std::string> names;
+  for (const CostReport* report : reports)
+    for (const auto& [name, group] : report->memory.groups) names.insert(name);
+  for (const std::string& name : names)
+    rows.push_back({"    of which " + printable(name), [name, bytes](const CostReport& report) {
+                      const auto found = report.memory.groups.find(name);
+                      return bytes_text(found == report.memory.groups.end() ? 0 : found->second.*bytes);
+                    }});
+}
+
 std::vector<Row> total_rows(const Reports& reports) {
   using Report = const CostReport&;
   std::vector<Row> rows = {
@@ -93,7 +105,11 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
       {"  alignment and gaps", [](Report r) { return bytes_text(r.memory.gaps); }},
   };
-  rows.insert(rows.end(), memory.begin(), memory.end());
+  for (const Row& row : memory) {
+    rows.push_back(row);
+    if (row.label == "  variables") add_group_rows(rows, reports, &GroupMemory::variables);
+    if (row.label == "  optimizer state") add_group_rows(rows, reports, &GroupMemory::optimizer_state);
+  }
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->memory.caches > 0; }))
     rows.insert(rows.end() - 1, Row{"  caches", [](Report r) { return bytes_text(r.memory.caches); }});
   return rows;

@@ -63,6 +63,8 @@ Json memory_json(const CostReport& report) {
                {"workspace", memory.workspace},
                {"alignment_and_gaps", memory.gaps},
                {"peak_step", memory.peak_step}};
+  for (const auto& [name, group] : memory.groups)
+    json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
   json["largest_at_peak"] = Json::array();
   for (size_t i = 0; i < std::min(kLargest, report.alive_at_peak.size()); ++i) {
     const AliveTensor& tensor = report.alive_at_peak[i];
@@ -86,6 +88,7 @@ Json report_object(const CostReport& report) {
   json["parameters"] = {{"count", report.parameters.count},
                         {"bytes", report.parameters.bytes},
                         {"bytes_per_device", report.parameters.bytes_per_device}};
+  for (const auto& [name, count] : report.parameters.groups) json["parameters"]["groups"][name] = count;
   const ArithmeticCost& flops = report.arithmetic;
   json["flops"] = {{"einsum_per_device", flops.einsum_per_device},
                    {"einsum_total", flops.einsum_total},
