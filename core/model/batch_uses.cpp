@@ -10,6 +10,12 @@ namespace {
 
 constexpr int kAbsent = -1;
 
+// True if a tensor has two dimensions of rows. A part of it has no rows of its own.
+bool has_rows_twice(const Dims& dims, const std::vector<Dim>& row_dims) {
+  return std::count_if(dims.begin(), dims.end(),
+                       [&](const Dim& dim) { return contains(row_dims, dim.name); }) > 1;
+}
+
 class Classifier {
  public:
   /// `row_dims` and `units` are those that are known so far.
@@ -58,6 +64,7 @@ class Classifier {
     const BatchUse own = uses_.use[id];
     const bool at_hand = node_learned_ && !uses_.learned[id];
     if (!at_hand || own == BatchUse::kRows) return own;
+    if (has_rows_twice(graph_.type(id).dims, uses_.row_dims)) return BatchUse::kWhole;
     return has_batch(id) ? BatchUse::kRows : BatchUse::kNone;
   }
   bool is_row_dim(std::string_view name) const { return contains(uses_.row_dims, name); }
@@ -214,8 +221,9 @@ BatchUses batch_uses(const Graph& graph, const Dim& batch, const std::vector<std
     for (const Node& node : graph.nodes()) {
       const bool is_leaf = node.kind == NodeKind::kInput || node.kind == NodeKind::kVariable;
       if (!is_leaf || row_position(graph.type(node.results[0]).dims, row_dims) < 0) continue;
+      const Dims& dims = graph.type(node.results[0]).dims;
       const bool has_rows =
-          node.kind == NodeKind::kInput && contains(graph.type(node.results[0]).dims, batch.name);
+          node.kind == NodeKind::kInput && contains(dims, batch.name) && !has_rows_twice(dims, row_dims);
       classifier.set_leaf(node.results[0], has_rows ? BatchUse::kRows : BatchUse::kWhole);
     }
     BatchUses found = classifier.run(trained);

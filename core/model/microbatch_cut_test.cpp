@@ -142,4 +142,24 @@ TEST_CASE("microbatches that would cut groups, and rows of two kinds at once, ar
   CHECK_THROWS_AS(find_cut(other, model), UserError);
 }
 
+TEST_CASE("data with rows of two kinds are no rows of a microbatch") {
+  const Dim three{"groups", 3}, token{"tokens", 8};
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", {DType::kF32, {kBatch, kModel}});
+  const TensorId both = b.add_input("both", {DType::kF32, {kBatch, three}});
+  const TensorId w = b.add_variable("w", {DType::kF32, {kModel}});
+  const TensorId grouped = b.op("reshape", {b.op("mul", {x, w})}, {{"dims", Dims{three, token}}});
+  const TensorId mixed = b.op("einsum", {both, grouped}, {{"dims", Dims{kBatch, token}}});
+  const TensorId loss = b.op("reduce_mean", {mixed}, {{"over", Dims{kBatch, token}}});
+  Model model = model_in_microbatches();
+  model.inputs.push_back({"both", {DType::kF32, {kBatch, three}}, "", {}});
+  const EntryGraph entry{"train", b.graph(), {{"", loss}}, {}};
+  CHECK_THROWS_AS(find_cut(entry, model), UserError);
+  const TensorId other = b.op("reduce_mean", {grouped}, {{"over", Dims{three, token}}});
+  const EntryGraph fine{"train", b.graph(), {{"both", both}, {"", other}}, {}};
+  const LoopCut cut = find_cut(fine, model);
+  CHECK(cut.use(both) == BatchUse::kWhole);
+  CHECK(cut.stage(both) == Stage::kBefore);
+}
+
 }  // namespace mtfc::microbatch_cut_test

@@ -41,7 +41,7 @@ GatherPlan plan_gather(const KernelSite& site) {
   return plan;
 }
 
-/// `table` and `weights` (nullptr: all are 1) start at the slice of one index.
+/// Adds one slice, times its weight (nullptr: 1), to a result; the first slice replaces what was there.
 template <typename T>
 void pick(const LoopNest& slice, const T* table, const T* weight, bool is_first, T* result) {
   if (!weight && is_first)
