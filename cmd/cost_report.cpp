@@ -37,6 +37,7 @@ struct Options {
   std::string file = "-";
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
+  std::optional<int64_t> parts;
   int64_t reshard_limit = 0;  // bytes per device; 0: none
 };
 
@@ -160,21 +161,30 @@ std::string format_of(const Options& options) {
   return output_format(kinds, options.file, options.format, "table");
 }
 
+std::string page_of(const std::vector<ComparedLayout>& layouts, const Options& options, size_t top) {
+  return options.parts ? report_html(layouts, top, static_cast<size_t>(*options.parts))
+                       : report_html(layouts, top);
+}
+
 int run(const Options& options) {
   for (const LayoutFlags& flags : paired(options))
     require_one_reader(options.hardware, options.model.model, flags.layout);
   const std::string format = format_of(options);
   if (options.top && format == "json")
     throw UserError("--top is for tables; the JSON has every step", "leave out --top, or --format json");
+  if (options.parts && format != "table" && format != "html")
+    throw UserError("--parts is for tables and pages; the JSON has the times of every step",
+                    "leave out --parts, or --format " + format);
   const std::vector<ComparedLayout> layouts = reports(options, hardware_profile(options.hardware));
   TableOptions table;
   if (options.top) table.top = static_cast<size_t>(*options.top);
+  if (options.parts) table.parts = static_cast<size_t>(*options.parts);
   if (options.file == "-" && is_terminal(1))
     table.width = static_cast<size_t>(std::max(terminal_width(), 40));
   const std::optional<size_t> top = options.top ? std::optional(table.top) : std::nullopt;
   write_text(options.file, format == "table"  ? report_table(layouts, table)
                            : format == "csv"  ? report_csv(layouts, top)
-                           : format == "html" ? report_html(layouts, top.value_or(kStepsOfPage))
+                           : format == "html" ? page_of(layouts, options, top.value_or(kStepsOfPage))
                                               : report_json(layouts));
   return kExitSuccess;
 }
@@ -198,6 +208,12 @@ std::function<int()> setup(CommandLine& line) {
                   "for one layout, the number of steps and of tensors alive at the memory peak to list "
                   "(default: 10); for csv, print a line for each of the N costliest steps of each layout")
       .check(whole_number(0))
+      .type_name("N");
+  line.add_option("--parts", options->parts,
+                  "for one layout, also list the predicted time of each block down to the depth N of its "
+                  "scope, beside "
+                  "the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
+      .check(whole_number(1))
       .type_name("N");
   line.add_option("--entry", options->entry,
                   "entry point to report: init, train, evaluate or decode (default: train if the model has "
@@ -228,6 +244,7 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
         "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
+        "  mtfc cost-report model.json --layout layout.json --hardware tpu-v3 --parts 3\n"
         "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",

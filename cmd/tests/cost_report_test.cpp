@@ -98,6 +98,22 @@ TEST_CASE("variables of a group are counted apart") {
   CHECK(has(contents(folder / "program.json"), "\"group\": \"experts\""));
 }
 
+TEST_CASE("the time of each part of a model is shown beside the least at peak rates") {
+  const std::string command =
+      "$MTFC cost-report transformer_lm.json --mesh a:2 --layout batch:a --set layers=3 --hardware tpu-v2 ";
+  const std::string table = outcome_in_models(command + "--parts 2");
+  CHECK(has(table, "\ntime by part\n  part "));
+  CHECK(has(table, "\n  layer_*/ffn "));
+  CHECK(has(table, "\n  layer_*/self "));
+  CHECK_FALSE(has(table, "layer_0/ffn "));
+  CHECK_FALSE(has(outcome_in_models(command), "time by part"));
+  CHECK(outcome_in_models(command + "--parts 2 --format json")
+            .starts_with("exit 2: mtfc: error: --parts is for tables and pages"));
+  const ScratchFolder folder;
+  CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
+  CHECK(has(contents(folder / "r.html"), "<tr><td>layer_*/ffn"));
+}
+
 // GShard, table 1: 600, 200, 150 and 12.5 billion, of which experts have all but the dense part.
 TEST_CASE("the paper's mixtures of experts have the paper's numbers of weights") {
   struct Size {

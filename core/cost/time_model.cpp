@@ -91,8 +91,11 @@ class Clocks {
   void run_kernel(size_t s) {
     const KernelTime time = kernel_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
     const auto runs = static_cast<double>(times_[s]);
-    roofline_.operations += runs * time.peak_s;
-    roofline_.memory += runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
+    const double operations = runs * time.peak_s;
+    const double memory = runs * static_cast<double>(time.bytes) / hardware_.memory_bandwidth.most();
+    roofline_.operations += operations;
+    roofline_.memory += memory;
+    cost_.steps[s].at_peak_s = std::max(operations, memory);
     cost_.steps[s].seconds = runs * time.seconds();
     cost_.steps[s].bound = bound_of(time);
     cost_.compute_s += runs * time.seconds();
@@ -107,6 +110,7 @@ class Clocks {
         collective_time(step.collective().kind, step.collective().axes, mesh_, bytes, hardware_);
     roofline_.network[mesh_.names(step.collective().axes)] += runs * time.ideal_s;
     cost_.steps[s].seconds = runs * time.seconds();
+    cost_.steps[s].at_peak_s = runs * time.ideal_s;
     cost_.steps[s].bound = bound_of(time);
     cost_.communication_s += runs * time.seconds();
     if (time.overlaps) {

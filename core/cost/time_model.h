@@ -28,6 +28,9 @@ struct StepTime {
   double begin_s = 0;  // start of its first run, after the start of the program
   double end_s = 0;
   std::string bound;  // compute, memory, overhead; latency, network; "" if it takes no time
+  /// The least time for its operations, its bytes of memory or the bytes that it sends, at peak rates; the longest of
+  /// these.
+  double at_peak_s = 0;
 };
 
 struct TimeCost {

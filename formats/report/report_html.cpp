@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/cost/part_times.h"
 #include "formats/report/html_page.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/html_text.h"
@@ -228,6 +229,35 @@ std::string steps_table(const CostReport& report, size_t section, const std::vec
   return html + "</tbody></table></div>";
 }
 
+// For each part of the model two bars: its kernels and collectives, and the least time at peak rates.
+std::string parts_table(const CostReport& report, size_t depth) {
+  if (!report.time) return "";
+  const std::vector<PartTime> parts = part_times(report, depth);
+  if (parts.empty()) return "";
+  const double most = parts.front().kernels_s + parts.front().collectives_s;
+  std::string html =
+      "<h3>Time by part</h3><p class=keys><span class=key><i "
+      "style=\"background:var(--c1)\"></i>kernels</span> "
+      "<span class=key><i style=\"background:var(--c3)\"></i>collectives</span> <span class=key><i "
+      "style=\"background:var(--c2)\"></i>at peak rates</span></p><p class=dim>Blocks that are repeated are "
+      "added "
+      "up. Collectives may run beside kernels.</p><div class=wide><table class=list><thead><tr><th>part<th "
+      "class=word>time<th>kernels<th>collectives<th>at peak<th>share</tr></thead><tbody>";
+  for (const PartTime& part : parts) {
+    const double together = part.kernels_s + part.collectives_s;
+    html += fmt::format("<tr><td>{}</td><td class=word>{}{}</td>{}{}{}<td data-v=\"{}\">{:.0f} %</td></tr>\n",
+                        part.part.empty() ? "(no block)" : html_escaped(part.part),
+                        bar({{part.kernels_s, "var(--c1)"}, {part.collectives_s, "var(--c3)"}}, most, ""),
+                        bar({{part.at_peak_s, "var(--c2)"}}, most, ""),
+                        number_cell(part.kernels_s, seconds_text(part.kernels_s)),
+                        number_cell(part.collectives_s, seconds_text(part.collectives_s)),
+                        number_cell(part.at_peak_s, seconds_text(part.at_peak_s)),
+                        together > 0 ? part.at_peak_s / together : 0,
+                        together > 0 ? 100 * part.at_peak_s / together : 0);
+  }
+  return html + "</tbody></table></div>";
+}
+
 std::string alive_table(const CostReport& report, size_t top) {
   std::string html = fmt::format(
       "<h3>Tensors alive at the peak{}</h3><div class=wide><table class=list><thead><tr><th>tensor<th "
@@ -244,13 +274,14 @@ std::string alive_table(const CostReport& report, size_t top) {
   return html + "</tbody></table></div>";
 }
 
-std::string detail(const ComparedLayout& layout, size_t section, size_t top) {
+std::string detail(const ComparedLayout& layout, size_t section, size_t top, size_t parts) {
   const CostReport& report = *layout.report;
   const std::vector<ReshardStep> listed = largest(layout.reshards, top);
   std::string html = figures(report);
   const std::string timeline = timeline_drawing(report);
   if (!timeline.empty()) html += "<h3>A step over time</h3>" + timeline;
   html += "<h3>Memory over the steps</h3>" + memory_drawing(report) + memory_table(report.memory);
+  html += parts_table(report, parts);
   html += steps_table(report, section, listed, top) + collectives_table(layout, section, listed) +
           alive_table(report, top);
   for (const std::string& warning : report.warnings)
@@ -260,7 +291,7 @@ std::string detail(const ComparedLayout& layout, size_t section, size_t top) {
 
 }  // namespace
 
-std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top) {
+std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top, size_t parts) {
   const std::vector<size_t> order = best_first(layouts);
   const std::string model = html_escaped(layouts.empty() ? "" : layouts.front().model);
   std::string html = fmt::format(
@@ -276,7 +307,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top) 
     if (shown == 0) html += fmt::format("<p class=dim>{}, predicted by mtfc</p>", html_escaped(report.entry));
     if (shown == 0 && layouts.size() > 1) html += bars(layouts, order);
     if (++shown > kMostInDetail) continue;
-    html += "<h2>" + place_of(report.layout) + "</h2>" + detail(layouts[number], shown, top);
+    html += "<h2>" + place_of(report.layout) + "</h2>" + detail(layouts[number], shown, top, parts);
   }
   if (shown > kMostInDetail)
     html +=

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/cost/part_times.h"
 #include "core/diagnostics/printable.h"
 #include "formats/report/report_writer.h"
 #include "formats/text/quantity.h"
@@ -166,6 +167,21 @@ std::string steps_text(const CostReport& report, const TableOptions& options) {
          columns(rows, phase ? 3 : 2);
 }
 
+// The time of each part of the model beside the least that the hardware's peak rates would permit.
+std::string parts_text(const CostReport& report, const TableOptions& options) {
+  if (options.parts == 0 || !report.time) return "";
+  std::vector<std::vector<std::string>> rows = {{"part", "kernels", "collectives", "at peak", "share"}};
+  for (const PartTime& part : part_times(report, options.parts)) {
+    const double together = part.kernels_s + part.collectives_s;
+    rows.push_back({shortened(part.part.empty() ? "(no block)" : printable(part.part), options.width - 46),
+                    seconds_text(part.kernels_s),
+                    part.collectives_s > 0 ? seconds_text(part.collectives_s) : "",
+                    seconds_text(part.at_peak_s),
+                    together > 0 ? fmt::format("{:.0f} %", 100 * part.at_peak_s / together) : ""});
+  }
+  return "\ntime by part\n" + columns(rows, 1);
+}
+
 std::string alive_text(const CostReport& report, const TableOptions& options) {
   const std::vector<AliveTensor>& alive = report.alive_at_peak;
   const size_t count = std::min(options.top, alive.size());
@@ -240,7 +256,7 @@ std::string single_text(const ComparedLayout& layout, const TableOptions& option
   text += wrapped("mesh   ", mesh_text(report.layout), ",", options.width);
   text += wrapped("layout ", rules_text(report.layout), ",", options.width);
   return text + totals_text({&report}, {0}, options.width) + order_text(layout, "", options) +
-         steps_text(report, options) + alive_text(report, options);
+         parts_text(report, options) + steps_text(report, options) + alive_text(report, options);
 }
 
 // Each layout's line has the properties that differ; the lines above have those that all layouts share.

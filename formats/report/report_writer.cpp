@@ -41,6 +41,7 @@ Json step_json(const StepCost& step, const Mesh& mesh, bool timed) {
   json["begin_s"] = step.time.begin_s;
   json["end_s"] = step.time.end_s;
   json["bound"] = step.time.bound;
+  json["at_peak_s"] = step.time.at_peak_s;
   return json;
 }
 

@@ -18,6 +18,7 @@ std::string report_json(const std::vector<ComparedLayout>& layouts);
 struct TableOptions {
   size_t width = 80;      // characters per line
   size_t top = 10;        // operations, and tensors alive at the peak, for a single layout
+  size_t parts = 0;       // depth of the scopes by which times are added up; 0: not at all
   bool in_order = false;  // the layouts come in the order of a search: by time, and within 1 % by their rules
 };
 /// One layout: totals, then the costliest steps, then the tensors alive at the peak. Several layouts: one
@@ -29,8 +30,9 @@ std::string report_table(const std::vector<ComparedLayout>& layouts, const Table
 std::string report_csv(const std::vector<ComparedLayout>& layouts, std::optional<size_t> top);
 
 /// One page that needs no network: bars that compare the layouts; for the best of them, the `top` costliest
-/// steps, memory and time over the steps, and the tensors as matrices cut into the shards of the ranks.
-std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top);
+/// steps, memory and time over the steps, the time of blocks down to the depth `parts` of their scopes, and the
+/// tensors as matrices cut into the shards of the ranks.
+std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top, size_t parts = 3);
 
 /// Measurements of a run that its program doesn't count.
 struct RunFacts {
