@@ -17,6 +17,7 @@
 #include "cmd/options/reshard_limit.h"
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
+#include "core/model/entry_points.h"
 #include "formats/layout/mesh_choices.h"
 #include "formats/program/program_reader.h"
 #include "formats/report/report_writer.h"
@@ -99,7 +100,7 @@ std::string reason_of(const UserError& error) {
 std::vector<ComparedLayout> compared(const Options& options, const Hardware& hardware, const Model& model,
                                      const std::vector<Layout>& layouts, std::vector<Diagnostic>& warnings) {
   CompileOptions compile_options = compile_options_of(options.model);
-  compile_options.decode = options.entry == "decode";
+  compile_options.decode = is_for_generation(options.entry);
   if (options.plans_for_hardware) compile_options.hardware = &hardware;
   for (const Layout& layout : layouts) check_rules(layout, model.dims);
   std::vector<ComparedLayout> made;
@@ -215,10 +216,11 @@ std::function<int()> setup(CommandLine& line) {
                   "the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--entry", options->entry,
-                  "entry point to report: init, train, evaluate or decode (default: train if the model has "
-                  "it, else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode"}))
+  line.add_option(
+          "--entry", options->entry,
+          "entry point to report: init, train, evaluate, decode or encode (default: train if the model has "
+          "it, else evaluate)")
+      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
       .type_name("NAME");
   add_hardware_option(line, options->hardware);
   line.add_option(

@@ -14,6 +14,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "core/model/entry_points.h"
 #include "formats/report/explanation_writer.h"
 
 namespace mtfc {
@@ -75,7 +76,7 @@ int run(const Options& options) {
   std::vector<Diagnostic> warnings;
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, warnings);
   CompileOptions compile_options = compile_options_of(options.model);
-  compile_options.decode = options.entry == "decode";
+  compile_options.decode = is_for_generation(options.entry);
   compile_options.hardware = hardware ? &*hardware : nullptr;
   const Layout& layout = layouts.front();
   const Program program = compile(model, layout, compile_options);
@@ -108,10 +109,11 @@ std::function<int()> setup(CommandLine& line) {
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
   add_plan_hardware_option(line, options->hardware);
-  line.add_option("--entry", options->entry,
-                  "entry point to explain: init, train, evaluate or decode (default: train if the model has "
-                  "it, else evaluate)")
-      .check(one_of({"init", "train", "evaluate", "decode"}))
+  line.add_option(
+          "--entry", options->entry,
+          "entry point to explain: init, train, evaluate, decode or encode (default: train if the model has "
+          "it, else evaluate)")
+      .check(one_of({"init", "train", "evaluate", "decode", "encode"}))
       .type_name("NAME");
   line.add_option("--format", options->format,
                   "text (default on standard output and for FILE.txt) or json (default for any other file)")

@@ -1,18 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/generating/generate_options.h"
+#include "cmd/generating/result_printer.h"
 #include "cmd/launch/launch.h"
 #include "cmd/running/run_data.h"
 #include "cmd/running/same_files.h"
 #include "cmd/running/stored_settings.h"
 #include "cmd/terminal/interrupt.h"
-#include "cmd/terminal/standard_output.h"
 #include "core/model/annotations.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
@@ -21,6 +22,7 @@ namespace mtfc {
 namespace {
 
 constexpr int64_t kFewestPositions = 64;
+constexpr int64_t kMostAtOnce = 256;  // sequences, unless --set gives another number
 
 const TensorType& token_type(const Model& model) {
   for (const InputDecl& input : model.decode->inputs)
@@ -35,12 +37,13 @@ bool is_set(const std::vector<std::string>& sets, const std::string& dim) {
 }
 
 // The --set arguments for decode's sequences and beams that the options ask for, unless the user has set
-// them.
+// them. The rows of --input are made as many at a time as the model has sequences.
 std::vector<std::string> sizes(const Model& model, const GenerateOptions& options) {
   const Dims& dims = token_type(model).dims;
   const int64_t beams = options.beams.value_or(1);
+  const auto prompts = static_cast<int64_t>(std::max(options.prompt_count(), options.source_count()));
   const int64_t sequences =
-      static_cast<int64_t>(options.prompt_count()) * (options.beams ? 1 : options.samples);
+      options.source_count() > 0 ? prompts : prompts * (options.beams ? 1 : options.samples);
   if (dims.empty() && sequences > 1)
     throw UserError(fmt::format("the model '{}' decodes one sequence at a time, but {} were requested",
                                 model.name, sequences),
@@ -49,11 +52,8 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
     throw UserError(fmt::format("the model '{}' can't search with beams", model.name),
                     "its decode needs a token of two dimensions, the second for beams, and the input 'seen'");
   std::vector<std::string> sets;
-  if (!dims.empty() && !is_set(options.model.sets, dims[0].name))
-    sets.push_back(fmt::format("{}={}", dims[0].name, sequences));
-  else if (!dims.empty() && dims[0].size < sequences)
-    throw UserError(
-        fmt::format("--set {}={} has no room for {} sequences", dims[0].name, dims[0].size, sequences));
+  if (!dims.empty() && !is_set(options.model.sets, dims[0].name) && options.inputs.empty())
+    sets.push_back(fmt::format("{}={}", dims[0].name, std::min(sequences, kMostAtOnce)));
   if (dims.size() > 1 && !is_set(options.model.sets, dims[1].name))
     sets.push_back(fmt::format("{}={}", dims[1].name, beams));
   else if (dims.size() > 1 && dims[1].size != beams)
@@ -62,19 +62,34 @@ std::vector<std::string> sizes(const Model& model, const GenerateOptions& option
   return sets;
 }
 
+// Throws UserError if the options do not give what the model generates from.
+void require_beginnings(const Model& model, const GenerateOptions& options) {
+  const Dims& dims = token_type(model).dims;
+  require_sources(model, dims.empty() ? std::nullopt : std::optional<Dim>(dims[0]), options);
+  if (options.prompt_count() == 0 && !options.has_sources())
+    throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
+}
+
 // Facts about the model that its program lacks.
 struct Facts {
   int64_t positions = 0, vocabulary = 0;
 };
 
 // Returns whether the decode of `smaller` can replace that of `program` while sequences are short: all
-// weights must have the same offsets.
+// weights must have the same offsets, and the caches the same shardings.
 bool fits(const Program& smaller, const Program& program) {
+  const auto have_one_place = [](const ProgramVariable& a, const ProgramVariable& b) {
+    return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.sharding == b.sharding &&
+           a.offset == b.offset;
+  };
+  const auto are_alike = [](const ProgramVariable& a, const ProgramVariable& b) {
+    return a.decl.name == b.decl.name && a.sharding == b.sharding;
+  };
+  const std::vector<ProgramVariable>&of_smaller = smaller.find("decode")->caches,
+        &caches = program.find("decode")->caches;
   return std::equal(smaller.variables.begin(), smaller.variables.end(), program.variables.begin(),
-                    program.variables.end(), [](const ProgramVariable& a, const ProgramVariable& b) {
-                      return a.decl.name == b.decl.name && a.decl.type == b.decl.type &&
-                             a.sharding == b.sharding && a.offset == b.offset;
-                    });
+                    program.variables.end(), have_one_place) &&
+         std::equal(of_smaller.begin(), of_smaller.end(), caches.begin(), caches.end(), are_alike);
 }
 
 // Adds versions of decode with fewer places, kFewestPositions and then twice as many each time, if the model
@@ -93,8 +108,10 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
       shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));
       std::vector<Diagnostic> unused;
       CompileOptions alike = options;
-      for (const ProgramVariable& variable : program.variables)
-        alike.variables.emplace(variable.decl.name, variable.sharding);
+      for (const std::vector<ProgramVariable>& variables :
+           {program.variables, program.find("decode")->caches})
+        for (const ProgramVariable& variable : variables)
+          alike.variables.emplace(variable.decl.name, variable.sharding);
       Program smaller =
           compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model), layout, alike);
       if (!fits(smaller, program)) return;
@@ -111,6 +128,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   if (!given.decode)
     throw UserError(fmt::format("the model '{}' can't generate: it has no \"decode\"", given.name),
                     "models/char_lm.json shows one");
+  require_beginnings(given, options);
   ModelOptions sized = options.model;
   for (std::string& set : sizes(given, options)) sized.sets.push_back(std::move(set));
   auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
@@ -127,46 +145,18 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   return program;
 }
 
-// Prints results: a single sequence as its tokens are chosen, several at the end.
-class Printer {
+// Says how many sequences are complete, every few seconds.
+class RoundProgress {
  public:
-  Printer(const GenerateOptions& options, const std::vector<Tokens>& prompts)
-      : options_(options), prompts_(prompts) {
-    streams_ = options.file.empty() && !options.beams && prompts.size() == 1 && options.samples == 1;
-  }
-
-  void begin() {
-    if (streams_) print(text_of(prompts_[0], options_.as_bytes()));
-  }
-  void add(int64_t token) {
-    if (streams_) print((options_.as_bytes() ? "" : ",") + text_of({token}, options_.as_bytes()));
-  }
-  void end(const GenerationResult& result) {
-    if (streams_) return print("\n");
-    std::string text;
-    for (size_t i = 0; i < result.sequences.size(); ++i) {
-      const Generated& sequence = result.sequences[i];
-      if (result.sequences.size() > 1)
-        text += fmt::format("--- {} of {}{} ---\n", i + 1, result.sequences.size(),
-                            sequence.score ? fmt::format(", score {:.6g}", *sequence.score) : "");
-      Tokens all = prompts_[sequence.prompt];
-      all.insert(all.end(), sequence.tokens.begin(), sequence.tokens.end());
-      text += text_of(all, options_.as_bytes()) + "\n";
-    }
-    if (options_.file.empty())
-      print(text);
-    else
-      write_text(options_.file, text);
+  void show(int64_t done, int64_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (done == all || now - last_ < std::chrono::seconds(5)) return;
+    std::cerr << fmt::format("{} of {} sequences\n", done, all);
+    last_ = now;
   }
 
  private:
-  static void print(const std::string& text) {
-    std::cout << text;
-    flush_standard_output();
-  }
-  const GenerateOptions& options_;
-  const std::vector<Tokens>& prompts_;
-  bool streams_ = false;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 void report(const GenerationResult& result) {
@@ -177,7 +167,7 @@ void report(const GenerationResult& result) {
 
 struct Prepared {
   Facts facts;
-  std::vector<Tokens> prompts;  // on the rank that speaks
+  Beginnings beginnings;
   GenerationOptions generation;
   VariableValues values;
 };
@@ -185,17 +175,29 @@ struct Prepared {
 int generate_here(const Program& program, const GenerateOptions& options, Prepared& prepared, Comm& comm) {
   Executor executor(program, comm, {options.seed, false});
   require_same_files(comm.processes(), files_of(prepared.values));
+  if (prepared.beginnings.sources)
+    require_same_files(comm.processes(), files_of(prepared.beginnings.sources->inputs));
   require_intact(comm.processes(), prepared.values);
   if (prepared.values.size() < program.variables.size()) executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
   prepared.values.clear();
   const bool speaks = comm.processes().speaks();
-  Printer printer(options, prepared.prompts);
-  if (speaks) printer.begin();
-  const GenerationResult result =
-      generate(executor, prepared.prompts, prepared.generation, [&](int64_t token) { printer.add(token); });
+  GenerationObserver observer;
+  std::optional<ResultPrinter> printer;
   if (speaks) {
-    printer.end(result);
+    const bool is_alone = options.inputs.empty() && options.samples == 1 &&
+                          std::max(options.prompt_count(), options.source_count()) == 1;
+    printer.emplace(options, prepared.beginnings.prompts, is_alone);
+    printer->begin();
+    observer.token = [&](int64_t token) { printer->add(token); };
+    if (!options.model.quiet)
+      observer.round = [progress = RoundProgress()](int64_t done, int64_t all) mutable {
+        progress.show(done, all);
+      };
+  }
+  const GenerationResult result = generate(executor, prepared.beginnings, prepared.generation, observer);
+  if (speaks) {
+    printer->end(result, program.model);
     if (!options.model.quiet) report(result);
   }
   if (result.signal == 0) return kExitSuccess;
@@ -209,6 +211,7 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
 int run(const GenerateOptions& options) {
   limit_spinning();
   check(options);
+  result_format(options);
   Prepared prepared;
   Execution execution;
   std::optional<StoredSettings> stored;
@@ -225,9 +228,10 @@ int run(const GenerateOptions& options) {
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
     if (!options.model.quiet)
       for (const std::string& folder : loads) warn_of_incomplete(folder);
-    prepared.prompts = read_prompts(options, prepared.facts.vocabulary);
+    std::vector<Tokens>& prompts = prepared.beginnings.prompts;
+    prompts = read_prompts(options, prepared.facts.vocabulary);
     size_t longest = 0;
-    for (const Tokens& prompt : prepared.prompts) longest = std::max(longest, prompt.size());
+    for (const Tokens& prompt : prompts) longest = std::max(longest, prompt.size());
     prepared.generation =
         generation_options(options, static_cast<int64_t>(longest), prepared.facts.positions);
     if (!options.file.empty()) require_writable(options.file);
@@ -238,6 +242,8 @@ int run(const GenerateOptions& options) {
   };
   execution.open = [&](const Program& program, const std::string&) {
     prepared.values = read_loads(program, loads, options.maps);
+    prepared.beginnings.prompt_count = std::max<size_t>(1, options.prompt_count());
+    if (program.find("encode")) prepared.beginnings.sources = open_sources(program, options);
   };
   execution.run = [&](const Program& program, Comm& comm) {
     return generate_here(program, options, prepared, comm);
@@ -259,7 +265,7 @@ std::function<int()> setup(CommandLine& line) {
 
 const Command kGenerateCommand = {
     .name = "generate",
-    .summary = "sample from a language model, or search for its likeliest continuation",
+    .summary = "continue a prompt or translate: draw tokens, or search for the likeliest ones",
     .examples =
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"The \" --length 100 --temperature 0.8 "
         "--top-k 40\n"
@@ -267,6 +273,10 @@ const Command kGenerateCommand = {
         "  mtfc generate transformer_lm.json --load weights.safetensors --prompt-tokens 17,204,9 --beams 4 "
         "\\\n"
         "      --length-penalty 0.6 --length 20\n"
+        "  mtfc generate transformer_encdec.json --checkpoint ck --input sources=test.npy --beams 4 "
+        "--stop-tokens 1 "
+        "\\\n"
+        "      --length-penalty 0.6 -o translations.json\n"
         "  mtfc generate char_lm.json --checkpoint ck --prompt \"A\" --samples 8 -o samples.txt \\\n"
         "      --mesh rows:2,cols:2 --layout batch:rows,heads:cols",
     .setup = setup,

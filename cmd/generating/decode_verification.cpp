@@ -44,12 +44,18 @@ Model only_logits(Model model, TensorId logits) {
 }
 
 // Sets `names` and returns "", or says why decode can't be compared.
-std::string comparison_problem(const Program& forward, const Dims& token, ForwardLogits& names) {
+std::string comparison_problem(const Program& forward, const std::vector<InputDecl>& encoded,
+                               const Dims& token, ForwardLogits& names) {
   const EntryPoint& evaluate = *forward.find("evaluate");
   const auto type = [&](const Binding& binding) { return evaluate.values[binding.value].type; };
-  if (evaluate.inputs.size() != 1 || !is_integer(type(evaluate.inputs[0]).dtype))
-    return "the model's logits depend on more than one input of tokens";
-  const Dims tokens = type(evaluate.inputs[0]).dims, logits = type(evaluate.outputs[0]).dims;
+  std::vector<Binding> generated = evaluate.inputs;
+  std::erase_if(generated, [&](const Binding& input) {
+    return std::any_of(encoded.begin(), encoded.end(),
+                       [&](const InputDecl& decl) { return decl.name == input.name; });
+  });
+  if (generated.size() != 1 || !is_integer(type(generated[0]).dtype))
+    return "the model's logits must depend on one input of tokens, apart from those of encode";
+  const Dims tokens = type(generated[0]).dims, logits = type(evaluate.outputs[0]).dims;
   const Dims position = without(tokens, token), vocabulary = without(logits, tokens);
   if (position.size() != 1 || tokens.size() > 2 || vocabulary.size() != 1 ||
       logits.size() != tokens.size() + 1)
@@ -57,7 +63,7 @@ std::string comparison_problem(const Program& forward, const Dims& token, Forwar
         "the model computes logits [{}] from tokens [{}], which must be those of sequences and "
         "their positions",
         to_string(logits), to_string(tokens));
-  names = {position[0].name, vocabulary[0].name};
+  names = {generated[0].name, position[0].name, vocabulary[0].name};
   return "";
 }
 
@@ -110,7 +116,8 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
   CompileOptions compile_options = compile_options_of(options);
   Machine forward(compile(only_logits(model, logits), {}, compile_options), seed);
   ForwardLogits names;
-  if (const std::string problem = comparison_problem(forward.program, token_dims(model), names);
+  if (const std::string problem =
+          comparison_problem(forward.program, encode_inputs(model), token_dims(model), names);
       !problem.empty())
     return {fmt::format("decode is not compared: {}\n", problem)};
   forward.executor.run(*forward.program.find("init"), 0);

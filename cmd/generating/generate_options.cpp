@@ -43,6 +43,20 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
       .type_name("ID,ID,...");
 }
 
+void add_source_options(CommandLine& line, SourceOptions& options) {
+  line.add_option(
+          "--input", options.inputs,
+          "data that the model reads before it generates, such as sentences to translate, a row for each "
+          "sequence: NAME=FILE.npy[,rows=A:B], or another source of `mtfc run` (repeatable)")
+      .type_name("NAME=SPEC");
+  line.add_option("--source-tokens", options.source_tokens,
+                  "token ids to translate; zeros follow up to the length of the input (repeatable)")
+      .type_name("ID,ID,...");
+  line.add_option("--source", options.source_texts,
+                  "a text to translate, for a model whose tokens are bytes (repeatable)")
+      .type_name("TEXT");
+}
+
 void add_choice_options(CommandLine& line, GenerateOptions& options) {
   line.add_flag("--greedy", options.greedy, "always choose the likeliest token");
   line.add_option("--temperature", options.temperature,
@@ -85,6 +99,7 @@ void check_standard_input(const GenerateOptions& options) {
 
 void add_generate_options(CommandLine& line, GenerateOptions& options) {
   add_prompt_options(line, options);
+  add_source_options(line, options);
   add_choice_options(line, options);
   line.add_option("--checkpoint", options.checkpoint,
                   "read the weights from a folder of checkpoints (the last one), one checkpoint, or a "
@@ -98,21 +113,29 @@ void add_generate_options(CommandLine& line, GenerateOptions& options) {
                   "rename the tensors of a loaded file to the model's names; * matches any characters but . "
                   "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
       .type_name("FROM=TO");
+  line.add_option("--format", options.format,
+                  "text (default) or json, with ids and scores (default for FILE.json)")
+      .check(one_of({"text", "json"}))
+      .type_name("FORMAT");
   line.add_option("-o", options.file, "write the results to this file when all are complete")
       .type_name("FILE");
 }
 
 void check(const GenerateOptions& options) {
-  const bool text = !options.prompts.empty() || !options.prompt_files.empty();
-  if (options.prompt_count() == 0)
-    throw UserError("there is no prompt", "give --prompt TEXT, --prompt-file FILE or --prompt-tokens 1,2,3");
-  if (text && !options.prompt_tokens.empty())
+  check(static_cast<const SourceOptions&>(options));
+  const bool ids = !options.prompt_tokens.empty() || !options.source_tokens.empty();
+  if (options.has_texts() && !options.prompt_tokens.empty())
     throw UserError("--prompt-tokens can't be mixed with prompts of text", "give one kind");
+  if (options.as_bytes() && ids)
+    throw UserError("the prompt and the source must both be texts, or both be ids",
+                    "give --prompt with --source, or --prompt-tokens with --source-tokens");
   if (options.stop && options.stop_tokens) throw UserError("--stop and --stop-tokens exclude each other");
   if (options.stop && options.stop->empty()) throw UserError("--stop: the text is empty");
-  if (static_cast<int64_t>(options.prompt_count()) > kMostSequences / options.samples)
-    throw UserError(fmt::format("{} prompts with {} samples each are more than {} sequences",
-                                options.prompt_count(), options.samples, kMostSequences));
+  const size_t beginnings = std::max(options.prompt_count(), options.source_count());
+  if (static_cast<int64_t>(beginnings) > kMostSequences / options.samples)
+    throw UserError(fmt::format("{} {} with {} samples each are more than {} sequences", beginnings,
+                                options.source_count() > 0 ? "sources" : "prompts", options.samples,
+                                kMostSequences));
   const char* drawn = options.temperature ? "--temperature" : options.top_k ? "--top-k" : nullptr;
   if (options.greedy && drawn)
     throw UserError(fmt::format("{} is for drawing tokens, but --greedy draws none", drawn),
@@ -148,6 +171,7 @@ std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabul
   for (const std::string& ids : options.prompt_tokens)
     named.emplace_back("--prompt-tokens", parse_tokens(ids, "--prompt-tokens"));
   std::vector<Tokens> prompts;
+  if (named.empty() && options.has_sources()) prompts.push_back({0});
   for (auto& [name, tokens] : named) {
     if (tokens.empty())
       throw UserError(fmt::format("{} is empty", name), "the model continues from at least one token");

@@ -8,6 +8,7 @@
 
 #include "cmd/generating/generation.h"
 #include "cmd/generating/prompts.h"
+#include "cmd/generating/sources.h"
 #include "cmd/launch/execution.h"
 
 namespace mtfc {
@@ -18,7 +19,7 @@ struct PromptOptions {
   std::vector<std::string> prompt_tokens;  // lists of ids
 
   size_t prompt_count() const { return prompts.size() + prompt_files.size() + prompt_tokens.size(); }
-  bool as_bytes() const { return prompt_tokens.empty(); }
+  bool has_texts() const { return !prompts.empty() || !prompt_files.empty(); }
 };
 
 /// The options that say how tokens are chosen. The program decides those that are absent.
@@ -32,14 +33,18 @@ struct TokenChoiceOptions {
   uint64_t seed = 0;
 };
 
-struct GenerateOptions : ExecutionOptions, PromptOptions, TokenChoiceOptions {
+struct GenerateOptions : ExecutionOptions, PromptOptions, SourceOptions, TokenChoiceOptions {
   std::optional<int64_t> length;           // absent: as long as the model can
   std::optional<std::string> stop;         // text
   std::optional<std::string> stop_tokens;  // ids
   std::vector<std::string> loads;          // as in run; --checkpoint adds one
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
-  std::string file;  // "": standard output, as tokens are chosen
+  std::string file;    // "": standard output, as tokens are chosen
+  std::string format;  // text or json; "": as the file's name says
+
+  /// Whether the tokens of the result are printed as bytes.
+  bool as_bytes() const { return has_texts() || !source_texts.empty(); }
 };
 
 void add_generate_options(CommandLine& line, GenerateOptions& options);
@@ -47,8 +52,9 @@ void add_generate_options(CommandLine& line, GenerateOptions& options);
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const GenerateOptions& options);
 
-/// The tokens of every prompt, in the order of the options. Throws UserError for a file that can't be read,
-/// an empty prompt, and tokens outside a vocabulary of `vocabulary` tokens.
+/// The tokens of every prompt, in the order of the options. A model that translates has one without being given any:
+/// the token 0. Throws UserError for a file that can't be read, an empty prompt, and tokens outside a vocabulary of
+/// `vocabulary` tokens.
 std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary);
 
 /// The options for prompts of at most `longest` tokens and a model of `positions` positions. Throws UserError

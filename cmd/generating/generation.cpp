@@ -1,9 +1,14 @@
 #include "cmd/generating/generation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
+#include <utility>
 
+#include "cmd/launch/ranks.h"
 #include "cmd/terminal/interrupt.h"
 #include "runtime/compute/random.h"
 #include "runtime/generate/decoder.h"
@@ -23,20 +28,26 @@ struct Choice {
   int signal = 0;  // that stops
 };
 
-// Makes the choices from the logits. Exists on the rank that speaks.
+// A sequence of a round.
+struct Slot {
+  size_t prompt = 0;
+  size_t beginning = 0;
+  size_t number = 0;  // among all sequences, whatever the rounds: the key of its random numbers
+};
+
+// Makes the choices of a round from the logits. Exists on the rank that speaks.
 class Chooser {
  public:
-  Chooser(const std::vector<std::vector<int64_t>>& prompts, const GenerationOptions& options,
-          const TokenSink& sink)
-      : prompts_(prompts), options_(options), sink_(sink) {
-    for (size_t prompt = 0; prompt < prompts.size(); ++prompt)
-      for (int64_t sample = 0; sample < (options.beams > 0 ? 1 : options.samples); ++sample) {
-        sequences_.push_back({prompt, {}, {}});
-        if (options.beams == 0) continue;
-        searches_.emplace_back(BeamOptions{
-            options.beams, options.alpha, options.length,
-            [stop = options.stop](const std::vector<int64_t>& tokens) { return ends_with(tokens, stop); }});
-      }
+  Chooser(const std::vector<std::vector<int64_t>>& prompts, std::vector<Slot> slots,
+          const GenerationOptions& options, const GenerationObserver& observer)
+      : prompts_(prompts), slots_(std::move(slots)), options_(options), observer_(observer) {
+    for (const Slot& slot : slots_) {
+      sequences_.push_back({slot.beginning, {}, {}});
+      if (options.beams == 0) continue;
+      searches_.emplace_back(BeamOptions{
+          options.beams, options.alpha, options.length,
+          [stop = options.stop](const std::vector<int64_t>& tokens) { return ends_with(tokens, stop); }});
+    }
   }
 
   // Chooses the first tokens of the prompts.
@@ -60,19 +71,22 @@ class Chooser {
     }
   }
 
-  std::vector<Generated> results() const {
-    if (options_.beams == 0) return sequences_;
-    std::vector<Generated> all;
+  // Adds the results of each sequence to those of its number.
+  void add_results(std::vector<std::vector<Generated>>& by_number) const {
     for (size_t s = 0; s < sequences_.size(); ++s) {
+      std::vector<Generated>& results = by_number[slots_[s].number];
+      if (options_.beams == 0) {
+        results.push_back(sequences_[s]);
+        continue;
+      }
       const std::vector<Hypothesis> best = searches_[s].results();
       for (size_t i = 0; i < best.size() && i < static_cast<size_t>(options_.samples); ++i)
-        all.push_back({sequences_[s].prompt, best[i].tokens, best[i].score});
+        results.push_back({slots_[s].beginning, best[i].tokens, best[i].score});
     }
-    return all;
   }
 
  private:
-  const std::vector<int64_t>& prompt_of(size_t s) const { return prompts_[sequences_[s].prompt]; }
+  const std::vector<int64_t>& prompt_of(size_t s) const { return prompts_[slots_[s].prompt]; }
 
   bool is_done(size_t s) const {
     if (options_.beams > 0) return searches_[s].is_done();
@@ -100,24 +114,25 @@ class Chooser {
       return;
     }
     static const uint64_t kName = stable_hash("generate");
-    const double uniform = RandomNumbers(kName, options_.seed, position).uniform(s);
+    const double uniform = RandomNumbers(kName, options_.seed, position).uniform(slots_[s].number);
     const int64_t token = sample_token(std::span(logits).first(static_cast<size_t>(decoder.vocabulary())),
                                        options_.sampling, uniform);
     sequences_[s].tokens.push_back(token);
-    if (s == 0 && sink_) sink_(token);
+    if (slots_[s].number == 0 && observer_.token) observer_.token(token);
     set(choice, s, decoder.beams(), token);
   }
 
   const std::vector<std::vector<int64_t>>& prompts_;
+  std::vector<Slot> slots_;
   const GenerationOptions& options_;
-  const TokenSink& sink_;
+  const GenerationObserver& observer_;
   std::vector<Generated> sequences_;
   std::vector<BeamSearch> searches_;
 };
 
 // Distributes the choice of the rank that speaks to all ranks; any rank may stop. This takes one message,
 // whereas a broadcast of bytes would take two.
-void agree(Processes& processes, Choice& choice) {
+void distribute(Processes& processes, Choice& choice) {
   if (processes.size() == 1) return;
   const size_t count = choice.tokens.size();
   std::vector<int64_t> message(2 * count + 2, std::numeric_limits<int64_t>::min());
@@ -162,37 +177,124 @@ class Pasts {
   std::vector<uint8_t> seen_;
 };
 
-}  // namespace
+// Which sequences each round makes.
+class Rounds {
+ public:
+  // `rows`: of the sources; nullopt if the model reads none.
+  Rounds(const Beginnings& beginnings, std::optional<int64_t> rows, const GenerationOptions& options,
+         int64_t room)
+      : beginnings_(rows ? static_cast<size_t>(*rows) : beginnings.prompt_count),
+        samples_(options.beams > 0 ? 1 : static_cast<size_t>(options.samples)),
+        room_(static_cast<size_t>(room)),
+        has_sources_(rows.has_value()),
+        shares_prompt_(rows.has_value() && beginnings.prompt_count == 1) {}
 
-GenerationResult generate(Executor& executor, const std::vector<std::vector<int64_t>>& prompts,
-                          const GenerationOptions& options, const TokenSink& sink) {
+  size_t sequences() const { return beginnings_ * samples_; }
+  size_t count() const { return has_sources_ ? batches() * samples_ : (sequences() + room_ - 1) / room_; }
+  // The batch of the sources that a round reads.
+  int64_t batch(size_t round) const { return static_cast<int64_t>(round % batches()); }
+
+  std::vector<Slot> slots(size_t round) const {
+    std::vector<Slot> slots;
+    for (size_t i = 0; i < room_; ++i) {
+      if (has_sources_) {
+        const size_t row = round % batches() * room_ + i;
+        if (row < beginnings_)
+          slots.push_back({shares_prompt_ ? 0 : row, row, row * samples_ + round / batches()});
+      } else if (const size_t number = round * room_ + i; number < sequences()) {
+        slots.push_back({number / samples_, number / samples_, number});
+      }
+    }
+    return slots;
+  }
+
+ private:
+  size_t batches() const { return (beginnings_ + room_ - 1) / room_; }
+  size_t beginnings_, samples_, room_;
+  bool has_sources_, shares_prompt_;
+};
+
+// Steps the sequences of a round until all are complete or a signal comes.
+void run_round(Executor& executor, Decoder& decoder, std::optional<Chooser>& chooser,
+               GenerationResult& result) {
   Processes& processes = executor.comm().processes();
-  Decoder decoder(executor);
-  std::optional<Chooser> chooser;
-  if (processes.speaks()) chooser.emplace(prompts, options, sink);
   const auto count = static_cast<size_t>(decoder.sequences() * decoder.beams());
   Choice choice{std::vector<int64_t>(count, 0), std::vector<int64_t>(count, 0)};
   if (chooser) chooser->begin(choice, decoder.beams());
-  agree(processes, choice);
-  GenerationResult result;
+  distribute(processes, choice);
   Pasts pasts(decoder);
-  InterruptGuard guard;
-  const auto start = std::chrono::steady_clock::now();
   for (int64_t position = 0; !choice.stops; ++position) {
     pasts.step(position);
     decoder.step(position, choice.tokens, pasts.seen());
     choice.stops = false;
     if (chooser) chooser->choose(position, decoder, choice);
     choice.signal = InterruptGuard::signal();
-    agree(processes, choice);
+    distribute(processes, choice);
     InterruptGuard::get_on();
     if (!choice.stops) result.signal = choice.signal;
     choice.stops |= choice.signal != 0;
     pasts.follow(choice);
     ++result.positions;
   }
+}
+
+// The feed of the sources, and how many rows they have.
+struct OpenSources {
+  std::optional<Feed> feed;
+  std::optional<int64_t> rows;
+};
+
+OpenSources opened(Executor& executor, const Decoder& decoder, const Beginnings& beginnings) {
+  OpenSources sources;
+  if (!decoder.encode()) return sources;
+  check_invariant(beginnings.sources.has_value(), "encode has no data");
+  executor.load(*decoder.encode());
+  const auto open = [&] {
+    sources.feed.emplace(executor, *decoder.encode(), beginnings.sources->inputs, 0);
+    sources.rows = rows_of(*beginnings.sources, *sources.feed);
+    if (beginnings.prompt_count > 1 && beginnings.prompt_count != static_cast<size_t>(*sources.rows))
+      throw UserError(
+          fmt::format("there are {} prompts for {} sources", beginnings.prompt_count, *sources.rows),
+          "give one prompt for all, or one for each");
+  };
+  Processes& processes = executor.comm().processes();
+  if (processes.size() == 1)
+    open();
+  else
+    agree(processes, open);
+  return sources;
+}
+
+}  // namespace
+
+GenerationResult generate(Executor& executor, const Beginnings& beginnings, const GenerationOptions& options,
+                          const GenerationObserver& observer) {
+  Decoder decoder(executor);
+  OpenSources sources = opened(executor, decoder, beginnings);
+  const Rounds rounds(beginnings, sources.rows, options, decoder.sequences());
+  const bool speaks = executor.comm().processes().speaks();
+  std::vector<std::vector<Generated>> by_number(rounds.sequences());
+  GenerationResult result;
+  InterruptGuard guard;
+  const auto start = std::chrono::steady_clock::now();
+  size_t done = 0;
+  for (size_t round = 0; round < rounds.count() && result.signal == 0; ++round) {
+    const std::vector<Slot> slots = rounds.slots(round);
+    decoder.begin([&] {
+      if (sources.feed) sources.feed->fill_evaluation(rounds.batch(round));
+    });
+    std::optional<Chooser> chooser;
+    if (speaks) chooser.emplace(beginnings.prompts, slots, options, observer);
+    run_round(executor, decoder, chooser, result);
+    if (chooser) chooser->add_results(by_number);
+    done += slots.size();
+    if (speaks && observer.round && result.signal == 0)
+      observer.round(static_cast<int64_t>(done), static_cast<int64_t>(rounds.sequences()));
+  }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (chooser) result.sequences = chooser->results();
+  if (speaks)
+    for (std::vector<Generated>& results : by_number)
+      std::move(results.begin(), results.end(), std::back_inserter(result.sequences));
   return result;
 }
 

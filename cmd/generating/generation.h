@@ -1,6 +1,10 @@
 #pragma once
 // Generation: the ranks' work between a prompt and its continuation.
 //
+// A program has room for so many sequences. If there are more, they are made in several rounds. A model that reads
+// sources (cmd/generating/sources.h) makes one sequence for each row of these; several samples of a row come from rounds
+// of their own, which read the same rows again.
+//
 // The rank that speaks has the prompts and chooses the tokens. At each position one message tells the others
 // the next token of every sequence, and also agrees on whether a signal stops them. So ranks can't disagree on a
 // token, even if their processors differ in the last bit of a logit.
@@ -11,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/generating/sources.h"
 #include "core/program/program.h"
 #include "runtime/execute/executor.h"
 #include "runtime/generate/beam_search.h"
@@ -28,29 +33,40 @@ struct GenerationOptions {
   uint64_t seed = 0;
 };
 
+/// What sequences begin with.
+struct Beginnings {
+  std::vector<std::vector<int64_t>> prompts;  // used on the rank that speaks; none is empty
+  size_t prompt_count = 0;                    // known on every rank
+  std::optional<EncodeData> sources = {};     // with one prompt for all rows, or one for each
+};
+
 /// The result of one sequence.
 struct Generated {
-  size_t prompt = 0;
+  size_t beginning = 0;         // the number of its row, or else of its prompt
   std::vector<int64_t> tokens;  // generated tokens only
   std::optional<double> score;  // from beam search
 };
 
 struct GenerationResult {
-  std::vector<Generated>
-      sequences;          // by prompt, then by sample or, best first, by beam; empty on ranks that do not
-                          // speak
+  // By beginning, then by sample or, best first, by beam. Empty on ranks that do not speak. A generation that a signal
+  // has ended early lacks sequences that it has not begun.
+  std::vector<Generated> sequences;
   int64_t positions = 0;  // steps taken
   double seconds = 0;
   int signal = 0;  // the one that has ended it early; 0: none
 };
 
-/// Called for every token of the first sequence as it is chosen; not with beam search, whose result is known
-/// only at the end.
-using TokenSink = std::function<void(int64_t token)>;
+/// All are called on the rank that speaks, and may be empty.
+struct GenerationObserver {
+  /// Every token of the first sequence, as it is chosen. Beam search knows its result only at the end, and calls nothing.
+  std::function<void(int64_t token)> token;
+  /// After each round: how many of all sequences are complete.
+  std::function<void(int64_t done, int64_t all)> round;
+};
 
-/// Runs `decode` from position 0 on. `prompts` is used on the rank that speaks; none may be empty, and the
-/// program must have enough sequences and beams for them. All ranks call it.
-GenerationResult generate(Executor& executor, const std::vector<std::vector<int64_t>>& prompts,
-                          const GenerationOptions& options, const TokenSink& sink);
+/// Runs `decode`, and `encode` before it if the program has that. All ranks call it. Throws UserError and RunError for
+/// sources that do not fit.
+GenerationResult generate(Executor& executor, const Beginnings& beginnings, const GenerationOptions& options,
+                          const GenerationObserver& observer);
 
 }  // namespace mtfc

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/diagnostics/error.h"
 #include "core/diagnostics/suggest.h"
@@ -15,6 +16,19 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     throw UserError(fmt::format("{} takes NAME=VALUE, not '{}'", option, text));
   return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void require_one_each(const std::vector<std::string>& values, const std::string& option,
+                      const std::string& verb) {
+  std::map<std::string, std::string> first;
+  for (const std::string& value : values) {
+    const auto [name, rest] = split_assignment(value, option);
+    const auto [at, is_new] = first.emplace(name, rest);
+    if (!is_new)
+      throw UserError(
+          fmt::format("{} {} '{}' twice: from '{}' and from '{}'", option, verb, name, at->second, rest),
+          "give it once");
+  }
 }
 
 namespace {

@@ -13,6 +13,10 @@ namespace mtfc {
 /// Splits NAME=VALUE. Throws UserError that names the option.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& option);
 
+/// Throws UserError if two of `values` (NAME=VALUE, of the option `option`) have one name: `--input feeds 'x' twice`.
+void require_one_each(const std::vector<std::string>& values, const std::string& option,
+                      const std::string& verb);
+
 /// Reads the inputs that `specs` (NAME=SPEC, values of the option `option`) name. Other inputs come from
 /// `defaults` or, if that is empty, from the sources in the model's `data`. Throws UserError and RunError.
 std::vector<InputData> read_inputs(const Program& program, const std::vector<std::string>& specs,

@@ -12,19 +12,6 @@
 namespace mtfc {
 namespace {
 
-void require_one_each(const std::vector<std::string>& values, const std::string& option,
-                      const std::string& verb) {
-  std::map<std::string, std::string> first;
-  for (const std::string& value : values) {
-    const auto [name, rest] = split_assignment(value, option);
-    const auto [at, is_new] = first.emplace(name, rest);
-    if (!is_new)
-      throw UserError(
-          fmt::format("{} {} '{}' twice: from '{}' and from '{}'", option, verb, name, at->second, rest),
-          "give it once");
-  }
-}
-
 // Every file that a run writes, and the option that names it.
 std::vector<std::pair<std::string, std::string>> written_files(const RunFileOptions& options) {
   std::vector<std::pair<std::string, std::string>> files;

@@ -27,6 +27,10 @@ struct FileList {
   void add(const FileSample& file) {
     if (known.insert(file.path).second) files.push_back(file);
   }
+  void add(const std::vector<InputData>& inputs) {
+    for (const InputData& input : inputs)
+      if (const FileSample* file = file_of(input)) add(*file);
+  }
   void add(const VariableValues& values) {
     for (const auto& [variable, array] : values) add(array.sample);
   }
@@ -112,11 +116,16 @@ std::vector<FileSample> files_of(const VariableValues& values) {
   return list.files;
 }
 
+std::vector<FileSample> files_of(const std::vector<InputData>& inputs) {
+  FileList list;
+  list.add(inputs);
+  return list.files;
+}
+
 std::vector<FileSample> files_of(const RunData& data) {
   FileList list;
-  for (const std::vector<InputData>* inputs : {&data.inputs, &data.valid})
-    for (const InputData& input : *inputs)
-      if (const FileSample* file = file_of(input)) list.add(*file);
+  list.add(data.inputs);
+  list.add(data.valid);
   if (data.start) {
     const std::string notes = checkpoint_json(*data.start);
     list.add({data.checkpoint + "/" + kNotesName, static_cast<int64_t>(notes.size()), hash_bytes(notes)});

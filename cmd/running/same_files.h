@@ -14,8 +14,9 @@ namespace mtfc {
 /// The files of `inputs`, by input.
 std::map<std::string, FileSample> input_files(const std::vector<InputData>& inputs);
 
-/// All files that a run reads, or those that variables are loaded from; each once.
+/// All files that a run reads, or those that inputs or variables are read from; each once.
 std::vector<FileSample> files_of(const RunData& data);
+std::vector<FileSample> files_of(const std::vector<InputData>& inputs);
 std::vector<FileSample> files_of(const VariableValues& values);
 
 /// Compares the files of all ranks. Every rank calls it. Throws AgreedError that names the file, the ranks and their

@@ -126,9 +126,9 @@ TEST_CASE("values of options") {
   CHECK(said("run mnist.json --trace-steps 0") ==
         refusal("--trace-steps: expected 1 or more, found 0 (see mtfc run --help)"));
   CHECK(said("cost-report mnist.json --entry tarin") ==
-        refusal(
-            "--entry: 'tarin' is not one of init, train, evaluate, decode - did you mean 'train'? (see mtfc "
-            "cost-report --help)"));
+        refusal("--entry: 'tarin' is not one of init, train, evaluate, decode, encode - did you mean "
+                "'train'? (see mtfc "
+                "cost-report --help)"));
   CHECK(said("run mnist.json --mesh a:100000000 --simulate") ==
         refusal("--simulate holds all devices in one process, but the mesh a:100000000 has 100000000 of them "
                 "(at most 65536 are possible)"));

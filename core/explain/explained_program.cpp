@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/entry_points.h"
+
 namespace mtfc {
 namespace {
 
 CompileOptions trial_options(CompileOptions options, const std::string& entry) {
   options.entries = {entry};
-  options.decode = entry == "decode";
+  options.decode = is_for_generation(entry);
   options.dump_after.clear();
   options.dump_graph = nullptr;
   options.dump_steps = nullptr;

@@ -24,7 +24,7 @@ struct NamedTensor {
 };
 
 struct EntryGraph {
-  std::string name;  // init, train, evaluate, decode
+  std::string name;  // init, train, evaluate, decode, encode
   Graph graph;
   std::vector<NamedTensor> outputs;
   std::vector<Assignment> assignments;

@@ -2,6 +2,7 @@
 // Properties of a model with `decode` that generation needs, and the reduction of a model to what it needs.
 
 #include <cstdint>
+#include <vector>
 
 #include "core/model/model.h"
 
@@ -12,8 +13,11 @@ namespace mtfc {
 /// depends on the position.
 int64_t decode_positions(const DecodeSpec& decode);
 
-/// The model without everything that only training and evaluation run: its variables and its `decode`. The
-/// rest then takes no memory, and no layout is refused because of it.
+/// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
+std::vector<InputDecl> encode_inputs(const Model& model);
+
+/// The model without everything that only training and evaluation run: its variables, its `decode` and what the
+/// caches hold. The rest then takes no memory, and no layout is refused because of it.
 Model only_decode(Model model);
 
 }  // namespace mtfc

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/passes/pipeline.h"
+#include "core/program/program_check.h"
 
 namespace mtfc::decoding_test {
 namespace {
@@ -35,6 +36,37 @@ Model summing_model() {
   return model;
 }
 
+// The same, with a cache that holds a tensor made from the input `sources`, and a training graph beside it.
+Model translating_model() {
+  Model model = summing_model();
+  DecodeSpec decode = *std::move(model.decode);
+  const TensorType words{DType::kI32, {kBatch, kLength}};
+  model.inputs = {{"sources", words, "", {}}, {"tokens", words, "", {}}};
+  GraphBuilder b;
+  const TensorId sources = b.add_input("sources", words);
+  const TensorId tokens = b.add_input("tokens", words);
+  const TensorId table = b.add_variable("table", model.variables[0].type);
+  b.set_origin({"embedded", {}, Phase::kForward});
+  const TensorId embedded = b.op("gather", {table, sources}, {{"dim", kVocab}});
+  const TensorId summary = b.op("reduce_sum", {embedded}, {{"over", Dims{kLength}}});
+  b.set_origin({"loss", {}, Phase::kForward});
+  const TensorId others = b.op("gather", {table, tokens}, {{"dim", kVocab}});
+  model.outputs = {{"loss", b.op("reduce_sum", {others}, {{"over", Dims{kBatch, kLength, kModel}}})}};
+  model.graph = std::move(b).build();
+
+  decode.caches.push_back({"summary", {DType::kF32, {kModel, kBatch}}, std::nullopt, false, false, {}});
+  decode.held = {{"summary", summary, {}}};
+  GraphBuilder d;
+  for (const Node& node : decode.graph.nodes()) d.copy(decode.graph, node, node.operands);
+  const TensorId held = d.add_variable("summary", decode.caches.back().type);
+  d.set_origin({"bias", {}, Phase::kForward});
+  const TensorId bias = d.op("einsum", {held, d.graph().find("table")}, {{"dims", Dims{kVocab, kBatch}}});
+  decode.logits = d.op("add", {decode.logits, bias});
+  decode.graph = std::move(d).build();
+  model.decode = std::move(decode);
+  return model;
+}
+
 Layout split(const std::string& dim) {
   return {Mesh({{"p", 2}}), {{dim, {0}, {}}}};
 }
@@ -53,6 +85,38 @@ TEST_CASE("generation goes on for as long as the cache that is written at the po
   model.decode->inputs.push_back({"seen", {DType::kBool, {kBatch, {"places", 7}}}, "", {}});
   CHECK(decode_positions(*model.decode) == 7);
   CHECK(decode_positions({}) == std::numeric_limits<int64_t>::max());
+}
+
+TEST_CASE("encode computes what caches hold, from nothing but the inputs that it needs") {
+  const Model model = translating_model();
+  for (const bool propagates : {false, true})
+    for (const char* dim : {"batch", "vocab", "model", "length"}) {
+      CAPTURE(dim);
+      CAPTURE(propagates);
+      Layout layout = split(dim);
+      layout.propagate = propagates;
+      const Model reduced = only_decode(model);
+      REQUIRE(reduced.inputs.size() == 1);
+      CHECK(reduced.inputs[0].name == "sources");
+      CHECK(reduced.graph.find("tokens") == kNoTensor);
+      for (const Model& compiled : {model, reduced}) {
+        const Program program = compile(compiled, layout, with_decode());
+        const EntryPoint *encode = program.find("encode"), *decode = program.find("decode");
+        REQUIRE(encode);
+        REQUIRE(encode->inputs.size() == 1);
+        CHECK(encode->inputs[0].name == "sources");
+        REQUIRE(encode->caches.size() == 1);
+        CHECK(encode->caches[0].decl.name == "summary");
+        REQUIRE(decode->caches.size() == 2);
+        CHECK(encode->caches[0].sharding == decode->caches[1].sharding);
+        CHECK(!find_program_fault(program));
+      }
+      CompileOptions alone = with_decode();
+      alone.entries = {"encode"};
+      CHECK(compile(model, layout, alone).entry_points[0].caches[0].sharding ==
+            compile(model, layout, with_decode()).find("encode")->caches[0].sharding);
+    }
+  CHECK(!compile(summing_model(), split("batch"), with_decode()).find("encode"));
 }
 
 TEST_CASE("logits come whole to every device, with the vocabulary last") {

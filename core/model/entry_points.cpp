@@ -212,9 +212,45 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
   return entry;
 }
 
+bool has_encode_entry(const Model& model) {
+  return model.decode && !model.decode->held.empty();
+}
+
+EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep) {
+  const std::vector<VariableDecl> caches = caches_of(model, "encode");
+  EntryGraph entry{.name = "encode", .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  copy_for_evaluation(b, model.graph);
+  for (size_t i = 0; i < caches.size(); ++i) {
+    const auto& [cache, tensor, location] = model.decode->held[i];
+    const Dims& order = caches[i].type.dims;
+    b.set_origin({cache + ".held", location, Phase::kForward});
+    const TensorId value = b.dims(tensor) == order ? tensor : b.op("transpose", {tensor}, {{"dims", order}});
+    entry.assignments.push_back({cache, value, location});
+  }
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
+bool is_for_generation(std::string_view entry) {
+  return entry == "decode" || entry == "encode";
+}
+
+std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry) {
+  std::vector<VariableDecl> caches;
+  if (entry == "decode") caches = model.decode->caches;
+  if (entry == "encode")
+    for (const HeldTensor& held : model.decode->held)
+      for (const VariableDecl& cache : model.decode->caches)
+        if (cache.name == held.cache) caches.push_back(cache);
+  return caches;
+}
+
 EntryGraph entry_named(const Model& model, const std::string& name, const std::vector<std::string>& keep) {
   if (name == "init") return init_entry(all_variables(model));
   if (name == "train") return train_entry(model, keep);
+  if (name == "encode") return encode_entry(model, keep);
   return name == "decode" ? decode_entry(model, keep) : evaluate_entry(model, keep);
 }
 

@@ -1,8 +1,9 @@
 #pragma once
-// The entry points of a model as graphs: init (initial values), train (one step), evaluate (forward only)
-// and decode (one step of generation).
+// The entry points of a model as graphs: init (initial values), train (one step), evaluate (forward only), decode
+// (one step of generation) and encode (what the caches of decode hold before the first step).
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/entry_graph.h"
@@ -30,7 +31,15 @@ EntryGraph evaluate_entry(const Model& model, const std::vector<std::string>& ke
 /// For a model that has `decode`. The first output is `logits`, whole on every device under any layout, since
 /// the choice of a token looks at all of them.
 EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep);
-/// One of these by its name. `decode` needs a model that has it.
+/// For a model whose decode has caches that hold tensors of the model (has_encode_entry): computes these tensors, as
+/// in evaluation, and assigns them to the caches.
+EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep);
+bool has_encode_entry(const Model& model);
+/// Whether the entry point of this name is one of those that only generation runs: decode or encode.
+bool is_for_generation(std::string_view entry);
+/// The caches that an entry point has: all for decode, those that hold tensors of the model for encode, or none.
+std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry);
+/// One of these by its name. `decode` and `encode` need a model that has them.
 EntryGraph entry_named(const Model& model, const std::string& name,
                        const std::vector<std::string>& keep = {});
 inline constexpr std::string_view kLogitsOutput = "logits";

@@ -83,14 +83,23 @@ struct ModelAnnotation {
   Location location;
 };
 
+/// A cache that holds a tensor of the model's own graph. The tensor is computed once for each batch of sequences, before
+/// the first step, by the entry point `encode`; the cache has its dimensions, perhaps in another order.
+struct HeldTensor {
+  std::string cache;
+  TensorId tensor = kNoTensor;
+  Location location;
+};
+
 /// `decode`: the graph of one step of generation, separate from the model's own. It reads the model's
 /// variables and keeps its memory of earlier tokens in caches: variables of its own that are zero before the
-/// first step.
+/// first step, or hold a tensor of the model.
 struct DecodeSpec {
   std::vector<InputDecl> inputs;  // kTokenInput, kPositionInput and perhaps kSeenInput
   std::vector<VariableDecl> caches;
   Graph graph;
   std::vector<Assignment> assignments;  // to caches
+  std::vector<HeldTensor> held = {};    // in the order of the caches
   TensorId logits = kNoTensor;          // has the token's dimensions and one more, the vocabulary
   std::vector<ModelAnnotation> annotations = {};
   bool equals_model = true;   // the logits are those that the model computes for all positions at once

@@ -29,6 +29,7 @@ std::vector<std::string> entries_of(const Model& model, const CompileOptions& op
   if (has_train_entry(model)) entries.push_back("train");
   entries.push_back("evaluate");
   if (decodes(model, options)) entries.push_back("decode");
+  if (decodes(model, options) && has_encode_entry(model)) entries.push_back("encode");
   return entries;
 }
 
@@ -81,10 +82,6 @@ Program frame_of(const Model& model, const Layout& layout, const VariableShardin
   return program;
 }
 
-std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry) {
-  return entry == "decode" ? model.decode->caches : std::vector<VariableDecl>{};
-}
-
 // Checks the layout, and how it splits the state of the optimizer.
 StateSplit checked_split(const Model& model, const Layout& layout, const Annotations& annotations,
                          const CompileOptions& options) {
@@ -98,7 +95,9 @@ StateSplit checked_split(const Model& model, const Layout& layout, const Annotat
 size_t deciding_index(const Model& model, const CompileOptions& options,
                       const std::vector<std::string>& entries) {
   const bool only_decodes = model.is_reduced && decodes(model, options);
-  return only_decodes ? entries.size() - 1 : 1;  // after `init`, or else the last one
+  return only_decodes
+             ? static_cast<size_t>(std::find(entries.begin(), entries.end(), "decode") - entries.begin())
+             : 1;
 }
 
 // Decides the plan of the deciding entry point first.
@@ -129,9 +128,14 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
   for (const ProgramVariable& variable : program.variables)
     variables.emplace(variable.decl.name, variable.sharding);
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (!is_wanted(entries[i], options)) continue;
+    // The plan of decode decides how the caches are split that encode fills.
+    const bool decides_caches =
+        entries[i] == "decode" && has_encode_entry(model) && is_wanted("encode", options);
+    if (!is_wanted(entries[i], options) && !decides_caches) continue;
     int64_t useful = i == deciding ? first_useful : 0;
     ChosenPlan plan = i == deciding ? std::move(first) : chosen(entries[i], useful);
+    if (decides_caches) variables.insert(plan.variables.begin(), plan.variables.end());
+    if (!is_wanted(entries[i], options)) continue;
     std::vector<VariableDecl> caches = caches_of(model, entries[i]);
     program.entry_points.push_back(passes.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
   }

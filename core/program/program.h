@@ -200,7 +200,7 @@ struct ProgramVariable {
 };
 
 struct EntryPoint {
-  std::string name;                      // init, train, evaluate, decode
+  std::string name;                      // init, train, evaluate, decode, encode
   std::optional<PlanFigures> plan = {};  // if it was chosen
   // Variables of this entry point only, placed behind the others; zero before its first run
   std::vector<ProgramVariable> caches = {};

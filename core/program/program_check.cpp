@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 #include "core/program/buffer_check.h"
 #include "core/program/structure_check.h"
@@ -30,12 +32,15 @@ class ProgramCheck {
     for (size_t e = 0; e < program_.entry_points.size(); ++e) {
       const EntryPoint& entry = program_.entry_points[e];
       at_ = fmt::format("/entry_points/{}", e);
-      if (entry.name != "init" && entry.name != "train" && entry.name != "evaluate" && entry.name != "decode")
-        fail(at_, fmt::format("an entry point is init, train, evaluate or decode, not '{}'", entry.name));
+      const std::array<std::string_view, 5> known = {"init", "train", "evaluate", "decode", "encode"};
+      if (std::find(known.begin(), known.end(), entry.name) == known.end())
+        fail(at_,
+             fmt::format("an entry point is init, train, evaluate, decode or encode, not '{}'", entry.name));
       if (!names.insert(entry.name).second)
         fail(at_, fmt::format("the entry point '{}' appears twice", entry.name));
       check_entry(entry);
     }
+    check_encode();
     if (!program_.find("evaluate")) fail("/entry_points", "there is no entry point 'evaluate'");
   }
 
@@ -78,7 +83,8 @@ class ProgramCheck {
   }
 
   void check_entry(const EntryPoint& entry) {
-    if (!entry.caches.empty() && entry.name != "decode") fail(at_, "only 'decode' has caches");
+    if (!entry.caches.empty() && entry.name != "decode" && entry.name != "encode")
+      fail(at_, "only 'decode' and 'encode' have caches");
     caches_end_ = check_variables(entry.caches, variables_end_, at_ + "/caches");
     const StructureCheck structure(entry, mesh_, at_);
     for (size_t b = 0; b < entry.buffers.size(); ++b) check_buffer(entry, b);
@@ -97,6 +103,23 @@ class ProgramCheck {
     structure.check_steps(true);
     if (const std::optional<BufferFault> fault = find_buffer_fault(mesh_, entry))
       fail(fault->step < 0 ? at_ : fmt::format("{}/steps/{}", at_, fault->step), fault->message);
+  }
+
+  // What encode computes is copied into the caches of decode of the same names.
+  void check_encode() {
+    const EntryPoint* encode = program_.find("encode");
+    if (!encode) return;
+    const EntryPoint* decode = program_.find("decode");
+    if (!decode) fail("/entry_points", "there is an entry point 'encode', but no 'decode'");
+    for (const ProgramVariable& filled : encode->caches) {
+      const auto is_same = [&](const ProgramVariable& cache) {
+        return cache.decl.name == filled.decl.name && cache.decl.type == filled.decl.type &&
+               cache.sharding == filled.sharding;
+      };
+      if (std::none_of(decode->caches.begin(), decode->caches.end(), is_same))
+        fail("/entry_points",
+             fmt::format("'decode' has no cache '{}' like that of 'encode'", filled.decl.name));
+    }
   }
 
   void check_buffer(const EntryPoint& entry, size_t b) {

@@ -48,7 +48,7 @@ struct CompiledLayout {
 // The largest arena of all entry points. `program` has only the one that is timed.
 int64_t memory_of(const SearchTask& task, const Program& program) {
   std::vector<std::string> others;
-  for (const char* name : {"init", "train", "evaluate", "decode"})
+  for (const char* name : {"init", "train", "evaluate", "decode", "encode"})
     if (name != task.options.entry) others.emplace_back(name);
   return std::max(program.arena_bytes(), task.prepared.compile(program.layout, others).arena_bytes());
 }

@@ -16,6 +16,7 @@ namespace {
 // Defines the model's variables under their names, so that the step can read them.
 void share_variables(const ModelDraft& of, ModelDraft& draft) {
   draft.shared = &of.model.variables;
+  draft.model_graph = &of.builder.graph();
   for (const VariableDecl& decl : of.model.variables) {
     draft.shared_by_name.emplace(decl.name, &decl);
     draft.symbols.define(decl.name, SymbolKind::kVariable, decl.location);
@@ -118,8 +119,12 @@ void check_state(const ModelDraft& draft) {
       draft.sink.error(assignment.location,
                        fmt::format("decode can't change '{}', a variable of the model", assignment.variable),
                        "it may assign caches");
+  const auto holds_tensor = [&](const VariableDecl& cache) {
+    return std::any_of(draft.held.begin(), draft.held.end(),
+                       [&](const HeldTensor& held) { return held.cache == cache.name; });
+  };
   for (const VariableDecl& cache : caches)
-    if (!draft.assigned.contains(cache.name))
+    if (!draft.assigned.contains(cache.name) && !holds_tensor(cache))
       draft.sink.warning(cache.location,
                          fmt::format("nothing assigns the cache '{}': it stays zero", cache.name));
 }
@@ -174,6 +179,7 @@ void read_decode(const Cursor& at, ModelDraft& draft) {
   spec.inputs = std::move(own.model.inputs);
   spec.caches = std::move(own.model.variables);
   spec.assignments = std::move(own.model.assignments);
+  spec.held = std::move(own.held);
   spec.annotations = std::move(own.model.annotations);
   spec.graph = std::move(own.builder).build();
   draft.model.decode = std::move(spec);

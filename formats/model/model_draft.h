@@ -33,6 +33,9 @@ struct ModelDraft {
   /// While `decode` is read: the variables of the model, which its blocks share by name. `model.variables`
   /// then holds decode's caches.
   const std::vector<VariableDecl>* shared = nullptr;
+  const Graph* model_graph =
+      nullptr;  // while `decode` is read: the model's own, whose tensors caches may hold
+  std::vector<HeldTensor> held = {};  // by the caches of decode
   std::map<std::string_view, const VariableDecl*> shared_by_name = {};
   /// The variables in `model.assignments`, and the lines of their assignments.
   std::map<std::string, int> assigned = {};

@@ -56,13 +56,37 @@ void share_variable(const NamedCursor& variable, ModelDraft& draft) {
 
 // Refuses keys that caches may not have.
 void check_cache(const Cursor& at, const ModelDraft& draft) {
+  const char* key = at.find("holds") ? "holds" : "cache";
   if (!draft.shared)
-    at.find("cache")->error("a cache belongs to \"decode\", but this is a variable of the model itself",
-                            "leave out \"cache\", or call the block in \"decode\"");
+    at.find(key)->error("a cache belongs to \"decode\", but this is a variable of the model itself",
+                        fmt::format("leave out \"{}\", or call the block in \"decode\"", key));
   if (const auto init = at.find("init"))
-    init->error("a cache has no \"init\": it is zero before the first token");
+    init->error(at.find("holds") ? "a cache that holds a tensor of the model has no \"init\""
+                                 : "a cache has no \"init\": it is zero before the first token");
   if (const auto trainable = at.find("trainable"))
     trainable->error("a cache is never trained: leave out \"trainable\"");
+}
+
+// The tensor of the model, in the scope of the block that is being read, whose value the cache has from the start.
+void read_holds(const Cursor& at, const VariableDecl& cache, ModelDraft& draft) {
+  const std::optional<std::string> leaf = at.string("the name of a tensor of the model");
+  if (!leaf) return;
+  const std::string name = draft.symbols.full(*leaf);
+  const TensorId tensor = draft.model_graph->find(name);
+  if (tensor == kNoTensor) {
+    std::vector<std::string> names;
+    for (const Tensor& known : draft.model_graph->tensors())
+      if (known.from_model) names.push_back(known.name);
+    return at.error(fmt::format("the model has no tensor '{}'", name), did_you_mean(name, names));
+  }
+  const TensorType& type = draft.model_graph->type(tensor);
+  const bool same_dims = type.dims.size() == cache.type.dims.size() &&
+                         std::is_permutation(type.dims.begin(), type.dims.end(), cache.type.dims.begin());
+  if (type.dtype != cache.type.dtype || !same_dims)
+    return at.error(fmt::format("the cache '{}' is {}, but '{}' is {}", cache.name, to_string(cache.type),
+                                name, to_string(type)),
+                    "a cache has the type and the dimensions, in any order, of the tensor that it holds");
+  draft.held.push_back({cache.name, tensor, at.location()});
 }
 
 void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& draft) {
@@ -86,6 +110,7 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   builder.mark_from_model(tensor);
   draft.symbols.bind(variable.key, tensor);
   read_sharding(at, {decl.name}, {type->dims}, draft);
+  if (const auto holds = at.find("holds"); holds && draft.shared) read_holds(*holds, decl, draft);
   draft.model.variables.push_back(std::move(decl));
 }
 
@@ -94,13 +119,14 @@ void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache
   const Cursor& at = variable.value;
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   if (draft.later_rounds > 0) return;
-  const bool has_form =
-      at.check_keys({"dims", "dtype", "init", "trainable", "cache", "group", "when", "sharding", "doc"});
+  const bool has_form = at.check_keys(
+      {"dims", "dtype", "init", "trainable", "cache", "holds", "group", "when", "sharding", "doc"});
   if (!has_form) {
     draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
     return;
   }
   if (const auto cache = at.find("cache")) is_cache |= cache->flag().value_or(false);
+  is_cache |= at.find("holds").has_value();
   if (is_cache) check_cache(at, draft);
   if (draft.shared && !is_cache) return share_variable(variable, draft);
   define_variable(variable, is_cache, draft);

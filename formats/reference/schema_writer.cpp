@@ -62,6 +62,13 @@ Json declaration_schema() {
        {"cache",
         {{"type", "boolean"},
          {"description", "true for a cache of decode, which is zero before the first token"}}},
+       {"holds",
+        {{"type", "string"},
+         {"minLength", 1},
+         {"description",
+          "for a cache of decode that has the value of a tensor of the model before the first token: the "
+          "name of "
+          "the tensor, in the scope of the block"}}},
        {"group",
         {{"type", "string"},
          {"minLength", 1},

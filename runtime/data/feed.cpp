@@ -332,11 +332,15 @@ std::optional<int64_t> Feed::evaluation_batches() const {
   return batches;
 }
 
-int64_t Feed::rows_present(int64_t batch) const {
+std::optional<int64_t> Feed::evaluation_rows() const {
   for (const Source& source : sources_)
-    if (source.evaluation.rows > 0)
-      return std::clamp<int64_t>(source.evaluation.rows - batch * source.batch(), 0, source.batch());
-  return this->batch();
+    if (source.evaluation.rows > 0) return source.evaluation.rows;
+  return std::nullopt;
+}
+
+int64_t Feed::rows_present(int64_t batch) const {
+  const std::optional<int64_t> rows = evaluation_rows();
+  return rows ? std::clamp<int64_t>(*rows - batch * this->batch(), 0, this->batch()) : this->batch();
 }
 
 int64_t Feed::rows_left_out() const {

@@ -47,6 +47,9 @@ class Feed {
   /// The number of whole batches in the shortest finite source, with PresentRows including the padded one;
   /// nullopt if all sources are endless.
   std::optional<int64_t> evaluation_batches() const;
+  /// The number of rows of the finite sources, which are all equally long; nullopt if all sources are endless, as one is
+  /// that has no more rows than a batch.
+  std::optional<int64_t> evaluation_rows() const;
   /// The number of rows of the longest source that evaluation_batches() batches omit.
   int64_t rows_left_out() const;
   /// The number of rows in a batch of an evaluation that are not padding.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 #include <utility>
 #include <vector>
@@ -20,11 +21,16 @@ int64_t size_in(const Dims& dims, const std::string& name) {
   return at < 0 ? 1 : dims[static_cast<size_t>(at)].size;
 }
 
+// A token of the vocabulary other than 0, which in many models is padding and has no place within a sequence.
+double random_token(std::mt19937_64& random, int64_t vocabulary) {
+  if (vocabulary < 2) return 0;
+  return static_cast<double>(1 + random() % static_cast<uint64_t>(vocabulary - 1));
+}
+
 std::vector<double> random_tokens(const Dims& dims, int64_t vocabulary) {
   std::mt19937_64 random(1);
   std::vector<double> tokens;
-  for (int64_t i = 0; i < elements(dims); ++i)
-    tokens.push_back(static_cast<double>(random() % static_cast<uint64_t>(vocabulary)));
+  for (int64_t i = 0; i < elements(dims); ++i) tokens.push_back(random_token(random, vocabulary));
   return tokens;
 }
 
@@ -46,6 +52,25 @@ class Places {
   int64_t sequence_ = 0, position_ = 0, word_ = 0;  // strides
 };
 
+// Rows of tokens end with padding, zeros, as sequences of several lengths do.
+WholeValue random_input(const TensorType& type, int64_t vocabulary, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  const int64_t length = type.dims.empty() ? 1 : type.dims.back().size;
+  const int64_t kinds = type.dtype == DType::kBool ? 2 : vocabulary;
+  std::vector<double> numbers;
+  for (int64_t row = 0; row < elements(type.dims) / std::max<int64_t>(1, length); ++row) {
+    const auto used = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(length));
+    for (int64_t i = 0; i < length; ++i) {
+      if (is_float(type.dtype))
+        numbers.push_back(normal(random));
+      else
+        numbers.push_back(i < used ? random_token(random, kinds) : 0);
+    }
+  }
+  return value_of(type, numbers);
+}
+
 // Everything that the logits of a position are compared with.
 struct Forward {
   std::vector<double> tokens, logits;
@@ -54,14 +79,29 @@ struct Forward {
   double largest = 0;  // logit
 };
 
-Forward run_forward(Executor& forward, const ForwardLogits& names) {
+using Inputs = std::map<std::string, WholeValue>;
+
+void give(Executor& executor, const EntryPoint& entry, const Binding& input, const WholeValue& value) {
+  for (size_t device = 0; device < executor.devices(); ++device)
+    fill(executor.shard(entry, input.value, device), value);
+}
+
+Forward run_forward(Executor& forward, const ForwardLogits& names, const Inputs& inputs) {
   const EntryPoint& evaluate = *forward.program().find("evaluate");
   forward.load(evaluate);
-  const TensorType& input = evaluate.values[evaluate.inputs.at(0).value].type;
   const TensorType& output = evaluate.values[evaluate.outputs.at(0).value].type;
-  std::vector<double> tokens = random_tokens(input.dims, size_in(output.dims, names.vocabulary));
-  for (size_t device = 0; device < forward.devices(); ++device)
-    fill(forward.shard(evaluate, evaluate.inputs[0].value, device), value_of(input, tokens));
+  TensorType input;
+  std::vector<double> tokens;
+  for (const Binding& binding : evaluate.inputs) {
+    if (const auto other = inputs.find(binding.name); other != inputs.end()) {
+      give(forward, evaluate, binding, other->second);
+      continue;
+    }
+    check_invariant(binding.name == names.tokens, "the model has an input that is not given");
+    input = evaluate.values[binding.value].type;
+    tokens = random_tokens(input.dims, size_in(output.dims, names.vocabulary));
+    give(forward, evaluate, binding, value_of(input, tokens));
+  }
   forward.run(evaluate, 0);
   Forward made{std::move(tokens),
                numbers_of(outputs_of(forward, evaluate).begin()->second.value),
@@ -126,8 +166,17 @@ void copy_variables(Executor& from, Executor& to) {
 
 DecodeComparison compare_decode(Executor& forward, Executor& decode, const ForwardLogits& names,
                                 int64_t positions, double tolerance) {
-  const Forward whole = run_forward(forward, names);
   Decoder decoder(decode);
+  Inputs inputs;
+  const EntryPoint* encode = decoder.encode();
+  if (encode)
+    for (const Binding& input : encode->inputs)
+      inputs.emplace(input.name,
+                     random_input(encode->values[input.value].type, decoder.vocabulary(), 2 + inputs.size()));
+  const Forward whole = run_forward(forward, names, inputs);
+  decoder.begin([&] {
+    for (const Binding& input : encode->inputs) give(decode, *encode, input, inputs.at(input.name));
+  });
   BeamPast past(decoder.beams(), std::max(decoder.places(), decoder.beams()));
   DecodeComparison comparison;
   comparison.positions = std::min(positions, whole.positions);

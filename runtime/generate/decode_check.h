@@ -4,6 +4,8 @@
 //
 //   forward   tokens [batch, length]    logits [batch, length, vocab], those of position t from tokens 0, …, t
 //   decode    token [batch] at t        logits [batch, vocab]
+//
+// Other inputs of the model, such as the sentence to translate, are those of `encode`; both are given the same.
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +15,9 @@
 
 namespace mtfc {
 
-/// The dimensions of the model's own way to its logits: from the only input of `evaluate` to its only output.
+/// The model's own way to its logits, the only output of `evaluate`.
 struct ForwardLogits {
+  std::string tokens;      // the input that decode is given token by token; all others are inputs of `encode`
   std::string position;    // the dimension of the tokens that counts positions
   std::string vocabulary;  // the dimension of the logits that the tokens lack
 };

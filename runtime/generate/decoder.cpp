@@ -47,7 +47,7 @@ int64_t places_of(const EntryPoint& decode) {
   return seen ? dims_of(decode, *seen).back().size : 0;
 }
 
-// Copies a cache into one with more places on the same device; all other dimensions are equal.
+// Copies a cache into one on the same device that may have more places; all other dimensions are equal.
 void copy_cache(const std::vector<std::byte>& from, const LocalShard& shard, const LocalShard& to) {
   const size_t rank = shard.box.size();
   const auto size = static_cast<size_t>(size_of(shard.type.dtype));
@@ -79,27 +79,48 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   if (token && dims_of(decode(), *token).size() > 1) beams_ = dims_of(decode(), *token)[1].size;
   places_ = places_of(*entries_.back());
   vocabulary_ = dims_of(decode(), decode().outputs[0]).back().size;
-  executor.load(decode());
-  executor.clear_caches(decode());
+  encode_ = executor.program().find("encode");
+}
+
+void Decoder::begin(const std::function<void()>& fill_inputs) {
+  current_ = 0;
+  if (!encode_) return start({});
+  check_invariant(fill_inputs || encode_->inputs.empty(), "the inputs of encode are missing");
+  executor_.load(*encode_);
+  if (fill_inputs) fill_inputs();
+  executor_.run(*encode_, 0);
+  start(saved(*encode_));
 }
 
 // The caches of the next entry point overlap with those of this one, so their contents are saved first.
 void Decoder::move_on() {
-  const EntryPoint& last = decode();
-  std::vector<std::vector<std::byte>> held;
-  for (size_t device = 0; device < executor_.devices(); ++device)
-    for (size_t c = 0; c < last.caches.size(); ++c) {
-      const LocalShard shard = executor_.cache(last, c, device);
-      const auto bytes = static_cast<size_t>(shard.elements() * size_of(shard.type.dtype));
-      held.emplace_back(shard.data, shard.data + bytes);
-    }
+  const SavedCaches caches = saved(decode());
   ++current_;
+  start(caches);
+}
+
+Decoder::SavedCaches Decoder::saved(const EntryPoint& entry) const {
+  SavedCaches caches;
+  for (size_t c = 0; c < entry.caches.size(); ++c)
+    for (size_t device = 0; device < executor_.devices(); ++device) {
+      const LocalShard shard = executor_.cache(entry, c, device);
+      const auto bytes = static_cast<size_t>(shard.elements() * size_of(shard.type.dtype));
+      caches[entry.caches[c].decl.name].push_back({shard, {shard.data, shard.data + bytes}});
+    }
+  return caches;
+}
+
+// Makes the caches of the current entry point zero, except those that are given.
+void Decoder::start(const SavedCaches& caches) {
   executor_.load(decode());
   executor_.clear_caches(decode());
-  for (size_t device = 0; device < executor_.devices(); ++device)
-    for (size_t c = 0; c < last.caches.size(); ++c)
-      copy_cache(held[device * last.caches.size() + c], executor_.cache(last, c, device),
+  for (size_t c = 0; c < decode().caches.size(); ++c) {
+    const auto given = caches.find(decode().caches[c].decl.name);
+    if (given == caches.end()) continue;
+    for (size_t device = 0; device < executor_.devices(); ++device)
+      copy_cache(given->second[device].bytes, given->second[device].shard,
                  executor_.cache(decode(), c, device));
+  }
 }
 
 template <typename Value>

@@ -5,11 +5,18 @@
 // The decoder begins with the smallest and moves on to larger ones as the sequence grows, so that early
 // tokens do not attend to all the places that late ones will need.
 //
+// Caches may hold tensors of the model, such as the keys and values that an encoder gives. The entry point `encode`
+// computes these once for the sequences that begin.
+//
 // Tokens have the shape [sequences, beams]; a dimension that the model lacks counts as 1. All ranks make the
 // same calls, and each fills and reads what its devices hold.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/execute/executor.h"
@@ -18,8 +25,14 @@ namespace mtfc {
 
 class Decoder {
  public:
-  /// Zeroes the caches, which then persist until another entry point runs. The executor must outlive it.
+  /// The executor must outlive it.
   explicit Decoder(Executor& executor);
+
+  /// The entry point `encode`; nullptr if no cache holds a tensor of the model.
+  const EntryPoint* encode() const { return encode_; }
+  /// Begins new sequences at position 0: zeroes the caches, and computes what caches hold, after `fill_inputs` has
+  /// filled the inputs of `encode`, which is then loaded. The caches persist until another entry point runs.
+  void begin(const std::function<void()>& fill_inputs = {});
 
   int64_t sequences() const { return sequences_; }
   int64_t beams() const { return beams_; }
@@ -35,12 +48,21 @@ class Decoder {
 
  private:
   const EntryPoint& decode() const { return *entries_[current_]; }
+  // The caches of an entry point, each with the contents of its shards, device by device.
+  struct SavedShard {
+    LocalShard shard;  // its data may since have been overwritten
+    std::vector<std::byte> bytes;
+  };
+  using SavedCaches = std::map<std::string, std::vector<SavedShard>>;
+  SavedCaches saved(const EntryPoint& entry) const;
+  void start(const SavedCaches& caches);
   void move_on();
   template <typename Value>
   void fill(std::string_view input, std::span<const Value> values);
 
   Executor& executor_;
   std::vector<const EntryPoint*> entries_;  // in ascending order of their places
+  const EntryPoint* encode_ = nullptr;      // if any cache holds a tensor of the model
   size_t current_ = 0;
   int64_t sequences_ = 1, beams_ = 1, vocabulary_ = 0, places_ = 0;
   int64_t position_ = 0;

@@ -1,0 +1,25 @@
+#include "formats/report/generation_writer.h"
+
+#include "formats/json/ordered_json.h"
+
+namespace mtfc {
+
+std::string generation_json(const std::string& model, const std::vector<GeneratedSequence>& sequences) {
+  std::string lines;
+  for (const GeneratedSequence& sequence : sequences) {
+    Json json;
+    json["beginning"] = sequence.beginning;
+    Json prompt = Json::array(), tokens = Json::array();
+    for (const int64_t token : sequence.prompt) prompt.push_back(token);
+    for (const int64_t token : sequence.tokens) tokens.push_back(token);
+    json["prompt"] = std::move(prompt);
+    json["tokens"] = std::move(tokens);
+    if (sequence.text) json["text"] = *sequence.text;
+    if (sequence.score) json["score"] = *sequence.score;
+    lines += (lines.empty() ? "\n  " : ",\n  ") + json.dump();
+  }
+  return "{\"model\": " + Json(model).dump() + ", \"sequences\": [" + lines +
+         (lines.empty() ? "]}\n" : "\n]}\n");
+}
+
+}  // namespace mtfc
