@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "cmd/testing/generation_cases.h"
 #include "core/testing/scratch_folder.h"
@@ -207,6 +208,23 @@ TEST_CASE("drawn translations depend on the seed and the row alone, and not on r
   CHECK(generated(kTranslate, drawn + " --set batch=2") == expected);
   CHECK(generated(kTranslate, drawn + " --set batch=4 " + kSplits[1].simulated()) == expected);
   CHECK(generated(kTranslate, drawn + " --seed 6") != expected);
+}
+
+// The script itself trains for minutes, until nearly all translations are right.
+TEST_CASE(
+    "a model that has just begun to learn translates as the script's own search does, on 1, 2 and 4 ranks") {
+  const ScratchFolder folder;
+  const std::string command = fmt::format(
+      "'{}/scripts/learn_to_reverse.py' --mtfc '{}' --folder '{}' --steps 40 --rows 300 --held-out 70 "
+      "--compared 3 "
+      "--least 0 >'{}' 2>&1",
+      MTFC_SOURCE_DIR, MTFC_BINARY, folder / "work", folder / "out");
+  CHECK(std::system(command.c_str()) == 0);
+  const std::string out = folder.read("out");
+  INFO(out);
+  for (const char* search : {"greedy", "4 beams"})
+    for (const char* ranks : {"1 rank", "2 ranks", "4 ranks"})
+      CHECK(out.find(fmt::format("{}, {}: 3 of 3 equal", search, ranks)) != std::string::npos);
 }
 
 TEST_CASE("texts are translated to texts") {
