@@ -90,6 +90,10 @@ TEST_CASE("experts that are split give the logits and the tokens of the whole mo
   check_cached_logits(kExperts, {});
   for (const std::vector<Split>& splits : {kSplits, kExpertSplits})
     for (const Split& split : splits) check_cached_logits(kExperts, split);
+  GenerationCase masked = kExperts;
+  masked.sets.push_back("one_hot=1");
+  check_cached_logits(masked, {});
+  check_cached_logits(masked, kExpertSplits[1]);
   Uncached reference(kExperts);
   const std::string expected = ids(reference.greedy({7, 3, 40}, 13)) + "\n";
   CHECK(generated(kExperts, "--prompt-tokens 7,3,40 --length 13 --greedy") == expected);

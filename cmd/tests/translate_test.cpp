@@ -116,6 +116,9 @@ TEST_CASE("cached logits of a translation are those of the whole model, under ev
     for (const Split& split : kSplits) check_cached_logits(model, split);
   }
   for (const Split& split : kExpertSplits) check_cached_logits(kExperts, split);
+  GenerationCase masked = kExperts;
+  masked.sets.push_back("one_hot=1");
+  check_cached_logits(masked, kExpertSplits[1]);
 }
 
 TEST_CASE("greedy translations are the uncached ones on one, two and four ranks, in one round or several") {
