@@ -98,6 +98,7 @@ void add_memory(const Program& program, const EntryPoint& entry, CostReport& rep
   report.memory.peak = entry.arena_bytes;
   report.memory.inputs = use.inputs[use.peak];
   report.memory.activations_at_peak = use.activations[use.peak];
+  report.memory.gradients = use.gradients[use.peak];
   report.memory.workspace = use.workspace[use.peak];
   report.memory.gaps = report.memory.peak - report.memory.variables - report.memory.optimizer_state -
                        report.memory.caches - use.at(use.peak);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "core/model/annotations.h"
+#include "core/model/state_split.h"
+#include "core/passes/graph/regather.h"
 
 namespace mtfc {
 namespace {
@@ -35,6 +37,13 @@ bool is_avoidable(const ReshardStep& reshard, const EntryPoint& entry) {
   return gathers_whole(reshard) && entry.steps[reshard.step].phase != Phase::kUpdate;
 }
 
+// True for a variable that the layout shards in order to gather it where it is needed.
+bool is_sharded_variable(const StateSplit& split, const Layout& layout, const std::string& tensor) {
+  return layout.state.variables && (is_split_state(split, tensor) ||
+                                    (tensor.ends_with(kAgain) &&
+                                     is_split_state(split, tensor.substr(0, tensor.size() - kAgain.size()))));
+}
+
 }  // namespace
 
 bool may_gather(const Program& program, const EntryPoint& entry) {
@@ -52,11 +61,13 @@ std::vector<CostlyGather> costly_gathers(const ExplainedProgram& explained) {
   };
   if (!is_costly(bytes)) return {};
   const Annotations annotations(explained.model, explained.layout);
+  const StateSplit split = state_split(explained.model, explained.layout);
   std::map<std::string, CostlyGather> found;  // by the tensor, over layers
   for (const ReshardStep& reshard : explained.reshards) {
     if (!is_avoidable(reshard, explained.entry)) continue;
     const SharedAnnotation annotation = annotations.of(explained.entry.name, reshard.tensor);
     if (annotation && split_axes(annotation->sharding).empty()) continue;
+    if (is_sharded_variable(split, explained.layout, reshard.tensor)) continue;
     const auto [at, is_new] =
         found.try_emplace(explained.names.over_layers(reshard.tensor), CostlyGather{reshard, 0, 0, 0, {}});
     CostlyGather& gather = at->second;

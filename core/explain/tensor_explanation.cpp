@@ -86,10 +86,13 @@ void explain_without_plan(const ExplainedProgram& explained, TensorExplanation& 
   }
 }
 
-// The state that a plan or the rules split for `shard_state_over` is placed where the model says so.
+// Says of the state that a plan or the rules split for `shard_state_over` whether the model or the layout states that.
 void place_state_split(const ExplainedProgram& explained, TensorExplanation& explanation) {
+  const StateSharding& state = explained.layout.state;
   const auto place = [&](FixedBy& fixed) {
-    if (fixed.kind == FixedBy::Kind::kStateSplit) fixed.location = explained.model.train->shard_location;
+    if (fixed.kind != FixedBy::Kind::kStateSplit) return;
+    fixed.text = state.axes.empty() ? "model" : "layout";
+    fixed.location = state.axes.empty() ? explained.model.train->shard_location : state.location;
   };
   place(explanation.fixed);
   for (AxisOrigin& split : explanation.splits) place(split.fixed);

@@ -7,6 +7,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "core/model/training.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
@@ -29,6 +30,33 @@ AxisList axes_of(const TrainSpec& train, const Mesh& mesh) {
   return axes;
 }
 
+AxisList without_single(const AxisList& axes, const Mesh& mesh) {
+  AxisList longer;
+  for (const int axis : axes)
+    if (mesh.size(axis) > 1) longer.push_back(axis);
+  return longer;
+}
+
+std::set<std::string, std::less<>> regathered(const Model& model, const Layout& layout) {
+  std::set<std::string, std::less<>> matched;
+  std::vector<std::string> names;
+  for (const VariableDecl& variable : model.variables) names.push_back(variable.name);
+  std::vector<Diagnostic> diagnostics;
+  for (const auto& [pattern, location] : layout.state.regather) {
+    bool found = false;
+    for (const std::string& name : names)
+      if (matches_name(pattern, name)) {
+        matched.insert(name);
+        found = true;
+      }
+    if (!found)
+      diagnostics.push_back(
+          {location, fmt::format("'{}' matches no variable", pattern), did_you_mean(pattern, names)});
+  }
+  if (!diagnostics.empty()) throw UserError(diagnostics);
+  return matched;
+}
+
 // True if the annotation gives the whole sharding. What a tensor has from its variable, or from rules, leaves the other
 // axes to be used.
 bool is_complete(const TensorAnnotation* annotation) {
@@ -40,11 +68,17 @@ bool is_complete(const TensorAnnotation* annotation) {
 StateSplit state_split(const Model& model, const Layout& layout) {
   StateSplit split;
   if (!model.train || layout.mesh.axes().empty()) return split;
-  split.axes = axes_of(*model.train, layout.mesh);
+  split.regathered = regathered(model, layout);
+  split.axes = layout.state.axes.empty() ? axes_of(*model.train, layout.mesh)
+                                         : without_single(layout.state.axes, layout.mesh);
   if (split.axes.empty()) return split;
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
     split.names.insert(variable.name + "/grad");
+    if (layout.state.variables) {
+      split.names.insert(variable.name);
+      split.names.insert(variable.name + "/init");
+    }
     for (const VariableDecl& state : state_of(*model.train, variable)) {
       split.names.insert(state.name);
       split.names.insert(state.name + "/init");
@@ -63,13 +97,14 @@ void check_even(const StateSplit& split, const Model& model, const Layout& layou
     for (size_t d = 0; d < dims.size(); ++d)
       if (const AxisList& axes = sharding.dims[d]; dims[d].size % layout.mesh.size(axes) != 0)
         throw UserError(
-            {{model.train->shard_location,
+            {{layout.state.axes.empty() ? model.train->shard_location : layout.state.location,
               fmt::format("dimension '{}' of size {} of '{}' does not divide evenly over {} of size {}",
                           dims[d].name, dims[d].size, name, layout.mesh.names(axes), layout.mesh.size(axes)),
               "leave out --no-uneven to allow it"}});
   };
   for (const VariableDecl& variable : model.variables) {
     if (!variable.trainable) continue;
+    if (layout.state.variables) check(variable.name, variable.type.dims);
     check(variable.name + "/grad", variable.type.dims);
     for (const VariableDecl& state : state_of(*model.train, variable)) check(state.name, state.type.dims);
   }

@@ -1,10 +1,12 @@
 #pragma once
-// `shard_state_over`: splits the optimizer's state and updates over axes that the layout's rules leave unused
-// (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates its shard,
-// and an all_gather brings the variable's new value to all.
+// `shard_state_over`, of a layout or a model: splits the optimizer's state and updates over axes that the layout's rules
+// leave unused (Rajbhandari et al. 2020, ZeRO). A reduce_scatter then delivers a gradient, each device updates its shard,
+// and an all_gather brings the variable's new value to all. With `shard_variables`, the variables are split alike, and
+// gathered where they are needed. `regather` names variables that the backward pass gathers again, so that what the
+// forward pass has gathered need not be kept (core/passes/graph/regather.h).
 //
 // Example: batch:rows leaves w[io=6, hidden=8] whole. With the state split over rows, w/adam_m, w/adam_v,
-// w/grad and everything that an update computes from them are split hidden/rows.
+// w/grad and everything that an update computes from them are split hidden/rows, and so is w if variables are.
 
 #include <functional>
 #include <set>
@@ -19,10 +21,12 @@ namespace mtfc {
 
 struct StateSplit {
   AxisList axes;  // only axes longer than 1; if there is none, all tensors follow the rules
-  std::set<std::string, std::less<>> names;  // tensors by their name or by that of their origin
+  std::set<std::string, std::less<>> names;            // tensors by their name or by that of their origin
+  std::set<std::string, std::less<>> regathered = {};  // variables
 };
 
-/// Throws UserError for an axis that the mesh lacks. Without a mesh, nothing is split.
+/// What the layout states comes before what the model does. Throws UserError for an axis that the mesh lacks, and for a
+/// pattern of `regather` that matches no variable. Without a mesh, nothing is split.
 StateSplit state_split(const Model& model, const Layout& layout);
 
 /// Throws UserError for a dimension of a gradient or of a variable's state that `split` takes part in splitting, and that

@@ -12,6 +12,7 @@
 #include "core/model/size_limits.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
+#include "core/passes/graph/regather.h"
 #include "core/passes/graph/remove_dead.h"
 #include "core/passes/graph/share_common.h"
 #include "core/passes/graph/simplify.h"
@@ -32,11 +33,13 @@ namespace mtfc {
 // The context of a pass: everything that it reads apart from the entry point.
 struct PassContext {
   const Layout& layout;
-  const StateSplit& split;
+  const StateSplit& split;        // of the entry point, or of the part of a loop
+  const StateSplit& entry_split;  // of the entry point
   const CompileOptions& options;
   const std::vector<ProgramVariable>& variables;  // of the program, and after them the entry point's caches
-  std::function<PartitionedEntry(EntryGraph, int64_t times)> lower_part;  // steps of a part of a loop
-  std::function<PartitionedEntry(ShardedEntry)> lower_planned;            // the same, of a chosen plan
+  // Steps of a part of a loop.
+  std::function<PartitionedEntry(EntryGraph, int64_t times, const StateSplit&)> lower_part;
+  std::function<PartitionedEntry(ShardedEntry)> lower_planned;  // the same, of a chosen plan
 
   const Mesh& mesh() const { return layout.mesh; }
 };
@@ -59,11 +62,22 @@ int64_t einsum_flops(const Graph& graph) {
   return flops;
 }
 
-// `entry`, `name`: of the entry point and of what the loop makes, for what is dumped on the way.
-LoopSteps lowered(const GraphLoop& loop, const std::string& entry, const std::string& name,
+// The split of the state in the parts of a loop, where leaves stand for the variables that it reads.
+StateSplit split_in_loop(const PassContext& context, const Graph& graph, const Node& loop) {
+  StateSplit split = context.entry_split;
+  split.regathered = leaves_in_loop(graph, loop, context.split.regathered);
+  split.names.merge(leaves_in_loop(graph, loop, context.split.names));
+  return split;
+}
+
+// `entry`: the name of the entry point, for what is dumped on the way.
+LoopSteps lowered(const Graph& graph, const Node& node, const std::string& entry,
                   const PassContext& context) {
+  const GraphLoop& loop = *node.loop;
+  const std::string& name = graph.tensor(node.results[0]).name;
+  const StateSplit split = split_in_loop(context, graph, node);
   const auto lower = [&](const LoopPart& part, const std::string& what, int64_t times, size_t sums) {
-    return context.lower_part(entry_of(part, entry + ", " + what, sums), times);
+    return context.lower_part(entry_of(part, entry + ", " + what, sums), times, split);
   };
   return {lower(loop.condition, "condition of " + name, 1, 0),
           lower(loop.body, "body of " + name, loop.times, loop.sums), loop.times, loop.sums};
@@ -83,8 +97,7 @@ ShardedEntry lower_loops(ShardedEntry sharded, const PassContext& context) {
               context.lower_planned(std::move(parts[part + 1])), nodes[n].loop->times, nodes[n].loop->sums};
       part += 2;
     } else {
-      loop = lowered(*nodes[n].loop, sharded.entry.name, sharded.entry.graph.tensor(nodes[n].results[0]).name,
-                     context);
+      loop = lowered(sharded.entry.graph, nodes[n], sharded.entry.name, context);
     }
     const EntryPoint& body = loop.body.entry;
     for (size_t i = body.outputs.size() - loop.sums; i < body.outputs.size(); ++i)
@@ -110,6 +123,8 @@ constexpr GraphPass kSimplifications[] = {
     {"order_contractions", order_contractions},
     {"share_common", share_common},
 };
+
+constexpr const char* kRegather = "regather";
 
 struct ShardingPass {
   const char* name;
@@ -204,7 +219,7 @@ EntryPoint PassRunner::lower_steps(EntryGraph entry, int64_t useful, int64_t byt
   std::vector<ProgramVariable> placed = placed_variables(std::move(caches), program_.mesh(),
                                                          shardings_by_rules(program_.layout, split_), bytes);
   const std::vector<ProgramVariable> variables = with_caches(placed);
-  PartitionedEntry steps = steps_of(std::move(entry), variables, useful);
+  PartitionedEntry steps = steps_of(std::move(entry), variables, split_, useful);
   return finished(std::move(steps), variables, std::move(placed), useful, bytes);
 }
 
@@ -212,6 +227,7 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Shar
                               const PlanHardware& hardware, int64_t& useful) {
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
+  entry = regathered(std::move(entry), split_.regathered);
   const PlanConditions conditions{program_.layout, split_, variables, true, hardware, options_.offered};
   ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
   if (options_.planned) options_.planned(plan, conditions);
@@ -274,7 +290,7 @@ Graph PassRunner::with_lowered_loops(Graph graph, const std::string& entry, int6
 // The steps of a chosen plan.
 PartitionedEntry PassRunner::planned_steps(ShardedEntry plan, const std::vector<ProgramVariable>& variables) {
   const auto lower_planned = [&](ShardedEntry part) { return planned_steps(std::move(part), variables); };
-  const PassContext context{program_.layout, split_, options_, variables, {}, lower_planned};
+  const PassContext context{program_.layout, split_, split_, options_, variables, {}, lower_planned};
   verify_sharded(kChoosePlan, plan, context);
   plan = timed(kLowerLoops.name, [&] { return kLowerLoops.run(std::move(plan), context); });
   verify_sharded(kLowerLoops.name, plan, context);
@@ -300,31 +316,43 @@ EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
 }
 
 EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {
-  for (const GraphPass& pass : passes) {
-    const EntryGraph before = options_.verify ? entry : EntryGraph{};
-    entry = timed(pass.name, [&] { return pass.run(std::move(entry)); });
-    verify(pass.name, entry.name, [&] {
-      std::string problem = graph_problem(entry);
-      if (problem.empty()) problem = expansion_problem(entry.graph, pass.keeps_gradients);
-      return problem.empty() ? difference_of_interface(before, entry) : problem;
-    });
-    dump(pass.name, entry.name, [&] { return to_string(entry.graph); });
-  }
+  for (const GraphPass& pass : passes)
+    entry = run_graph_pass(std::move(entry), pass.name, pass.keeps_gradients, pass.run);
   return entry;
+}
+
+template <typename Run>
+EntryGraph PassRunner::run_graph_pass(EntryGraph entry, const char* name, bool keeps_gradients, Run run) {
+  const EntryGraph before = options_.verify ? entry : EntryGraph{};
+  entry = timed(name, [&] { return run(std::move(entry)); });
+  verify(name, entry.name, [&] {
+    std::string problem = graph_problem(entry);
+    if (problem.empty()) problem = expansion_problem(entry.graph, keeps_gradients);
+    return problem.empty() ? difference_of_interface(before, entry) : problem;
+  });
+  dump(name, entry.name, [&] { return to_string(entry.graph); });
+  return entry;
+}
+
+// The last pass over graphs, which depends on the layout. Gradients in loops may still have to be expanded.
+EntryGraph PassRunner::regathered(EntryGraph entry, const std::set<std::string, std::less<>>& leaves) {
+  return run_graph_pass(std::move(entry), kRegather, false,
+                        [&](EntryGraph given) { return regather(std::move(given), leaves); });
 }
 
 // The passes up to `assign_buffers`, which sees the whole of an entry point with the steps of its loops.
 // Adds the arithmetic of these to `useful`.
 PartitionedEntry PassRunner::steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
-                                      int64_t& useful) {
-  const auto lower_part = [&](EntryGraph part, int64_t times) {
+                                      const StateSplit& split, int64_t& useful) {
+  entry = regathered(std::move(entry), split.regathered);
+  const auto lower_part = [&](EntryGraph part, int64_t times, const StateSplit& in_part) {
     int64_t flops = 0;
     EntryGraph graph = simplified(std::move(part), flops);
-    PartitionedEntry steps = steps_of(std::move(graph), variables, flops);
+    PartitionedEntry steps = steps_of(std::move(graph), variables, in_part, flops);
     useful += flops * std::max<int64_t>(times, 1);
     return steps;
   };
-  const PassContext context{program_.layout, split_, options_, variables, lower_part, {}};
+  const PassContext context{program_.layout, split, split_, options_, variables, lower_part, {}};
   ShardedEntry sharded{std::move(entry)};
   for (const ShardingPass& pass : kShardingPasses) {
     sharded = timed(pass.name, [&] { return pass.run(std::move(sharded), context); });
@@ -407,6 +435,7 @@ const std::vector<std::string>& pass_names() {
     std::vector<std::string> names;
     for (const GraphPass& pass : kExpansions) names.push_back(pass.name);
     for (const GraphPass& pass : kSimplifications) names.push_back(pass.name);
+    names.emplace_back(kRegather);
     names.emplace_back(kChoosePlan);
     for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);
     names.push_back(kPartition.name);

@@ -51,7 +51,11 @@ class PassRunner {
   void verify_sharded(const char* pass, const ShardedEntry& sharded, const PassContext& context) const;
   EntryGraph simplified(EntryGraph entry, int64_t& useful);
   EntryGraph run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes);
-  PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables, int64_t& useful);
+  template <typename Run>
+  EntryGraph run_graph_pass(EntryGraph entry, const char* name, bool keeps_gradients, Run run);
+  EntryGraph regathered(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
+  PartitionedEntry steps_of(EntryGraph entry, const std::vector<ProgramVariable>& variables,
+                            const StateSplit& split, int64_t& useful);
   PartitionedEntry partitioned(const ShardedEntry& sharded, const PassContext& context);
   template <typename Work>
   auto timed(const char* pass, Work work) -> decltype(work());

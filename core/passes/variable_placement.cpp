@@ -9,7 +9,7 @@ namespace mtfc {
 
 VariableShardings shardings_by_rules(const Layout& layout, const StateSplit& split) {
   return [&](const VariableDecl& variable) {
-    const bool is_state = variable.optimizer_state;
+    const bool is_state = variable.optimizer_state || is_split_state(split, variable.name);
     return stated_sharding(layout, nullptr, variable.type.dims, split, is_state);
   };
 }

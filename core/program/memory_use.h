@@ -17,16 +17,19 @@ struct MemoryUse {
   std::vector<int64_t> inputs;
   std::vector<int64_t> activations;
   std::vector<int64_t> workspace;
+  std::vector<int64_t> gradients;
   size_t peak = 0;  // the first of the fullest steps
 
-  int64_t at(size_t step) const { return inputs[step] + activations[step] + workspace[step]; }
+  int64_t at(size_t step) const {
+    return inputs[step] + activations[step] + workspace[step] + gradients[step];
+  }
 };
 MemoryUse memory_use(const EntryPoint& entry);
 
 /// Something that takes memory of a device: a buffer, a variable or a cache.
 struct AliveTensor {
   std::string name;  // the first value that the buffer holds; or `workspace of NAME`
-  std::string kind;  // variable, optimizer state, cache, input, activation, workspace
+  std::string kind;  // variable, optimizer state, cache, input, activation, gradient, workspace
   int64_t bytes = 0;
   int first_step = 0;  // variables and caches: from the first step ...
   int last_step = 0;   // ... to the last

@@ -59,12 +59,15 @@ inline std::string tensor_name(const Value& value) {
   return tensor_name(value.name);
 }
 
-enum class BufferKind { kVariable, kInput, kActivation, kWorkspace };
+// A gradient's buffer holds the complete gradient of a variable. What devices have of it before it is reduced is an
+// activation, unless both share a buffer.
+enum class BufferKind { kVariable, kInput, kActivation, kGradient, kWorkspace };
 template <>
 inline constexpr auto kEnumNames<BufferKind> =
     std::to_array<EnumName<BufferKind>>({{BufferKind::kVariable, "variable"},
                                          {BufferKind::kInput, "input"},
                                          {BufferKind::kActivation, "activation"},
+                                         {BufferKind::kGradient, "gradient"},
                                          {BufferKind::kWorkspace, "workspace"}});
 
 struct Buffer {

@@ -43,7 +43,8 @@ bool has_rule(const Layout& layout, const Dims& dims) {
 }
 
 bool has_plain_rules_only(const Layout& layout) {
-  return layout.limited_rules.empty() && layout.annotations.empty() && !layout.propagate;
+  return layout.limited_rules.empty() && layout.annotations.empty() && !layout.propagate &&
+         !layout.state.is_stated();
 }
 
 std::string to_string(const Rule& rule, const Mesh& mesh) {
@@ -72,6 +73,11 @@ std::string to_string(const Layout& layout) {
   for (const LimitedRule& rule : layout.limited_rules) add(to_string(rule, layout.mesh));
   if (const size_t count = layout.annotations.size(); count > 0)
     add(fmt::format("{} annotation{}", count, count == 1 ? "" : "s"));
+  const StateSharding& state = layout.state;
+  if (!state.axes.empty())
+    add(fmt::format("state{} over {}", state.variables ? " and variables" : "",
+                    layout.mesh.names(state.axes)));
+  if (!state.regather.empty()) add("regathered");
   if (layout.propagate) add("propagated");
   return text;
 }

@@ -39,6 +39,22 @@ struct Annotation {
   Location location;
 };
 
+/// How training spreads what devices would otherwise hold copies of (Rajbhandari et al. 2020, ZeRO;
+/// core/model/state_split.h).
+struct StateSharding {
+  struct Pattern {
+    std::string text;  // core/tensors/name_pattern.h
+    Location location;
+  };
+
+  AxisList axes = {};      // that split optimizer state, gradients and updates; empty: as the model says
+  bool variables = false;  // trained variables as well
+  Location location = {};  // of the axes
+  std::vector<Pattern> regather = {};  // variables that are gathered anew for the backward pass
+
+  bool is_stated() const { return !axes.empty() || !regather.empty(); }
+};
+
 struct Layout {
   Mesh mesh;
   std::vector<Rule> rules;                   // at most one per dimension
@@ -46,6 +62,7 @@ struct Layout {
   bool propagate = false;
   std::vector<LimitedRule> limited_rules =
       {};  // at most one per dimension and pattern, in the order of the file
+  StateSharding state = {};
 };
 
 /// The rule of the dimension in all tensors; nullptr if there is none.

@@ -180,6 +180,17 @@ Json limited_rules_json(const Layout& layout) {
   return json;
 }
 
+Json state_sharding_json(const Layout& layout) {
+  Json json = Json::object();
+  const StateSharding& state = layout.state;
+  if (!state.axes.empty()) json["shard_state_over"] = json_of(state.axes, layout.mesh);
+  if (state.variables) json["shard_variables"] = true;
+  if (state.regather.empty()) return json;
+  json["regather"] = Json::array();
+  for (const StateSharding::Pattern& pattern : state.regather) json["regather"].push_back(pattern.text);
+  return json;
+}
+
 Json annotations_json(const Layout& layout) {
   Json json = Json::object();
   for (const Annotation& annotation : layout.annotations)

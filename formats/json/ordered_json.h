@@ -108,6 +108,8 @@ Json json_of(const Layout& layout);
 Json annotations_json(const Layout& layout);
 /// [[dimension, [axes], {"in": pattern}], ...], as in a layout file.
 Json limited_rules_json(const Layout& layout);
+/// The keys that say how training spreads its state, as a layout file has them; none that is not stated.
+Json state_sharding_json(const Layout& layout);
 /// {"batch": 100}, in the order of the dimensions
 Json json_of(const Dims& dims);
 /// The split dimensions: {"batch": ["rows"]}

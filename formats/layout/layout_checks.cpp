@@ -149,6 +149,33 @@ void read_rules(const Cursor& at, Layout& layout) {
   layout.rules = std::move(checker).rules();
 }
 
+StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh) {
+  StateSharding state;
+  if (const auto axes = root.find("shard_state_over")) {
+    RuleChecker checker(mesh, root.sink());
+    checker.add("shard_state_over", axes->location(), axis_names(*axes));
+    state.location = axes->location();
+    for (const Rule& rule : std::move(checker).rules()) state.axes = rule.axes;
+  }
+  if (const auto variables = root.find("shard_variables")) {
+    state.variables = variables->flag().value_or(false);
+    if (state.variables && !root.find("shard_state_over"))
+      variables->error("variables can be sharded only together with the state of the optimizer",
+                       "add \"shard_state_over\": the axes for both");
+  }
+  const auto add = [&](const Cursor& at) {
+    if (const auto pattern = at.string("a variable or a pattern of names"))
+      state.regather.push_back({*pattern, at.location()});
+  };
+  if (const auto patterns = root.find("regather")) {
+    if (patterns->is(JsonKind::kArray))
+      for (const Cursor& item : patterns->items()) add(item);
+    else
+      add(*patterns);
+  }
+  return state;
+}
+
 std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh) {
   std::vector<Annotation> annotations;
   for (const NamedCursor& entry : at.members("an object {tensor: sharding}")) {

@@ -179,6 +179,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
   if (const auto shardings = root->find("shardings"))
     layout.annotations = read_annotations(*shardings, layout.mesh);
   if (const auto propagate = root->find("propagate")) layout.propagate = propagate->flag().value_or(false);
+  layout.state = read_state_sharding(*root, layout.mesh);
   if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
   return layout;
 }
@@ -213,7 +214,8 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
     else if (is_model || root.find("mtfc_program"))
       root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
                  "a layout has a \"mesh\" and \"rules\"");
-    else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "device_order", "doc"}))
+    else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
+                              "shard_variables", "regather", "device_order", "doc"}))
       layout = layout_from(sources, sink, &root);
     sink.finish(warnings);
     return layout;

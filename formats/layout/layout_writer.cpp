@@ -18,6 +18,7 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
     json["rules"].push_back(Json::array({rule.dim, axes_of(rule), Json({{"in", pattern}})}));
   if (!layout.annotations.empty()) json["shardings"] = annotations_json(layout);
   if (layout.propagate) json["propagate"] = true;
+  json.update(state_sharding_json(layout));
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
   return dump_lines(json, 1);
 }

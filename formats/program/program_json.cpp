@@ -160,6 +160,7 @@ std::string program_json(const Program& program) {
   json["rules"] = std::move(rules);
   if (!program.layout.annotations.empty()) json["shardings"] = annotations_json(program.layout);
   if (program.layout.propagate) json["propagate"] = true;
+  json.update(state_sharding_json(program.layout));
   json.update(Json{{"names", std::move(names)}, {"inputs", std::move(inputs)}});
   if (!program.loss.empty()) json["loss"] = program.loss;
   json.update(Json{{"variables", std::move(variables)},

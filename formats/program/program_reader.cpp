@@ -23,7 +23,8 @@ class ProgramReader {
 
   Program read() {
     root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
-                      "names", "inputs", "loss", "variables", "entry_points", "warnings"});
+                      "shard_state_over", "shard_variables", "regather", "names", "inputs", "loss",
+                      "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
     read_splits();
@@ -129,6 +130,7 @@ class ProgramReader {
       program_.layout.annotations = read_annotations(*shardings, mesh());
     if (const auto propagate = root_.find("propagate"))
       program_.layout.propagate = propagate->flag().value_or(false);
+    program_.layout.state = read_state_sharding(root_, mesh());
   }
 
   const Mesh& mesh() const { return program_.layout.mesh; }

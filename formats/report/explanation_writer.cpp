@@ -88,7 +88,8 @@ std::string origin_text(const FixedBy& origin) {
                  ? "the rules"
                  : fmt::format("the rule {}{}", origin.text, in_parentheses(place_text(origin.location)));
     case FixedBy::Kind::kStateSplit:
-      return fmt::format("\"shard_state_over\" of the model{}", in_parentheses(place_text(origin.location)));
+      return fmt::format("\"shard_state_over\" of the {}{}", origin.text,
+                         in_parentheses(place_text(origin.location)));
     case FixedBy::Kind::kOtherEntry:
       return "the plan of another entry point, which decides how variables are split";
     case FixedBy::Kind::kChoice:

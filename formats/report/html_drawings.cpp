@@ -146,6 +146,7 @@ std::string memory_drawing(const CostReport& report) {
   std::vector<Layer> layers = lasting_layers(report.memory, chosen.size());
   layers.push_back({"inputs", "var(--c2)", columns_of(use.inputs, chosen)});
   layers.push_back({"activations", "var(--c3)", columns_of(use.activations, chosen)});
+  layers.push_back({"gradients", "var(--c8)", columns_of(use.gradients, chosen)});
   layers.push_back({"workspace", "var(--c4)", columns_of(use.workspace, chosen)});
   const int64_t peak = std::max<int64_t>(1, lasting + use.at(use.peak));
   std::vector<int64_t> below(chosen.size());

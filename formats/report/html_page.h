@@ -8,7 +8,7 @@
 namespace mtfc {
 
 inline constexpr std::string_view kHtmlStyle = R"(
-:root{--c1:#4e79a7;--c2:#59a14f;--c3:#f28e2b;--c4:#b07aa1;--c5:#e15759;--c6:#76b7b2;--c7:#edc948;--forward:#4e79a7;--backward:#9c6bb3;--update:#59a14f;
+:root{--c1:#4e79a7;--c2:#59a14f;--c3:#f28e2b;--c4:#b07aa1;--c5:#e15759;--c6:#76b7b2;--c7:#edc948;--c8:#ff9da7;--forward:#4e79a7;--backward:#9c6bb3;--update:#59a14f;
 --text:#1b1f24;--dim:#57606a;--line:#d0d7de;--back:#fff;--soft:#f6f8fa;color-scheme:light dark}
 @media (prefers-color-scheme:dark){:root{--text:#e6edf3;--dim:#9da7b1;--line:#3d444d;--back:#0d1117;--soft:#161b22}}
 *{box-sizing:border-box}

@@ -86,6 +86,7 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
       {"caches_bytes", number(report.memory.caches)},
       {"inputs_bytes", number(report.memory.inputs)},
       {"activations_at_peak_bytes", number(report.memory.activations_at_peak)},
+      {"gradients_bytes", number(report.memory.gradients)},
       {"workspace_bytes", number(report.memory.workspace)},
       {"alignment_and_gaps_bytes", number(report.memory.gaps)}};
   for (auto& [name, value] : fields) {

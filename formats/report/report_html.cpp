@@ -141,6 +141,7 @@ std::string memory_table(const MemoryCost& memory) {
                              {"caches", memory.caches},
                              {"inputs", memory.inputs},
                              {"activations", memory.activations_at_peak},
+                             {"gradients", memory.gradients},
                              {"workspace", memory.workspace},
                              {"alignment and gaps", memory.gaps},
                              {"together", memory.peak}});

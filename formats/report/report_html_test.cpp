@@ -20,7 +20,7 @@ ComparedLayout example(std::vector<int64_t> order = {}) {
   report.entry = "train";
   report.layout = made.layout;
   report.memory.variables = 100;
-  report.memory_over_steps = {{1, 1}, {2, 900}, {3, 0}, 1};
+  report.memory_over_steps = {{1, 1}, {2, 900}, {3, 0}, {0, 0}, 1};
   report.steps = {{"h\"", "einsum", "/ops/0", Phase::kForward, {}, {5, 5, 0, 0}, {}, 0},
                   {"s", "all_reduce", "", Phase::kBackward, {0}, {0, 0, 3, 12}, {}, 1}};
   report.tensors = {
@@ -110,8 +110,8 @@ TEST_CASE("the peak of the memory is drawn however many steps there are") {
   CostReport report = *example().report;
   std::vector<int64_t> many(100000, 1);
   many[77777] = 899;
-  report.memory_over_steps = {std::vector<int64_t>(many.size()), many, std::vector<int64_t>(many.size()),
-                              77777};
+  const std::vector<int64_t> none(many.size());
+  report.memory_over_steps = {none, many, none, none, 77777};
   const std::string drawn = memory_drawing(report);
   CHECK(drawn.size() < 150000);
   CHECK(has(drawn, " 0.00H"));

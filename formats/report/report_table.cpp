@@ -103,6 +103,7 @@ std::vector<Row> total_rows(const Reports& reports) {
       {"  optimizer state", [](Report r) { return bytes_text(r.memory.optimizer_state); }},
       {"  inputs", [](Report r) { return bytes_text(r.memory.inputs); }},
       {"  activations", [](Report r) { return bytes_text(r.memory.activations_at_peak); }},
+      {"  gradients", [](Report r) { return bytes_text(r.memory.gradients); }},
       {"  workspace", [](Report r) { return bytes_text(r.memory.workspace); }},
       {"  alignment and gaps", [](Report r) { return bytes_text(r.memory.gaps); }},
   };

@@ -61,6 +61,7 @@ Json memory_json(const CostReport& report) {
                {"caches", memory.caches},
                {"inputs", memory.inputs},
                {"activations_at_peak", memory.activations_at_peak},
+               {"gradients", memory.gradients},
                {"workspace", memory.workspace},
                {"alignment_and_gaps", memory.gaps},
                {"peak_step", memory.peak_step}};
@@ -85,6 +86,7 @@ Json report_object(const CostReport& report) {
   if (!report.layout.limited_rules.empty()) json["limited_rules"] = limited_rules_json(report.layout);
   if (!report.layout.annotations.empty()) json["shardings"] = annotations_json(report.layout);
   if (report.layout.propagate) json["propagate"] = true;
+  json.update(state_sharding_json(report.layout));
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json["parameters"] = {{"count", report.parameters.count},
                         {"bytes", report.parameters.bytes},

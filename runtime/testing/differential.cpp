@@ -355,6 +355,15 @@ class Shrinker {
       candidate.layout.propagate = false;
       simpler |= keep_if_failing(std::move(candidate));
     }
+    const auto with_state = [&](auto change) {
+      if (!best_.layout.state.is_stated()) return;
+      RandomCase candidate = best_;
+      change(candidate.layout.state);
+      simpler |= keep_if_failing(std::move(candidate));
+    };
+    with_state([](StateSharding& state) { state = {}; });
+    with_state([](StateSharding& state) { state.variables = false; });
+    with_state([](StateSharding& state) { state.regather.clear(); });
     for (size_t a = best_.annotations.size(); a-- > 0;)
       for (size_t s = best_.annotations[a].splits.size(); s-- > 0;) {
         RandomCase candidate = best_;

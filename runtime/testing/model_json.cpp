@@ -140,9 +140,14 @@ std::string layout_file(const RandomCase& random_case) {
       splits.push_back(fmt::format("{}: {}", quoted(split.dim), axes_text(split.axes, layout.mesh)));
     shardings.push_back(fmt::format("{}: {}", quoted(annotation.pattern), joined(splits, "{", "}")));
   }
-  return fmt::format("{{\n  \"mesh\": {},\n  \"rules\": {},\n  \"shardings\": {},\n  \"propagate\": {}\n}}\n",
-                     joined(axes, "{", "}"), joined(rules, "[", "]"), joined(shardings, "{", "}"),
-                     layout.propagate);
+  std::string state;
+  if (!layout.state.axes.empty())
+    state += fmt::format(",\n  \"shard_state_over\": {}", axes_text(layout.state.axes, layout.mesh));
+  if (layout.state.variables) state += ",\n  \"shard_variables\": true";
+  if (!layout.state.regather.empty()) state += ",\n  \"regather\": \"**\"";
+  return fmt::format(
+      "{{\n  \"mesh\": {},\n  \"rules\": {},\n  \"shardings\": {},\n  \"propagate\": {}{}\n}}\n",
+      joined(axes, "{", "}"), joined(rules, "[", "]"), joined(shardings, "{", "}"), layout.propagate, state);
 }
 
 std::string saved_case(const RandomCase& random_case, const std::string& folder) {

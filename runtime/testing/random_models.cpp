@@ -210,6 +210,14 @@ void draw_training(CaseDraft& draft) {
   std::shuffle(axes.begin(), axes.end(), draft.random());
   for (const Axis& axis : axes)
     if (draft.chance(0.6)) draft.drawn().shard_state_over.push_back(axis.name);
+  Layout& layout = draft.drawn().layout;
+  for (const std::string& axis : draft.drawn().shard_state_over)
+    if (draft.chance(0.5)) layout.state.axes.push_back(layout.mesh.find(axis));
+  layout.state.variables = !layout.state.axes.empty() && draft.chance(0.7);
+  const auto& items = draft.drawn().items;
+  const bool has_variable =
+      std::any_of(items.begin(), items.end(), [](const auto& item) { return item.kind == "variable"; });
+  if (has_variable && draft.chance(0.3)) layout.state.regather.push_back({"**", {}});
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "core/passes/steps/assign_buffers.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/graph/op_registry.h"
@@ -228,6 +232,19 @@ void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored
   for (const ValueId id : entry.values.ids()) entry.values[id].buffer = assignment.buffer(id);
 }
 
+// Marks the buffers that hold complete gradients of variables. They were assigned like those of other values.
+void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& variables) {
+  std::set<std::string, std::less<>> names;
+  for (const ProgramVariable& variable : variables)
+    if (variable.decl.trainable) names.insert(variable.decl.name + "/grad");
+  for (const Value& value : entry.values) {
+    if (value.buffer == kNoBuffer || !value.sharding.partial.empty()) continue;
+    Buffer& buffer = entry.buffers[value.buffer];
+    const std::string_view tensor = std::string_view(value.name).substr(0, value.name.find('@'));
+    if (buffer.kind == BufferKind::kActivation && names.contains(tensor)) buffer.kind = BufferKind::kGradient;
+  }
+}
+
 void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
   for (int s = 0; s <= last_step(entry); ++s) {
     Step& step = entry.steps[s];
@@ -266,6 +283,7 @@ EntryPoint assign_buffers(PartitionedEntry partitioned, const std::vector<Progra
                           int64_t variables_bytes, const Mesh& mesh) {
   const PerValue<ValueId> stored_in = store_assignments(partitioned);
   give_buffers(partitioned, stored_in, variables, mesh);
+  mark_gradients(partitioned.entry, variables);
   give_workspaces(partitioned.entry, mesh);
   give_offsets(partitioned.entry, variables_bytes);
   return std::move(partitioned.entry);

@@ -11,22 +11,23 @@
 namespace mtfc {
 namespace {
 
-int64_t result_bytes(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
-  const Value& value = entry.values[step.outputs[0]];
+int64_t bytes_of(const EntryPoint& entry, ValueId id, const Mesh& mesh) {
+  const Value& value = entry.values[id];
   return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
 }
 
-// A collective with a result that no step reads, such as the gathered new value of a variable.
-struct UnreadCollective {
-  StepIndex wait;
-  int64_t bytes = 0;  // of its result
+// A collective whose operand and result are in memory together while it is under way.
+struct TimedCollective {
+  StepIndex start, wait;
+  int64_t bytes = 0;  // of the larger of both
 };
 
 struct Dependencies {
   std::map<ValueId, StepIndex> makers;  // of roots: the step that makes each, for collectives the wait
-  // By step: the starts whose last operand it makes. The leaves make those of StepIndex().
-  std::map<StepIndex, std::vector<StepIndex>> starts_after;
-  std::map<StepIndex, UnreadCollective> unread;  // by start
+  std::map<StepIndex, std::vector<StepIndex>>
+      starts_after;                             // by step: the starts whose last operand it makes
+  std::vector<TimedCollective> of_leaves;       // those that could start at once, in the order of the steps
+  std::map<StepIndex, TimedCollective> others;  // by start
 
   // The step that makes a value; StepIndex() for a leaf.
   StepIndex maker(const EntryPoint& entry, ValueId id) const {
@@ -35,21 +36,6 @@ struct Dependencies {
   }
 };
 
-std::map<StepIndex, UnreadCollective> unread_collectives(const EntryPoint& entry, const Mesh& mesh) {
-  std::set<ValueId> read;
-  for (const Step& step : entry.steps)
-    for (const ValueId id : step.inputs) read.insert(root_of(entry, id));
-  std::map<StepIndex, UnreadCollective> unread;
-  for (const StepIndex s : entry.steps.ids()) {
-    const Step& step = entry.steps[s];
-    const auto* wait = step.as<AwaitCollective>();
-    if (!wait || works_in_place(wait->collective.kind)) continue;
-    if (read.count(root_of(entry, step.outputs[0])) > 0) continue;
-    unread[wait->start] = {s, result_bytes(entry, step, mesh)};
-  }
-  return unread;
-}
-
 Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
   Dependencies found;
   for (const StepIndex s : entry.steps.ids()) {
@@ -57,12 +43,23 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
     for (const ValueId id : entry.steps[s].outputs) found.makers[root_of(entry, id)] = s;
   }
   for (const StepIndex s : entry.steps.ids()) {
-    if (entry.steps[s].kind() != StepKind::kStart) continue;
+    const auto* wait = entry.steps[s].as<AwaitCollective>();
+    if (!wait) continue;
+    const Step& start = entry.steps[wait->start];
+    TimedCollective collective{wait->start, s, bytes_of(entry, entry.steps[s].outputs[0], mesh)};
     StepIndex last_maker;
-    for (const ValueId id : entry.steps[s].inputs) last_maker = std::max(last_maker, found.maker(entry, id));
-    found.starts_after[last_maker].push_back(s);
+    for (const ValueId id : start.inputs) {
+      last_maker = std::max(last_maker, found.maker(entry, id));
+      collective.bytes = std::max(collective.bytes, bytes_of(entry, id, mesh));
+    }
+    const bool is_of_leaves = last_maker == StepIndex();
+    if (is_of_leaves)
+      found.of_leaves.push_back(collective);
+    else
+      found.starts_after[last_maker].push_back(wait->start);
+    if (!is_of_leaves && !works_in_place(wait->collective.kind))
+      found.others.emplace(wait->start, collective);
   }
-  found.unread = unread_collectives(entry, mesh);
   return found;
 }
 
@@ -71,8 +68,22 @@ class StepOrder {
  public:
   StepOrder(const EntryPoint& entry, const Dependencies& dependencies)
       : entry_(entry), dependencies_(dependencies), positions_(entry.steps.size()) {
-    for (const auto& [start, unread] : dependencies.unread)
-      most_under_way_ = std::max(most_under_way_, 2 * unread.bytes);
+    for (const auto& [start, collective] : dependencies.others)
+      most_under_way_ = std::max(most_under_way_, 2 * collective.bytes);
+    for (const TimedCollective& collective : dependencies.of_leaves) {
+      most_ahead_ = std::max(most_ahead_, 2 * collective.bytes);
+      change_ahead_.emplace(collective.start, collective.bytes);
+      change_ahead_.emplace(collective.wait, -collective.bytes);
+    }
+  }
+
+  // Starts the next collectives of leaves, as far as there is room for their results.
+  void start_ahead() {
+    for (; next_leaf_ < dependencies_.of_leaves.size(); ++next_leaf_) {
+      const TimedCollective& next = dependencies_.of_leaves[next_leaf_];
+      if (positions_[next.start] == StepIndex() && bytes_ahead_ + next.bytes > most_ahead_) return;
+      add(next.start);
+    }
   }
 
   void add_starts(StepIndex after) {
@@ -98,7 +109,12 @@ class StepOrder {
     if (step.kind() == StepKind::kStart) make_room(s);
     position = StepIndex(order_.size());
     order_.push_back(s);
-    if (step.kind() != StepKind::kStart) add_starts(s);
+    const auto change = change_ahead_.find(s);
+    if (change != change_ahead_.end()) bytes_ahead_ += change->second;
+    if (step.kind() == StepKind::kStart) return;
+    forget(s);
+    add_starts(s);
+    if (change != change_ahead_.end()) start_ahead();
   }
 
   // The steps in the new order, which refer to each other by their new positions.
@@ -112,28 +128,34 @@ class StepOrder {
   }
 
  private:
-  // A collective whose result no step reads can be awaited last, but holds a workspace until then. The oldest
-  // of them are awaited before the next one starts, so that those under way never have more than twice the
-  // bytes of the largest one.
+  // A collective may be awaited late, as that of a gradient is if the update comes at the end, and holds its operand
+  // until then. The oldest ones are awaited before the next one starts, so that those under way never have more than
+  // twice the bytes of the largest one.
   void make_room(StepIndex start) {
-    const auto unread = dependencies_.unread.find(start);
-    if (unread == dependencies_.unread.end()) return;
-    const UnreadCollective& collective = unread->second;
-    while (!under_way_.empty() && bytes_under_way_ + collective.bytes > most_under_way_) {
-      const UnreadCollective oldest = under_way_.front();
-      under_way_.pop_front();
-      bytes_under_way_ -= oldest.bytes;
-      add(oldest.wait);
-    }
-    under_way_.push_back(collective);
-    bytes_under_way_ += collective.bytes;
+    const auto at = dependencies_.others.find(start);
+    if (at == dependencies_.others.end()) return;
+    while (!under_way_.empty() && bytes_under_way_ + at->second.bytes > most_under_way_)
+      add(under_way_.front().wait);
+    under_way_.push_back(at->second);
+    bytes_under_way_ += at->second.bytes;
+  }
+
+  void forget(StepIndex wait) {
+    const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                                 [&](const TimedCollective& collective) { return collective.wait == wait; });
+    if (at == under_way_.end()) return;
+    bytes_under_way_ -= at->bytes;
+    under_way_.erase(at);
   }
 
   const EntryPoint& entry_;
   const Dependencies& dependencies_;
   PerStep<StepIndex> positions_;  // the new position of each step, nothing while it has none
   std::vector<StepIndex> order_;
-  std::deque<UnreadCollective> under_way_;  // oldest first
+  std::map<StepIndex, int64_t> change_ahead_;  // by start or wait of a collective of leaves
+  size_t next_leaf_ = 0;
+  int64_t bytes_ahead_ = 0, most_ahead_ = 0;  // of collectives of leaves that are under way
+  std::deque<TimedCollective> under_way_;     // oldest first
   int64_t bytes_under_way_ = 0;
   int64_t most_under_way_ = 0;
 };
@@ -145,6 +167,7 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   const Dependencies dependencies = find_dependencies(entry, mesh);
   StepOrder order(entry, dependencies);
   order.add_starts(StepIndex());
+  order.start_ahead();
   for (const StepIndex s : entry.steps.ids())
     if (!entry.steps[s].as<StartCollective>() && !entry.steps[s].as<AwaitCollective>()) order.add(s);
   for (const StepIndex s : entry.steps.ids())

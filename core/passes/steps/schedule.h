@@ -8,8 +8,10 @@
 
 namespace mtfc {
 
-/// Kernels keep their order. Collectives whose results no step reads, such as the all_gathers of new values
-/// of variables, hold memory until they are awaited: only a few of them are under way at a time.
+/// Kernels keep their order. Collectives that could be under way for long hold memory: those of inputs and variables, such
+/// as the all_gathers of weights that are split, which could start at once; and those whose results are needed late, such
+/// as the reduce_scatters of gradients. Of each of these two sorts, at most twice the bytes of the largest one are under way
+/// at a time, unless the result is needed sooner. Collectives that work in place hold nothing.
 PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -1,0 +1,76 @@
+#include "core/passes/graph/regather.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/graph/op_registry.h"
+
+namespace mtfc {
+namespace {
+
+using Leaves = std::set<std::string, std::less<>>;
+
+bool is_leaf(const Node& node) {
+  return node.kind == NodeKind::kVariable || node.kind == NodeKind::kInput;
+}
+
+// The loop node with copies in its body.
+Node with_regathered_body(const Graph& graph, Node node, const Leaves& leaves) {
+  GraphLoop loop = *node.loop;
+  EntryGraph body = regather(entry_of(loop.body, "body", 0), leaves_in_loop(graph, node, leaves));
+  loop.body.results.clear();
+  for (const NamedTensor& output : body.outputs) loop.body.results.push_back(output.tensor);
+  loop.body.graph = std::move(body.graph);
+  node.loop = std::make_shared<const GraphLoop>(std::move(loop));
+  return node;
+}
+
+}  // namespace
+
+Leaves leaves_in_loop(const Graph& graph, const Node& loop, const Leaves& leaves) {
+  Leaves found;
+  // A tensor that the loop carries is another one in the next round.
+  for (size_t i = loop.loop->carried(); i < loop.operands.size(); ++i) {
+    const TensorId id = loop.operands[i];
+    if (is_leaf(graph.producer(id)) && leaves.contains(graph.tensor(id).name)) found.insert(leaf_name(i));
+  }
+  return found;
+}
+
+EntryGraph regather(EntryGraph entry, const Leaves& leaves) {
+  if (leaves.empty()) return entry;
+  std::map<TensorId, TensorId> copies;
+  // The copy belongs to the variable, whose sharding it has.
+  const auto copy_of = [&](GraphBuilder& builder, TensorId leaf, const Node& reader) {
+    const auto [at, is_new] = copies.emplace(leaf, kNoTensor);
+    if (is_new) {
+      const std::string name = builder.graph().tensor(leaf).name;
+      builder.set_origin({name, reader.origin->location, Phase::kBackward});
+      at->second = builder.add(op_named("identity"), {leaf}, {}, {name + std::string(kAgain)})[0];
+      builder.annotate(at->second, builder.graph().tensor(leaf).annotation);
+    }
+    return at->second;
+  };
+  const EntryGraph& old = entry;
+  return rewritten(
+      old,
+      [&](GraphBuilder& builder, const Node& node,
+          const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+        if (node.loop)
+          return builder.copy(old.graph, with_regathered_body(old.graph, node, leaves), operands);
+        // Gradients in the body of a loop may still have to be expanded; they are with respect to leaves.
+        if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward) return std::nullopt;
+        std::vector<TensorId> taken = operands;
+        for (TensorId& id : taken)
+          if (is_leaf(builder.graph().producer(id)) && leaves.contains(builder.graph().tensor(id).name))
+            id = copy_of(builder, id, node);
+        if (taken == operands) return std::nullopt;
+        builder.set_origin(node.origin);
+        return builder.copy(old.graph, node, std::move(taken));
+      });
+}
+
+}  // namespace mtfc

@@ -1,0 +1,28 @@
+#pragma once
+// Gives the backward pass copies of its own of the variables that `regather` names. A variable that is split is gathered
+// where it is needed, and the gathered form is kept for all that read the variable. A copy is another tensor, which is
+// gathered anew, so that what the forward pass has gathered can be released. The copy itself costs nothing: it is an
+// alias of the variable's shard.
+//
+//   h = einsum(x, w) ...; dx = einsum(dh, w)    ->    h = einsum(x, w) ...; w/again = identity(w); dx = einsum(dh, w/again)
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/graph/entry_graph.h"
+
+namespace mtfc {
+
+/// The end of a copy's name.
+inline constexpr std::string_view kAgain = "/again";
+
+/// `leaves`: the names of the variables and, in the body of a loop, of the leaves that stand for them. Copies come right
+/// before the first node that reads them. The bodies of loops inside are given copies too.
+EntryGraph regather(EntryGraph entry, const std::set<std::string, std::less<>>& leaves);
+
+/// Of a loop's operands, those that are among `leaves`, by the names that they have in the loop.
+std::set<std::string, std::less<>> leaves_in_loop(const Graph& graph, const Node& loop,
+                                                  const std::set<std::string, std::less<>>& leaves);
+
+}  // namespace mtfc
