@@ -300,7 +300,14 @@ void GraphBuilder::take_over(Graph& from) {
   graph_.index_.clear();
 }
 
+int GraphBuilder::open_region() {
+  const int before = region_;
+  if (region_ == 0) region_ = ++regions_;
+  return before;
+}
+
 void GraphBuilder::set_origin(Origin origin) {
+  if (region_ != 0) origin.region = region_;
   origin_ = std::make_shared<const Origin>(std::move(origin));
 }
 

@@ -39,6 +39,7 @@ struct Origin {
   std::string name;  // prefix of generated names
   Location location;
   Phase phase = Phase::kForward;
+  int region = 0;  // that is computed again for the backward pass (core/passes/graph/recompute.h); 0: none
 };
 using SharedOrigin = std::shared_ptr<const Origin>;
 /// The origin of nodes that nothing in a model has led to; never nullptr, like every other one.
@@ -182,10 +183,14 @@ class GraphBuilder {
   const TensorType& type(TensorId id) const { return graph_.type(id); }
   const Dims& dims(TensorId id) const { return graph_.type(id).dims; }
 
-  /// Sets the origin of the nodes added from now on.
+  /// Sets the origin of the nodes added from now on. It is in the region that is open.
   void set_origin(Origin origin);
   void set_origin(SharedOrigin origin);
   const SharedOrigin& origin() const { return origin_; }
+  /// Opens a region that is computed again for the backward pass, unless one is open. Returns the one that was open, for
+  /// close_region().
+  int open_region();
+  void close_region(int open_before) { region_ = open_before; }
 
   /// From now on, every f32 asked for becomes f64.
   void widen_floats() { widens_ = true; }
@@ -248,6 +253,7 @@ class GraphBuilder {
 
   Graph graph_;
   SharedOrigin origin_ = no_origin();
+  int region_ = 0, regions_ = 0;  // the open one, and how many there are
   bool widens_ = false;
   std::vector<TensorType> operand_types_;      // those of the last operation added: room for the next ones
   std::unordered_map<std::string, int> used_;  // how many times each generated name was asked for

@@ -10,7 +10,7 @@ extern const OpDef kOp = {
             .doc = "Numbers from the standard normal distribution within [-2, 2], the same for every layout.",
             .min_operands = 0,
             .max_operands = 1,
-            .attributes = {kRandomDims, kRandomDType, kRandomInterleaved},
+            .attributes = {kRandomDims, kRandomDType, kRandomInterleaved, kRandomKey},
             .infer = infer_random,
             .examples = {{.operands = {}, .attributes = {{"dims", dims_of("batch=5 hidden=7")}}},
                          {.operands = {},

@@ -12,6 +12,7 @@
 #include "core/model/size_limits.h"
 #include "core/passes/graph/expand_gradients.h"
 #include "core/passes/graph/order_contractions.h"
+#include "core/passes/graph/recompute.h"
 #include "core/passes/graph/regather.h"
 #include "core/passes/graph/remove_dead.h"
 #include "core/passes/graph/share_common.h"
@@ -124,6 +125,8 @@ constexpr GraphPass kSimplifications[] = {
     {"share_common", share_common},
 };
 
+// What is computed again is not useful work: it is added when that has been counted.
+constexpr const char* kRecompute = "recompute";
 constexpr const char* kRegather = "regather";
 
 struct ShardingPass {
@@ -312,7 +315,7 @@ EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
   entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
   require_countable(entry);
   useful += einsum_flops(entry.graph);
-  return entry;
+  return run_graph_pass(std::move(entry), kRecompute, false, recompute);
 }
 
 EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {
@@ -435,6 +438,7 @@ const std::vector<std::string>& pass_names() {
     std::vector<std::string> names;
     for (const GraphPass& pass : kExpansions) names.push_back(pass.name);
     for (const GraphPass& pass : kSimplifications) names.push_back(pass.name);
+    names.emplace_back(kRecompute);
     names.emplace_back(kRegather);
     names.emplace_back(kChoosePlan);
     for (const ShardingPass& pass : kShardingPasses) names.push_back(pass.name);

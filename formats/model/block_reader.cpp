@@ -246,6 +246,7 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
   const Location here = at.location();
   std::string chain = fmt::format("{} from {}:{}", full, here.file, here.line);
   if (!draft_.calls.empty()) chain += ", in " + draft_.calls.back().chain;
+  const bool recomputes = at.find("recompute") && is_chosen(at, draft_, "recompute").value_or(false);
   SymbolTable::Formals formals;
   for (size_t i = 0; i < block.in.size(); ++i)
     formals.emplace(block.in[i].value().text,
@@ -259,7 +260,9 @@ BlockReader::Results BlockReader::expand(const Cursor& at, const Block& block, c
   draft_.calls.push_back({&block, &block_scope, std::move(chain)});
   draft_.symbols.enter(scopes.scope, scopes.variables, std::move(formals));
   Results results;
+  const int open_before = recomputes ? draft_.builder.open_region() : 0;
   if (draft_.sink.error_count() == before) results = read_body(block);
+  if (recomputes) draft_.builder.close_region(open_before);
   draft_.symbols.leave();
   draft_.calls.pop_back();
   draft_.sink.leave_call();

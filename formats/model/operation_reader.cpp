@@ -36,7 +36,8 @@ std::vector<std::string> keys_of(const std::optional<std::string>& kind) {
     for (const AttributeSpec& spec : find_signature(name)->attributes)
       if (!spec.by_compiler) keys.emplace_back(spec.name);
   if (!kind || !find_signature(*kind))
-    keys.insert(keys.end(), {"of", "variable", "block", "bind", "scope", "times", "cond", "body"});
+    keys.insert(keys.end(),
+                {"of", "variable", "block", "bind", "scope", "times", "cond", "body", "recompute"});
   return keys;
 }
 
@@ -372,7 +373,7 @@ OperationReader::Results OperationReader::read_call(const Cursor& at, const std:
   if (loops)
     keys.insert(keys.end(), {"cond", "body"});
   else
-    keys.emplace_back("block");
+    keys.insert(keys.end(), {"block", "recompute"});
   keys.insert(keys.end(), {"bind", "scope"});
   if (kind != "call") keys.emplace_back("times");
   const size_t before = at.sink().error_count();

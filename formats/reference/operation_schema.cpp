@@ -90,6 +90,7 @@ Json call_definition(const std::string& kind) {
     properties[key] = block;
     if (key != std::string("cond")) required.emplace_back(key);
   }
+  if (kind != "while") properties["recompute"] = reference("condition");
   if (kind != "call") properties["times"] = {{"type", {"integer", "string"}}};
   if (kind == "repeat") required.emplace_back("times");
   Json definition = object_schema(std::move(properties), required);

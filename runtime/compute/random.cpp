@@ -90,7 +90,7 @@ RandomPlan plan_of(const KernelSite& site, Distribution distribution) {
   for (size_t i = 0; i < strides.size(); ++i) plan.first += result.box[i].begin * strides[i];
   plan.nest = collapse({result.extents(), {strides}});
   plan.elements = result.elements();
-  plan.name_hash = stable_hash(site.name);
+  plan.name_hash = stable_hash(site.attributes.get_or("key", std::string(site.name)));
   plan.distribution = distribution;
   return plan;
 }

@@ -361,6 +361,12 @@ class Shrinker {
       change(candidate.layout.state);
       simpler |= keep_if_failing(std::move(candidate));
     };
+    if (std::any_of(best_.items.begin(), best_.items.end(),
+                    [](const Item& item) { return item.region != 0; })) {
+      RandomCase candidate = best_;
+      for (Item& item : candidate.items) item.region = 0;
+      simpler |= keep_if_failing(std::move(candidate));
+    }
     with_state([](StateSharding& state) { state = {}; });
     with_state([](StateSharding& state) { state.variables = false; });
     with_state([](StateSharding& state) { state.regather.clear(); });

@@ -63,7 +63,7 @@ std::vector<TensorId> add_item(GraphBuilder& b, const Item& item, size_t positio
                                const std::map<std::string, int64_t>& sizes,
                                const std::vector<std::vector<TensorId>>& tensors) {
   const std::string name = fmt::format("t{}", position);
-  b.set_origin({name, {}, Phase::kForward});
+  b.set_origin({name, {}, Phase::kForward, item.region});
   if (is_leaf(item)) {
     const TensorType type = resized(item.type, sizes);
     return {item.kind == "input" ? b.add_input(name, type) : b.add_variable(name, type)};

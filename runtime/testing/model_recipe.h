@@ -30,6 +30,7 @@ struct Item {
   Fill fill = Fill::kNormal;   // of a leaf
   std::string indexed = "";    // the dimension that a leaf's indices count along
   bool from_model = true;      // else as if the compiler had made it
+  int region = 0;  // that is computed again for the backward pass; 0: none. Files of cases lack it
 };
 
 /// An annotation of a tensor, or rules that are limited to it, or those of the tensor that training makes for it under a further name.

@@ -210,6 +210,13 @@ void draw_training(CaseDraft& draft) {
   std::shuffle(axes.begin(), axes.end(), draft.random());
   for (const Axis& axis : axes)
     if (draft.chance(0.6)) draft.drawn().shard_state_over.push_back(axis.name);
+  if (draft.chance(0.5)) {
+    int regions = 1;
+    for (Item& item : draft.drawn().items) {
+      if (draft.chance(0.3)) ++regions;
+      item.region = draft.chance(0.8) ? regions : 0;
+    }
+  }
   Layout& layout = draft.drawn().layout;
   for (const std::string& axis : draft.drawn().shard_state_over)
     if (draft.chance(0.5)) layout.state.axes.push_back(layout.mesh.find(axis));

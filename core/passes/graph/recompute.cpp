@@ -1,0 +1,115 @@
+#include "core/passes/graph/recompute.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/passes/graph/regather.h"
+
+namespace mtfc {
+namespace {
+
+// The tensors of regions that nothing but their region and the backward pass reads.
+PerTensor<bool> find_remade(const EntryGraph& entry) {
+  const Graph& graph = entry.graph;
+  PerTensor<bool> remade(graph.tensors().size(), false);
+  for (const Node& node : graph.nodes())
+    if (node.kind == NodeKind::kOp && node.origin->phase == Phase::kForward && node.origin->region != 0)
+      for (const TensorId id : node.results) remade[id] = true;
+  for (const Node& node : graph.nodes()) {
+    if (node.origin->phase == Phase::kBackward && !node.loop) continue;
+    for (const TensorId id : node.operands)
+      if (graph.producer(id).origin->region != node.origin->region) remade[id] = false;
+  }
+  for (const NamedTensor& output : entry.outputs) remade[output.tensor] = false;
+  for (const Assignment& assignment : entry.assignments) remade[assignment.value] = false;
+  return remade;
+}
+
+class Recomputation {
+ public:
+  explicit Recomputation(const EntryGraph& entry)
+      : old_(entry),
+        remade_(find_remade(entry)),
+        now_(remade_.size(), kNoTensor),
+        copies_(remade_.size(), kNoTensor) {}
+
+  bool is_idle() const {
+    return std::none_of(remade_.begin(), remade_.end(), [](bool is) { return is; });
+  }
+
+  EntryGraph run() {
+    return rewritten(old_,
+                     [this](GraphBuilder& builder, const Node& node,
+                            const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
+                       for (size_t i = 0; i < operands.size(); ++i) now_[node.operands[i]] = operands[i];
+                       if (node.kind != NodeKind::kOp || node.origin->phase != Phase::kBackward)
+                         return std::nullopt;
+                       std::vector<TensorId> taken = operands;
+                       for (size_t i = 0; i < taken.size(); ++i)
+                         if (remade_[node.operands[i]]) taken[i] = copy_of(builder, node.operands[i]);
+                       if (taken == operands) return std::nullopt;
+                       builder.set_origin(node.origin);
+                       return builder.copy(old_.graph, node, std::move(taken));
+                     });
+  }
+
+ private:
+  // The copy of a tensor of the old graph. Adds it, and those that it is made from, unless they are there.
+  TensorId copy_of(GraphBuilder& builder, TensorId id) {
+    if (copies_[id] != kNoTensor) return copies_[id];
+    // From the first to the last: what a node needs comes before it, as in the graph.
+    for (const int n : needed_for(id)) add_copy(builder, old_.graph.node(n));
+    return copies_[id];
+  }
+
+  // The nodes that make the tensor and have no copies yet, in the order of the graph.
+  std::vector<int> needed_for(TensorId id) const {
+    std::vector<int> open = {old_.graph.tensor(id).node}, needed;
+    while (!open.empty()) {
+      const int n = open.back();
+      open.pop_back();
+      const Node& node = old_.graph.node(n);
+      if (copies_[node.results[0]] != kNoTensor || std::find(needed.begin(), needed.end(), n) != needed.end())
+        continue;
+      needed.push_back(n);
+      for (const TensorId operand : node.operands)
+        if (remade_[operand]) open.push_back(old_.graph.tensor(operand).node);
+    }
+    std::sort(needed.begin(), needed.end());
+    return needed;
+  }
+
+  void add_copy(GraphBuilder& builder, const Node& node) {
+    std::vector<TensorId> operands;
+    for (const TensorId id : node.operands) operands.push_back(remade_[id] ? copies_[id] : now_[id]);
+    const std::string& name = old_.graph.tensor(node.results[0]).name;
+    Attributes attributes = node.attributes;
+    if (node.op->traits.is_drawn && !attributes.has("key")) attributes.set("key", name);
+    std::vector<std::string> names;
+    for (const TensorId id : node.results) names.push_back(old_.graph.tensor(id).name + std::string(kAgain));
+    builder.set_origin({node.origin->name, node.origin->location, Phase::kBackward});
+    const std::vector<TensorId> made =
+        builder.add(*node.op, std::move(operands), std::move(attributes), names);
+    for (size_t i = 0; i < made.size(); ++i) {
+      copies_[node.results[i]] = made[i];
+      builder.annotate(made[i], old_.graph.tensor(node.results[i]).annotation);
+      builder.offer(made[i], old_.graph.tensor(node.results[i]).offered);
+    }
+  }
+
+  const EntryGraph& old_;
+  PerTensor<bool> remade_;
+  PerTensor<TensorId> now_;     // by old tensor that a node has read: the tensor of the new graph
+  PerTensor<TensorId> copies_;  // by old tensor
+};
+
+}  // namespace
+
+EntryGraph recompute(EntryGraph entry) {
+  Recomputation recomputation(entry);
+  return recomputation.is_idle() ? entry : recomputation.run();
+}
+
+}  // namespace mtfc
