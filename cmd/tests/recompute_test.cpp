@@ -40,7 +40,9 @@ std::string losses(const std::string& options) {
 TEST_CASE("six layers that are computed again take a third of the memory and 20 % more products") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
   const Json kept = report_of(sizes), again = report_of(sizes + " --set recompute=1");
-  const auto peak = [](const Json& report) { return report["memory"]["peak_bytes_per_device"].get<double>(); };
+  const auto peak = [](const Json& report) {
+    return report["memory"]["peak_bytes_per_device"].get<double>();
+  };
   CHECK(peak(again) < 0.33 * peak(kept));
   const Json& flops = again["flops"];
   CHECK(flops["einsum_useful"] == kept["flops"]["einsum_per_device"]);
@@ -50,7 +52,8 @@ TEST_CASE("six layers that are computed again take a third of the memory and 20 
 
 TEST_CASE("losses are the same to the bit, with random numbers, in microbatches, and under layouts") {
   const std::string small =
-      " --set layers=2 --set d_model=32 --set d_ff=48 --set heads=4 --set d_kv=8 --set vocab=50 --set length=16";
+      " --set layers=2 --set d_model=32 --set d_ff=48 --set heads=4 --set d_kv=8 --set vocab=50 --set "
+      "length=16";
   for (const char* run : {"transformer_lm.json", "transformer_lm.json --set dropout=0.2",
                           "transformer_encdec.json --set dropout=0.2",
                           "moe_lm.json --set experts=4 --set dropout=0.1 --microbatches 2",
