@@ -76,14 +76,21 @@ struct Facts {
 };
 
 // Returns whether the decode of `smaller` can replace that of `program` while sequences are short: all
-// weights must have the same offsets, and the caches the same shardings.
+// weights must have the same offsets, the caches the same shardings, and those that encode fills the same sizes.
 bool fits(const Program& smaller, const Program& program) {
   const auto have_one_place = [](const ProgramVariable& a, const ProgramVariable& b) {
     return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.sharding == b.sharding &&
            a.offset == b.offset;
   };
-  const auto are_alike = [](const ProgramVariable& a, const ProgramVariable& b) {
-    return a.decl.name == b.decl.name && a.sharding == b.sharding;
+  const EntryPoint* encode = program.find("encode");
+  const auto is_filled = [&](const ProgramVariable& cache) {
+    return encode &&
+           std::any_of(encode->caches.begin(), encode->caches.end(),
+                       [&](const ProgramVariable& filled) { return filled.decl.name == cache.decl.name; });
+  };
+  const auto are_alike = [&](const ProgramVariable& a, const ProgramVariable& b) {
+    return a.decl.name == b.decl.name && a.sharding == b.sharding &&
+           (!is_filled(b) || a.decl.type == b.decl.type);
   };
   const std::vector<ProgramVariable>&of_smaller = smaller.find("decode")->caches,
         &caches = program.find("decode")->caches;

@@ -182,6 +182,11 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.folder or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        # A checkpoint in the folder may have been trained on what another draw would hold out.
+        draw, drawn = json.dumps([args.seed, args.rows, args.held_out]), folder / "draw.json"
+        if drawn.exists() and drawn.read_text() != draw:
+            raise SystemExit(f"{folder} holds a training with other data: seed, rows, held-out were {drawn.read_text()}")
+        drawn.write_text(draw)
         rng, known = random.Random(args.seed), set()
         held_out = pairs(args.held_out, rng, known)
         mtfc = Mtfc(args.mtfc, folder)

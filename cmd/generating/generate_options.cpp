@@ -163,7 +163,9 @@ std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabul
   if ((options.as_bytes() || options.stop) && vocabulary != 256)
     throw UserError(
         fmt::format("the model's vocabulary has {} tokens, so they can't be the bytes of a text", vocabulary),
-        "give ids: --prompt-tokens 1,2,3, and --stop-tokens");
+        !options.source_texts.empty() ? "give ids: --source-tokens 1,2,3"
+        : options.has_texts()         ? "give ids: --prompt-tokens 1,2,3"
+                                      : "give ids: --stop-tokens 1,2,3");
   std::vector<std::pair<std::string, Tokens>> named;
   for (const std::string& text : options.prompts) named.emplace_back("--prompt", tokens_of(text));
   for (const std::string& file : options.prompt_files)
@@ -194,6 +196,14 @@ GenerationOptions generation_options(const GenerateOptions& options, int64_t lon
   if (options.stop_tokens) found.stop = parse_tokens(*options.stop_tokens, "--stop-tokens");
   if (positions == std::numeric_limits<int64_t>::max() && !options.length)
     throw UserError("nothing ends the sequence: the model's caches have no length", "give --length N");
+  if (options.prompt_count() == 0) {
+    // The last token needs no position, since nothing follows it.
+    found.length = options.length.value_or(positions);
+    if (found.length > positions)
+      throw UserError(
+          fmt::format("--length {} is too long: the model's length is {}", found.length, positions));
+    return found;
+  }
   if (longest >= positions)
     throw UserError(fmt::format("the prompt has {} tokens, but the model's length is {}", longest, positions),
                     "shorten the prompt: at least one token must fit after it");

@@ -87,7 +87,8 @@ EncodeData given_rows(const Program& program, const SourceOptions& options) {
 // Takes the rows that `data` names out of its array, where they do not fill a batch. Returns how many there are.
 std::optional<int64_t> fill_up(InputData& data, const TensorType& type) {
   auto* array = std::get_if<StoredArray>(&data.source);
-  const bool has_rows = array && array->shape.size() == type.dims.size() && !array->shape.empty();
+  bool has_rows = array && array->shape.size() == type.dims.size() && !array->shape.empty();
+  for (size_t i = 1; has_rows && i < type.dims.size(); ++i) has_rows = array->shape[i] == type.dims[i].size;
   if (!has_rows) return std::nullopt;
   const auto [begin, end] = data.rows.value_or(std::pair<int64_t, int64_t>(0, array->shape[0]));
   const int64_t rows = end - begin;

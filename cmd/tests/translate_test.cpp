@@ -230,6 +230,48 @@ TEST_CASE(
       CHECK(out.find(fmt::format("{}, {}: 3 of 3 equal", search, ranks)) != std::string::npos);
 }
 
+// The smaller caches with which decode begins have no room for what the model gives.
+TEST_CASE("a cache that holds a tensor with the dimension of the places has all of them from the start") {
+  const ScratchFolder folder;
+  const std::string model = folder.write("model.json", R"({
+    "mtfc": 1, "dims": {"batch": 2, "beam": 1, "vocab": 8, "d": 4, "places": 300},
+    "inputs": {"sources": {"dims": ["batch", "places"], "dtype": "i32"}},
+    "variables": {"table": {"dims": ["vocab", "d"], "init": {"normal": 0.15}}},
+    "ops": [
+      {"out": "memory", "op": "gather", "in": ["table", "sources"], "dim": "vocab"},
+      {"out": "sum", "op": "reduce_sum", "in": "memory"}
+    ],
+    "outputs": ["sum"],
+    "decode": {
+      "inputs": {
+        "token": {"dims": ["batch", "beam"], "dtype": "i32"}, "position": {"dims": [], "dtype": "i32"},
+        "seen": {"dims": ["batch", "beam", "places"], "dtype": "bool"}
+      },
+      "variables": {"memory_cache": {"dims": ["batch", "places", "d"], "holds": "memory"}},
+      "ops": [
+        {"out": "e", "op": "gather", "in": ["table", "token"], "dim": "vocab"},
+        {"out": "scores", "op": "einsum", "in": ["e", "memory_cache"], "dims": ["batch", "beam", "places"]},
+        {"out": "past", "op": "mul", "in": ["scores", {"op": "cast", "in": "seen", "dtype": "f32"}]},
+        {"out": "context", "op": "einsum", "in": ["past", "memory_cache"], "dims": ["batch", "beam", "d"]},
+        {"out": "logits", "op": "einsum", "in": ["context", "table"], "dims": ["batch", "beam", "vocab"]}
+      ],
+      "outputs": {"logits": "logits"}
+    }
+  })");
+  const std::string arguments = fmt::format(
+      "'{}' --quiet --source-tokens 1,2,3,4,5,6,7,1,2,3,4,5 --prompt-tokens 3 --seed 5 --length 120", model);
+  const Said grown = said(arguments), fixed = said(arguments + " --set places=300");
+  CHECK(grown.code == 0);
+  CHECK(grown.out == fixed.out);
+}
+
+TEST_CASE("a translation can be as long as the model, with its end") {
+  const std::string all = generated(kTranslate, "--source-tokens 3 --greedy");
+  CHECK(std::count(all.begin(), all.end(), ',') == 12);
+  CHECK(refused(kTranslate, "--source-tokens 3 --length 14") ==
+        "mtfc: error: --length 14 is too long: the model's length is 13\n");
+}
+
 TEST_CASE("texts are translated to texts") {
   const GenerationCase bytes = {
       "transformer_encdec",

@@ -153,6 +153,8 @@ StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh) {
   StateSharding state;
   if (const auto axes = root.find("shard_state_over")) {
     RuleChecker checker(mesh, root.sink());
+    if (axes->is(JsonKind::kArray) && axes->value().items.empty())
+      axes->error("the list names no axis", "leave out \"shard_state_over\"");
     checker.add("shard_state_over", axes->location(), axis_names(*axes));
     state.location = axes->location();
     for (const Rule& rule : std::move(checker).rules()) state.axes = rule.axes;

@@ -53,6 +53,8 @@ void copy_cache(const std::vector<std::byte>& from, const LocalShard& shard, con
   const auto size = static_cast<size_t>(size_of(shard.type.dtype));
   std::vector<int64_t> at(rank, 0);
   const int64_t count = rank == 0 ? 1 : shard.box[rank - 1].size();
+  for (size_t i = 0; i < rank; ++i)
+    check_invariant(shard.box[i].size() <= to.box[i].size(), "a cache is copied into a smaller one");
   for (int64_t local = 0; local < shard.elements(); local += count) {
     int64_t there = 0;
     for (size_t i = 0; i < rank; ++i) there = there * to.box[i].size() + at[i];

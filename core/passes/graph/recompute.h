@@ -14,7 +14,7 @@
 
 namespace mtfc {
 
-/// Returns the entry as it is if no node of a region is read by the backward pass. Gradients must have been expanded.
+/// Gradients must have been expanded. Without regions, the entry stays as it is.
 EntryGraph recompute(EntryGraph entry);
 
 }  // namespace mtfc

@@ -232,16 +232,21 @@ void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored
   for (const ValueId id : entry.values.ids()) entry.values[id].buffer = assignment.buffer(id);
 }
 
-// Marks the buffers that hold complete gradients of variables. They were assigned like those of other values.
+// Marks the buffers that hold complete gradients of variables, or sums of gradients over microbatches. They were assigned like those of other values.
 void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& variables) {
   std::set<std::string, std::less<>> names;
   for (const ProgramVariable& variable : variables)
     if (variable.decl.trainable) names.insert(variable.decl.name + "/grad");
   for (const Value& value : entry.values) {
-    if (value.buffer == kNoBuffer || !value.sharding.partial.empty()) continue;
+    if (value.buffer == kNoBuffer) continue;
     Buffer& buffer = entry.buffers[value.buffer];
-    const std::string_view tensor = std::string_view(value.name).substr(0, value.name.find('@'));
-    if (buffer.kind == BufferKind::kActivation && names.contains(tensor)) buffer.kind = BufferKind::kGradient;
+    std::string_view tensor = std::string_view(value.name).substr(0, value.name.find('@'));
+    // Sums over microbatches live through the loop, whether they are reduced yet or not.
+    const bool is_sum = tensor.ends_with("/sum");
+    if (is_sum) tensor.remove_suffix(std::string_view("/sum").size());
+    const bool is_complete = is_sum || value.sharding.partial.empty();
+    if (buffer.kind == BufferKind::kActivation && is_complete && names.contains(tensor))
+      buffer.kind = BufferKind::kGradient;
   }
 }
 

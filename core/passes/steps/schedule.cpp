@@ -107,6 +107,7 @@ class StepOrder {
     if (position != StepIndex())
       return;  // a start that was added right after the step that makes its operand
     if (step.kind() == StepKind::kStart) make_room(s);
+    if (position != StepIndex()) return;
     position = StepIndex(order_.size());
     order_.push_back(s);
     const auto change = change_ahead_.find(s);
@@ -136,6 +137,8 @@ class StepOrder {
     if (at == dependencies_.others.end()) return;
     while (!under_way_.empty() && bytes_under_way_ + at->second.bytes > most_under_way_)
       add(under_way_.front().wait);
+    // What waits for one of these results and for that of `start` may have added it by now.
+    if (positions_[start] != StepIndex()) return;
     under_way_.push_back(at->second);
     bytes_under_way_ += at->second.bytes;
   }

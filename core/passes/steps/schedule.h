@@ -1,6 +1,6 @@
 #pragma once
-// Reorders steps so that every collective starts as soon as its operand is there, and is awaited only where
-// its result is used, or at the end.
+// Reorders steps so that every collective starts as soon as its operand is there, and is awaited only where its result is
+// used or at the end, or earlier if too many are under way.
 //
 //   a; start r(a); wait r; b; c(r)    ->    a; start r(a); b; wait r; c(r)
 
