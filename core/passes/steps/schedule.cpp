@@ -71,7 +71,7 @@ class StepOrder {
     for (const auto& [start, collective] : dependencies.others)
       most_under_way_ = std::max(most_under_way_, 2 * collective.bytes);
     for (const TimedCollective& collective : dependencies.of_leaves) {
-      most_ahead_ = std::max(most_ahead_, 2 * collective.bytes);
+      most_ahead_ = std::max(most_ahead_, collective.bytes);
       change_ahead_.emplace(collective.start, collective.bytes);
       change_ahead_.emplace(collective.wait, -collective.bytes);
     }
