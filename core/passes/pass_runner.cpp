@@ -315,7 +315,9 @@ EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
   entry = run_graph_passes(run_graph_passes(std::move(entry), kExpansions), kSimplifications);
   require_countable(entry);
   useful += einsum_flops(entry.graph);
-  return run_graph_pass(std::move(entry), kRecompute, false, recompute);
+  // A forward node that nothing but the backward pass has read is dead by now.
+  return run_graph_pass(std::move(entry), kRecompute, false,
+                        [](EntryGraph given) { return remove_dead(recompute(std::move(given))); });
 }
 
 EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {
