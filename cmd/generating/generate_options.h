@@ -43,7 +43,7 @@ struct GenerateOptions : ExecutionOptions, PromptOptions, SourceOptions, TokenCh
   std::string file;    // "": standard output, as tokens are chosen
   std::string format;  // text or json; "": as the file's name says
 
-  /// Whether the tokens of the result are printed as bytes.
+  /// True if the tokens of the result are printed as bytes.
   bool as_bytes() const { return has_texts() || !source_texts.empty(); }
 };
 

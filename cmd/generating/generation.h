@@ -33,7 +33,7 @@ struct GenerationOptions {
   uint64_t seed = 0;
 };
 
-/// What sequences begin with.
+/// The prompts and sources that sequences begin with.
 struct Beginnings {
   std::vector<std::vector<int64_t>> prompts;  // used on the rank that speaks; none is empty
   size_t prompt_count = 0;                    // known on every rank

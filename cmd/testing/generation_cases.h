@@ -1,5 +1,5 @@
 #pragma once
-// What tests of generation share: models and layouts, a reference without caches and without a mesh (the model's own
+// Code that tests of generation share: models and layouts, a reference without caches and without a mesh (the model's own
 // graph, evaluated again over the growing sequence), and the command.
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class Uncached {
  public:
   explicit Uncached(const GenerationCase& model, uint64_t seed = 0);
   Executor& executor() { return run_.executor; }
-  /// What the next sequences translate.
+  /// Sets the sentence that the next sequences translate.
   void set_source(const Tokens& source) { source_ = source; }
 
   std::vector<double> logits(const Tokens& tokens);

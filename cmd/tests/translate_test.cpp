@@ -46,7 +46,7 @@ std::string source_arguments(const std::vector<Tokens>& sources) {
   return text;
 }
 
-// What `generate` prints for all of kSources: greedily, up to the token 0.
+// Returns what `generate` must print for all of kSources: greedy translations up to the token 0.
 std::string greedy_results(const GenerationCase& model) {
   Uncached reference(model);
   std::string expected;

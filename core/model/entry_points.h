@@ -35,7 +35,7 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
 /// in evaluation, and assigns them to the caches.
 EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep);
 bool has_encode_entry(const Model& model);
-/// Whether the entry point of this name is one of those that only generation runs: decode or encode.
+/// True for decode and encode, the entry points that only generation runs.
 bool is_for_generation(std::string_view entry);
 /// The caches that an entry point has: all for decode, those that hold tensors of the model for encode, or none.
 std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry);

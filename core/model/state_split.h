@@ -25,7 +25,7 @@ struct StateSplit {
   std::set<std::string, std::less<>> regathered = {};  // variables
 };
 
-/// What the layout states comes before what the model does. Throws UserError for an axis that the mesh lacks, and for a
+/// The axes of the layout, if it states any, replace those of the model. Throws UserError for an axis that the mesh lacks, and for a
 /// pattern of `regather` that matches no variable. Without a mesh, nothing is split.
 StateSplit state_split(const Model& model, const Layout& layout);
 
