@@ -82,13 +82,18 @@ TEST_CASE("products by OpenBLAS equal those by plain loops") {
   }
 }
 
-TEST_CASE("products whose rows threads share equal those by plain loops") {
+TEST_CASE("products of several threads equal those by plain loops") {
   const Einsum cases[] = {
       {"i=1037 k=67", "k=67 j=131", "i=1037 j=131"},
       {"k=67 i=1037", "j=131 k=67", "i=1037 j=131"},
       {"i=1037 k=67", "j=1501 k=67", "i=1037 j=1501"},
       {"i=1037 b=5 k=131", "b=5 k=131 j=131", "i=1037 b=5 j=131"},
       {"k=131 b=5 i=1037", "j=131 b=5 k=131", "b=5 i=1037 j=131"},
+      // Large enough for oneDNN, if the processor has AVX-512.
+      {"b=3 i=140 k=90", "b=3 k=90 j=101", "b=3 i=140 j=101"},
+      {"b=2 c=3 k=33 i=181", "c=3 b=2 j=190 k=33", "c=3 b=2 i=181 j=190"},
+      {"i=140 b=3 k=90", "k=90 b=3 j=101", "i=140 b=3 j=101"},
+      {"b=3 i=140 k=90", "j=101 k=90", "j=101 b=3 i=140"},
       {"i=512 k=32", "k=32 j=64", "i=512 j=64"},
       {"i=513 k=32", "k=32 j=65", "i=513 j=65"},
   };
@@ -116,6 +121,7 @@ TEST_CASE("products of floats are the same bits in every run, long sums also for
   const Case cases[] = {
       {{"i=300 k=310", "k=310 j=320", "i=300 j=320"}, false},
       {{"i=1037 k=310", "k=310 j=67", "i=1037 j=67"}, false},
+      {{"b=3 k=90 i=140", "b=3 j=101 k=90", "b=3 i=140 j=101"}, false},
       {{"b=6 i=40 k=50", "b=6 k=50 j=60", "b=6 i=40 j=60"}, true},
       {{"k=9001 i=7", "k=9001 j=5", "i=7 j=5"}, true},
       {{"k=70001", "k=70001", ""}, true},

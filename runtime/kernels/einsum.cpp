@@ -4,6 +4,7 @@
 #include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/loop_nest.h"
+#include "runtime/compute/onednn.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/reduction.h"
 #include "runtime/compute/relabel.h"
@@ -39,8 +40,9 @@ void run_part(const Kernel& kernel, const KernelRun& run, const std::byte* opera
 struct Contraction {
   EinsumPlan plan;
   MatrixProduct product;
-  LoopNest batch;                 // over a, b and c
-  Kernel pack_a, pack_b, unpack;  // empty if the matrix is used in place
+  LoopNest batch;                           // over a, b and c
+  Kernel pack_a, pack_b, unpack;            // empty if the matrix is used in place
+  std::optional<BatchedProduct> by_onednn;  // instead of OpenBLAS
   int64_t flops = 0;
   int64_t result_bytes = 0;
 };
@@ -73,6 +75,7 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
   if (plan.c.packed) c.unpack = prepare_spread(copy_of(dtype, plan.c.packed_dims), site.results[0]);
+  if (dtype == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(dtype);
   return c;
@@ -138,6 +141,8 @@ void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, 
                   std::byte* workspace) {
   const auto left = reinterpret_cast<const T*>(a), right = reinterpret_cast<const T*>(b);
   const auto to = reinterpret_cast<T*>(result);
+  if constexpr (std::is_same_v<T, float>)
+    if (c.by_onednn) return c.by_onednn->run(left, right, to);
   if (c.plan.parts > 1)
     multiply_parts(c, left, right, to, reinterpret_cast<T*>(workspace + c.plan.parts_offset));
   else

@@ -1,0 +1,30 @@
+#pragma once
+// Batches of products of f32 matrices by oneDNN, which are faster than those of OpenBLAS on processors with
+// AVX-512. This is the only user of oneDNN.
+
+#include <memory>
+#include <optional>
+
+#include "runtime/compute/blas.h"
+#include "runtime/compute/loop_nest.h"
+
+namespace mtfc {
+
+class BatchedProduct {
+ public:
+  /// The products of the matrices at each position of `batch`, whose tensors are a, b and c, in this order. It
+  /// uses as many threads as OpenMP has now. Returns nothing if OpenBLAS is as fast: on other processors, for
+  /// small or narrow matrices, and for some orders of dimensions in memory.
+  static std::optional<BatchedProduct> prepare(const MatrixProduct& product, const LoopNest& batch);
+
+  /// Computes all products. Copies of a BatchedProduct share its state: one thread at a time may run them.
+  void run(const float* a, const float* b, float* c) const;
+
+ private:
+  struct Primitive;
+  explicit BatchedProduct(std::shared_ptr<Primitive> primitive) : primitive_(std::move(primitive)) {}
+
+  std::shared_ptr<Primitive> primitive_;
+};
+
+}  // namespace mtfc
