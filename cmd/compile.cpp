@@ -65,10 +65,13 @@ int run(const Options& options) {
     compile_options.timed = [](const std::string& entry, const std::string& pass, double seconds) {
       std::cerr << fmt::format("{:<10} {:<18} {:9.3f} ms\n", entry, pass, seconds * 1e3);
     };
-  const Program program = compile(model, layouts.front(), compile_options);
+  const FittedProgram fitted =
+      compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
+  const Program& program = fitted.program;
   show(warnings, options.model.quiet);
   if (!options.dump_after.empty()) return kExitSuccess;
-  require_fits(program, options.memory_limit);
+  require_fits(fitted, options.memory_limit);
+  show(recomputation_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
     show(gather_warnings({model, layouts.front(), compile_options, program}, ""), false);

@@ -12,6 +12,7 @@
 #include "cmd/options/file_endings.h"
 #include "cmd/options/gather_warnings.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/options/reshard_limit.h"
@@ -39,7 +40,8 @@ struct Options {
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
   std::optional<int64_t> parts;
-  int64_t reshard_limit = 0;  // bytes per device; 0: none
+  int64_t memory_limit = 0;   // bytes per device; 0: none
+  int64_t reshard_limit = 0;  // likewise
 };
 
 // Pairs meshes with layouts; a list of one is shared.
@@ -108,8 +110,15 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
   for (const Layout& layout : layouts) {
     made.push_back({model.name, layout, {}, {}, {}});
     std::optional<Program> program;
+    std::optional<Recomputation> recomputation;
     try {
-      program = compile(model, layout, compile_options);
+      FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, &hardware);
+      require_fits(fitted, options.memory_limit);
+      if (layouts.size() == 1)
+        for (Diagnostic& note : recomputation_notes(fitted, options.memory_limit))
+          warnings.push_back(std::move(note));
+      recomputation = std::move(fitted.recomputation);
+      program = std::move(fitted.program);
       require_small_reshards(*program, options.reshard_limit);
     } catch (const UserError& error) {
       made.back().reason = reason_of(error);
@@ -119,6 +128,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     for (const std::string& warning : program->warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
     report(options, *program, hardware, made.back());
+    if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     if (layouts.size() > 1)
       continue;  // the advice is for the layout that one has, not for a choice among many
     for (Diagnostic& warning : gather_warnings({model, layout, compile_options, *program}, options.entry)) {
@@ -143,6 +153,7 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
   std::vector<ComparedLayout> made;
   if (is_program(sources.front().model_text)) {
     const Program program = make_program(sources.front(), options.model, {}, warnings);
+    require_fits(program, options.memory_limit);
     for (const std::string& warning : program.warnings)
       warnings.push_back({{}, warning, "", Severity::kWarning});
     made.push_back({program.model, program.layout, {}, {}, {}});
@@ -201,6 +212,7 @@ std::function<int()> setup(CommandLine& line) {
                   "rules, as in batch:rows, or a layout file (repeat to compare)")
       .type_name("DIM:AXIS,...|FILE");
   add_propagate_option(line, options->model);
+  add_memory_limit(line, options->memory_limit);
   add_reshard_limit(line, options->reshard_limit);
   line.add_option("--devices", options->devices, "the number of devices of a mesh whose sizes are left open")
       .check(whole_number(1, 2147483647))

@@ -41,7 +41,14 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
                     "compile it with --hardware, or give --report FILE for predicted times");
   for (const std::string& output : options.outputs)
     compile_options.keep.push_back(split_assignment(output, "--output").first);
-  Program program = make_program(sources, options.model, compile_options, warnings);
+  const auto within_limit = [&](const Model& model, const Layout& layout) {
+    FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
+    require_fits(fitted, options.memory_limit);
+    for (Diagnostic& note : recomputation_notes(fitted, options.memory_limit))
+      warnings.push_back(std::move(note));
+    return std::move(fitted.program);
+  };
+  Program program = make_program(sources, options.model, compile_options, warnings, within_limit);
   require_fits(program, options.memory_limit);
   require_small_reshards(program, options.reshard_limit);
   return program;

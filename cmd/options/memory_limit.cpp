@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
 
 #include "cmd/options/command_line.h"
+#include "cmd/options/hardware_profile.h"
 #include "core/diagnostics/error.h"
 #include "core/program/memory_use.h"
 #include "formats/text/quantity.h"
@@ -13,6 +17,8 @@ namespace mtfc {
 namespace {
 
 constexpr size_t kNamed = 5;
+constexpr size_t kKindsNamed = 6;
+const std::string kAssumed = "local";  // the profile where none is given
 
 std::string largest_tensors(const Program& program, const EntryPoint& entry) {
   const size_t peak = memory_use(entry).peak;
@@ -23,6 +29,32 @@ std::string largest_tensors(const Program& program, const EntryPoint& entry) {
     text += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", alive[i].kind, alive[i].name,
                         bytes_text(alive[i].bytes));
   return alive.empty() ? "" : text;
+}
+
+// Without the numbers of repeated blocks: layer_12/ffn/inner is layer_*/ffn/inner.
+std::string unnumbered(std::string_view name) {
+  std::string text;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool is_number =
+        name[i] == '_' && i + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[i + 1]));
+    text += name[i];
+    if (!is_number) continue;
+    while (i + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[i + 1]))) ++i;
+    text += '*';
+  }
+  return text;
+}
+
+std::string kinds_text(const std::set<std::string, std::less<>>& names) {
+  std::map<std::string, int> kinds;
+  for (const std::string& name : names) ++kinds[unnumbered(name)];
+  std::string text;
+  size_t listed = 0;
+  for (const auto& [kind, count] : kinds) {
+    if (listed == kKindsNamed) return text + fmt::format(" and {} other kinds", kinds.size() - kKindsNamed);
+    text += (listed++ == 0 ? "" : ", ") + kind + (count > 1 ? fmt::format(" ({})", count) : "");
+  }
+  return text;
 }
 
 }  // namespace
@@ -36,6 +68,48 @@ std::string read_bytes(std::string& text) {
 
 void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help) {
   line.add_option("--memory-limit", limit, help).transform(read_bytes).type_name("B");
+}
+
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware* hardware) {
+  if (limit == 0) return {compile(model, layout, options)};
+  return compile_within(model, layout, options, limit, hardware ? *hardware : hardware_profile(kAssumed));
+}
+
+std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit) {
+  if (!fitted.recomputation) return {};
+  const Recomputation& made = *fitted.recomputation;
+  const std::string best = made.is_best ? "no choice takes less time"
+                                        : fmt::format("at least {:.2g} % longer whatever is chosen",
+                                                      100 * made.least_seconds / made.step_before_s);
+  return {{{},
+           fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
+                       made.names.size(), kinds_text(made.names)),
+           "",
+           Severity::kNote},
+          {{},
+           fmt::format(
+               "the predicted step takes {:.2g} % longer ({}), and {} of memory in place of {}; no choice "
+               "needs less than {}",
+               100 * (made.step_s / made.step_before_s - 1), best, bytes_text(made.memory),
+               bytes_text(made.memory_before), bytes_text(made.least_memory)),
+           "",
+           Severity::kNote}};
+}
+
+void require_fits(const FittedProgram& fitted, int64_t limit) {
+  if (!fitted.too_large) return require_fits(fitted.program, limit);
+  const TooLarge& large = *fitted.too_large;
+  const EntryPoint& train = *fitted.program.find("train");
+  const std::string found = large.smallest < train.arena_bytes
+                                ? fmt::format("{} if the backward pass computes as much as it can again",
+                                              bytes_text(large.smallest))
+                                : "and computing activations again does not help";
+  throw UserError(
+      fmt::format("the program needs {} per device for 'train', {}, which is more than the limit of {}",
+                  bytes_text(train.arena_bytes), found, bytes_text(limit)),
+      fmt::format("at least {} are needed whatever is computed again; {}", bytes_text(large.least_memory),
+                  largest_tensors(fitted.program, train)));
 }
 
 void require_fits(const Program& program, int64_t limit) {

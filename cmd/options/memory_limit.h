@@ -1,10 +1,12 @@
 #pragma once
-// `--memory-limit B`: a program that needs more memory on a device than there may be is refused before anything
-// runs, since the arena is planned when the program is compiled.
+// `--memory-limit B`: a training step that needs more memory on a device than there may be computes activations again in
+// its backward pass. A program that needs more all the same is refused before anything runs, since the arena is planned
+// when the program is compiled.
 
 #include <cstdint>
 #include <string>
 
+#include "core/memory/fit_memory.h"
 #include "core/program/program.h"
 
 namespace mtfc {
@@ -15,12 +17,23 @@ class CommandLine;
 std::string read_bytes(std::string& text);
 
 /// --memory-limit, as in 10GiB or 512MiB; 0 where it is not given. `help` says what the command does with it.
-void add_memory_limit(CommandLine& line, int64_t& limit,
-                      const std::string& help =
-                          "refuse a program that needs more than B bytes per device, as in 10GiB or 512MiB");
+void add_memory_limit(
+    CommandLine& line, int64_t& limit,
+    const std::string& help =
+        "the bytes of memory of a device, as in 10GiB or 512MiB: a training step that needs more "
+        "computes activations again in its backward pass, at the least extra time, and a program "
+        "that can't fit is refused");
 
-/// Throws UserError where an entry point of `program` needs more than `limit` bytes a device: by how much,
+/// Compiles within a limit, 0 for none; without `hardware`, times are predicted for the profile `local`.
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware* hardware);
+
+/// What the backward pass computes again, and what that takes and saves; nothing if it computes nothing for the limit.
+std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit);
+
+/// Throws UserError where an entry point of the program needs more than `limit` bytes a device: by how much,
 /// and which tensors take most where it needs most. A limit of 0 allows everything.
 void require_fits(const Program& program, int64_t limit);
+void require_fits(const FittedProgram& fitted, int64_t limit);
 
 }  // namespace mtfc

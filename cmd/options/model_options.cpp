@@ -180,9 +180,17 @@ CompileOptions compile_options_of(const ModelOptions& options) {
 
 Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings) {
+  return make_program(
+      sources, options, compile_options, warnings,
+      [&](const Model& model, const Layout& layout) { return compile(model, layout, compile_options); });
+}
+
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings,
+                     const std::function<Program(const Model&, const Layout&)>& make) {
   if (is_program(sources.model_text)) return saved_program(sources, options, compile_options);
   const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options, warnings);
-  return compile(model, layouts.front(), compile_options);
+  return make(model, layouts.front());
 }
 
 void show(const std::vector<Diagnostic>& warnings, bool quiet) {

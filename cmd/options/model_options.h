@@ -1,6 +1,7 @@
 #pragma once
 // The options that name a model and a layout, shared by all subcommands, and what they lead to.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,6 +77,10 @@ CompileOptions compile_options_of(const ModelOptions& options);
 /// keep.
 Program make_program(const Sources& sources, const ModelOptions& options,
                      const CompileOptions& compile_options, std::vector<Diagnostic>& warnings);
+/// The same; a model is compiled by `make`.
+Program make_program(const Sources& sources, const ModelOptions& options,
+                     const CompileOptions& compile_options, std::vector<Diagnostic>& warnings,
+                     const std::function<Program(const Model&, const Layout&)>& make);
 
 /// Prints warnings to standard error, unless quiet.
 void show(const std::vector<Diagnostic>& warnings, bool quiet);

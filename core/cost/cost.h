@@ -17,6 +17,7 @@
 #include "core/cost/time_model.h"
 #include "core/program/memory_use.h"
 #include "core/program/program.h"
+#include "core/program/recomputation_figures.h"
 
 namespace mtfc {
 
@@ -113,7 +114,8 @@ struct CostReport {
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
-  std::optional<PlanFigures> plan;  // if the plan was chosen
+  std::optional<PlanFigures> plan;                  // if the plan was chosen
+  std::optional<Recomputation> recomputation = {};  // if it has to fit into less memory than it took
 };
 
 /// The name of a step's kind in reports: its operation, `fused`, `slice`, or its collective.

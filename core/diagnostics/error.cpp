@@ -66,7 +66,9 @@ std::string to_string(const Diagnostic& diagnostic) {
     if (at.line > 0) text += fmt::format("{}:{}:", at.line, at.column);
     text += " ";
   }
-  text += diagnostic.severity == Severity::kError ? "error: " : "warning: ";
+  text += diagnostic.severity == Severity::kError     ? "error: "
+          : diagnostic.severity == Severity::kWarning ? "warning: "
+                                                      : "note: ";
   if (!at.pointer.empty()) text += shown_words(at.pointer) + ": ";
   text += without_middle(shown_words(diagnostic.message));
   if (!diagnostic.hint.empty()) text += " (" + shown_words(diagnostic.hint) + ")";

@@ -22,7 +22,7 @@ struct Location {
   std::string pointer;
 };
 
-enum class Severity { kError, kWarning };
+enum class Severity { kError, kWarning, kNote };
 
 struct Diagnostic {
   Location location;

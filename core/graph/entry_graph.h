@@ -5,11 +5,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
 
 namespace mtfc {
+
+/// The end of the name of a tensor that is made a second time, as late as it is needed, so that the first one need not be
+/// kept.
+inline constexpr std::string_view kAgain = "/again";
 
 /// The new value of a variable. It takes effect at the end of a step.
 struct Assignment {

@@ -316,8 +316,9 @@ EntryGraph PassRunner::simplified(EntryGraph entry, int64_t& useful) {
   require_countable(entry);
   useful += einsum_flops(entry.graph);
   // A forward node that nothing but the backward pass has read is dead by now.
-  return run_graph_pass(std::move(entry), kRecompute, false,
-                        [](EntryGraph given) { return remove_dead(recompute(std::move(given))); });
+  return run_graph_pass(std::move(entry), kRecompute, false, [&](EntryGraph given) {
+    return remove_dead(recompute(std::move(given), options_.recomputed));
+  });
 }
 
 EntryGraph PassRunner::run_graph_passes(EntryGraph entry, std::span<const GraphPass> passes) {

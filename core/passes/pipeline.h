@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct PlanConditions;
 /// environment variable MTFC_VERIFY_PASSES is set, as it is in tests.
 bool verifies_by_default();
 
+/// Names of forward tensors. Those that are constants, leaves, results of loops or outputs, and those that the backward
+/// pass does not read, are passed over.
+using RemadeNames = std::set<std::string, std::less<>>;
+
 struct CompileOptions {
   bool allow_uneven = true;
   std::vector<std::string> keep;     // tensors to deliver beside the model's outputs
@@ -38,6 +43,8 @@ struct CompileOptions {
   const OfferedAxes* offered = nullptr;
   /// Called for each plan that is chosen, before its steps are made.
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
+  /// The backward pass computes these tensors again, beside those that the model says ("recompute").
+  RemadeNames recomputed = {};
   std::map<std::string, Sharding, std::less<>> variables =
       {};                               // shardings that an earlier program has decided
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError

@@ -95,6 +95,17 @@ std::vector<Row> total_rows(const Reports& reports) {
                       return r.plan ? fmt::format("{:.3g} %", 100 * plan_gap(*r.plan)) : std::string("-");
                     }});
   }
+  if (std::any_of(reports.begin(), reports.end(),
+                  [](const CostReport* r) { return r->recomputation.has_value(); })) {
+    rows.push_back({"computed again to fit", [](Report r) {
+                      return r.recomputation ? seconds_text(r.recomputation->seconds) : std::string("-");
+                    }});
+    rows.push_back({"  above the bound by", [](Report r) {
+                      if (!r.recomputation) return std::string("-");
+                      const Recomputation& made = *r.recomputation;
+                      return seconds_text(made.is_best ? 0 : made.seconds - made.least_seconds);
+                    }});
+  }
   add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
   add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
   const std::vector<Row> memory = {

@@ -105,6 +105,15 @@ Json report_object(const CostReport& report) {
                            {"bytes_sent_per_device", sent.total.bytes_sent},
                            {"by_kind", totals_json(sent.by_kind)},
                            {"by_axis", totals_json(sent.by_axis)}};
+  if (report.recomputation) {
+    const Recomputation& made = *report.recomputation;
+    json["recomputation"] = {{"tensors", std::vector<std::string>(made.names.begin(), made.names.end())},
+                             {"seconds", made.seconds},
+                             {"least_seconds", made.is_best ? made.seconds : made.least_seconds},
+                             {"step_before", made.step_before_s},
+                             {"peak_before", made.memory_before},
+                             {"least_peak", made.least_memory}};
+  }
   if (report.plan) {
     json["plan"] = {
         {"cost", report.plan->cost}, {"bound", report.plan->bound}, {"gap", plan_gap(*report.plan)}};

@@ -10,17 +10,24 @@
 namespace mtfc {
 namespace {
 
-// The tensors of regions that nothing but their region and the backward pass reads.
-PerTensor<bool> find_remade(const EntryGraph& entry) {
+// The tensors of regions that nothing but their region and the backward pass reads, and those that are named.
+PerTensor<bool> find_remade(const EntryGraph& entry, const std::set<std::string, std::less<>>& named) {
   const Graph& graph = entry.graph;
   PerTensor<bool> remade(graph.tensors().size(), false);
+  const auto is_forward = [](const Node& node) {
+    return node.kind == NodeKind::kOp && node.origin->phase == Phase::kForward;
+  };
   for (const Node& node : graph.nodes())
-    if (node.kind == NodeKind::kOp && node.origin->phase == Phase::kForward && node.origin->region != 0)
+    if (is_forward(node) && node.origin->region != 0)
       for (const TensorId id : node.results) remade[id] = true;
   for (const Node& node : graph.nodes()) {
     if (node.origin->phase == Phase::kBackward && !node.loop) continue;
     for (const TensorId id : node.operands)
       if (graph.producer(id).origin->region != node.origin->region) remade[id] = false;
+  }
+  for (const std::string& name : named) {
+    const TensorId id = graph.find(name);
+    if (id != kNoTensor && is_forward(graph.producer(id))) remade[id] = true;
   }
   for (const NamedTensor& output : entry.outputs) remade[output.tensor] = false;
   for (const Assignment& assignment : entry.assignments) remade[assignment.value] = false;
@@ -29,9 +36,9 @@ PerTensor<bool> find_remade(const EntryGraph& entry) {
 
 class Recomputation {
  public:
-  explicit Recomputation(const EntryGraph& entry)
+  Recomputation(const EntryGraph& entry, const std::set<std::string, std::less<>>& named)
       : old_(entry),
-        remade_(find_remade(entry)),
+        remade_(find_remade(entry, named)),
         now_(remade_.size(), kNoTensor),
         copies_(remade_.size(), kNoTensor) {}
 
@@ -107,8 +114,8 @@ class Recomputation {
 
 }  // namespace
 
-EntryGraph recompute(EntryGraph entry) {
-  Recomputation recomputation(entry);
+EntryGraph recompute(EntryGraph entry, const std::set<std::string, std::less<>>& named) {
+  Recomputation recomputation(entry, named);
   return recomputation.is_idle() ? entry : recomputation.run();
 }
 

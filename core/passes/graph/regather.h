@@ -8,14 +8,10 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 
 #include "core/graph/entry_graph.h"
 
 namespace mtfc {
-
-/// The end of a copy's name.
-inline constexpr std::string_view kAgain = "/again";
 
 /// `leaves`: the names of the variables and, in the body of a loop, of the leaves that stand for them. Copies come right
 /// before the first node that reads them. The bodies of loops inside are given copies too.

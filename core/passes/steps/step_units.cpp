@@ -58,6 +58,7 @@ class UnitOrder {
     if (early == late) return;
     if (position_[early] > position_[late]) std::swap(early, late);
     if (position_[late] - position_[early] > 2 * kFarthest) return;
+    if (has_copy(units_[late]) && !has_only_copies(units_[early])) return;
     Unit joined;
     const Unit &a = units_[early], &b = units_[late];
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
@@ -80,6 +81,13 @@ class UnitOrder {
   }
 
  private:
+  bool has_copy(const Unit& unit) const {
+    return std::any_of(unit.begin(), unit.end(), [&](StepIndex s) { return uses_.is_copy(s); });
+  }
+  bool has_only_copies(const Unit& unit) const {
+    return std::all_of(unit.begin(), unit.end(), [&](StepIndex s) { return uses_.is_copy(s); });
+  }
+
   // The units after `early` that `late` depends on; nothing where one of them depends on `early`.
   std::optional<std::set<int>> needed_between(int early, int late) const {
     std::set<int> found;

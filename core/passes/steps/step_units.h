@@ -1,7 +1,8 @@
 #pragma once
 // The units of steps that `fuse` makes one. A unit is joined with another while one fused step can do the
 // work of both (core/program/fused_grid.h) and no step between them depends on the earlier one and is needed
-// by the later one; the others are moved before or after the joined unit.
+// by the later one; the others are moved before or after the joined unit. What is made again stays as late as it is: it
+// joins no earlier unit but such a one.
 //
 //   0 h = add(x, b)   1 start r(g)   2 y = relu(h)   3 wait r        units {0, 2}, {1}, {3}
 
@@ -30,6 +31,8 @@ class StepUses {
   /// True if the step can be a member of a fused step. Constants are not: they are repeated in it.
   bool is_fusible(StepIndex s) const { return fusible_[s]; }
   bool is_constant(StepIndex s) const;
+  /// True if the step makes something again (kAgain).
+  bool is_copy(StepIndex s) const { return step(s).name.ends_with(kAgain); }
   /// The step that makes the value, the wait for that of a collective, or StepIndex().
   StepIndex maker(ValueId id) const;
   /// The steps that read the value, ascending.

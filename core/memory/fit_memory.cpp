@@ -1,0 +1,284 @@
+#include "core/memory/fit_memory.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/cost/cost.h"
+#include "core/memory/memory_bound.h"
+#include "core/memory/remake_graph.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kTrain = "train";
+constexpr int kMostTries = 48;  // programs that are compiled to keep single tensors after all
+
+// Both sides of a search by halves: the least number in [low, high] for which `holds`, which is known of `high`.
+template <typename Holds>
+size_t least_that(size_t low, size_t high, Holds holds) {
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (holds(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return high;
+}
+
+Remade united(Remade a, const Remade& b) {
+  for (size_t t = 0; t < a.size(); ++t) a[t] = a[t] || b[t];
+  return a;
+}
+
+Remade without_these(Remade a, const Remade& b) {
+  for (size_t t = 0; t < a.size(); ++t) a[t] = a[t] && !b[t];
+  return a;
+}
+
+bool is_empty(const Remade& remade) {
+  return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
+}
+
+class Fitting {
+ public:
+  Fitting(const Model& model, const Layout& layout, const CompileOptions& options, int64_t limit,
+          const RemakeGraph& graph)
+      : model_(model), layout_(layout), options_(options), limit_(limit), graph_(graph) {
+    options_.entries = {kTrain};
+    options_.dump_graph = nullptr;
+    options_.dump_steps = nullptr;
+    options_.timed = nullptr;
+    options_.planned = nullptr;
+  }
+
+  // The choice, or nothing if none that was tried fits.
+  std::optional<Remade> choose() {
+    std::optional<Remade> best = cheapest_corner();
+    if (best) best = with_singles_kept(with_fewer(*best));
+    return few_choices() ? best_of_all(best) : best;
+  }
+  bool few_choices() const { return graph_.choices().size() <= kFewChoices; }
+
+  // The least peak of all choices that were tried.
+  int64_t smallest() const {
+    int64_t least = INT64_MAX;
+    for (const auto& [unused, bytes] : peaks_) least = std::min(least, bytes);
+    return least;
+  }
+
+ private:
+  int64_t peak(const Remade& remade) {
+    const Remade made = graph_.effective(remade);
+    const auto known = peaks_.find(made);
+    if (known != peaks_.end()) return known->second;
+    CompileOptions trial = options_;
+    trial.recomputed.merge(graph_.names(made));
+    const int64_t bytes = compile(model_, layout_, trial).arena_bytes();
+    peaks_.emplace(made, bytes);
+    return bytes;
+  }
+  bool fits(const Remade& remade) { return peak(remade) <= limit_; }
+
+  // The first corner that fits, less those pieces of its difference to the corner before that are not needed.
+  std::optional<Remade> cheapest_corner() {
+    const std::vector<Remade> corners = graph_.corners();
+    size_t last = corners.size() - 1;
+    if (!fits(corners[last])) {
+      // The memory of what is kept is not all that counts. Perhaps another corner fits.
+      while (last > 0 && !fits(corners[last])) --last;
+      if (last == 0) {
+        const Remade between = graph_.all_between_valleys();
+        return fits(between) ? std::optional(between) : std::nullopt;
+      }
+    }
+    const size_t first = least_that(1, last, [&](size_t i) { return fits(corners[i]); });
+    const Remade& lower = corners[first - 1];
+    std::vector<Remade> pieces;
+    for (const Remade& piece : graph_.pieces(corners[first])) {
+      Remade more = without_these(piece, lower);
+      if (!is_empty(more)) pieces.push_back(std::move(more));
+    }
+    const auto with_first = [&](size_t count) {
+      Remade remade = lower;
+      for (size_t i = 0; i < count; ++i) remade = united(std::move(remade), pieces[i]);
+      return remade;
+    };
+    const Remade all = with_first(pieces.size());
+    if (!fits(all)) return corners[first];
+    return with_first(least_that(0, pieces.size(), [&](size_t count) { return fits(with_first(count)); }));
+  }
+
+  // Pieces of one kind are those whose tensors have the same names but for the numbers of layers.
+  std::string kind_of(const Remade& piece) const {
+    std::string kind;
+    for (const std::string& name : graph_.names(piece)) {
+      for (const char c : name)
+        if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
+      kind += ' ';
+    }
+    return kind;
+  }
+
+  // Keeps what can be kept after all: of each kind of pieces, the costliest kind first, as many of the last ones as fit.
+  // The last layers are computed again when the peak has passed, or when it has just been reached.
+  Remade with_fewer(Remade remade) {
+    std::map<std::string, std::vector<Remade>> kinds;
+    for (Remade& piece : graph_.pieces(remade)) {
+      const std::string kind = kind_of(piece);
+      kinds[kind].push_back(std::move(piece));
+    }
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [kind, pieces] : kinds) {
+      double seconds = 0;
+      for (const Remade& piece : pieces) seconds += graph_.seconds(piece);
+      order.emplace_back(-seconds, kind);
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [unused, kind] : order) {
+      const std::vector<Remade>& pieces = kinds[kind];
+      const auto with_first = [&](size_t count) {
+        Remade fewer = remade;
+        for (size_t i = count; i < pieces.size(); ++i) fewer = without_these(std::move(fewer), pieces[i]);
+        return fewer;
+      };
+      const size_t count =
+          least_that(0, pieces.size(), [&](size_t first) { return fits(with_first(first)); });
+      const Remade fewer = with_first(count);
+      if (graph_.seconds(fewer) <= graph_.seconds(remade)) remade = fewer;
+    }
+    return graph_.effective(remade);
+  }
+
+  // Keeps single tensors after all, as long as there is room: those first that save most time for their memory, and of
+  // equal ones the last.
+  Remade with_singles_kept(Remade remade) {
+    struct Single {
+      double worth;  // seconds per byte
+      size_t tensor;
+    };
+    const auto kept = [&](size_t tensor) {
+      Remade fewer = remade;
+      fewer[tensor] = false;
+      return fewer;
+    };
+    const auto saved = [&](const Remade& fewer) { return graph_.seconds(remade) - graph_.seconds(fewer); };
+    const auto added = [&](const Remade& fewer) {
+      return graph_.kept_bytes(fewer) - graph_.kept_bytes(remade);
+    };
+    std::vector<Single> singles;
+    for (size_t t = 0; t < remade.size(); ++t)
+      if (remade[t])
+        if (const Remade fewer = kept(t); saved(fewer) > 0)
+          singles.push_back({saved(fewer) / static_cast<double>(std::max<int64_t>(added(fewer), 1)), t});
+    std::sort(singles.begin(), singles.end(), [](const Single& a, const Single& b) {
+      return std::pair(a.worth, a.tensor) > std::pair(b.worth, b.tensor);
+    });
+    int tries = 0;
+    for (const Single& single : singles) {
+      if (tries == kMostTries) break;
+      const Remade fewer = kept(single.tensor);
+      if (saved(fewer) <= 0 || added(fewer) > limit_ - peak(remade)) continue;
+      ++tries;
+      if (fits(fewer)) remade = graph_.effective(fewer);
+    }
+    return remade;
+  }
+
+  // The best of all choices, of which `best` is one that fits: those that take less time are tried, the shortest first.
+  std::optional<Remade> best_of_all(std::optional<Remade> best) {
+    const std::vector<size_t> choices = graph_.choices();
+    std::map<Remade, double> all;
+    for (size_t bits = 0; bits < size_t{1} << choices.size(); ++bits) {
+      Remade remade = graph_.nothing();
+      for (size_t i = 0; i < choices.size(); ++i) remade[choices[i]] = (bits >> i & 1) != 0;
+      remade = graph_.effective(remade);
+      all.try_emplace(remade, graph_.seconds(remade));
+    }
+    std::vector<std::pair<double, Remade>> order;
+    for (const auto& [remade, seconds] : all) order.emplace_back(seconds, remade);
+    std::sort(order.begin(), order.end());
+    for (const auto& [seconds, remade] : order) {
+      if (best && seconds >= graph_.seconds(*best)) break;
+      if (fits(remade)) return remade;
+    }
+    return best;
+  }
+
+  const Model& model_;
+  const Layout& layout_;
+  CompileOptions options_;
+  int64_t limit_;
+  const RemakeGraph& graph_;
+  std::map<Remade, int64_t> peaks_;
+};
+
+// No choice that keeps at most `budget` bytes runs less again: the convex hull of all choices at that memory.
+double least_seconds(const RemakeGraph& graph, int64_t budget) {
+  const std::vector<Remade> corners = graph.corners();
+  double least = 0;
+  for (size_t i = 0; i + 1 < corners.size(); ++i) {
+    const double at = graph.seconds(corners[i]), next = graph.seconds(corners[i + 1]);
+    const auto kept = static_cast<double>(graph.kept_bytes(corners[i]));
+    const double price = (next - at) / (kept - static_cast<double>(graph.kept_bytes(corners[i + 1])));
+    least = std::max(least, at + price * (kept - static_cast<double>(budget)));
+  }
+  return least;
+}
+
+// What has to run again so that `limit` is kept at the fullest step of `program`, which is compiled without recomputation:
+// what the backward pass reads later must be there, if it is not made again, beside the results of the backward pass.
+double least_seconds(const std::vector<PreparedModel::Part>& parts, const Program& program, int64_t limit,
+                     const Hardware& hardware) {
+  const EntryPoint& train = *program.find(kTrain);
+  const size_t fullest = memory_use(train).peak;
+  const Step& step = train.steps[StepIndex(fullest)];
+  const bool is_backward = step.phase == Phase::kBackward;
+  const RemakeGraph later(parts, program, train, hardware, is_backward ? tensor_name(step.name) : "");
+  const int64_t there = lasting_memory(program, train) + (is_backward ? backward_memory(train, fullest) : 0);
+  return least_seconds(later, limit - there);
+}
+
+double step_seconds(const Program& program, const Hardware& hardware) {
+  const EntryPoint& entry = *program.find(kTrain);
+  return predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
+}
+
+}  // namespace
+
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware& hardware) {
+  FittedProgram fitted{compile(model, layout, options)};
+  const EntryPoint* train = fitted.program.find(kTrain);
+  if (limit == 0 || !train || train->arena_bytes <= limit) return fitted;
+  Recomputation made;
+  made.memory_before = train->arena_bytes;
+  made.least_memory = least_memory(fitted.program, *train);
+  made.step_before_s = step_seconds(fitted.program, hardware);
+  CompileOptions prepared = options;
+  prepared.decode = false;
+  const std::vector<PreparedModel::Part> parts = PreparedModel(model, prepared).parts(kTrain);
+  const RemakeGraph graph(parts, fitted.program, *train, hardware);
+  Fitting fitting(model, layout, options, limit, graph);
+  const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
+  if (!choice) {
+    fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
+    return fitted;
+  }
+  made.names = graph.names(*choice);
+  made.seconds = graph.seconds(*choice);
+  made.least_seconds = std::min(made.seconds, least_seconds(parts, fitted.program, limit, hardware));
+  made.is_best = fitting.few_choices();
+  CompileOptions again = options;
+  again.recomputed.insert(made.names.begin(), made.names.end());
+  fitted.program = compile(model, layout, again);
+  made.memory = fitted.program.find(kTrain)->arena_bytes;
+  made.step_s = step_seconds(fitted.program, hardware);
+  fitted.recomputation = std::move(made);
+  return fitted;
+}
+
+}  // namespace mtfc

@@ -1,0 +1,40 @@
+#pragma once
+// Makes a training step fit into the memory of a device: the backward pass computes tensors again that would take too much
+// memory until it needs them.
+//
+// Which ones is decided by predicted seconds, and compiled programs are the judge of memory. The corners of the convex hull
+// of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does not fit
+// and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are made again.
+// Of up to kFewChoices tensors every choice is looked at.
+
+#include <cstdint>
+#include <optional>
+
+#include "core/cost/hardware.h"
+#include "core/passes/pipeline.h"
+#include "core/program/recomputation_figures.h"
+
+namespace mtfc {
+
+/// The number of tensors up to which the best choice is found for sure.
+inline constexpr size_t kFewChoices = 12;
+
+/// The training step does not fit whatever it computes again.
+struct TooLarge {
+  int64_t smallest = 0;      // the least peak of all choices that were tried
+  int64_t least_memory = 0;  // no choice needs less
+};
+
+struct FittedProgram {
+  Program program;
+  std::optional<Recomputation> recomputation = {};
+  std::optional<TooLarge> too_large = {};  // `program` is then as compile() makes it
+};
+
+/// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again with
+/// `options.recomputed`; `limit` 0 stands for none. Other entry points are as compile() makes them, whatever they need. The
+/// result does not depend on the time that the search takes.
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware& hardware);
+
+}  // namespace mtfc
