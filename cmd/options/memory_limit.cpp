@@ -6,6 +6,8 @@
 #include <cctype>
 #include <map>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cmd/options/command_line.h"
 #include "cmd/options/hardware_profile.h"
@@ -45,16 +47,35 @@ std::string unnumbered(std::string_view name) {
   return text;
 }
 
-std::string kinds_text(const std::set<std::string, std::less<>>& names) {
-  std::map<std::string, int> kinds;
-  for (const std::string& name : names) ++kinds[unnumbered(name)];
-  std::string text;
-  size_t listed = 0;
-  for (const auto& [kind, count] : kinds) {
-    if (listed == kKindsNamed) return text + fmt::format(" and {} other kinds", kinds.size() - kKindsNamed);
-    text += (listed++ == 0 ? "" : ", ") + kind + (count > 1 ? fmt::format(" ({})", count) : "");
+// The kinds of tensors that take most memory, the largest first.
+std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensors) {
+  struct Kind {
+    int64_t bytes = 0;
+    int count = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const auto& [name, bytes] : tensors) {
+    Kind& kind = kinds[unnumbered(name)];
+    kind.bytes += bytes;
+    ++kind.count;
   }
-  return text;
+  std::vector<std::pair<std::string, Kind>> order(kinds.begin(), kinds.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  std::string text;
+  for (size_t i = 0; i < std::min(kKindsNamed, order.size()); ++i)
+    text += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",
+                        order[i].second.count > 1 ? fmt::format("{} ", order[i].second.count) : "",
+                        order[i].first, bytes_text(order[i].second.bytes));
+  return order.size() > kKindsNamed
+             ? text + fmt::format(" and {} kinds of smaller ones", order.size() - kKindsNamed)
+             : text;
+}
+
+std::string over_limit(const EntryPoint& entry, int64_t limit) {
+  return fmt::format("the program needs {} per device for '{}', {} more than the limit of {}",
+                     bytes_text(entry.arena_bytes), entry.name, bytes_text(entry.arena_bytes - limit),
+                     bytes_text(limit));
 }
 
 }  // namespace
@@ -84,7 +105,7 @@ std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t
                                                       100 * made.least_seconds / made.step_before_s);
   return {{{},
            fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
-                       made.names.size(), kinds_text(made.names)),
+                       made.tensors.size(), kinds_text(made.tensors)),
            "",
            Severity::kNote},
           {{},
@@ -101,15 +122,13 @@ void require_fits(const FittedProgram& fitted, int64_t limit) {
   if (!fitted.too_large) return require_fits(fitted.program, limit);
   const TooLarge& large = *fitted.too_large;
   const EntryPoint& train = *fitted.program.find("train");
-  const std::string found = large.smallest < train.arena_bytes
-                                ? fmt::format("{} if the backward pass computes as much as it can again",
+  const std::string again = large.smallest < train.arena_bytes
+                                ? fmt::format("with as much computed again as helps, it still needs {}; ",
                                               bytes_text(large.smallest))
-                                : "and computing activations again does not help";
-  throw UserError(
-      fmt::format("the program needs {} per device for 'train', {}, which is more than the limit of {}",
-                  bytes_text(train.arena_bytes), found, bytes_text(limit)),
-      fmt::format("at least {} are needed whatever is computed again; {}", bytes_text(large.least_memory),
-                  largest_tensors(fitted.program, train)));
+                                : "";
+  throw UserError(over_limit(train, limit),
+                  fmt::format("{}whatever is computed again, {} are needed; {}", again,
+                              bytes_text(large.least_memory), largest_tensors(fitted.program, train)));
 }
 
 void require_fits(const Program& program, int64_t limit) {
@@ -117,10 +136,7 @@ void require_fits(const Program& program, int64_t limit) {
   for (const EntryPoint& entry : program.entry_points)
     if (!largest || entry.arena_bytes > largest->arena_bytes) largest = &entry;
   if (limit == 0 || !largest || largest->arena_bytes <= limit) return;
-  throw UserError(fmt::format("the program needs {} per device for '{}', {} more than the limit of {}",
-                              bytes_text(largest->arena_bytes), largest->name,
-                              bytes_text(largest->arena_bytes - limit), bytes_text(limit)),
-                  largest_tensors(program, *largest));
+  throw UserError(over_limit(*largest, limit), largest_tensors(program, *largest));
 }
 
 }  // namespace mtfc

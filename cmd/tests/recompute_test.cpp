@@ -67,4 +67,66 @@ TEST_CASE("losses are the same to the bit, with random numbers, in microbatches,
   }
 }
 
+TEST_CASE("six layers fit into 60 % of their memory with 2 % more products, and into 40 % with 12 %") {
+  const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
+  const Json kept = report_of(sizes);
+  const auto most = kept["memory"]["peak_bytes_per_device"].get<int64_t>();
+  const auto flops = kept["flops"]["einsum_per_device"].get<double>();
+  for (const auto& [percent, more] : {std::pair(60, 1.03), std::pair(40, 1.13)}) {
+    CAPTURE(percent);
+    const int64_t limit = most * percent / 100;
+    const Json fitted = report_of(fmt::format("{} --memory-limit {} -q", sizes, limit));
+    CHECK(fitted["memory"]["peak_bytes_per_device"].get<int64_t>() <= limit);
+    CHECK(fitted["flops"]["einsum_per_device"].get<double>() <= more * flops);
+    const Json& made = fitted["recomputation"];
+    CHECK(made["peak_before"] == most);
+    CHECK(made["tensors"].size() > 20);
+    CHECK(made["seconds"].get<double>() > 0);
+    CHECK(made["least_seconds"].get<double>() <= made["seconds"].get<double>());
+    CHECK(made["least_peak"].get<int64_t>() <= limit);
+  }
+  CHECK_FALSE(kept.contains("recomputation"));
+}
+
+TEST_CASE(
+    "within a limit of memory, losses are the same to the bit, and the report of the run says what it took") {
+  const std::string small =
+      " --set layers=2 --set d_model=32 --set d_ff=48 --set heads=4 --set d_kv=8 --set vocab=50 --set "
+      "length=16";
+  for (const char* run : {"transformer_lm.json", "transformer_lm.json --set dropout=0.2",
+                          "transformer_lm.json --set dropout=0.2 --microbatches 2",
+                          "transformer_lm.json --set dropout=0.2 --simulate --mesh a:2,b:2 --layout "
+                          "batch:a,heads:b,d_ff:b,vocab:b",
+                          "transformer_lm.json --simulate --mesh a:2 --layout batch:a --propagate"}) {
+    CAPTURE(run);
+    const ScratchFolder folder;
+    const auto peak_of = [&](const std::string& options) {
+      CHECK(outcome_in_models(fmt::format("$MTFC run {}{} -q --report '{}'", run, options,
+                                          folder / "report")) == "exit 0: ");
+      const Json report = Json::parse(folder.read("report"));
+      return report["predicted"]["memory"]["peak_bytes_per_device"].get<int64_t>();
+    };
+    const int64_t limit = peak_of(small) * 4 / 5;
+    const std::string limited = fmt::format("{} --memory-limit {}", small, limit);
+    CHECK(peak_of(limited) <= limit);
+    CHECK(losses(run + limited) == losses(run + small));
+  }
+}
+
+TEST_CASE("what is computed again is said, and a limit that can't be kept is refused with what is possible") {
+  const std::string lm = "$MTFC compile transformer_lm.json --set layers=4 -o /dev/null --memory-limit ";
+  const std::string said = outcome_in_models(lm + "100MiB");
+  CAPTURE(said);
+  CHECK(said.starts_with("exit 0: mtfc: note: to fit into 100 MiB, the backward pass computes "));
+  CHECK(said.find(" tensors again: ") != std::string::npos);
+  CHECK(said.find("layer_*/") != std::string::npos);
+  CHECK(said.find("mtfc: note: the predicted step takes ") != std::string::npos);
+  CHECK(said.find("; no choice needs less than ") != std::string::npos);
+  CHECK(outcome_in_models(lm + "100MiB -q") == "exit 0: ");
+  const std::string refused = outcome_in_models(lm + "1MiB");
+  CAPTURE(refused);
+  CHECK(refused.starts_with("exit 2: mtfc: error: the program needs "));
+  CHECK(refused.find(" more than the limit of 1.00 MiB (whatever is computed again, ") != std::string::npos);
+}
+
 }  // namespace mtfc::recompute_test

@@ -268,12 +268,14 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
     return fitted;
   }
-  made.names = graph.names(*choice);
+  const RemadeNames names = graph.names(*choice);
+  for (size_t t = 0; t < graph.size(); ++t)
+    if ((*choice)[t] && names.count(graph.name(t)) > 0) made.tensors[graph.name(t)] = graph.bytes(t);
   made.seconds = graph.seconds(*choice);
   made.least_seconds = std::min(made.seconds, least_seconds(parts, fitted.program, limit, hardware));
   made.is_best = fitting.few_choices();
   CompileOptions again = options;
-  again.recomputed.insert(made.names.begin(), made.names.end());
+  again.recomputed.insert(names.begin(), names.end());
   fitted.program = compile(model, layout, again);
   made.memory = fitted.program.find(kTrain)->arena_bytes;
   made.step_s = step_seconds(fitted.program, hardware);

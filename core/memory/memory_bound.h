@@ -7,11 +7,12 @@
 
 namespace mtfc {
 
-/// The bytes that a device needs at the fullest step of `entry` if it keeps no result of the forward pass longer than the
-/// forward pass reads it. `entry` is compiled without recomputation.
+/// The bytes that a device needs at the product of `entry` whose operands and results are largest, which have to be in
+/// memory together.
 int64_t least_memory(const Program& program, const EntryPoint& entry);
 
-/// The bytes of the results of the backward pass that are alive at `step`.
+/// The bytes that are surely in use at `step`: results of products of the backward pass up to it that products from it on
+/// read.
 int64_t backward_memory(const EntryPoint& entry, size_t step);
 
 /// The bytes of variables and caches, which are always there.

@@ -51,6 +51,7 @@ class RemakeGraph {
   std::vector<Remade> pieces(const Remade& remade) const;
   /// The names of the tensors that are made again, for CompileOptions::recomputed.
   RemadeNames names(const Remade& remade) const;
+  int64_t bytes(size_t tensor) const { return tensors_[tensor].bytes; }
   /// Only the tensors that are in fact made again, which is the same choice.
   Remade effective(const Remade& remade) const;
 

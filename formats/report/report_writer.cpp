@@ -107,7 +107,9 @@ Json report_object(const CostReport& report) {
                            {"by_axis", totals_json(sent.by_axis)}};
   if (report.recomputation) {
     const Recomputation& made = *report.recomputation;
-    json["recomputation"] = {{"tensors", std::vector<std::string>(made.names.begin(), made.names.end())},
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : made.tensors) names.push_back(name);
+    json["recomputation"] = {{"tensors", names},
                              {"seconds", made.seconds},
                              {"least_seconds", made.is_best ? made.seconds : made.least_seconds},
                              {"step_before", made.step_before_s},

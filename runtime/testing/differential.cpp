@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "core/cost/cost.h"
+#include "core/memory/fit_memory.h"
+#include "core/memory/memory_bound.h"
+#include "core/memory/remake_graph.h"
 #include "core/model/entry_points.h"
 #include "core/passes/pipeline.h"
 #include "core/program/program_check.h"
@@ -85,17 +88,24 @@ class TrialRun {
   /// "" or what differs from `expected`, whose names the outputs and variables have.
   std::string step(const char* name, int64_t step, const Expected& expected) {
     const EntryPoint& entry = *program_.find(name);
+    const Expected found = results(name, step);
+    std::string problem = mismatch(expected.outputs, found.outputs, expected.rounding);
+    if (problem.empty()) problem = mismatch(expected.variables, found.variables, expected.rounding);
+    if (problem.empty())
+      problem = wrong_counts(entry, predicted_counts(program_, entry), executor_.counts(entry));
+    if (problem.empty()) problem = workspace_fault(program_, entry);
+    return problem.empty() ? "" : fmt::format("{}, step {}: {}", name, step, problem);
+  }
+
+  /// What a step gives.
+  Expected results(const char* name, int64_t step) {
+    const EntryPoint& entry = *program_.find(name);
     executor_.load(entry);
     for (const Binding& input : entry.inputs)
       for (size_t device = 0; device < executor_.devices(); ++device)
         fill_shard(leaves_.at(input.name), executor_.shard(entry, input.value, device));
     executor_.run(entry, step);
-    std::string problem = mismatch(expected.outputs, outputs(entry), expected.rounding);
-    if (problem.empty()) problem = mismatch(expected.variables, variables(), expected.rounding);
-    if (problem.empty())
-      problem = wrong_counts(entry, predicted_counts(program_, entry), executor_.counts(entry));
-    if (problem.empty()) problem = workspace_fault(program_, entry);
-    return problem.empty() ? "" : fmt::format("{}, step {}: {}", name, step, problem);
+    return {outputs(entry), variables(), 0};
   }
 
   void set_variables(const WholeTensors& values) {
@@ -435,6 +445,57 @@ Outcome try_case(const RandomCase& random_case) {
   } catch (const std::exception& error) {
     return {false, where + std::string(error.what())};
   }
+}
+
+LimitOutcome compare_limits(const RandomCase& random_case) {
+  WholeTensors leaves;
+  const Model model = model_of(random_case, leaves);
+  LimitOutcome outcome;
+  if (!has_train_entry(model)) return outcome;
+  const ExpectedRun plain = expected_of(model, leaves);
+  if (plain.largest >= kIllScaled) return outcome;
+  Hardware hardware;
+  hardware.flops["f32"] = hardware.flops["f64"] = 1e9;
+  hardware.memory_bandwidth = 1e9;
+  hardware.axes["*"] = {};
+  hardware.axes["*"].bytes_per_s = 1e9;
+  const Layout layout = layout_of(random_case);
+  const Program program = compile(model, layout, {});
+  TrialRun run(program, leaves);
+  run.set_variables(variables_of(model, leaves));
+  std::vector<Expected> expected;
+  for (int step = 0; step < kSteps; ++step) {
+    expected.push_back(run.results("train", step));
+    expected.back().rounding = plain.train.front().rounding;
+  }
+  const auto compare = [&](const Program& other, const std::string& what) {
+    TrialRun again(other, leaves);
+    again.set_variables(variables_of(model, leaves));
+    for (int step = 0; step < kSteps && outcome.fault.empty(); ++step)
+      outcome.fault = again.step("train", step, expected[static_cast<size_t>(step)]);
+    if (!outcome.fault.empty()) outcome.fault = what + ": " + outcome.fault;
+  };
+  const EntryPoint& train = *program.find("train");
+  const int64_t most = program.arena_bytes(), least = least_memory(program, train);
+  for (const int64_t limit : {most - 1, least + (most - least) * 3 / 4, least + (most - least) / 2, least}) {
+    FittedProgram fitted = compile_within(model, layout, {}, limit, hardware);
+    if (!fitted.recomputation) continue;
+    ++outcome.limits;
+    compare(checked(std::move(fitted.program)), fmt::format("within {} of {} bytes", limit, most));
+  }
+  // The arenas of small tensors leave few limits, so some tensors are also chosen at random.
+  const RemakeGraph graph(PreparedModel(model, {}).parts("train"), program, train, hardware);
+  uint64_t random = random_case.seed;
+  CompileOptions some;
+  for (const size_t tensor : graph.choices()) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    if (random >> 63 == 0) some.recomputed.insert(graph.name(tensor));
+  }
+  if (some.recomputed.empty()) return outcome;
+  ++outcome.sets;
+  compare(checked(compile(model, layout, some)),
+          fmt::format("with {} tensors made again", some.recomputed.size()));
+  return outcome;
 }
 
 RandomCase shrunk(RandomCase failing) {

@@ -18,6 +18,15 @@ struct Outcome {
 /// what was counted with what was predicted, and the use of buffers with the steps.
 Outcome try_case(const RandomCase& random_case);
 
+/// The results of training within limits of memory, and where tensors drawn at random are computed again, which must be
+/// those without either. Steps may be fused otherwise, so that sums are rounded in another way.
+struct LimitOutcome {
+  int limits = 0;          // under which something was computed again
+  int sets = 0;            // of tensors that were drawn
+  std::string fault = "";  // "" where all is well
+};
+LimitOutcome compare_limits(const RandomCase& random_case);
+
 /// Cuts a failing case down as long as it fails: outputs and assignments, operations, sizes, rules, axes.
 RandomCase shrunk(RandomCase failing);
 

@@ -24,6 +24,7 @@ namespace {
 constexpr int64_t kCases = kSanitized ? 150 : 2000;
 constexpr int64_t kAnnotatedCases =
     kSanitized ? 50 : 600;  // plans of small tensors over several axes take long to choose
+constexpr int64_t kLimitedCases = kSanitized ? 60 : 400;
 
 // `draw`: gives the case of a seed.
 void compare_random_cases(RandomCase (*draw)(uint64_t), int64_t by_default) {
@@ -69,6 +70,23 @@ TEST_CASE("gradients of random graphs are their slopes") {
   MESSAGE(fmt::format("{} slopes compared", compared));
   CHECK(failed == 0);
   CHECK(compared > cases / 50);
+}
+
+TEST_CASE("random graphs give the same within limits of memory") {
+  const int64_t cases = setting("MTFC_CASES", kLimitedCases), first = setting("MTFC_SEED", 1);
+  int64_t limits = 0, sets = 0, failed = 0;
+  for (int64_t i = 0; i < cases && failed < 3; ++i) {
+    const RandomCase drawn = random_case(static_cast<uint64_t>(first + i));
+    const LimitOutcome outcome = compare_limits(drawn);
+    limits += outcome.limits;
+    sets += outcome.sets;
+    if (outcome.fault.empty()) continue;
+    ++failed;
+    FAIL_CHECK(fmt::format("seed {}: {}\n{}", first + i, outcome.fault, to_string(drawn)));
+  }
+  MESSAGE(fmt::format("{} limits under which tensors are computed again, {} sets of tensors", limits, sets));
+  CHECK(failed == 0);
+  CHECK(limits + sets > cases / 50);
 }
 
 }  // namespace
