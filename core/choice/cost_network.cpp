@@ -31,7 +31,7 @@ struct Table {
 }  // namespace
 
 int CostNetwork::add_variable(std::vector<PlanCost> costs) {
-  check_invariant(!costs.empty(), "a choice has no options");
+  check_invariant(!costs.empty() && costs.size() <= UINT16_MAX, "a choice has no options, or too many");
   domains_.push_back(std::move(costs));
   return static_cast<int>(domains_.size()) - 1;
 }
@@ -253,6 +253,10 @@ class Elimination {
   struct Step {
     int variable;
     std::vector<size_t> tables;  // that contain the variable
+    // If all tables were minimized together: the best of the values that are left, for those of the variables of `scope`,
+    // the last of which varies fastest. The costs of `tables` are then gone.
+    std::vector<int> scope = {};
+    std::vector<uint16_t> best = {};
   };
 
   void eliminate(int variable) {
@@ -263,9 +267,14 @@ class Elimination {
       for (const int other : tables_[t].scope)
         if (other != variable) std::erase(at_[static_cast<size_t>(other)], t);
     bool is_first = true;
-    for (const std::vector<size_t>& group : groups(variable, step.tables)) {
-      Table made = minimized(variable, group, is_first);
+    const std::vector<std::vector<size_t>> parts = groups(variable, step.tables);
+    for (const std::vector<size_t>& group : parts) {
+      Table made = minimized(variable, group, is_first, step.best);
       is_first = false;
+      if (parts.size() == 1) {
+        step.scope = made.scope;
+        for (const size_t t : group) std::vector<PlanCost>().swap(tables_[t].costs);
+      }
       if (made.scope.empty())
         constant_ += made.costs[0];
       else if (made.scope.size() == 1)
@@ -278,6 +287,7 @@ class Elimination {
       constant_ += *std::min_element(unary_[static_cast<size_t>(variable)].begin(),
                                      unary_[static_cast<size_t>(variable)].end());
     }
+    if (parts.size() > 1) step.best.clear();
     order_.push_back(std::move(step));
     // The weight of a variable with many neighbours is brought up to date when its turn has come.
     constexpr size_t kMany = 32;
@@ -319,8 +329,10 @@ class Elimination {
     return groups;
   }
 
-  // The least cost over the values of `variable`, per values of the other variables of the tables.
-  Table minimized(int variable, const std::vector<size_t>& group, bool with_own) const {
+  // The least cost over the values of `variable`, per values of the other variables of the tables, and in `best` the first
+  // value that has it.
+  Table minimized(int variable, const std::vector<size_t>& group, bool with_own,
+                  std::vector<uint16_t>& best_values) const {
     std::set<int> scope;
     for (const size_t t : group) scope.insert(tables_[t].scope.begin(), tables_[t].scope.end());
     scope.erase(variable);
@@ -328,6 +340,8 @@ class Elimination {
     size_t entries = 1;
     for (const int other : made.scope) entries *= size(other);
     made.costs.reserve(entries);
+    best_values.clear();
+    best_values.reserve(entries);
     // Per table: how far an entry is from the next one along each variable of the scope, and along `variable`.
     const size_t rank = made.scope.size();
     std::vector<std::vector<size_t>> strides(group.size(), std::vector<size_t>(rank + 1, 0));
@@ -341,16 +355,30 @@ class Elimination {
       }
     }
     const std::vector<PlanCost>& own = unary_[static_cast<size_t>(variable)];
+    std::vector<const PlanCost*> tables;
+    std::vector<size_t> steps;  // from one value of `variable` to the next
+    for (size_t g = 0; g < group.size(); ++g) {
+      tables.push_back(tables_[group[g]].costs.data());
+      steps.push_back(strides[g][rank]);
+    }
     std::vector<size_t> index(rank, 0), offsets(group.size(), 0);
     for (size_t entry = 0; entry < entries; ++entry) {
       PlanCost best = PlanCost::impossible();
+      size_t best_value = 0;
       for (size_t value = 0; value < own.size(); ++value) {
+        // Costs are not negative, so a part of the sum may already be too much; it does not overflow before that.
+        int64_t total = with_own ? own[value].total : 0;
+        for (size_t g = 0; g < group.size() && total <= best.total; ++g)
+          total += tables[g][offsets[g] + value * steps[g]].total;
+        if (total > best.total) continue;
         PlanCost cost = with_own ? own[value] : PlanCost{};
-        for (size_t g = 0; g < group.size(); ++g)
-          cost += tables_[group[g]].costs[offsets[g] + value * strides[g][rank]];
-        best = std::min(best, cost);
+        for (size_t g = 0; g < group.size(); ++g) cost += tables[g][offsets[g] + value * steps[g]];
+        if (!(cost < best)) continue;
+        best = cost;
+        best_value = value;
       }
       made.costs.push_back(best);
+      best_values.push_back(static_cast<uint16_t>(best_value));
       for (size_t i = rank; i-- > 0;) {
         for (size_t g = 0; g < group.size(); ++g) offsets[g] += strides[g][i];
         if (++index[i] < size(made.scope[i])) break;
@@ -364,6 +392,12 @@ class Elimination {
   // The value that costs least together with those of the variables that were eliminated later.
   void decide(const Step& step, std::vector<int>& values) {
     const int variable = step.variable;
+    if (!step.best.empty()) {
+      size_t offset = 0;
+      for (const int other : step.scope) offset = offset * size(other) + position(other, values);
+      values[static_cast<size_t>(variable)] = values_[static_cast<size_t>(variable)][step.best[offset]];
+      return;
+    }
     const std::vector<PlanCost>& own = unary_[static_cast<size_t>(variable)];
     PlanCost best;
     size_t best_value = own.size();

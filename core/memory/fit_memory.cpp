@@ -14,7 +14,10 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kTrain = "train";
-constexpr int kMostTries = 48;  // programs that are compiled to keep single tensors after all
+constexpr int kMostTries = 48;         // programs that are compiled to keep single tensors after all ...
+constexpr int kFewTries = 8;           // ... and where programs are large
+constexpr size_t kLarge = 2000;        // forward tensors
+constexpr double kWorthTrying = 0.01;  // the part of the extra time that a kind of pieces must take
 
 // Both sides of a search by halves: the least number in [low, high] for which `holds`, which is known of `high`.
 template <typename Holds>
@@ -138,7 +141,8 @@ class Fitting {
       order.emplace_back(-seconds, kind);
     }
     std::sort(order.begin(), order.end());
-    for (const auto& [unused, kind] : order) {
+    for (const auto& [negative_s, kind] : order) {
+      if (-negative_s < kWorthTrying * graph_.seconds(remade)) break;
       const std::vector<Remade>& pieces = kinds[kind];
       const auto with_first = [&](size_t count) {
         Remade fewer = remade;
@@ -177,12 +181,12 @@ class Fitting {
     std::sort(singles.begin(), singles.end(), [](const Single& a, const Single& b) {
       return std::pair(a.worth, a.tensor) > std::pair(b.worth, b.tensor);
     });
-    int tries = 0;
+    int tries = remade.size() < kLarge ? kMostTries : kFewTries;
     for (const Single& single : singles) {
-      if (tries == kMostTries) break;
+      if (tries == 0) break;
       const Remade fewer = kept(single.tensor);
       if (saved(fewer) <= 0 || added(fewer) > limit_ - peak(remade)) continue;
-      ++tries;
+      --tries;
       if (fits(fewer)) remade = graph_.effective(fewer);
     }
     return remade;
