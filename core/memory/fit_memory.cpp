@@ -251,6 +251,21 @@ double step_seconds(const Program& program, const Hardware& hardware) {
   return predicted_time(program, entry, predicted_counts(program, entry), hardware).step_s;
 }
 
+// `options` that keep to the plan of the training step, if it was chosen: only what is computed again is new.
+CompileOptions with_plan(CompileOptions options, const Program& program, const EntryPoint& train) {
+  if (!train.plan) return options;
+  for (const ProgramVariable& variable : program.variables)
+    options.variables.emplace(variable.decl.name, variable.sharding);
+  for (const Step& step : train.steps)
+    for (const ValueId id : step.outputs) {
+      const Value& value = train.values[id];
+      if (value.name == tensor_name(value) && value.sharding.partial.empty())
+        options.tensors.emplace(value.name, value.sharding);
+    }
+  options.entry_of_tensors = train.name;
+  return options;
+}
+
 }  // namespace
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
@@ -266,7 +281,8 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   prepared.decode = false;
   const std::vector<PreparedModel::Part> parts = PreparedModel(model, prepared).parts(kTrain);
   const RemakeGraph graph(parts, fitted.program, *train, hardware);
-  Fitting fitting(model, layout, options, limit, graph);
+  CompileOptions again = with_plan(options, fitted.program, *train);
+  Fitting fitting(model, layout, again, limit, graph);
   const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
@@ -278,7 +294,6 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   made.seconds = graph.seconds(*choice);
   made.least_seconds = std::min(made.seconds, least_seconds(parts, fitted.program, limit, hardware));
   made.is_best = fitting.few_choices();
-  CompileOptions again = options;
   again.recomputed.insert(names.begin(), names.end());
   fitted.program = compile(model, layout, again);
   made.memory = fitted.program.find(kTrain)->arena_bytes;

@@ -187,6 +187,21 @@ constexpr StepsPass kStepsPasses[] = {
 
 constexpr const char* kAssignBuffers = "assign_buffers";
 
+// The graph with annotations for the tensors that are in `shardings`, and for copies of these.
+Graph with_shardings(Graph graph, const std::map<std::string, Sharding, std::less<>>& shardings) {
+  const auto stated = [&](const Tensor& tensor) -> StatedLayout {
+    if (tensor.annotation) return {tensor.annotation, tensor.offered};
+    std::string_view name = tensor.name;
+    if (name.ends_with(kAgain)) name.remove_suffix(kAgain.size());
+    const auto at = shardings.find(name);
+    if (at == shardings.end() || at->second.dims.size() != tensor.type.dims.size())
+      return {{}, tensor.offered};
+    return {std::make_shared<const TensorAnnotation>(TensorAnnotation{at->second, std::string(name), {}}),
+            tensor.offered};
+  };
+  return with_layout(std::move(graph), stated, [&](const GraphLoop& loop) { return loop; });
+}
+
 // A pass has failed, or has made something faulty. The message names the pass.
 struct PassFault : InternalError {
   using InternalError::InternalError;
@@ -231,6 +246,8 @@ ChosenPlan PassRunner::choose(EntryGraph entry, const std::map<std::string, Shar
   timed_as_ = entry.name;
   entry.graph = with_lowered_loops(std::move(entry.graph), entry.name, 1, useful);
   entry = regathered(std::move(entry), split_.regathered);
+  if (!options_.tensors.empty() && entry.name == options_.entry_of_tensors)
+    entry.graph = with_shardings(std::move(entry.graph), options_.tensors);
   const PlanConditions conditions{program_.layout, split_, variables, true, hardware, options_.offered};
   ChosenPlan plan = timed(kChoosePlan, [&] { return choose_plan(std::move(entry), conditions); });
   if (options_.planned) options_.planned(plan, conditions);

@@ -46,7 +46,11 @@ struct CompileOptions {
   /// The backward pass computes these tensors again, beside those that the model says ("recompute").
   RemadeNames recomputed = {};
   std::map<std::string, Sharding, std::less<>> variables =
-      {};                               // shardings that an earlier program has decided
+      {};  // shardings that an earlier program has decided
+  /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes
+  /// little time.
+  std::map<std::string, Sharding, std::less<>> tensors = {};
+  std::string entry_of_tensors = {};
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 };
 

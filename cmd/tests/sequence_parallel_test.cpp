@@ -1,0 +1,106 @@
+// Sequence parallelism is a layout, and a gather within the parts of a table needs no other devices.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
+
+namespace mtfc::sequence_parallel_test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json report_of(const std::string& model, const std::string& options) {
+  const ScratchFolder folder;
+  const std::string made = outcome_in_models(
+      fmt::format("$MTFC cost-report {} {} -q -o '{}'", model, options, folder / "report.json"));
+  CHECK(made == "exit 0: ");
+  return Json::parse(folder.read("report.json"));
+}
+
+std::vector<double> losses(const std::string& options) {
+  const ScratchFolder folder;
+  CHECK(outcome_in_models(fmt::format("$MTFC run transformer_lm.json {} --steps 4 -q --metrics '{}'", options,
+                                      folder / "log")) == "exit 0: ");
+  std::vector<double> found;
+  std::ifstream lines(folder / "log");
+  for (std::string line; std::getline(lines, line);) found.push_back(Json::parse(line)["loss"].get<double>());
+  return found;
+}
+
+const std::string kSmall =
+    "--set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set vocab=48 --set length=16";
+
+}  // namespace
+
+TEST_CASE("a sequence that is split between attention and feed-forward takes less memory for no more bytes") {
+  const std::string sizes =
+      "--set layers=2 --set batch=4 --set length=256 --set d_model=512 --set d_ff=2048 --set heads=8 --set "
+      "vocab=512 ";
+  const Json whole =
+      report_of("transformer_lm.json",
+                sizes + "--mesh model:4 --layout heads:model,d_ff:model,vocab:model --propagate");
+  const Json split =
+      report_of("transformer_lm.json", sizes + "--mesh model:4 --layout layouts/sequence_parallel.json");
+  const auto activations = [](const Json& report) {
+    return report["memory"]["activations_at_peak"].get<double>();
+  };
+  CHECK(activations(split) < 0.85 * activations(whole));
+  const auto sent = [](const Json& report) {
+    return report["communication"]["bytes_sent_per_device"].get<double>();
+  };
+  CHECK(sent(split) <= 1.01 * sent(whole));
+  const Json& kinds = split["communication"]["by_kind"];
+  CHECK(kinds["all_gather"]["count"].get<int>() >= 8);  // before each part of a layer, forward and backward
+  CHECK(kinds["reduce_scatter"]["count"].get<int>() >= 4);
+}
+
+TEST_CASE("training with a split sequence is that of one device") {
+  const std::vector<double> expected = losses(kSmall + " --dtype f64 --set dropout=0.1");
+  REQUIRE(expected.size() == 4);
+  for (const char* mesh : {"model:2", "model:4", "model:3"}) {
+    CAPTURE(mesh);
+    const std::vector<double> found =
+        losses(fmt::format("{} --dtype f64 --set dropout=0.1 --simulate --mesh {} --layout "
+                           "layouts/sequence_parallel.json",
+                           kSmall, mesh));
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-9);
+  }
+}
+
+TEST_CASE("a gather within the parts of a table, the example of GShard's section 3.3, sends nothing") {
+  const ScratchFolder folder;
+  const std::string model = folder / "model.json";
+  std::ofstream(model) << R"({
+    "mtfc": 1,
+    "dims": {"parts": 8, "rows": 50, "wanted": 20, "depth": 16},
+    "inputs": {"indices": {"dims": ["parts", "wanted"], "dtype": "i32"}},
+    "variables": {"table": {"dims": ["parts", "rows", "depth"], "init": {"normal": 1}}},
+    "ops": [
+      {"out": "found", "op": "gather", "in": ["table", "indices"], "dim": "rows"},
+      {"out": "loss", "op": "reduce_mean", "in": {"op": "square", "in": "found"}}
+    ],
+    "train": {"loss": "loss", "optimizer": {"kind": "sgd", "lr": 1}},
+    "outputs": ["loss", "found"],
+    "data": {"indices": "random:int,hi=rows"}
+  })";
+  for (const char* layout : {"--mesh all:4 --layout parts:all", "--mesh all:4 --layout parts:all --propagate",
+                             "--mesh all:3 --layout parts:all"}) {
+    CAPTURE(layout);
+    const Json report = report_of("'" + model + "'", layout);
+    CHECK(report["communication"]["by_kind"].size() == 1);  // the sum of the losses
+    CHECK(report["communication"]["elements_per_device"] == 1);
+    CHECK(outcome_in_models(fmt::format("$MTFC verify '{}' {} --simulate -q", model, layout))
+              .starts_with("exit 0"));
+  }
+}
+
+}  // namespace mtfc::sequence_parallel_test
