@@ -69,8 +69,8 @@ int run(const Options& options) {
       compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
   const Program& program = fitted.program;
   show(warnings, options.model.quiet);
-  if (!options.dump_after.empty()) return kExitSuccess;
   require_fits(fitted, options.memory_limit);
+  if (!options.dump_after.empty()) return kExitSuccess;
   show(recomputation_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)

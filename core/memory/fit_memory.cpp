@@ -46,16 +46,25 @@ bool is_empty(const Remade& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
+// Only the program that is delivered is dumped and timed.
+CompileOptions unwatched(CompileOptions options) {
+  options.dump_graph = nullptr;
+  options.dump_steps = nullptr;
+  options.timed = nullptr;
+  options.planned = nullptr;
+  return options;
+}
+
+bool is_watched(const CompileOptions& options) {
+  return options.dump_graph || options.dump_steps || options.timed || options.planned;
+}
+
 class Fitting {
  public:
   Fitting(const Model& model, const Layout& layout, const CompileOptions& options, int64_t limit,
           const RemakeGraph& graph)
-      : model_(model), layout_(layout), options_(options), limit_(limit), graph_(graph) {
+      : model_(model), layout_(layout), options_(unwatched(options)), limit_(limit), graph_(graph) {
     options_.entries = {kTrain};
-    options_.dump_graph = nullptr;
-    options_.dump_steps = nullptr;
-    options_.timed = nullptr;
-    options_.planned = nullptr;
   }
 
   // The choice, or nothing if none that was tried fits.
@@ -270,9 +279,13 @@ CompileOptions with_plan(CompileOptions options, const Program& program, const E
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware) {
-  FittedProgram fitted{compile(model, layout, options)};
+  if (limit == 0) return {compile(model, layout, options)};
+  FittedProgram fitted{compile(model, layout, unwatched(options))};
   const EntryPoint* train = fitted.program.find(kTrain);
-  if (limit == 0 || !train || train->arena_bytes <= limit) return fitted;
+  if (!train || train->arena_bytes <= limit) {
+    if (is_watched(options)) fitted.program = compile(model, layout, options);
+    return fitted;
+  }
   Recomputation made;
   made.memory_before = train->arena_bytes;
   made.least_memory = least_memory(fitted.program, *train);
