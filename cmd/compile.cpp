@@ -74,7 +74,7 @@ int run(const Options& options) {
   show(recomputation_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
-    show(gather_warnings({model, layouts.front(), compile_options, program}, ""), false);
+    show(gather_warnings({model, layouts.front(), fitted.options, program}, ""), false);
   write_text(options.file, emitted(form, program));
   return kExitSuccess;
 }

@@ -111,6 +111,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     made.push_back({model.name, layout, {}, {}, {}});
     std::optional<Program> program;
     std::optional<Recomputation> recomputation;
+    CompileOptions compiled_with;
     try {
       FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, &hardware);
       require_fits(fitted, options.memory_limit);
@@ -118,6 +119,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
         for (Diagnostic& note : recomputation_notes(fitted, options.memory_limit))
           warnings.push_back(std::move(note));
       recomputation = std::move(fitted.recomputation);
+      compiled_with = std::move(fitted.options);
       program = std::move(fitted.program);
       require_small_reshards(*program, options.reshard_limit);
     } catch (const UserError& error) {
@@ -131,7 +133,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     if (layouts.size() > 1)
       continue;  // the advice is for the layout that one has, not for a choice among many
-    for (Diagnostic& warning : gather_warnings({model, layout, compile_options, *program}, options.entry)) {
+    for (Diagnostic& warning : gather_warnings({model, layout, compiled_with, *program}, options.entry)) {
       made.back().report->warnings.push_back(
           warning.hint.empty() ? warning.message : fmt::format("{} ({})", warning.message, warning.hint));
       warnings.push_back(std::move(warning));

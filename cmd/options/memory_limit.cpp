@@ -67,9 +67,8 @@ std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensor
     text += fmt::format("{}{}{} ({})", i == 0 ? "" : ", ",
                         order[i].second.count > 1 ? fmt::format("{} ", order[i].second.count) : "",
                         order[i].first, bytes_text(order[i].second.bytes));
-  return order.size() > kKindsNamed
-             ? text + fmt::format(" and {} kinds of smaller ones", order.size() - kKindsNamed)
-             : text;
+  return order.size() > kKindsNamed ? text + fmt::format(" and {} smaller kinds", order.size() - kKindsNamed)
+                                    : text;
 }
 
 std::string over_limit(const EntryPoint& entry, int64_t limit) {
@@ -93,42 +92,43 @@ void add_memory_limit(CommandLine& line, int64_t& limit, const std::string& help
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware* hardware) {
-  if (limit == 0) return {compile(model, layout, options)};
+  if (limit == 0) return {compile(model, layout, options), options};
   return compile_within(model, layout, options, limit, hardware ? *hardware : hardware_profile(kAssumed));
 }
 
 std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit) {
   if (!fitted.recomputation) return {};
   const Recomputation& made = *fitted.recomputation;
-  const std::string best = made.is_best ? "no choice takes less time"
-                                        : fmt::format("at least {:.2g} % longer whatever is chosen",
-                                                      100 * made.least_seconds / made.step_before_s);
-  return {{{},
-           fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
-                       made.tensors.size(), kinds_text(made.tensors)),
-           "",
-           Severity::kNote},
-          {{},
-           fmt::format(
-               "the predicted step takes {:.2g} % longer ({}), and {} of memory in place of {}; no choice "
-               "needs less than {}",
-               100 * (made.step_s / made.step_before_s - 1), best, bytes_text(made.memory),
-               bytes_text(made.memory_before), bytes_text(made.least_memory)),
-           "",
-           Severity::kNote}};
+  const double least = made.is_best ? made.seconds : std::min(made.seconds, made.least_seconds);
+  return {
+      {{},
+       fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
+                   made.tensors.size(), kinds_text(made.tensors)),
+       "",
+       Severity::kNote},
+      {{},
+       fmt::format(
+           "what is computed again takes {} (lower bound: {}), and the predicted step {} in place of {}; the "
+           "peak of memory falls from {} to {} (lower bound: {})",
+           seconds_text(made.seconds), seconds_text(least), seconds_text(made.step_s),
+           seconds_text(made.step_before_s), bytes_text(made.memory_before), bytes_text(made.memory),
+           bytes_text(made.least_memory)),
+       "",
+       Severity::kNote}};
 }
 
 void require_fits(const FittedProgram& fitted, int64_t limit) {
   if (!fitted.too_large) return require_fits(fitted.program, limit);
   const TooLarge& large = *fitted.too_large;
   const EntryPoint& train = *fitted.program.find("train");
-  const std::string again = large.smallest < train.arena_bytes
-                                ? fmt::format("with as much computed again as helps, it still needs {}; ",
-                                              bytes_text(large.smallest))
-                                : "";
+  const std::string again =
+      large.smallest < train.arena_bytes
+          ? fmt::format("the best choice of what to compute again that was found still needs {}; ",
+                        bytes_text(large.smallest))
+          : "";
   throw UserError(over_limit(train, limit),
-                  fmt::format("{}whatever is computed again, {} are needed; {}", again,
-                              bytes_text(large.least_memory), largest_tensors(fitted.program, train)));
+                  fmt::format("{}no choice needs less than {}; {}", again, bytes_text(large.least_memory),
+                              largest_tensors(fitted.program, train)));
 }
 
 void require_fits(const Program& program, int64_t limit) {

@@ -20,9 +20,9 @@ std::string read_bytes(std::string& text);
 void add_memory_limit(
     CommandLine& line, int64_t& limit,
     const std::string& help =
-        "the bytes of memory of a device, as in 10GiB or 512MiB: a training step that needs more "
-        "computes activations again in its backward pass, at the least extra time, and a program "
-        "that can't fit is refused");
+        "memory per device, as in 10GiB or 512MiB: a training step that exceeds it "
+        "recomputes activations in the backward pass, and a program that still does not fit is "
+        "refused");
 
 /// Compiles within a limit, 0 for none; without `hardware`, times are predicted for the profile `local`.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,

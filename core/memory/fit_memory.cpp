@@ -16,10 +16,11 @@ namespace {
 constexpr const char* kTrain = "train";
 constexpr int kMostTries = 48;         // programs that are compiled to keep single tensors after all ...
 constexpr int kFewTries = 8;           // ... and where programs are large
+constexpr int kMostOfAll = 4096;       // ... and to find the best choice of a few tensors
 constexpr size_t kLarge = 2000;        // forward tensors
 constexpr double kWorthTrying = 0.01;  // the part of the extra time that a kind of pieces must take
 
-// Both sides of a search by halves: the least number in [low, high] for which `holds`, which is known of `high`.
+// Binary search: the least number in [low, high] for which `holds` is true. It is known to hold for `high`.
 template <typename Holds>
 size_t least_that(size_t low, size_t high, Holds holds) {
   while (low < high) {
@@ -71,9 +72,10 @@ class Fitting {
   std::optional<Remade> choose() {
     std::optional<Remade> best = cheapest_corner();
     if (best) best = with_singles_kept(with_fewer(*best));
-    return few_choices() ? best_of_all(best) : best;
+    return graph_.choices().size() <= kFewChoices ? best_of_all(best) : best;
   }
-  bool few_choices() const { return graph_.choices().size() <= kFewChoices; }
+  // True if no choice takes less time than the one found.
+  bool is_best() const { return is_best_; }
 
   // The least peak of all choices that were tried.
   int64_t smallest() const {
@@ -98,14 +100,12 @@ class Fitting {
   // The first corner that fits, less those pieces of its difference to the corner before that are not needed.
   std::optional<Remade> cheapest_corner() {
     const std::vector<Remade> corners = graph_.corners();
+    // The memory of what is kept is not all that counts: where the last corner does not fit, another one may.
     size_t last = corners.size() - 1;
-    if (!fits(corners[last])) {
-      // The memory of what is kept is not all that counts. Perhaps another corner fits.
-      while (last > 0 && !fits(corners[last])) --last;
-      if (last == 0) {
-        const Remade between = graph_.all_between_valleys();
-        return fits(between) ? std::optional(between) : std::nullopt;
-      }
+    while (last > 0 && !fits(corners[last])) --last;
+    if (last == 0) {
+      const Remade between = graph_.all_between_valleys();
+      return fits(between) ? std::optional(between) : std::nullopt;
     }
     const size_t first = least_that(1, last, [&](size_t i) { return fits(corners[i]); });
     const Remade& lower = corners[first - 1];
@@ -214,10 +214,15 @@ class Fitting {
     std::vector<std::pair<double, Remade>> order;
     for (const auto& [remade, seconds] : all) order.emplace_back(seconds, remade);
     std::sort(order.begin(), order.end());
+    int tries = kMostOfAll;
     for (const auto& [seconds, remade] : order) {
       if (best && seconds >= graph_.seconds(*best)) break;
-      if (fits(remade)) return remade;
+      if (tries-- == 0) return best;
+      if (!fits(remade)) continue;
+      best = remade;
+      break;
     }
+    is_best_ = true;
     return best;
   }
 
@@ -227,10 +232,11 @@ class Fitting {
   int64_t limit_;
   const RemakeGraph& graph_;
   std::map<Remade, int64_t> peaks_;
+  bool is_best_ = false;
 };
 
 // No choice that keeps at most `budget` bytes runs less again: the convex hull of all choices at that memory.
-double least_seconds(const RemakeGraph& graph, int64_t budget) {
+double hull_bound(const RemakeGraph& graph, int64_t budget) {
   const std::vector<Remade> corners = graph.corners();
   double least = 0;
   for (size_t i = 0; i + 1 < corners.size(); ++i) {
@@ -244,15 +250,19 @@ double least_seconds(const RemakeGraph& graph, int64_t budget) {
 
 // What has to run again so that `limit` is kept at the fullest step of `program`, which is compiled without recomputation:
 // what the backward pass reads later must be there, if it is not made again, beside the results of the backward pass.
-double least_seconds(const std::vector<PreparedModel::Part>& parts, const Program& program, int64_t limit,
+double bound_at_peak(const std::vector<PreparedModel::Part>& parts, const Program& program, int64_t limit,
                      const Hardware& hardware) {
   const EntryPoint& train = *program.find(kTrain);
   const size_t fullest = memory_use(train).peak;
   const Step& step = train.steps[StepIndex(fullest)];
-  const bool is_backward = step.phase == Phase::kBackward;
-  const RemakeGraph later(parts, program, train, hardware, is_backward ? tensor_name(step.name) : "");
-  const int64_t there = lasting_memory(program, train) + (is_backward ? backward_memory(train, fullest) : 0);
-  return least_seconds(later, limit - there);
+  std::string after = tensor_name(step.name);
+  const bool is_known = step.phase == Phase::kBackward &&
+                        std::any_of(parts.begin(), parts.end(), [&](const PreparedModel::Part& part) {
+                          return part.graph.graph.find(after) != kNoTensor;
+                        });
+  if (!is_known) after = "";
+  const int64_t there = lasting_memory(program, train) + (is_known ? backward_memory(train, fullest) : 0);
+  return hull_bound(RemakeGraph::for_bounds(parts, program, train, hardware, after), limit - there);
 }
 
 double step_seconds(const Program& program, const Hardware& hardware) {
@@ -279,8 +289,8 @@ CompileOptions with_plan(CompileOptions options, const Program& program, const E
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware) {
-  if (limit == 0) return {compile(model, layout, options)};
-  FittedProgram fitted{compile(model, layout, unwatched(options))};
+  if (limit == 0) return {compile(model, layout, options), options};
+  FittedProgram fitted{compile(model, layout, unwatched(options)), options};
   const EntryPoint* train = fitted.program.find(kTrain);
   if (!train || train->arena_bytes <= limit) {
     if (is_watched(options)) fitted.program = compile(model, layout, options);
@@ -298,6 +308,7 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   Fitting fitting(model, layout, again, limit, graph);
   const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
+    if (is_watched(options)) fitted.program = compile(model, layout, options);
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
     return fitted;
   }
@@ -305,10 +316,15 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   for (size_t t = 0; t < graph.size(); ++t)
     if ((*choice)[t] && names.count(graph.name(t)) > 0) made.tensors[graph.name(t)] = graph.bytes(t);
   made.seconds = graph.seconds(*choice);
-  made.least_seconds = std::min(made.seconds, least_seconds(parts, fitted.program, limit, hardware));
-  made.is_best = fitting.few_choices();
+  if (names.empty()) return fitted;
+  made.least_seconds = bound_at_peak(parts, fitted.program, limit, hardware);
+  made.is_best = fitting.is_best();
   again.recomputed.insert(names.begin(), names.end());
   fitted.program = compile(model, layout, again);
+  fitted.options = std::move(again);
+  for (EntryPoint& entry : fitted.program.entry_points)
+    if (!fitted.options.tensors.empty() && entry.name == kTrain)
+      entry.plan.reset();  // hardly anything was left to choose
   made.memory = fitted.program.find(kTrain)->arena_bytes;
   made.step_s = step_seconds(fitted.program, hardware);
   fitted.recomputation = std::move(made);

@@ -5,7 +5,7 @@
 // Which ones is decided by predicted seconds, and compiled programs are the judge of memory. The corners of the convex hull
 // of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does not fit
 // and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are made again.
-// Of up to kFewChoices tensors every choice is looked at.
+// With at most kFewChoices tensors, every choice is considered.
 
 #include <cstdint>
 #include <optional>
@@ -27,6 +27,7 @@ struct TooLarge {
 
 struct FittedProgram {
   Program program;
+  CompileOptions options = {};  // those that it was compiled with
   std::optional<Recomputation> recomputation = {};
   std::optional<TooLarge> too_large = {};  // `program` is then as compile() makes it
 };

@@ -17,9 +17,12 @@ bool takes_memory(const EntryPoint& entry, ValueId id) {
   return buffer != kNoBuffer && entry.buffers[buffer].kind != BufferKind::kVariable;
 }
 
+// Of their buffers, each of which counts once.
 int64_t bytes_of(const EntryPoint& entry, const std::set<ValueId>& values) {
+  std::set<BufferId> buffers;
+  for (const ValueId id : values) buffers.insert(entry.values[id].buffer);
   int64_t bytes = 0;
-  for (const ValueId id : values) bytes += entry.buffers[entry.values[id].buffer].bytes;
+  for (const BufferId id : buffers) bytes += entry.buffers[id].bytes;
   return bytes;
 }
 

@@ -26,9 +26,14 @@ struct Placed {
   double collective_s = 0;  // of the collectives that make it whole
 };
 
-std::map<std::string, Placed, std::less<>> placed_tensors(const Program& program, const EntryPoint& entry,
-                                                          const Hardware& hardware) {
-  std::map<std::string, Placed, std::less<>> placed;
+using PlacedTensors = std::map<std::string, Placed, std::less<>>;
+
+int64_t bytes_of(const LocalType& type) {
+  return elements(type.dims) * size_of(type.dtype);
+}
+
+PlacedTensors placed_tensors(const Program& program, const EntryPoint& entry, const Hardware& hardware) {
+  PlacedTensors placed;
   const Mesh& mesh = program.mesh();
   for (const Value& value : entry.values)
     if (tensor_name(value) == value.name)
@@ -44,15 +49,24 @@ std::map<std::string, Placed, std::less<>> placed_tensors(const Program& program
   return placed;
 }
 
-int64_t bytes_of(const LocalType& type) {
-  return elements(type.dims) * size_of(type.dtype);
+// The smallest form of each tensor; a part of it may be all that is needed of it later.
+PlacedTensors least_tensors(const Program& program, const EntryPoint& entry) {
+  PlacedTensors placed;
+  const Mesh& mesh = program.mesh();
+  for (const Value& value : entry.values) {
+    const LocalType type = {value.type.dtype, local_dims(value.type.dims, value.sharding, mesh, mesh.last())};
+    const auto [at, is_new] = placed.try_emplace(tensor_name(value), Placed{type});
+    if (!is_new && bytes_of(type) < bytes_of(at->second.type)) at->second.type = type;
+  }
+  return placed;
 }
 
 }  // namespace
 
 RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Program& program,
-                         const EntryPoint& entry, const Hardware& hardware, const std::string& after) {
-  const auto placed = placed_tensors(program, entry, hardware);
+                         const EntryPoint& entry, const Hardware& hardware, const std::string* after) {
+  const PlacedTensors placed =
+      after ? least_tensors(program, entry) : placed_tensors(program, entry, hardware);
   for (const PreparedModel::Part& part : parts) {
     const Graph& graph = part.graph.graph;
     const auto local = [&](TensorId id) {
@@ -64,7 +78,8 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
       for (const TensorId id : ids) types.push_back(local(id));
       return types;
     };
-    const TensorId mark = after.empty() ? kNoTensor : graph.find(after);
+    const TensorId mark = after && !after->empty() ? graph.find(*after) : kNoTensor;
+    if (after && !after->empty() && mark == kNoTensor) continue;  // another part has it
     bool counts = mark == kNoTensor;
     PerTensor<int> numbers(graph.tensors().size(), -1);
     for (const Node& node : graph.nodes()) {
@@ -96,11 +111,15 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
       operation.seconds *= static_cast<double>(part.times);
       operations_.push_back(std::move(operation));
     }
-    if (mark != kNoTensor)
-      count_least_bytes(graph, numbers, mark, [&](TensorId id) { return bytes_of(local(id)); });
+    if (after)
+      count_least_bytes(graph, numbers, mark == kNoTensor ? -1 : graph.tensor(mark).node,
+                        [&](TensorId id) { return bytes_of(local(id)); });
     const auto keep = [&](TensorId id) {
       if (numbers[id] >= 0) tensors_[static_cast<size_t>(numbers[id])].bytes = 0;
     };
+    // What a region computes again is there when it is needed, in place of the tensor.
+    for (const TensorId id : graph.tensors().ids())
+      if (numbers[id] >= 0 && graph.find(graph.tensor(id).name + std::string(kAgain)) != kNoTensor) keep(id);
     for (const NamedTensor& output : part.graph.outputs) keep(output.tensor);
     for (const Assignment& assignment : part.graph.assignments) keep(assignment.value);
   }
@@ -109,7 +128,7 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
 // Operations of the backward pass that read nothing of other such operations but of these, products aside, may run early:
 // the steps that they are fused into decide. A tensor that only these read counts for what they make of it at most; the
 // bytes of a result are shared by the tensors that it is made of.
-void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, TensorId mark,
+void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
                                     const std::function<int64_t(TensorId)>& bytes) {
   const auto is_early = [&](TensorId id, const PerTensor<bool>& early) {
     const Node& maker = graph.producer(id);
@@ -117,7 +136,6 @@ void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& nu
   };
   PerTensor<bool> early(graph.tensors().size(), false);  // results of such operations
   PerTensor<int64_t> least(graph.tensors().size(), 0);   // what the readers of a tensor need of it at least
-  const int from = graph.tensor(mark).node;
   for (const Node& node : graph.nodes()) {
     const bool runs_early = node.kind == NodeKind::kOp && node.origin->phase == Phase::kBackward &&
                             node.op->family != Family::kContraction &&

@@ -21,12 +21,18 @@ using Remade = std::vector<bool>;
 
 class RemakeGraph {
  public:
-  /// `parts`: the graphs of the training step and of its loops (PreparedModel::parts). `program` is the same step as it
-  /// is compiled without recomputation; it gives the bytes and seconds of each tensor on the busiest device. With `after`, the name of a tensor that the
-  /// backward pass makes, only what this pass reads after that counts, and no tensor counts for more bytes than what can be
-  /// made of it before that: the graph is then for bounds.
+  /// `parts`: the graphs of the training step and of its loops (PreparedModel::parts). `program` is the same step as it is
+  /// compiled without recomputation; it gives the bytes and seconds of each tensor on the busiest device.
   RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Program& program, const EntryPoint& entry,
-              const Hardware& hardware, const std::string& after = "");
+              const Hardware& hardware)
+      : RemakeGraph(parts, program, entry, hardware, nullptr) {}
+  /// A graph for bounds, which counts no more bytes and seconds than any program must spend. Only what the backward pass
+  /// reads after it has made the tensor `after` counts, or everything if `after` is "". Each tensor counts for at most the
+  /// bytes of what can be computed from it earlier.
+  static RemakeGraph for_bounds(const std::vector<PreparedModel::Part>& parts, const Program& program,
+                                const EntryPoint& entry, const Hardware& hardware, const std::string& after) {
+    return RemakeGraph(parts, program, entry, hardware, &after);
+  }
 
   size_t size() const { return tensors_.size(); }
   /// Those that may be remade and take memory if they are kept.
@@ -46,8 +52,8 @@ class RemakeGraph {
   /// Keeps only what the forward pass has in memory at its narrow places, such as the ends of layers. The backward pass then
   /// never has more than the tensors between two of these at a time, where corners with few bytes kept may have all.
   Remade all_between_valleys() const;
-  /// `remade` in parts that do not touch: no operation that runs again for one reads a tensor that is made again for another.
-  /// In the order of the graph.
+  /// `remade` in parts that do not touch, in the order of the graph: no operation that runs again for one reads a tensor that
+  /// is made again for another.
   std::vector<Remade> pieces(const Remade& remade) const;
   /// The names of the tensors that are made again, for CompileOptions::recomputed.
   RemadeNames names(const Remade& remade) const;
@@ -72,8 +78,10 @@ class RemakeGraph {
     std::vector<bool> operations;  // that run again
     std::vector<bool> needed;      // tensors that are read by these or by the backward pass
   };
+  RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Program& program, const EntryPoint& entry,
+              const Hardware& hardware, const std::string* after);
   Runs runs(const Remade& remade) const;
-  void count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, TensorId mark,
+  void count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
                          const std::function<int64_t(TensorId)>& bytes);
   void add_corners(const Remade& first, const Remade& last, std::vector<Remade>& found) const;
 

@@ -50,7 +50,7 @@ struct CompileOptions {
   /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes
   /// little time.
   std::map<std::string, Sharding, std::less<>> tensors = {};
-  std::string entry_of_tensors = {};
+  std::string entry_of_tensors = {};    // the name of the entry point that `tensors` are of
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
 };
 

@@ -103,7 +103,8 @@ std::vector<Row> total_rows(const Reports& reports) {
     rows.push_back({"  above the bound by", [](Report r) {
                       if (!r.recomputation) return std::string("-");
                       const Recomputation& made = *r.recomputation;
-                      return seconds_text(made.is_best ? 0 : made.seconds - made.least_seconds);
+                      return seconds_text(made.is_best ? 0
+                                                       : std::max(0.0, made.seconds - made.least_seconds));
                     }});
   }
   add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");

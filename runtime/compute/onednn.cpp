@@ -64,6 +64,7 @@ std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, co
   try {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);  // f32 throughout, whatever the environment says
     const dnnl::matmul::primitive_desc chosen({matrices(batch, 0, p.m, p.k, p.a_transposed, p.a_leading),
                                                matrices(batch, 1, p.k, p.n, p.b_transposed, p.b_leading),
                                                matrices(batch, 2, p.m, p.n, false, p.c_leading)},

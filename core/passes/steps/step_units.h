@@ -32,7 +32,7 @@ class StepUses {
   bool is_fusible(StepIndex s) const { return fusible_[s]; }
   bool is_constant(StepIndex s) const;
   /// True if the step makes something again (kAgain).
-  bool is_copy(StepIndex s) const { return step(s).name.ends_with(kAgain); }
+  bool is_copy(StepIndex s) const { return tensor_name(step(s).name).ends_with(kAgain); }
   /// The step that makes the value, the wait for that of a collective, or StepIndex().
   StepIndex maker(ValueId id) const;
   /// The steps that read the value, ascending.
