@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "core/diagnostics/error.h"
 #include "core/program/memory_use.h"
+#include "core/program/repeated_names.h"
 #include "formats/text/quantity.h"
 
 namespace mtfc {
@@ -33,21 +32,7 @@ std::string largest_tensors(const Program& program, const EntryPoint& entry) {
   return alive.empty() ? "" : text;
 }
 
-// Without the numbers of repeated blocks: layer_12/ffn/inner is layer_*/ffn/inner.
-std::string unnumbered(std::string_view name) {
-  std::string text;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool is_number =
-        name[i] == '_' && i + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[i + 1]));
-    text += name[i];
-    if (!is_number) continue;
-    while (i + 1 < name.size() && std::isdigit(static_cast<unsigned char>(name[i + 1]))) ++i;
-    text += '*';
-  }
-  return text;
-}
-
-// The kinds of tensors that take most memory, the largest first.
+// Names the kinds of tensors that take most memory, the largest first. The same tensor of each layer is of one kind.
 std::string kinds_text(const std::map<std::string, int64_t, std::less<>>& tensors) {
   struct Kind {
     int64_t bytes = 0;

@@ -28,7 +28,8 @@ void add_memory_limit(
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware* hardware);
 
-/// What the backward pass computes again, and what that takes and saves; nothing if it computes nothing for the limit.
+/// Notes that say what the backward pass computes again to keep the limit, how long that takes, and how much memory it saves.
+/// There are none if it computes nothing again for the limit.
 std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit);
 
 /// Throws UserError where an entry point of the program needs more than `limit` bytes a device: by how much,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
@@ -14,32 +15,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json report_of(const std::string& options) {
-  const ScratchFolder folder;
-  const std::string made = outcome_in_models(
-      fmt::format("$MTFC cost-report transformer_lm.json {} -o '{}'", options, folder / "report.json"));
-  CHECK(made == "exit 0: ");
-  return Json::parse(folder.read("report.json"));
-}
-
-// The losses of a run, as they are printed.
-std::string losses(const std::string& options) {
-  const ScratchFolder folder;
-  const std::string ran =
-      outcome_in_models(fmt::format("$MTFC run {} --steps 4 -q --metrics '{}'", options, folder / "log"));
-  CHECK(ran == "exit 0: ");
-  std::string found;
-  const std::string log = folder.read("log");
-  for (size_t at = log.find("\"loss\":"); at != std::string::npos; at = log.find("\"loss\":", at + 1))
-    found += log.substr(at, log.find(',', at) - at) + "\n";
-  return found;
-}
+const std::string kModel = "transformer_lm.json";
 
 }  // namespace
 
 TEST_CASE("six layers that are computed again take a third of the memory and 20 % more products") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
-  const Json kept = report_of(sizes), again = report_of(sizes + " --set recompute=1");
+  const Json kept = report_of(kModel, sizes), again = report_of(kModel, sizes + " --set recompute=1");
   const auto peak = [](const Json& report) {
     return report["memory"]["peak_bytes_per_device"].get<double>();
   };
@@ -61,21 +43,20 @@ TEST_CASE("losses are the same to the bit, with random numbers, in microbatches,
                           "batch:a,heads:b,d_ff:b,vocab:b",
                           "transformer_lm.json --simulate --layout layouts/zero_3.json"}) {
     CAPTURE(run);
-    const std::string expected = losses(run + small);
-    CHECK(expected.size() > 40);
-    CHECK(losses(run + small + " --set recompute=1") == expected);
+    const std::vector<double> expected = losses_of(run + small);
+    CHECK(losses_of(run + small + " --set recompute=1") == expected);
   }
 }
 
 TEST_CASE("six layers fit into 60 % of their memory with 2 % more products, and into 40 % with 12 %") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
-  const Json kept = report_of(sizes);
+  const Json kept = report_of(kModel, sizes);
   const auto most = kept["memory"]["peak_bytes_per_device"].get<int64_t>();
   const auto flops = kept["flops"]["einsum_per_device"].get<double>();
   for (const auto& [percent, more] : {std::pair(60, 1.03), std::pair(40, 1.13)}) {
     CAPTURE(percent);
     const int64_t limit = most * percent / 100;
-    const Json fitted = report_of(fmt::format("{} --memory-limit {} -q", sizes, limit));
+    const Json fitted = report_of(kModel, fmt::format("{} --memory-limit {} -q", sizes, limit));
     CHECK(fitted["memory"]["peak_bytes_per_device"].get<int64_t>() <= limit);
     CHECK(fitted["flops"]["einsum_per_device"].get<double>() <= more * flops);
     const Json& made = fitted["recomputation"];
@@ -109,7 +90,7 @@ TEST_CASE(
     const int64_t limit = peak_of(small) * 4 / 5;
     const std::string limited = fmt::format("{} --memory-limit {}", small, limit);
     CHECK(peak_of(limited) <= limit);
-    CHECK(losses(run + limited) == losses(run + small));
+    CHECK(losses_of(run + limited) == losses_of(run + small));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/testing/command_results.h"
 #include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 
@@ -16,24 +17,6 @@ namespace mtfc::sequence_parallel_test {
 namespace {
 
 using Json = nlohmann::json;
-
-Json report_of(const std::string& model, const std::string& options) {
-  const ScratchFolder folder;
-  const std::string made = outcome_in_models(
-      fmt::format("$MTFC cost-report {} {} -q -o '{}'", model, options, folder / "report.json"));
-  CHECK(made == "exit 0: ");
-  return Json::parse(folder.read("report.json"));
-}
-
-std::vector<double> losses(const std::string& options) {
-  const ScratchFolder folder;
-  CHECK(outcome_in_models(fmt::format("$MTFC run transformer_lm.json {} --steps 4 -q --metrics '{}'", options,
-                                      folder / "log")) == "exit 0: ");
-  std::vector<double> found;
-  std::ifstream lines(folder / "log");
-  for (std::string line; std::getline(lines, line);) found.push_back(Json::parse(line)["loss"].get<double>());
-  return found;
-}
 
 const std::string kSmall =
     "--set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set vocab=48 --set length=16";
@@ -63,14 +46,14 @@ TEST_CASE("a sequence that is split between attention and feed-forward takes les
 }
 
 TEST_CASE("training with a split sequence is that of one device") {
-  const std::vector<double> expected = losses(kSmall + " --dtype f64 --set dropout=0.1");
-  REQUIRE(expected.size() == 4);
+  const std::vector<double> expected =
+      losses_of("transformer_lm.json " + kSmall + " --dtype f64 --set dropout=0.1");
   for (const char* mesh : {"model:2", "model:4", "model:3"}) {
     CAPTURE(mesh);
-    const std::vector<double> found =
-        losses(fmt::format("{} --dtype f64 --set dropout=0.1 --simulate --mesh {} --layout "
-                           "layouts/sequence_parallel.json",
-                           kSmall, mesh));
+    const std::vector<double> found = losses_of(
+        fmt::format("transformer_lm.json {} --dtype f64 --set dropout=0.1 --simulate --mesh {} --layout "
+                    "layouts/sequence_parallel.json",
+                    kSmall, mesh));
     REQUIRE(found.size() == expected.size());
     for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-9);
   }

@@ -4,16 +4,10 @@
 #include <map>
 #include <string_view>
 
+#include "core/program/repeated_names.h"
+
 namespace mtfc {
 namespace {
-
-// Without the number of a repeated block: layers_12 is layers_*.
-std::string unnumbered(const std::string& component) {
-  const size_t end = component.find_last_not_of("0123456789");
-  const bool is_numbered =
-      end != std::string::npos && end + 1 < component.size() && component[end] == '_' && end > 0;
-  return is_numbered ? component.substr(0, end + 1) + "*" : component;
-}
 
 // Names of operations that training adds end in those of the operations that make them up.
 constexpr std::string_view kGradient = "grad";

@@ -1,7 +1,6 @@
 #include "core/memory/fit_memory.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "core/cost/cost.h"
 #include "core/memory/memory_bound.h"
 #include "core/memory/remake_graph.h"
+#include "core/program/repeated_names.h"
 
 namespace mtfc {
 namespace {
@@ -16,7 +16,6 @@ namespace {
 constexpr const char* kTrain = "train";
 constexpr int kMostTries = 48;         // programs that are compiled to keep single tensors after all ...
 constexpr int kFewTries = 8;           // ... and where programs are large
-constexpr int kMostOfAll = 4096;       // ... and to find the best choice of a few tensors
 constexpr size_t kLarge = 2000;        // forward tensors
 constexpr double kWorthTrying = 0.01;  // the part of the extra time that a kind of pieces must take
 
@@ -47,24 +46,11 @@ bool is_empty(const Remade& remade) {
   return std::none_of(remade.begin(), remade.end(), [](bool is) { return is; });
 }
 
-// Only the program that is delivered is dumped and timed.
-CompileOptions unwatched(CompileOptions options) {
-  options.dump_graph = nullptr;
-  options.dump_steps = nullptr;
-  options.timed = nullptr;
-  options.planned = nullptr;
-  return options;
-}
-
-bool is_watched(const CompileOptions& options) {
-  return options.dump_graph || options.dump_steps || options.timed || options.planned;
-}
-
 class Fitting {
  public:
   Fitting(const Model& model, const Layout& layout, const CompileOptions& options, int64_t limit,
           const RemakeGraph& graph)
-      : model_(model), layout_(layout), options_(unwatched(options)), limit_(limit), graph_(graph) {
+      : model_(model), layout_(layout), options_(options.unwatched()), limit_(limit), graph_(graph) {
     options_.entries = {kTrain};
   }
 
@@ -72,10 +58,10 @@ class Fitting {
   std::optional<Remade> choose() {
     std::optional<Remade> best = cheapest_corner();
     if (best) best = with_singles_kept(with_fewer(*best));
-    return graph_.choices().size() <= kFewChoices ? best_of_all(best) : best;
+    return is_exact() ? best_of_all(best) : best;
   }
   // True if no choice takes less time than the one found.
-  bool is_best() const { return is_best_; }
+  bool is_exact() const { return graph_.choices().size() <= kFewChoices; }
 
   // The least peak of all choices that were tried.
   int64_t smallest() const {
@@ -124,14 +110,10 @@ class Fitting {
     return with_first(least_that(0, pieces.size(), [&](size_t count) { return fits(with_first(count)); }));
   }
 
-  // Pieces of one kind are those whose tensors have the same names but for the numbers of layers.
+  // The tensors of pieces of one kind have the same names but for the numbers of layers.
   std::string kind_of(const Remade& piece) const {
     std::string kind;
-    for (const std::string& name : graph_.names(piece)) {
-      for (const char c : name)
-        if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
-      kind += ' ';
-    }
+    for (const std::string& name : graph_.names(piece)) kind += unnumbered(name) + " ";
     return kind;
   }
 
@@ -214,15 +196,10 @@ class Fitting {
     std::vector<std::pair<double, Remade>> order;
     for (const auto& [remade, seconds] : all) order.emplace_back(seconds, remade);
     std::sort(order.begin(), order.end());
-    int tries = kMostOfAll;
     for (const auto& [seconds, remade] : order) {
       if (best && seconds >= graph_.seconds(*best)) break;
-      if (tries-- == 0) return best;
-      if (!fits(remade)) continue;
-      best = remade;
-      break;
+      if (fits(remade)) return remade;
     }
-    is_best_ = true;
     return best;
   }
 
@@ -232,10 +209,9 @@ class Fitting {
   int64_t limit_;
   const RemakeGraph& graph_;
   std::map<Remade, int64_t> peaks_;
-  bool is_best_ = false;
 };
 
-// No choice that keeps at most `budget` bytes runs less again: the convex hull of all choices at that memory.
+// Returns the seconds at which the convex hull of all choices keeps `budget` bytes. No choice that keeps as little takes less.
 double hull_bound(const RemakeGraph& graph, int64_t budget) {
   const std::vector<Remade> corners = graph.corners();
   double least = 0;
@@ -248,8 +224,9 @@ double hull_bound(const RemakeGraph& graph, int64_t budget) {
   return least;
 }
 
-// What has to run again so that `limit` is kept at the fullest step of `program`, which is compiled without recomputation:
-// what the backward pass reads later must be there, if it is not made again, beside the results of the backward pass.
+// Returns the seconds of the operations that any choice has to run again to keep the limit at the fullest step of `program`,
+// which is compiled without recomputation. A tensor that the backward pass reads after this step is either made again or in
+// memory at this step, beside the results of the backward pass that are there.
 double bound_at_peak(const std::vector<PreparedModel::Part>& parts, const Program& program, int64_t limit,
                      const Hardware& hardware) {
   const EntryPoint& train = *program.find(kTrain);
@@ -290,10 +267,10 @@ CompileOptions with_plan(CompileOptions options, const Program& program, const E
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware) {
   if (limit == 0) return {compile(model, layout, options), options};
-  FittedProgram fitted{compile(model, layout, unwatched(options)), options};
+  FittedProgram fitted{compile(model, layout, options.unwatched()), options};
   const EntryPoint* train = fitted.program.find(kTrain);
   if (!train || train->arena_bytes <= limit) {
-    if (is_watched(options)) fitted.program = compile(model, layout, options);
+    if (options.is_watched()) fitted.program = compile(model, layout, options);
     return fitted;
   }
   Recomputation made;
@@ -308,26 +285,26 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   Fitting fitting(model, layout, again, limit, graph);
   const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
-    if (is_watched(options)) fitted.program = compile(model, layout, options);
+    if (options.is_watched()) fitted.program = compile(model, layout, options);
     fitted.too_large = {std::min(fitting.smallest(), made.memory_before), made.least_memory};
     return fitted;
   }
-  const RemadeNames names = graph.names(*choice);
-  for (size_t t = 0; t < graph.size(); ++t)
-    if ((*choice)[t] && names.count(graph.name(t)) > 0) made.tensors[graph.name(t)] = graph.bytes(t);
-  made.seconds = graph.seconds(*choice);
-  if (names.empty()) return fitted;
+  const Remade remade = graph.effective(*choice);
+  made.seconds = graph.seconds(remade);
   made.least_seconds = bound_at_peak(parts, fitted.program, limit, hardware);
-  made.is_best = fitting.is_best();
-  again.recomputed.insert(names.begin(), names.end());
+  made.is_best = fitting.is_exact();
+  for (size_t t = 0; t < graph.size(); ++t)
+    if (remade[t]) made.tensors.emplace(graph.name(t), graph.bytes(t));
+  again.recomputed.merge(graph.names(remade));
   fitted.program = compile(model, layout, again);
-  fitted.options = std::move(again);
   for (EntryPoint& entry : fitted.program.entry_points)
-    if (!fitted.options.tensors.empty() && entry.name == kTrain)
+    if (!again.tensors.empty() && entry.name == kTrain)
       entry.plan.reset();  // hardly anything was left to choose
+  fitted.options = std::move(again);
   made.memory = fitted.program.find(kTrain)->arena_bytes;
   made.step_s = step_seconds(fitted.program, hardware);
-  fitted.recomputation = std::move(made);
+  // A plan that keeps to its shardings may fit as it is.
+  if (!made.tensors.empty()) fitted.recomputation = std::move(made);
   return fitted;
 }
 

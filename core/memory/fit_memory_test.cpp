@@ -169,7 +169,7 @@ Model layers(int count) {
 }  // namespace
 
 TEST_CASE("the choice of a few tensors is the best of all") {
-  // MTFC_CASES=500 MTFC_CHOICES=12 takes half an hour.
+  // MTFC_CASES=500 MTFC_CHOICES=12 takes two minutes.
   const int64_t cases = setting("MTFC_CASES", kSanitized ? 5 : 40), first = setting("MTFC_SEED", 1);
   const auto most = static_cast<size_t>(setting("MTFC_CHOICES", kSanitized ? 4 : 7));
   int compared = 0;

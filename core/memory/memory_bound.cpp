@@ -7,7 +7,7 @@
 namespace mtfc {
 namespace {
 
-// Kernels that are never part of a fused step, as products, have their operands and results in memory.
+// Products are never part of a fused step, so their operands and results are in memory.
 bool is_alone(const Step& step) {
   return step.kind() == StepKind::kKernel && step.op()->family == Family::kContraction;
 }
@@ -17,7 +17,7 @@ bool takes_memory(const EntryPoint& entry, ValueId id) {
   return buffer != kNoBuffer && entry.buffers[buffer].kind != BufferKind::kVariable;
 }
 
-// Of their buffers, each of which counts once.
+// Returns the bytes of the buffers of `values`. A buffer that several of them share counts once.
 int64_t bytes_of(const EntryPoint& entry, const std::set<ValueId>& values) {
   std::set<BufferId> buffers;
   for (const ValueId id : values) buffers.insert(entry.values[id].buffer);

@@ -1,5 +1,5 @@
 #pragma once
-// A lower limit of the memory of an entry point, whatever the backward pass computes again.
+// Memory that an entry point takes whatever its backward pass computes again.
 
 #include <cstdint>
 

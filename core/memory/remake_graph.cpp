@@ -16,14 +16,14 @@ namespace {
 
 constexpr double kCutScale = 1e15;  // of all capacities of a cut together
 constexpr double kHighPrice = 1;    // seconds per byte: more than any operation costs
-constexpr int64_t kSlope =
-    2;  // the memory of the forward pass grows and shrinks by this factor between two valleys
+// The memory of the forward pass grows and shrinks by at least this factor between two valleys.
+constexpr int64_t kSlope = 2;
 constexpr double kSmallest = 1e-6;  // relative difference between prices that are told apart
 
-/// What a tensor is on the busiest device.
+/// A tensor on the busiest device.
 struct Placed {
   LocalType type;
-  double collective_s = 0;  // of the collectives that make it whole
+  double collective_s = 0;  // the seconds of the collectives that make it
 };
 
 using PlacedTensors = std::map<std::string, Placed, std::less<>>;
@@ -49,7 +49,7 @@ PlacedTensors placed_tensors(const Program& program, const EntryPoint& entry, co
   return placed;
 }
 
-// The smallest form of each tensor; a part of it may be all that is needed of it later.
+// Each tensor in its smallest form. The backward pass may read no other one.
 PlacedTensors least_tensors(const Program& program, const EntryPoint& entry) {
   PlacedTensors placed;
   const Mesh& mesh = program.mesh();
@@ -117,7 +117,7 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
     const auto keep = [&](TensorId id) {
       if (numbers[id] >= 0) tensors_[static_cast<size_t>(numbers[id])].bytes = 0;
     };
-    // What a region computes again is there when it is needed, in place of the tensor.
+    // A region computes a copy of this tensor again, so the tensor itself is not kept.
     for (const TensorId id : graph.tensors().ids())
       if (numbers[id] >= 0 && graph.find(graph.tensor(id).name + std::string(kAgain)) != kNoTensor) keep(id);
     for (const NamedTensor& output : part.graph.outputs) keep(output.tensor);
@@ -125,9 +125,9 @@ RemakeGraph::RemakeGraph(const std::vector<PreparedModel::Part>& parts, const Pr
   }
 }
 
-// Operations of the backward pass that read nothing of other such operations but of these, products aside, may run early:
-// the steps that they are fused into decide. A tensor that only these read counts for what they make of it at most; the
-// bytes of a result are shared by the tensors that it is made of.
+// Some operations of the backward pass depend on the forward pass alone. Those that are not products may be fused into steps
+// of the forward pass, and so run early. Where only such operations read a tensor, their results can be kept in its place, so
+// that the tensor counts for no more bytes than these. A result of several tensors counts for each of them in part.
 void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& numbers, int from,
                                     const std::function<int64_t(TensorId)>& bytes) {
   const auto is_early = [&](TensorId id, const PerTensor<bool>& early) {
@@ -170,7 +170,7 @@ void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& nu
 }
 
 std::vector<size_t> RemakeGraph::choices() const {
-  // What may be needed: the tensors that the backward pass reads, and those that they are made from.
+  // If everything is made again, the tensors that the backward pass reads are needed, and all that they are made from.
   const Runs all = runs(Remade(size(), true));
   std::vector<size_t> found;
   for (size_t t = 0; t < size(); ++t)
@@ -238,7 +238,7 @@ Remade RemakeGraph::cheapest(double price) const {
                      capacity(price * static_cast<double>(tensors_[t].bytes)));
   }
   for (size_t o = 0; o < operations_.size(); ++o) {
-    // That an operation runs again costs something, so that of equal choices the one that remakes least is taken.
+    // Each operation that runs again costs at least 1, so that of equal choices the one that remakes least is taken.
     network.add_edge(
         node_of(o), sink,
         operations_[o].can_run_again ? capacity(operations_[o].seconds) + 1 : FlowNetwork::kUnlimited);

@@ -35,7 +35,7 @@ class RemakeGraph {
   }
 
   size_t size() const { return tensors_.size(); }
-  /// Those that may be remade and take memory if they are kept.
+  /// The tensors that can be remade, may be needed, and take memory if they are kept.
   std::vector<size_t> choices() const;
   const std::string& name(size_t tensor) const { return tensors_[tensor].name; }
   Remade nothing() const { return Remade(size(), false); }

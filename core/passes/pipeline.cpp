@@ -153,12 +153,8 @@ Program compile_planned(const Model& model, const Layout& layout, const StateSpl
   };
   if (!options.hardware) return compiled({}, options);
   const std::vector<std::string> entries = entries_of(model, options);
-  CompileOptions trial = options;
+  CompileOptions trial = options.unwatched();
   trial.entries = {entries[deciding_index(model, options, entries)]};
-  trial.dump_graph = nullptr;
-  trial.dump_steps = nullptr;
-  trial.timed = nullptr;
-  trial.planned = nullptr;
   PlanHardware taken;
   std::optional<Program> best;
   double shortest = std::numeric_limits<double>::infinity();
@@ -177,8 +173,7 @@ Program compile_planned(const Model& model, const Layout& layout, const StateSpl
       // A plan that cannot be compiled is passed over. If none can, the compilation below, of the plan of least cost,
       // says what is wrong.
     }
-  const bool is_watched = options.dump_graph || options.dump_steps || options.timed || options.planned;
-  if (best && options.entries == trial.entries && !is_watched) return *std::move(best);
+  if (best && options.entries == trial.entries && !options.is_watched()) return *std::move(best);
   return compiled(taken, options);
 }
 

@@ -45,13 +45,25 @@ struct CompileOptions {
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
   /// The backward pass computes these tensors again, beside those that the model says ("recompute").
   RemadeNames recomputed = {};
-  std::map<std::string, Sharding, std::less<>> variables =
-      {};  // shardings that an earlier program has decided
+  /// The shardings of variables that an earlier program has decided.
+  std::map<std::string, Sharding, std::less<>> variables = {};
   /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes
   /// little time.
   std::map<std::string, Sharding, std::less<>> tensors = {};
   std::string entry_of_tensors = {};    // the name of the entry point that `tensors` are of
   bool verify = verifies_by_default();  // look at what each pass has made; a fault is an InternalError
+
+  /// True if a caller is told of the way to the program.
+  bool is_watched() const { return dump_graph || dump_steps || timed || planned; }
+  /// The same, for a program that is only tried, of which nobody is told.
+  CompileOptions unwatched() const {
+    CompileOptions options = *this;
+    options.dump_graph = nullptr;
+    options.dump_steps = nullptr;
+    options.timed = nullptr;
+    options.planned = nullptr;
+    return options;
+  }
 };
 
 /// Throws UserError for a layout that is not legal for the model, and for a name in `keep` that no entry

@@ -1,5 +1,5 @@
 #pragma once
-// What the backward pass computes again so that a program fits into memory, and what that takes and saves.
+// The figures of a program whose backward pass computes tensors again so that it fits into memory.
 
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,8 @@
 #pragma once
 // The units of steps that `fuse` makes one. A unit is joined with another while one fused step can do the
 // work of both (core/program/fused_grid.h) and no step between them depends on the earlier one and is needed
-// by the later one; the others are moved before or after the joined unit. What is made again stays as late as it is: it
-// joins no earlier unit but such a one.
+// by the later one; the others are moved before or after the joined unit. A tensor that is made
+// again (kAgain) is made as late as it is needed: its step joins no earlier unit except other such steps.
 //
 //   0 h = add(x, b)   1 start r(g)   2 y = relu(h)   3 wait r        units {0, 2}, {1}, {3}
 
