@@ -167,7 +167,7 @@ class Options {
         if (factor.results[i] >= 0)
           option.results[i].dims[index(factor.results[i])] =
               factor.kind == Factor::Kind::kMoved ? moved_to : chosen[f];
-        if (factor.kind == Factor::Kind::kReduce)
+        if (factor.kind == Factor::Kind::kReduce && factor.results[i] < 0)
           for (const int axis : chosen[f]) option.results[i].partial.push_back({axis, factor.reduce});
       }
     }

@@ -29,16 +29,16 @@ int64_t priced(double seconds) {
 
 PlanCost PlanPrices::operation(const OpDef& op, const LocalCall& call,
                                const std::vector<LocalType>& results) const {
-  const bool is_product = op.family == Family::kContraction;
+  const bool multiplies = is_product(op);
   if (!hardware_) {
-    if (!is_product) return {};
+    if (!multiplies) return {};
     return {std::min(op.flops(call, results), PlanCost::kImpossible - 1)};
   }
   if (op.family == Family::kRelabel) return {};
   // Most other operations are fused with those that make their operands, which are in a cache then.
   int64_t touched = 0;
   for (const LocalType& result : results) touched += bytes(result);
-  if (is_product)
+  if (multiplies)
     for (const LocalType& operand : call.operands) touched += bytes(operand);
   KernelTime time = operation_time(op, call, results, *hardware_);
   if (touched > 0)

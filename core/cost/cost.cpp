@@ -36,7 +36,7 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
   const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last());
   count.flops =
       step.op()->flops({step.attributes(), operands}, local_types(entry, step.outputs, mesh, mesh.last()));
-  if (step.op()->family != Family::kContraction) return count;
+  if (!is_product(*step.op())) return count;
   // The shards of a dimension add up to it, so the sum over devices follows from the global sizes.
   const std::vector<LocalType> whole_operands = held_whole(global_types(entry, step.inputs));
   const std::vector<LocalType> whole_results = held_whole(global_types(entry, step.outputs));
@@ -56,12 +56,12 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     if (step.kind() == StepKind::kWait || is_control(step.kind())) continue;
-    const bool is_product = step.kind() == StepKind::kKernel && step.op()->family == Family::kContraction;
+    const bool multiplies = step.kind() == StepKind::kKernel && is_product(*step.op());
     if (step.kind() == StepKind::kStart) {
       add(report.communication.total, counts[s]);
       add(report.communication.by_kind[to_string(step.collective().kind)], counts[s]);
       add(report.communication.by_axis[mesh.names(step.collective().axes)], counts[s]);
-    } else if (is_product) {
+    } else if (multiplies) {
       report.arithmetic.einsum_per_device += counts[s].flops;
       report.arithmetic.einsum_total += counts[s].flops_total;
     } else {
@@ -70,7 +70,7 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
     report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
                             step.kind() == StepKind::kStart ? step.collective().axes : AxisList{}, counts[s],
                             report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s),
-                            is_product});
+                            multiplies});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/diagnostics/enum_names.h"
+#include "core/op_rules/attention.h"
 #include "core/op_rules/einsum_plan.h"
 
 namespace mtfc {
@@ -13,6 +14,7 @@ constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
                                                            {Family::kContraction, "reduction"},
+                                                           {Family::kAttention, "attention"},
                                                            {Family::kIndexing, "indexing"},
                                                            {Family::kRelabel, "movement"},
                                                            {Family::kMovement, "movement"},
@@ -80,8 +82,23 @@ DType computed_dtype(std::span<const LocalType> operands, const LocalType& resul
 }
 
 // True if the operation multiplies operands, so that products are added up.
-bool is_product(const OpDef& op, size_t operands) {
-  return op.family == Family::kContraction && operands == 2;
+bool adds_products(const OpDef& op, size_t operands) {
+  return op.family == Family::kAttention || (op.family == Family::kContraction && operands == 2);
+}
+
+// Attention multiplies the queries and the memory of one position of the batch at a time.
+void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
+  EinsumPlan product;
+  product.k = inner_size(call);
+  for (const LocalDim& dim : call.operands[0].dims)
+    if (!contains(call.operands[1].dims, dim.name)) product.m *= dim.size;
+  product.n = std::max<int64_t>(
+      1, elements(call.operands[1].dims) * product.m / std::max<int64_t>(1, elements(call.operands[0].dims)));
+  const double peak = hardware.peak(call.operands[0].dtype);
+  time.compute_s +=
+      flops * share_seen(call.attributes) /
+      (peak * table_or_curve({"batched_einsum", "einsum"}, product,
+                             2.0 * static_cast<double>(product.m * product.n * product.k), hardware));
 }
 
 // The best share of any shape of product, including products that are computed by multiplying elements.
@@ -103,7 +120,9 @@ void add_operations(const OpDef& op, const LocalCall& call, const std::vector<Lo
   const double peak = hardware.peak(computed_dtype(call.operands, results[0]));
   const std::string name(op.signature.name), kind = class_of(op.family);
   time.peak_s += flops / peak;
-  if (is_product(op, call.operands.size()))
+  if (op.family == Family::kAttention)
+    add_attention(call, flops, hardware, time);
+  else if (adds_products(op, call.operands.size()))
     add_products(call.operands, results[0], flops, hardware, time);
   else
     time.compute_s += flops / (peak * share(hardware, {name, kind}, flops));
@@ -168,7 +187,10 @@ double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& 
   const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
-  if (is_product(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
+  if (adds_products(*step.op(), operands.size())) {
+    const double share = step.op()->family == Family::kAttention ? share_seen(step.attributes()) : 1;
+    return flops * share / (peak * best_share_of_products(hardware));
+  }
   const Curve* curve =
       listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});
   return flops / (peak * (curve ? curve->most() : 1));

@@ -115,6 +115,7 @@ enum class Family {
                         // fused step
   kReduction,
   kContraction,  // einsum: its flops are "einsum" flops
+  kAttention,    // products of einsums that are never held: their flops are "einsum" flops too
   kRelabel,      // the same elements in the same row-major order under other dimensions: never computes
   kIndexing,
   kMovement,   // elements move, values do not change
@@ -137,7 +138,8 @@ struct Piece {
 struct Factor {
   enum class Kind {
     kPass,    // split it, and each device computes its shard alone
-    kReduce,  // split it, and each device holds a partial result of kind `reduce`
+    kReduce,  // split it, and each device holds a partial result of kind `reduce`, or its shard of a result
+              // that has the dimension
     kWhole,   // every device needs all of it
     kMoved,   // the result's dimension consists of `pieces` of the operands': split either side, and devices
               // exchange the elements that move (core/op_rules/pieces.h)
@@ -185,6 +187,9 @@ struct OpTraits {
   /// The kernel may write its result over an operand that has the result's type and sharding, and then leaves
   /// alone what it does not change. Element-wise operations may without saying so.
   bool overwrites = false;
+  /// For an operation that adds up terms, but is linear in no operand: the largest magnitude of the terms of an element of
+  /// each result, given the largest magnitude of the elements of each operand.
+  std::vector<double> (*largest_terms)(const OpCall&, std::span<const double> largest) = nullptr;
 };
 
 struct OpDef {
@@ -226,6 +231,10 @@ std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands);
 
 inline bool is_elementwise(const OpDef& op) {
   return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
+}
+/// True if the flops of the operation are those of matrix products.
+inline bool is_product(const OpDef& op) {
+  return op.family == Family::kContraction || op.family == Family::kAttention;
 }
 inline bool may_overwrite_operand(const OpDef& op) {
   return is_elementwise(op) || op.traits.overwrites;

@@ -9,7 +9,7 @@ namespace {
 
 // Products are never part of a fused step, so their operands and results are in memory.
 bool is_alone(const Step& step) {
-  return step.kind() == StepKind::kKernel && step.op()->family == Family::kContraction;
+  return step.kind() == StepKind::kKernel && is_product(*step.op());
 }
 
 bool takes_memory(const EntryPoint& entry, ValueId id) {

@@ -138,7 +138,7 @@ void RemakeGraph::count_least_bytes(const Graph& graph, const PerTensor<int>& nu
   PerTensor<int64_t> least(graph.tensors().size(), 0);   // what the readers of a tensor need of it at least
   for (const Node& node : graph.nodes()) {
     const bool runs_early = node.kind == NodeKind::kOp && node.origin->phase == Phase::kBackward &&
-                            node.op->family != Family::kContraction &&
+                            !is_product(*node.op) &&
                             std::all_of(node.operands.begin(), node.operands.end(),
                                         [&](TensorId id) { return is_early(id, early); });
     for (const TensorId id : node.results) early[id] = runs_early;

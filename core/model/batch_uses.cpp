@@ -166,7 +166,10 @@ class Classifier {
           std::all_of(node.results.begin(), node.results.end(), [&](TensorId id) { return has_batch(id); });
       return everywhere ? BatchUse::kRows : BatchUse::kWhole;
     }
-    if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum) return BatchUse::kWhole;
+    const bool everywhere =
+        std::all_of(factor.results.begin(), factor.results.end(), [](int at) { return at < 0; });
+    if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum || !everywhere)
+      return BatchUse::kWhole;
     for (const TensorId id : node.results) uses_.reduced[id] = true;
     if (!is_float(dtype)) return is_integer(dtype) ? BatchUse::kSum : BatchUse::kWhole;
     for (const TensorId id : node.results) uses_.adds[id] = !node.op->traits.averages;

@@ -56,7 +56,7 @@ namespace {
 int64_t einsum_flops(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes()) {
-    if (node.kind != NodeKind::kOp || node.op->family != Family::kContraction) continue;
+    if (node.kind != NodeKind::kOp || !is_product(*node.op)) continue;
     flops += node.op->flops({node.attributes, held_whole(graph.operand_types(node))},
                             held_whole(graph.result_types(node)));
   }

@@ -90,13 +90,12 @@ std::string factor_problem(const Factor& factor, const std::vector<Sharding>& op
       return all_are(operands, wanted) && all_are(results, wanted) ? "" : "a dimension is split in two ways";
     }
     case Factor::Kind::kReduce:
-      return all_are(operands, operands.at(0)) &&
-                     std::all_of(result_shardings.begin(), result_shardings.end(),
-                                 [&](const Sharding& result) {
-                                   return is_partial_over(result, operands[0], factor.reduce);
-                                 })
-                 ? ""
-                 : "a result does not say that it is partial";
+      if (!all_are(operands, operands.at(0)) || !all_are(results, operands[0]))
+        return "a dimension is split in two ways";
+      for (size_t r = 0; r < result_shardings.size(); ++r)
+        if (factor.results[r] < 0 && !is_partial_over(result_shardings[r], operands[0], factor.reduce))
+          return "a result does not say that it is partial";
+      return "";
     case Factor::Kind::kWhole:
       return all_are(operands, {}) && all_are(results, {}) ? "" : "a dimension that must be whole is split";
     case Factor::Kind::kMoved:

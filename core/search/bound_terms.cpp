@@ -46,9 +46,10 @@ Strategy strategy_of(const Scene& scene, int n, const Layout& layout) {
       if (factor.kind != Factor::Kind::kReduce) continue;
       for (size_t i = 0; i < factor.operands.size(); ++i) {
         if (factor.operands[i] < 0) continue;
-        for (Sharding& result : plain.results)
+        for (size_t r = 0; r < plain.results.size(); ++r)
           for (const int axis : plain.operands[i].dims[static_cast<size_t>(factor.operands[i])])
-            if (!result.is_partial(axis)) result.partial.push_back({axis, factor.reduce});
+            if (factor.results[r] < 0 && !plain.results[r].is_partial(axis))
+              plain.results[r].partial.push_back({axis, factor.reduce});
       }
     }
     for (Sharding& result : plain.results) std::sort(result.partial.begin(), result.partial.end());

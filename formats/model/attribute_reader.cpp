@@ -26,10 +26,18 @@ std::optional<AttributeValue> read_renaming(const Cursor& at, const ModelScope& 
   return map;
 }
 
+// true, false, or an expression, of which 0 is false.
+std::optional<AttributeValue> read_flag(const Cursor& at, const ModelScope& scope) {
+  if (!at.is(JsonKind::kString)) return wrapped(at.flag());
+  const std::optional<int64_t> number = read_integer(at, scope.lookup());
+  if (!number) return std::nullopt;
+  return AttributeValue(*number != 0);
+}
+
 std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType type, const ModelScope& scope) {
   switch (type) {
     case AttributeType::kFlag:
-      return wrapped(at.flag());
+      return read_flag(at, scope);
     case AttributeType::kInteger:
       return wrapped(read_integer(at, scope.lookup()));
     case AttributeType::kNumber:

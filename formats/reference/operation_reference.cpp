@@ -41,6 +41,7 @@ std::string family_name(Family family) {
                                        {Family::kElementwiseChecked, "element by element"},
                                        {Family::kReduction, "along dimensions"},
                                        {Family::kContraction, "products"},
+                                       {Family::kAttention, "attention"},
                                        {Family::kRelabel, "changing dimensions, not elements"},
                                        {Family::kIndexing, "by index"},
                                        {Family::kMovement, "moving elements"},
@@ -50,7 +51,7 @@ std::string family_name(Family family) {
 
 std::string type_text(AttributeType type) {
   static constexpr auto kNames = std::to_array<EnumName<AttributeType>>(
-      {{AttributeType::kFlag, "true or false"},
+      {{AttributeType::kFlag, "true, false or an expression"},
        {AttributeType::kInteger, "a whole number"},
        {AttributeType::kNumber, "a number"},
        {AttributeType::kText, "a string"},
@@ -169,8 +170,9 @@ std::vector<std::string> example_names(char letter, size_t count) {
 
 std::string operation_list(int width) {
   std::vector<std::pair<std::string, std::vector<const Signature*>>> groups;
-  for (const Family family : {Family::kElementwise, Family::kReduction, Family::kContraction,
-                              Family::kRelabel, Family::kMovement, Family::kIndexing, Family::kGenerator}) {
+  for (const Family family :
+       {Family::kElementwise, Family::kReduction, Family::kContraction, Family::kAttention, Family::kRelabel,
+        Family::kMovement, Family::kIndexing, Family::kGenerator}) {
     groups.push_back({family_name(family), {}});
     for (const OpDef* op : all_ops())
       if (family == Family::kElementwise ? is_elementwise(*op) : op->family == family)

@@ -16,7 +16,7 @@ Json attribute_schema(AttributeType type) {
   const Json name = {{"type", "string"}}, names = {{"type", "array"}, {"items", name}};
   switch (type) {
     case AttributeType::kFlag:
-      return {{"type", "boolean"}};
+      return {{"type", {"boolean", "string"}}};
     case AttributeType::kInteger:
       return {{"type", {"integer", "string"}}};
     case AttributeType::kNumber:

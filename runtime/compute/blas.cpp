@@ -31,7 +31,7 @@ void multiply_by_loops(const MatrixProduct& p, const T* a, const T* b, T* c) {
   const int64_t b_row = p.b_transposed ? 1 : p.b_leading, b_column = p.b_transposed ? p.b_leading : 1;
   for (int64_t i = 0; i < p.m; ++i) {
     T* row = c + i * p.c_leading;
-    std::fill_n(row, p.n, T{0});
+    if (!p.adds) std::fill_n(row, p.n, T{0});
     for (int64_t l = 0; l < p.k; ++l) {
       const T factor = a[i * a_row + l * a_column];
       for (int64_t j = 0; j < p.n; ++j)
@@ -92,6 +92,7 @@ struct VectorProduct {
   int64_t rows, inner;
   bool transposed;
   int64_t leading, x_step, y_step;
+  bool adds;
 };
 
 /// Adds the product to y. Its sizes are small enough for one call of OpenBLAS.
@@ -131,7 +132,7 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
                                  static_cast<blasint>(p.b_leading),
                                  static_cast<blasint>(p.c_leading)};
         gemm(shape, a + at(p.a_transposed, p.a_leading, i, l), b + at(p.b_transposed, p.b_leading, l, j),
-             l == 0 ? T{0} : T{1}, c + i * p.c_leading + j);
+             l == 0 && !p.adds ? T{0} : T{1}, c + i * p.c_leading + j);
       }
 }
 
@@ -172,7 +173,8 @@ class OneThread {
 template <typename T>
 void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
   const auto some = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i * p.y_step] = 0;
+    if (!p.adds)
+      for (int64_t i = begin; i < end; ++i) y[i * p.y_step] = 0;
     for (int64_t i = begin; i < end; i += kLargest)
       for (int64_t l = 0; l < p.inner; l += kLargest) {
         VectorProduct share = p;
@@ -193,8 +195,9 @@ void multiply_by_vector(const VectorProduct& p, const T* a, const T* x, T* y) {
 
 /// The product as one of a matrix and a vector; `m` or `n` is 1.
 VectorProduct vector_product(const MatrixProduct& p) {
-  if (p.n == 1) return {p.m, p.k, p.a_transposed, p.a_leading, p.b_transposed ? 1 : p.b_leading, p.c_leading};
-  return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1};
+  if (p.n == 1)
+    return {p.m, p.k, p.a_transposed, p.a_leading, p.b_transposed ? 1 : p.b_leading, p.c_leading, p.adds};
+  return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1, p.adds};
 }
 
 /// The product as one of few rows with the right matrix, or, transposed, of few columns with the left one.
@@ -226,8 +229,9 @@ template <typename T>
 void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
   if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
-  if (const ThinProduct rows = few_rows(p); is_thin(rows)) return multiply_thin(rows, a, b, c);
-  if (const ThinProduct columns = few_columns(p); is_thin(columns)) return multiply_thin(columns, b, a, c);
+  if (const ThinProduct rows = few_rows(p); !p.adds && is_thin(rows)) return multiply_thin(rows, a, b, c);
+  if (const ThinProduct columns = few_columns(p); !p.adds && is_thin(columns))
+    return multiply_thin(columns, b, a, c);
   if (threads_share_rows<T>(p)) return multiply_rows_by_blas(p, a, b, c);
   multiply_by_blas(p, a, b, c);
 }
@@ -238,8 +242,8 @@ template <typename T>
 void multiply(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if constexpr (std::is_floating_point_v<T>) {
     if (p.m == 1 && p.n == 1) {
-      *c = multiply_row_by_column(a, p.a_transposed ? p.a_leading : 1, b, p.b_transposed ? 1 : p.b_leading,
-                                  p.k);
+      *c = (p.adds ? *c : T{0}) + multiply_row_by_column(a, p.a_transposed ? p.a_leading : 1, b,
+                                                         p.b_transposed ? 1 : p.b_leading, p.k);
       return;
     }
     const bool fits = std::max({p.a_leading, p.b_leading, p.c_leading}) <= kLargestLeading;

@@ -6,11 +6,12 @@
 namespace mtfc {
 
 /// c[m, n] = a[m, k] * b[k, n], row-major. A transposed matrix is stored columns first. A leading dimension
-/// is the number of elements between stored rows. If k = 0, the result is zeros.
+/// is the number of elements between stored rows. If k = 0, the product is zeros.
 struct MatrixProduct {
   int64_t m = 1, n = 1, k = 1;
   bool a_transposed = false, b_transposed = false;
   int64_t a_leading = 1, b_leading = 1, c_leading = 1;
+  bool adds = false;  // to c, in place of replacing it
 };
 
 /// T: float, double, int32_t, int64_t; integers wrap around. Uses OpenMP's threads, but only one inside a

@@ -194,15 +194,17 @@ class Replay {
       const double rate = is_float(result.type.dtype) ? rounding_of(*kernel, operands, result.type.dtype) : 0;
       expected.push_back({std::move(result), {}, rate});
     }
-    const auto magnitudes = [&](const WholeValue& value) {
-      return step.outputs.size() == 1 ? magnitudes_of(*kernel, operands, value) : std::vector<double>{};
-    };
-    for (size_t i = 0; i < expected.size(); ++i)
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto magnitudes = [&](const WholeValue& value) {
+        const bool is_known = step.outputs.size() == 1 || kernel->op->traits.largest_terms;
+        return is_known ? magnitudes_of(*kernel, operands, value, i) : std::vector<double>{};
+      };
       take(step.outputs[i], std::move(expected[i]),
            {.name = whole_.values[step.outputs[i]].name,
             .operation = std::string(kernel->op->signature.name),
             .source = step.source},
            magnitudes);
+    }
   }
 
   // Follows the loops as the executor does.

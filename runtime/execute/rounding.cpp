@@ -46,10 +46,23 @@ void add_magnitudes(const RunKernel& kernel, const std::vector<WholeValue>& oper
   for (size_t i = 0; i < numbers.size(); ++i) magnitudes[i] += std::abs(numbers[i]);
 }
 
+std::vector<double> largest_terms_of(const RunKernel& kernel, std::span<const Operand> operands) {
+  std::vector<double> largest;
+  for (const Operand& operand : operands) {
+    largest.push_back(0);
+    if (!is_float(operand.value->type.dtype)) continue;
+    // An element that is no finite number is compared as it is.
+    for (const double number : operand.has_magnitudes() ? *operand.magnitudes : numbers_of(*operand.value))
+      if (std::isfinite(number)) largest.back() = std::max(largest.back(), std::abs(number));
+  }
+  const std::vector<TensorType> types = types_of(operands);
+  return kernel.op->traits.largest_terms({kernel.attributes, types}, largest);
+}
+
 // The number of terms in an element of the result.
 double terms_of(const RunKernel& kernel, std::span<const Operand> operands) {
   double terms = 1;
-  if (!adds_up(*kernel.op)) return terms;
+  if (!adds_up(*kernel.op) && !kernel.op->traits.largest_terms) return terms;
   const std::vector<TensorType> types = types_of(operands);
   for (const Factor& factor :
        kernel.op->roles({kernel.attributes, types}, kernel.op->signature.infer({kernel.attributes, types})))
@@ -64,8 +77,11 @@ double terms_of(const RunKernel& kernel, std::span<const Operand> operands) {
 }  // namespace
 
 std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Operand> operands,
-                                  const WholeValue& value) {
+                                  const WholeValue& value, size_t result) {
   const OpDef& op = *kernel.op;
+  if (op.traits.largest_terms)
+    return std::vector<double>(static_cast<size_t>(elements(value.type.dims)),
+                               largest_terms_of(kernel, operands)[result]);
   if (!is_float(value.type.dtype) || op.linear_in.empty()) return {};
   const bool is_known = std::any_of(operands.begin(), operands.end(),
                                     [](const Operand& operand) { return operand.has_magnitudes(); });

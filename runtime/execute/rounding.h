@@ -24,10 +24,10 @@ struct Operand {
   bool has_magnitudes() const { return magnitudes && !magnitudes->empty(); }
 };
 
-/// The magnitudes that `kernel` adds to make its only result `value`, one per element; empty if they are those of the
-/// elements.
+/// The magnitudes that `kernel` adds to make `value`, its result of this number, one per element; empty if they are those of
+/// the elements.
 std::vector<double> magnitudes_of(const RunKernel& kernel, std::span<const Operand> operands,
-                                  const WholeValue& value);
+                                  const WholeValue& value, size_t result);
 
 /// The difference that rounding can make, relative to the magnitudes that are added. It follows the coarsest dtype
 /// of operands and results, and the number of terms.

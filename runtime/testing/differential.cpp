@@ -62,8 +62,7 @@ std::string wrong_counts(const EntryPoint& entry, const std::vector<StepCount>& 
                          const std::vector<StepCount>& counted) {
   for (size_t s = 0; s < predicted.size(); ++s) {
     const StepCount &a = predicted[s], &b = counted[s];
-    const bool contracts =
-        entry.steps[s].kind() == StepKind::kKernel && entry.steps[s].op()->family == Family::kContraction;
+    const bool contracts = entry.steps[s].kind() == StepKind::kKernel && is_product(*entry.steps[s].op());
     if (a.flops != b.flops || a.elements != b.elements || a.bytes_sent != b.bytes_sent ||
         (contracts && a.flops_total != b.flops_total))
       return fmt::format(

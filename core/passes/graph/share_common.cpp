@@ -14,6 +14,7 @@ namespace {
 bool is_worth_keeping(const OpDef& op) {
   switch (op.family) {
     case Family::kContraction:
+    case Family::kAttention:
     case Family::kReduction:
     case Family::kIndexing:
       return true;

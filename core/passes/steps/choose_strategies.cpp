@@ -74,7 +74,7 @@ class Chooser {
       for (size_t i = 0; i < chosen.results.size(); ++i) {
         if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
           chosen.results[i].dims[factor.results[i]] = axes_by_factor[f];
-        if (factor.kind == Factor::Kind::kReduce)
+        if (factor.kind == Factor::Kind::kReduce && factor.results[i] < 0)
           for (const int axis : axes_by_factor[f]) chosen.results[i].partial.push_back({axis, factor.reduce});
       }
     }

@@ -1,0 +1,160 @@
+#include "core/op_rules/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/op_rules/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kNames[] = {"q", "k", "v"};
+
+void require_dim(const OpCall& call, size_t operand, const Dim& dim, std::string_view attribute) {
+  if (contains(call.operands[operand].dims, dim.name)) return;
+  throw OpError{fmt::format("'{}' names the dimension '{}', which {}, {}, lacks", attribute, dim.name,
+                            kNames[operand], to_string(call.operands[operand])),
+                "", -1, std::string(attribute)};
+}
+
+// The one dimension of v that is neither `over` nor a batch dimension.
+Dim value_dim(const OpCall& call, const AttentionDims& dims) {
+  const TensorType& v = call.operands[2];
+  const Dims own = without(without(v.dims, dims.batch), {dims.memory});
+  if (own.size() != 1)
+    throw OpError{fmt::format("v is {}, but it needs one dimension beside '{}' and the batch dimensions [{}]",
+                              to_string(v), dims.memory.name, to_string(dims.batch)),
+                  "", 2};
+  if (own[0].name != dims.inner.name && contains(call.operands[0].dims, own[0].name))
+    throw OpError{fmt::format("v's dimension '{}' is one of the queries", own[0].name), "rename it", 2};
+  return own[0];
+}
+
+void require_positions(const OpCall& call, const AttentionDims& dims) {
+  const bool causal = call.attributes.get_or("causal", false);
+  const int64_t window = call.attributes.get_or("window", int64_t{0});
+  if (window < 0) throw OpError{"'window' is negative", "0 is no window", -1, "window"};
+  if (!call.attributes.has("positions")) {
+    if (causal || window > 0)
+      throw OpError{fmt::format("'{}' needs 'positions', the dimension of the queries that counts along '{}'",
+                                causal ? "causal" : "window", dims.memory.name)};
+    return;
+  }
+  const Dim& along = call.attributes.get<Dim>("positions");
+  if (!contains(dims.queries, along.name))
+    throw OpError{
+        fmt::format("'positions' names the dimension '{}', which does not tell the queries apart: [{}] do",
+                    along.name, to_string(dims.queries)),
+        "", -1, "positions"};
+}
+
+}  // namespace
+
+std::vector<AttributeSpec> attention_attributes() {
+  return {{"over", AttributeType::kDim, true, "the dimension of k and v that is attended to"},
+          {"dim", AttributeType::kDim, true, "the dimension that is contracted between q and k"},
+          {"positions", AttributeType::kDim, false,
+           "the dimension of q that counts along `over`, for `causal` and `window`"},
+          {"causal", AttributeType::kFlag, false, "whether no query sees later positions"},
+          {"window", AttributeType::kInteger, false,
+           "above 0: a query sees only positions less than so many away"}};
+}
+
+AttentionDims attention_dims(const OpCall& call) {
+  const TensorType &q = call.operands[0], &k = call.operands[1];
+  for (size_t i = 0; i < 3; ++i)
+    if (!is_float(call.operands[i].dtype) || call.operands[i].dtype != q.dtype)
+      throw OpError{fmt::format("{} is {}, but q, k and v must be all f32 or all f64", kNames[i],
+                                to_string(call.operands[i])),
+                    "use cast", static_cast<int>(i)};
+  AttentionDims dims{{}, {}, call.attributes.get<Dim>("dim"), call.attributes.get<Dim>("over"), {}};
+  require_dim(call, 0, dims.inner, "dim");
+  require_dim(call, 1, dims.inner, "dim");
+  require_dim(call, 1, dims.memory, "over");
+  require_dim(call, 2, dims.memory, "over");
+  if (contains(q.dims, dims.memory.name))
+    throw OpError{fmt::format("q is {}, but '{}' is the memory's dimension", to_string(q), dims.memory.name),
+                  "rename it", 0};
+  for (const Dim& own : without(k.dims, {dims.inner, dims.memory}))
+    for (const size_t other : {size_t{0}, size_t{2}})
+      if (!contains(call.operands[other].dims, own.name))
+        throw OpError{fmt::format("k has the dimension '{}', which {}, {}, lacks", own.name, kNames[other],
+                                  to_string(call.operands[other])),
+                      "use broadcast", static_cast<int>(other)};
+  for (const Dim& own : without(q.dims, {dims.inner}))
+    (contains(k.dims, own.name) ? dims.batch : dims.queries).push_back(own);
+  dims.value = value_dim(call, dims);
+  require_positions(call, dims);
+  return dims;
+}
+
+void require_attention_mask(const OpCall& call, const AttentionDims& dims, size_t at) {
+  if (call.operands.size() <= at) return;
+  const TensorType& mask = call.operands[at];
+  if (mask.dtype != DType::kBool)
+    throw OpError{"the mask is " + to_string(mask) + ", but it must be bool", "use cast or a comparison",
+                  static_cast<int>(at)};
+  const Dims scores = unite(unite(dims.batch, dims.queries), {dims.memory});
+  for (const Dim& own : mask.dims)
+    if (!contains(scores, own.name))
+      throw OpError{fmt::format("the mask has the dimension '{}', which the scores, of [{}], lack", own.name,
+                                to_string(scores)),
+                    "rename it", static_cast<int>(at)};
+}
+
+Dims query_dims(const Dims& q, const AttentionDims& dims) {
+  return without(q, {dims.inner});
+}
+
+Dims result_dims(const Dims& q, const AttentionDims& dims) {
+  Dims result = q;
+  for (Dim& dim : result)
+    if (dim.name == dims.inner.name) dim = dims.value;
+  return result;
+}
+
+namespace {
+
+int64_t local_size(const LocalType& type, const std::string& name) {
+  const int at = position(type.dims, name);
+  return at < 0 ? 1 : type.dims[static_cast<size_t>(at)].size;
+}
+
+}  // namespace
+
+int64_t inner_size(const LocalCall& call) {
+  return local_size(call.operands[0], call.attributes.get<Dim>("dim").name);
+}
+
+int64_t value_size(const LocalCall& call) {
+  const std::string &inner = call.attributes.get<Dim>("dim").name,
+                    &memory = call.attributes.get<Dim>("over").name;
+  for (const LocalDim& dim : call.operands[2].dims)
+    if (dim.name != memory && (dim.name == inner || !contains(call.operands[1].dims, dim.name)))
+      return dim.size;
+  return 1;
+}
+
+int64_t attention_pairs(const LocalCall& call) {
+  const std::string& inner = call.attributes.get<Dim>("dim").name;
+  int64_t queries = 1;
+  for (const LocalDim& dim : call.operands[0].dims)
+    if (dim.name != inner) queries *= dim.size;
+  return queries * local_size(call.operands[1], call.attributes.get<Dim>("over").name);
+}
+
+double share_seen(const Attributes& attributes) {
+  const auto memory = static_cast<double>(attributes.get<Dim>("over").size);
+  const bool causal = attributes.get_or("causal", false);
+  const auto window = static_cast<double>(attributes.get_or("window", int64_t{0}));
+  double share = 1;
+  if (causal && memory > 0) {
+    const auto queries = static_cast<double>(attributes.get<Dim>("positions").size);
+    const double growing = std::min(queries, memory);  // queries that each see one position more
+    share = (growing * (growing + 1) / 2 + (queries - growing) * memory) / std::max(1.0, queries * memory);
+  }
+  return window > 0 ? std::min(share, (causal ? window : 2 * window - 1) / std::max(1.0, memory)) : share;
+}
+
+}  // namespace mtfc

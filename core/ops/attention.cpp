@@ -1,0 +1,125 @@
+#include "core/op_rules/attention.h"
+
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+
+namespace mtfc::attention_gradient_op {
+extern const OpDef kOp;
+}
+
+namespace mtfc::attention_op {
+namespace {
+
+constexpr size_t kMask = 3;
+
+std::vector<TensorType> infer(const OpCall& call) {
+  const AttentionDims dims = attention_dims(call);
+  require_attention_mask(call, dims, kMask);
+  const TensorType& q = call.operands[0];
+  return {{q.dtype, result_dims(q.dims, dims)}, {q.dtype, query_dims(q.dims, dims)}};
+}
+
+std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
+  const AttentionDims dims = attention_dims(call);
+  std::vector<Factor> factors;
+  for (const Dims* passed : {&dims.batch, &dims.queries})
+    for (const Dim& dim : *passed) factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
+  factors.push_back(factor(dims.memory.name, Factor::Kind::kWhole, call, results));
+  // The elements of a value may have the name of the contracted dimension. Devices that each had a part of them would all
+  // compute the same weights.
+  Factor inner = factor(dims.inner.name, Factor::Kind::kWhole, call, results);
+  Factor value = factor(dims.value.name, Factor::Kind::kWhole, call, results);
+  if (dims.inner.name == dims.value.name) {
+    inner.operands[2] = value.operands[0] = value.operands[1] = -1;
+    inner.results[0] = -1;
+  }
+  factors.push_back(inner);
+  factors.push_back(value);
+  return factors;
+}
+
+// With p the weights of the values, g the gradient of the result and d = sum of g * result over the values, the gradient of
+// a score is p * (g v - d); the gradient of the logarithm adds p times itself.
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const std::vector<TensorId>& in = node.operands;
+  const TensorType result = b.type(node.results[0]);
+  const Dims& per_query = b.dims(node.results[1]);
+  const TensorId given = gradients[0] != kNoTensor
+                             ? gradients[0]
+                             : b.op("broadcast", {b.constant(0, result.dtype)}, {{"dims", result.dims}});
+  TensorId delta = reduce_to(b, b.op("mul", {given, node.results[0]}), per_query);
+  if (gradients[1] != kNoTensor) delta = b.op("sub", {delta, gradients[1]});
+  std::vector<TensorId> operands = {in[0], in[1], in[2], node.results[1], delta, given};
+  if (in.size() > kMask) operands.push_back(in[kMask]);
+  std::vector<TensorId> found = b.add(attention_gradient_op::kOp, operands, node.attributes);
+  found.resize(in.size(), kNoTensor);
+  return found;
+}
+
+int64_t flops(const LocalCall& call, std::span<const LocalType>) {
+  return 2 * attention_pairs(call) * (inner_size(call) + value_size(call));
+}
+
+// Roundings of a score change its weight by as much again. The weights of all positions add up to 1.
+std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
+  const double score = static_cast<double>(attention_dims(call).inner.size) * largest[0] * largest[1];
+  return {largest[2] * (1 + score), 1 + score};
+}
+
+std::vector<Example> examples() {
+  const auto use = [](std::vector<ExampleOperand> operands, const Attributes& more = {}) {
+    Attributes attributes = {{"over", dim_of("m=7")}, {"dim", dim_of("k=3")}};
+    for (const auto& [name, value] : more.entries()) attributes.set(name, value);
+    return Example{std::move(operands), attributes};
+  };
+  const Dim positions = dim_of("l=7");
+  return {
+      use({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")}),
+      use({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")},
+          {{"positions", positions}, {"causal", true}}),
+      use({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 k=3 b=2", DType::kF32),
+           normal("b=2 s=5 m=7", DType::kF32)},
+          {{"positions", positions}, {"causal", true}, {"window", int64_t{3}}}),
+      use({normal("b=2 l=7 k=3"), normal("m=7 b=2 k=3"), normal("b=2 m=7 s=2"), flags("b=2 m=7")},
+          {{"positions", positions}, {"window", int64_t{3}}}),
+      // Keys that all heads share, and a mask for each query.
+      use({normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"), flags("m=7 l=5")}),
+      use({normal("k=3"), normal("m=7 k=3"), normal("m=7 s=1")}),
+  };
+}
+
+}  // namespace
+
+extern const OpDef kOp = {
+    .signature =
+        {
+            .name = "attention",
+            .doc = "softmax(q·k)·v over the positions `over` of k and v that a query of q sees, without ever "
+                   "holding all "
+                   "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
+                   "gets zeros and "
+                   "-inf. A fourth operand is a mask: true where a position is seen.",
+            .min_operands = 3,
+            .max_operands = 4,
+            .attributes = attention_attributes(),
+            .own_dtypes = {{kMask, DType::kBool}},
+            .infer = infer,
+            .examples = examples(),
+            .worked = {worked({known("l=2 k=1", {0, 0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8})},
+                              {{"over", dim_of("m=2")},
+                               {"dim", dim_of("k=1")},
+                               {"positions", dim_of("l=2")},
+                               {"causal", true}},
+                              {{4, 6}, {0, 0.6931471805599453}})},
+        },
+    .family = Family::kAttention,
+    .roles = roles,
+    .linear_in = {},
+    .gradient = gradient,
+    .flops = flops,
+    .workspace = kNoWorkspace,
+    .split_rule = kNoSplitRule,
+    .traits = {.multiplies = true, .largest_terms = largest_terms},
+};
+
+}  // namespace mtfc::attention_op

@@ -1,0 +1,179 @@
+#include "runtime/compute/attention_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/compute/loop_nest.h"
+
+namespace mtfc {
+namespace {
+
+std::vector<TensorType> types_of(const std::vector<LocalTensor>& tensors) {
+  std::vector<TensorType> types;
+  for (const LocalTensor& tensor : tensors) types.push_back(tensor.type);
+  return types;
+}
+
+std::vector<int64_t> local_extents(const std::vector<const LocalTensor*>& tensors, const Dims& dims) {
+  std::vector<int64_t> extents;
+  for (const Dim& dim : dims) {
+    const auto has = std::find_if(tensors.begin(), tensors.end(), [&](const LocalTensor* tensor) {
+      return contains(tensor->type.dims, dim.name);
+    });
+    extents.push_back(local_extent(**has, dim.name));
+  }
+  return extents;
+}
+
+int64_t product_of(const std::vector<int64_t>& extents) {
+  int64_t product = 1;
+  for (const int64_t extent : extents) product *= extent;
+  return product;
+}
+
+/// The offsets of all combinations of indices, in row-major order.
+std::vector<int64_t> offsets(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides) {
+  std::vector<int64_t> found = {0};
+  for (size_t d = 0; d < extents.size(); ++d) {
+    std::vector<int64_t> longer;
+    longer.reserve(found.size() * static_cast<size_t>(extents[d]));
+    for (const int64_t base : found)
+      for (int64_t i = 0; i < extents[d]; ++i) longer.push_back(base + i * strides[d]);
+    found = std::move(longer);
+  }
+  return found;
+}
+
+// BLAS reads rows whose elements lie side by side and whose distance is the same everywhere.
+int64_t leading_of(const VectorPlaces& places) {
+  if (places.step != 1 && places.width > 1) return 0;
+  if (places.rows.size() < 2) return std::max<int64_t>(1, places.width);
+  const int64_t distance = places.rows[1] - places.rows[0];
+  for (size_t r = 1; r < places.rows.size(); ++r)
+    if (places.rows[r] - places.rows[r - 1] != distance) return 0;
+  return distance >= places.width ? distance : 0;
+}
+
+}  // namespace
+
+AttentionPlan::AttentionPlan(const KernelSite& site, size_t mask)
+    : dims_(attention_dims({site.attributes, types_of(site.operands)})), mask_(mask) {
+  const LocalTensor &q = site.operands[0], &k = site.operands[1];
+  batch = product_of(local_extents({&q}, dims_.batch));
+  queries = product_of(local_extents({&q}, dims_.queries));
+  positions = local_extent(k, dims_.memory.name);
+  origin_ = k.box[static_cast<size_t>(position(k.type.dims, dims_.memory.name))].begin;
+  causal_ = site.attributes.get_or("causal", false);
+  window_ = site.attributes.get_or("window", int64_t{0});
+  if (causal_ || window_ > 0) {
+    const std::string& name = site.attributes.get<Dim>("positions").name;
+    const Interval held = q.box[static_cast<size_t>(position(q.type.dims, name))];
+    std::vector<int64_t> strides;
+    for (const Dim& dim : dims_.queries) strides.push_back(dim.name == name ? 1 : 0);
+    along_ = offsets(local_extents({&q}, dims_.queries), strides);
+    for (int64_t& at : along_) at += held.begin;
+  }
+  if (site.operands.size() > mask) {
+    const LocalTensor& seen = site.operands[mask];
+    hidden_ = VectorPlaces{offsets(local_extents({&q}, dims_.batch), aligned_strides(seen, dims_.batch)),
+                           offsets(local_extents({&q}, dims_.queries), aligned_strides(seen, dims_.queries)),
+                           aligned_strides(seen, {dims_.memory})[0], positions, 0};
+  }
+}
+
+VectorPlaces AttentionPlan::of_queries(const LocalTensor& tensor, const Dims& last) const {
+  VectorPlaces places;
+  places.batch = offsets(local_extents({&tensor}, dims_.batch), aligned_strides(tensor, dims_.batch));
+  places.rows = offsets(local_extents({&tensor}, dims_.queries), aligned_strides(tensor, dims_.queries));
+  if (!last.empty()) {
+    places.step = aligned_strides(tensor, last)[0];
+    places.width = local_extent(tensor, last[0].name);
+  }
+  places.leading = leading_of(places);
+  return places;
+}
+
+VectorPlaces AttentionPlan::of_memory(const LocalTensor& tensor, const Dims& last) const {
+  VectorPlaces places;
+  places.batch = offsets(local_extents({&tensor}, dims_.batch), aligned_strides(tensor, dims_.batch));
+  places.rows = offsets(local_extents({&tensor}, {dims_.memory}), aligned_strides(tensor, {dims_.memory}));
+  places.step = aligned_strides(tensor, last)[0];
+  places.width = local_extent(tensor, last[0].name);
+  places.leading = leading_of(places);
+  return places;
+}
+
+Interval AttentionPlan::seen_by(int64_t query) const {
+  if (along_.empty()) return {0, positions};
+  const int64_t at = along_[static_cast<size_t>(query)] - origin_;
+  int64_t begin = 0, end = positions;
+  if (causal_) end = std::min(end, at + 1);
+  if (window_ > 0 && window_ <= std::numeric_limits<int64_t>::max() / 2) {
+    begin = std::max(begin, at - window_ + 1);
+    end = std::min(end, at + window_);
+  }
+  return begin < end ? Interval{begin, end} : Interval{0, 0};
+}
+
+Interval AttentionPlan::seen_by(Interval range) const {
+  if (along_.empty()) return {0, positions};
+  Interval all = {positions, 0};
+  for (int64_t query = range.begin; query < range.end; ++query) {
+    const Interval seen = seen_by(query);
+    if (seen.size() == 0) continue;
+    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+  }
+  return all.begin < all.end ? all : Interval{0, 0};
+}
+
+template <typename T>
+void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interval columns, T* scores) const {
+  constexpr T kNever = -std::numeric_limits<T>::infinity();
+  if (along_.empty() && !hidden_) return;
+  const auto* mask = hidden_ ? reinterpret_cast<const bool*>(run.operands[mask_]) : nullptr;
+  for (int64_t query = range.begin; query < range.end; ++query, scores += kTilePositions) {
+    const Interval seen = seen_by(query);
+    const int64_t begin = std::clamp(seen.begin, columns.begin, columns.end),
+                  end = std::clamp(seen.end, begin, columns.end);
+    std::fill(scores, scores + (begin - columns.begin), kNever);
+    std::fill(scores + (end - columns.begin), scores + columns.size(), kNever);
+    if (!mask) continue;
+    const bool* row = mask + hidden_->at(b, query);
+    for (int64_t c = begin; c < end; ++c)
+      if (!row[c * hidden_->step]) scores[c - columns.begin] = kNever;
+  }
+}
+
+template <typename T>
+void copy_rows(const VectorPlaces& places, const T* tensor, int64_t b, Interval rows, T* copy) {
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    const T* from = tensor + places.at(b, row);
+    for (int64_t i = 0; i < places.width; ++i) *copy++ = from[i * places.step];
+  }
+}
+
+template <typename T>
+RowMatrix<T> rows_of(const VectorPlaces& places, const T* tensor, int64_t b, Interval rows, T* copy) {
+  if (places.leading > 0) return {tensor + places.at(b, rows.begin), places.leading};
+  copy_rows(places, tensor, b, rows, copy);
+  return {copy, places.width};
+}
+
+template <typename T>
+void put_rows(const VectorPlaces& places, const T* rows_side_by_side, int64_t b, Interval rows, T* tensor) {
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    T* to = tensor + places.at(b, row);
+    for (int64_t i = 0; i < places.width; ++i) to[i * places.step] = *rows_side_by_side++;
+  }
+}
+
+template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, float*) const;
+template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, double*) const;
+template void copy_rows(const VectorPlaces&, const float*, int64_t, Interval, float*);
+template void copy_rows(const VectorPlaces&, const double*, int64_t, Interval, double*);
+template RowMatrix<float> rows_of(const VectorPlaces&, const float*, int64_t, Interval, float*);
+template RowMatrix<double> rows_of(const VectorPlaces&, const double*, int64_t, Interval, double*);
+template void put_rows(const VectorPlaces&, const float*, int64_t, Interval, float*);
+template void put_rows(const VectorPlaces&, const double*, int64_t, Interval, double*);
+
+}  // namespace mtfc

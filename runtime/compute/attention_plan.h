@@ -1,0 +1,75 @@
+#pragma once
+// What the kernels of attention and of its gradient share: where the queries and the positions of the memory lie in
+// the operands, which of them a query sees, and the tiles that are computed at a time.
+
+#include <optional>
+#include <vector>
+
+#include "core/op_rules/attention.h"
+#include "runtime/compute/blas.h"
+#include "runtime/compute/kernel.h"
+
+namespace mtfc {
+
+/// Vectors of one tensor, in elements: that of row r at position b of the batch begins at batch[b] + rows[r], and its
+/// elements are `step` apart.
+struct VectorPlaces {
+  std::vector<int64_t> batch, rows;
+  int64_t step = 1;
+  int64_t width = 1;
+  int64_t leading = 0;  // the distance between rows that BLAS may use; 0: rows must be copied side by side
+  int64_t at(int64_t b, int64_t row) const {
+    return batch[static_cast<size_t>(b)] + rows[static_cast<size_t>(row)];
+  }
+};
+
+/// Rows of a matrix that BLAS can read.
+template <typename T>
+struct RowMatrix {
+  const T* at;
+  int64_t leading;
+};
+
+class AttentionPlan {
+ public:
+  /// Tiles of scores: so many queries, and at most so many positions, which fit in a second-level cache together with
+  /// the vectors that they belong to.
+  static constexpr int64_t kTileQueries = 64, kTilePositions = 256;
+
+  /// `mask`: the operand that is one, if there are so many.
+  AttentionPlan(const KernelSite& site, size_t mask);
+
+  int64_t batch = 1, queries = 1, positions = 1;
+  /// The vectors of an operand or result, each along `last`; those of one element along no dimension.
+  VectorPlaces of_queries(const LocalTensor& tensor, const Dims& last) const;
+  VectorPlaces of_memory(const LocalTensor& tensor, const Dims& last) const;
+  const AttentionDims& dims() const { return dims_; }
+
+  /// The positions that some of these queries may see.
+  Interval seen_by(Interval queries) const;
+  /// Sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for each query.
+  template <typename T>
+  void hide(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
+
+ private:
+  Interval seen_by(int64_t query) const;
+
+  AttentionDims dims_;
+  int64_t origin_ = 0;          // the first position that this device holds
+  std::vector<int64_t> along_;  // of each query, along the memory; empty if it does not matter
+  bool causal_ = false;
+  int64_t window_ = 0;
+  size_t mask_ = 0;                     // the operand
+  std::optional<VectorPlaces> hidden_;  // of the mask: a vector along the memory for each query
+};
+
+/// Rows of vectors as a matrix: in place if they lie so, otherwise copied to `copy`.
+template <typename T>
+RowMatrix<T> rows_of(const VectorPlaces& places, const T* tensor, int64_t b, Interval rows, T* copy);
+template <typename T>
+void copy_rows(const VectorPlaces& places, const T* tensor, int64_t b, Interval rows, T* copy);
+/// Writes rows that lie side by side to their places.
+template <typename T>
+void put_rows(const VectorPlaces& places, const T* rows_side_by_side, int64_t b, Interval rows, T* tensor);
+
+}  // namespace mtfc

@@ -1,0 +1,140 @@
+#include "runtime/compute/attention_rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/compute/exponential.h"
+#include "runtime/compute/tile.h"
+
+namespace mtfc {
+namespace {
+
+#define MTFC_INLINE [[gnu::always_inline]] static inline
+
+template <typename T>
+constexpr T kNever = -std::numeric_limits<T>::infinity();
+
+// Scores beyond the last column are not seen, so that all loops run over whole vectors.
+template <typename T>
+int64_t padded(const ScoreTile<T>& tile, T* row) {
+  const int64_t width = (tile.columns + kScoreVector - 1) / kScoreVector * kScoreVector;
+  std::fill(row + tile.columns, row + width, kNever<T>);
+  return width;
+}
+
+// A query that sees nothing yet keeps the weights 0 = exp(-inf - 0).
+template <typename T>
+T shift_of(T largest) {
+  return largest == kNever<T> ? T{0} : largest;
+}
+
+template <typename T>
+struct AddExponentials {
+  const ScoreTile<T>& tile;
+  const RunningSoftmax<T>& running;
+
+  MTFC_INLINE void run(const AddExponentials& work) {
+    const ScoreTile<T>& tile = work.tile;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      T* const row = tile.scores + r * tile.leading;
+      const int64_t width = padded(tile, row);
+      T most = row[0];
+#pragma omp simd reduction(max : most)
+      for (int64_t c = 0; c < width; ++c) most = row[c] > most ? row[c] : most;
+      const T before = work.running.largest[r], largest = std::max(before, most), shift = shift_of(largest);
+      T sum = 0;
+#pragma omp simd reduction(+ : sum)
+      for (int64_t c = 0; c < width; ++c) {
+        row[c] = exponential(row[c] - shift);
+        sum += row[c];
+      }
+      const T factor = before == kNever<T> ? T{0} : std::exp(before - shift);
+      work.running.factors[r] = factor;
+      work.running.sums[r] = work.running.sums[r] * factor + sum;
+      work.running.largest[r] = largest;
+    }
+  }
+};
+
+template <typename T>
+struct ReplaceByWeights {
+  const ScoreTile<T>& tile;
+  const T* totals;
+
+  MTFC_INLINE void run(const ReplaceByWeights& work) {
+    const ScoreTile<T>& tile = work.tile;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      T* const row = tile.scores + r * tile.leading;
+      const int64_t width = padded(tile, row);
+      const T shift = shift_of(work.totals[r]);
+#pragma omp simd
+      for (int64_t c = 0; c < width; ++c) row[c] = exponential(row[c] - shift);
+    }
+  }
+};
+
+template <typename T>
+struct ReplaceByScoreGradients {
+  const ScoreTile<T>& weights;
+  T* gradients;
+  const T* deltas;
+
+  MTFC_INLINE void run(const ReplaceByScoreGradients& work) {
+    const ScoreTile<T>& tile = work.weights;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      const T* const row = tile.scores + r * tile.leading;
+      T* const gradient = work.gradients + r * tile.leading;
+      const T delta = work.deltas[r];
+#pragma omp simd
+      for (int64_t c = 0; c < tile.columns; ++c) gradient[c] = row[c] * (gradient[c] - delta);
+    }
+  }
+};
+
+#undef MTFC_INLINE
+
+#if defined(__x86_64__)
+template <typename Work>
+MTFC_AVX512 void run_avx512(const Work& work) {
+  Work::run(work);
+}
+template <typename Work>
+MTFC_AVX2 void run_avx2(const Work& work) {
+  Work::run(work);
+}
+#endif
+
+template <typename Work>
+void run_widest(const Work& work) {
+#if defined(__x86_64__)
+  if (vector_level() == VectorLevel::kAvx512) return run_avx512(work);
+  if (vector_level() == VectorLevel::kAvx2) return run_avx2(work);
+#endif
+  Work::run(work);
+}
+
+}  // namespace
+
+template <typename T>
+void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running) {
+  run_widest(AddExponentials<T>{tile, running});
+}
+
+template <typename T>
+void replace_by_weights(const ScoreTile<T>& tile, const T* totals) {
+  run_widest(ReplaceByWeights<T>{tile, totals});
+}
+
+template <typename T>
+void replace_by_score_gradients(const ScoreTile<T>& weights, T* gradients, const T* deltas) {
+  run_widest(ReplaceByScoreGradients<T>{weights, gradients, deltas});
+}
+
+template void add_exponentials(const ScoreTile<float>&, const RunningSoftmax<float>&);
+template void add_exponentials(const ScoreTile<double>&, const RunningSoftmax<double>&);
+template void replace_by_weights(const ScoreTile<float>&, const float*);
+template void replace_by_weights(const ScoreTile<double>&, const double*);
+template void replace_by_score_gradients(const ScoreTile<float>&, float*, const float*);
+template void replace_by_score_gradients(const ScoreTile<double>&, double*, const double*);
+
+}  // namespace mtfc

@@ -1,0 +1,40 @@
+#pragma once
+// The loops over the scores of one tile of an attention: some queries to some positions of the memory.
+
+#include <cstdint>
+
+namespace mtfc {
+
+/// Scores of `rows` queries to `columns` positions, with room in each row for a multiple of kScoreVector. A score of
+/// -inf is one that is not seen.
+inline constexpr int64_t kScoreVector = 16;
+
+template <typename T>
+struct ScoreTile {
+  T* scores;
+  int64_t leading;  // elements between rows, a multiple of kScoreVector
+  int64_t rows, columns;
+};
+
+/// What is known of each query after some tiles: its largest score, the sum of exp(score - largest), and the factor by
+/// which sums of earlier tiles must be multiplied, since a larger score was found.
+template <typename T>
+struct RunningSoftmax {
+  T* largest;
+  T* sums;
+  T* factors;
+};
+
+/// Replaces scores by exp(score - largest) and brings the running values up to date. T: float, double.
+template <typename T>
+void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running);
+
+/// Replaces scores by the weights exp(score - total).
+template <typename T>
+void replace_by_weights(const ScoreTile<T>& tile, const T* totals);
+
+/// Replaces each element of `gradients`, those of weights, by weight * (gradient - delta of the row): those of scores.
+template <typename T>
+void replace_by_score_gradients(const ScoreTile<T>& weights, T* gradients, const T* deltas);
+
+}  // namespace mtfc

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "runtime/compute/attention_plan.h"
+#include "runtime/compute/attention_rows.h"
+#include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
+
+namespace mtfc::attention_kernel {
+namespace {
+
+constexpr size_t kMask = 3;
+constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
+
+struct Forward {
+  AttentionPlan plan;
+  VectorPlaces q, k, v, result, total;
+  int64_t tiles = 0;  // of one position of the batch
+};
+
+/// The memory of one thread.
+template <typename T>
+struct Scratch {
+  explicit Scratch(const Forward& f)
+      : q(at(kRows * f.q.width)),
+        k(at(f.k.leading ? 0 : kColumns * f.k.width)),
+        v(at(f.v.leading ? 0 : kColumns * f.v.width)),
+        sum(at(kRows * f.v.width)),
+        scores(at(kRows * kColumns)),
+        largest(at(kRows)),
+        sums(at(kRows)),
+        factors(at(kRows)) {}
+  static std::vector<T> at(int64_t size) { return std::vector<T>(static_cast<size_t>(size)); }
+  std::vector<T> q, k, v, sum, scores, largest, sums, factors;
+};
+
+/// The results of the queries `rows` at position b of the batch.
+template <typename T>
+void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
+  const auto operand = [&](size_t i) { return reinterpret_cast<const T*>(run.operands[i]); };
+  const int64_t width = f.v.width;
+  const RowMatrix<T> q = rows_of(f.q, operand(0), b, rows, s.q.data());
+  std::fill(s.sum.begin(), s.sum.end(), T{0});
+  std::fill(s.sums.begin(), s.sums.end(), T{0});
+  std::fill(s.largest.begin(), s.largest.end(), -std::numeric_limits<T>::infinity());
+  const Interval seen = f.plan.seen_by(rows);
+  for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
+    const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
+    const RowMatrix<T> k = rows_of(f.k, operand(1), b, columns, s.k.data());
+    multiply({.m = rows.size(),
+              .n = columns.size(),
+              .k = f.q.width,
+              .b_transposed = true,
+              .a_leading = q.leading,
+              .b_leading = k.leading,
+              .c_leading = kColumns},
+             q.at, k.at, s.scores.data());
+    f.plan.hide(run, b, rows, columns, s.scores.data());
+    add_exponentials<T>({s.scores.data(), kColumns, rows.size(), columns.size()},
+                        {s.largest.data(), s.sums.data(), s.factors.data()});
+    if (begin > seen.begin)
+      for (int64_t r = 0; r < rows.size(); ++r)
+        for (int64_t i = 0; i < width; ++i)
+          s.sum[static_cast<size_t>(r * width + i)] *= s.factors[static_cast<size_t>(r)];
+    const RowMatrix<T> v = rows_of(f.v, operand(2), b, columns, s.v.data());
+    multiply({.m = rows.size(),
+              .n = width,
+              .k = columns.size(),
+              .a_leading = kColumns,
+              .b_leading = v.leading,
+              .c_leading = width,
+              .adds = true},
+             s.scores.data(), v.at, s.sum.data());
+  }
+  T* const totals = reinterpret_cast<T*>(run.results[1]);
+  for (int64_t r = 0; r < rows.size(); ++r) {
+    const T sum = s.sums[static_cast<size_t>(r)], scale = sum == 0 ? T{0} : 1 / sum;
+    for (int64_t i = 0; i < width; ++i) s.sum[static_cast<size_t>(r * width + i)] *= scale;
+    totals[f.total.at(b, rows.begin + r)] = s.largest[static_cast<size_t>(r)] + std::log(sum);
+  }
+  put_rows(f.result, s.sum.data(), b, rows, reinterpret_cast<T*>(run.results[0]));
+}
+
+template <typename T>
+Kernel prepare(const KernelSite& site) {
+  const AttentionPlan plan(site, kMask);
+  const AttentionDims& dims = plan.dims();
+  const auto f = std::make_shared<const Forward>(Forward{
+      plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),
+      plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.results[0], {dims.value}),
+      plan.of_queries(site.results[1], {}), (plan.queries + kRows - 1) / kRows});
+  const std::vector<LocalType> types = {site.operands[0].local_type(), site.operands[1].local_type(),
+                                        site.operands[2].local_type()};
+  const LocalCall call{site.attributes, types};
+  const int64_t flops = 2 * attention_pairs(call) * (f->q.width + f->v.width);
+  const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
+      static_cast<size_t>(std::max(1, omp_get_max_threads())), Scratch<T>(*f));
+  return [f, flops, scratch](const KernelRun& run) {
+    // The tiles of causal attention grow with their number, so each thread takes every n-th of them.
+    const int64_t count = f->plan.batch * f->tiles;
+    const int64_t threads = std::min<int64_t>(count, static_cast<int64_t>(scratch->size()));
+    parallel_ranges(threads, flops, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; ++first)
+        for (int64_t i = first; i < count; i += threads) {
+          const int64_t row = i % f->tiles * kRows;
+          attend<T>(*f, run, i / f->tiles, {row, std::min(f->plan.queries, row + kRows)},
+                    (*scratch)[static_cast<size_t>(begin)]);
+        }
+    });
+    return flops;
+  };
+}
+
+}  // namespace
+
+extern const KernelDef kKernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          return dispatch(Floats{}, site.operands[0].type.dtype,
+                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
+        },
+};
+
+}  // namespace mtfc::attention_kernel

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include "runtime/compute/attention_plan.h"
+#include "runtime/compute/attention_rows.h"
+#include "runtime/compute/parallel.h"
+#include "runtime/memory/dtypes.h"
+
+namespace mtfc::attention_gradient_kernel {
+namespace {
+
+constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kMask = 6;
+constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
+
+struct Backward {
+  AttentionPlan plan;
+  VectorPlaces q, k, v, total, delta, given;  // of operands
+  VectorPlaces of_q, of_k, of_v;              // of results
+};
+
+/// The memory of one thread.
+template <typename T>
+struct Scratch {
+  explicit Scratch(const Backward& w)
+      : q(at(kRows * w.q.width)),
+        given(at(kRows * w.given.width)),
+        k(at(kColumns * w.k.width)),
+        v(at(kColumns * w.v.width)),
+        of_q(at(kRows * w.q.width)),
+        of_memory(at(kColumns * std::max(w.k.width, w.v.width))),
+        weights(at(kRows * kColumns)),
+        gradients(at(kRows * kColumns)),
+        totals(at(kRows)),
+        deltas(at(kRows)) {}
+  static std::vector<T> at(int64_t size) { return std::vector<T>(static_cast<size_t>(size)); }
+  std::vector<T> q, given, k, v, of_q, of_memory, weights, gradients, totals, deltas;
+};
+
+/// Adds the product of a tile, transposed, and rows of queries to the rows of a result that belong to the memory.
+template <typename T>
+void add_to_memory(const VectorPlaces& places, int64_t b, Interval columns, int64_t queries, const T* tile,
+                   const RowMatrix<T>& rows, std::vector<T>& copy, T* result) {
+  MatrixProduct product{.m = columns.size(),
+                        .n = places.width,
+                        .k = queries,
+                        .a_transposed = true,
+                        .a_leading = kColumns,
+                        .b_leading = rows.leading};
+  if (places.leading > 0) {
+    product.c_leading = places.leading;
+    product.adds = true;
+    return multiply(product, tile, rows.at, result + places.at(b, columns.begin));
+  }
+  product.c_leading = places.width;
+  multiply(product, tile, rows.at, copy.data());
+  const T* from = copy.data();
+  for (int64_t row = columns.begin; row < columns.end; ++row) {
+    T* to = result + places.at(b, row);
+    for (int64_t i = 0; i < places.width; ++i) to[i * places.step] += *from++;
+  }
+}
+
+template <typename T>
+void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
+  const auto operand = [&](size_t i) { return reinterpret_cast<const T*>(run.operands[i]); };
+  const auto result = [&](size_t i) { return reinterpret_cast<T*>(run.results[i]); };
+  const RowMatrix<T> q = rows_of(w.q, operand(0), b, rows, s.q.data());
+  const RowMatrix<T> given = rows_of(w.given, operand(kGiven), b, rows, s.given.data());
+  copy_rows(w.total, operand(kTotal), b, rows, s.totals.data());
+  copy_rows(w.delta, operand(kDelta), b, rows, s.deltas.data());
+  std::fill(s.of_q.begin(), s.of_q.end(), T{0});
+  const Interval seen = w.plan.seen_by(rows);
+  for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
+    const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
+    const RowMatrix<T> k = rows_of(w.k, operand(1), b, columns, s.k.data());
+    const RowMatrix<T> v = rows_of(w.v, operand(2), b, columns, s.v.data());
+    const ScoreTile<T> tile = {s.weights.data(), kColumns, rows.size(), columns.size()};
+    multiply({.m = rows.size(),
+              .n = columns.size(),
+              .k = w.q.width,
+              .b_transposed = true,
+              .a_leading = q.leading,
+              .b_leading = k.leading,
+              .c_leading = kColumns},
+             q.at, k.at, s.weights.data());
+    w.plan.hide(run, b, rows, columns, s.weights.data());
+    replace_by_weights(tile, s.totals.data());
+    multiply({.m = rows.size(),
+              .n = columns.size(),
+              .k = w.v.width,
+              .b_transposed = true,
+              .a_leading = given.leading,
+              .b_leading = v.leading,
+              .c_leading = kColumns},
+             given.at, v.at, s.gradients.data());
+    replace_by_score_gradients(tile, s.gradients.data(), s.deltas.data());
+    add_to_memory(w.of_v, b, columns, rows.size(), s.weights.data(), given, s.of_memory, result(2));
+    add_to_memory(w.of_k, b, columns, rows.size(), s.gradients.data(), q, s.of_memory, result(1));
+    multiply({.m = rows.size(),
+              .n = w.q.width,
+              .k = columns.size(),
+              .a_leading = kColumns,
+              .b_leading = k.leading,
+              .c_leading = w.q.width,
+              .adds = true},
+             s.gradients.data(), k.at, s.of_q.data());
+  }
+  put_rows(w.of_q, s.of_q.data(), b, rows, result(0));
+}
+
+template <typename T>
+Kernel prepare(const KernelSite& site) {
+  const AttentionPlan plan(site, kMask);
+  const AttentionDims& dims = plan.dims();
+  const auto w = std::make_shared<const Backward>(Backward{
+      plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),
+      plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.operands[kTotal], {}),
+      plan.of_queries(site.operands[kDelta], {}), plan.of_queries(site.operands[kGiven], {dims.value}),
+      plan.of_queries(site.results[0], {dims.inner}), plan.of_memory(site.results[1], {dims.inner}),
+      plan.of_memory(site.results[2], {dims.value})});
+  const std::vector<LocalType> types = {site.operands[0].local_type(), site.operands[1].local_type(),
+                                        site.operands[2].local_type()};
+  const int64_t flops = 2 * attention_pairs({site.attributes, types}) * (3 * w->q.width + 2 * w->v.width);
+  const std::array<int64_t, 2> bytes = {site.results[1].elements() * size_of(site.results[1].type.dtype),
+                                        site.results[2].elements() * size_of(site.results[2].type.dtype)};
+  const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
+      static_cast<size_t>(std::max(1, omp_get_max_threads())), Scratch<T>(*w));
+  return [w, flops, bytes, scratch](const KernelRun& run) {
+    // All queries add to the gradients of the memory that they see, so one thread takes all queries of a position of
+    // the batch.
+    for (const size_t r : {size_t{0}, size_t{1}})
+      if (bytes[r] > 0) std::memset(run.results[r + 1], 0, static_cast<size_t>(bytes[r]));
+    parallel_ranges(w->plan.batch, flops, [&](int64_t begin, int64_t end) {
+      Scratch<T>& own = (*scratch)[static_cast<size_t>(omp_get_thread_num())];
+      for (int64_t b = begin; b < end; ++b)
+        for (int64_t row = 0; row < w->plan.queries; row += kRows)
+          go_back<T>(*w, run, b, {row, std::min(w->plan.queries, row + kRows)}, own);
+    });
+    return flops;
+  };
+}
+
+}  // namespace
+
+extern const KernelDef kKernel = {
+    .prepare =
+        [](const KernelSite& site) {
+          return dispatch(Floats{}, site.operands[0].type.dtype,
+                          [&]<typename T>() -> Kernel { return prepare<T>(site); });
+        },
+};
+
+}  // namespace mtfc::attention_gradient_kernel
