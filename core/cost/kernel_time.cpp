@@ -88,17 +88,15 @@ bool adds_products(const OpDef& op, size_t operands) {
 
 // Attention multiplies the queries and the memory of one position of the batch at a time.
 void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
+  const AttentionSizes sizes = attention_sizes(call);
   EinsumPlan product;
-  product.k = inner_size(call);
-  for (const LocalDim& dim : call.operands[0].dims)
-    if (!contains(call.operands[1].dims, dim.name)) product.m *= dim.size;
-  product.n = std::max<int64_t>(
-      1, elements(call.operands[1].dims) * product.m / std::max<int64_t>(1, elements(call.operands[0].dims)));
-  const double peak = hardware.peak(call.operands[0].dtype);
-  time.compute_s +=
-      flops * share_seen(call.attributes) /
-      (peak * table_or_curve({"batched_einsum", "einsum"}, product,
-                             2.0 * static_cast<double>(product.m * product.n * product.k), hardware));
+  product.m = sizes.queries;
+  product.n = sizes.memory;
+  product.k = sizes.inner;
+  const double product_flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
+  time.compute_s += flops * share_seen(call.attributes) /
+                    (hardware.peak(call.operands[0].dtype) *
+                     table_or_curve({"batched_einsum", "einsum"}, product, product_flops, hardware));
 }
 
 // The best share of any shape of product, including products that are computed by multiplying elements.

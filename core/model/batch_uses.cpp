@@ -166,9 +166,9 @@ class Classifier {
           std::all_of(node.results.begin(), node.results.end(), [&](TensorId id) { return has_batch(id); });
       return everywhere ? BatchUse::kRows : BatchUse::kWhole;
     }
-    const bool everywhere =
+    const bool nowhere =
         std::all_of(factor.results.begin(), factor.results.end(), [](int at) { return at < 0; });
-    if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum || !everywhere)
+    if (factor.kind != Factor::Kind::kReduce || factor.reduce != ReduceKind::kSum || !nowhere)
       return BatchUse::kWhole;
     for (const TensorId id : node.results) uses_.reduced[id] = true;
     if (!is_float(dtype)) return is_integer(dtype) ? BatchUse::kSum : BatchUse::kWhole;

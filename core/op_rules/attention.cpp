@@ -27,7 +27,8 @@ Dim value_dim(const OpCall& call, const AttentionDims& dims) {
                               to_string(v), dims.memory.name, to_string(dims.batch)),
                   "", 2};
   if (own[0].name != dims.inner.name && contains(call.operands[0].dims, own[0].name))
-    throw OpError{fmt::format("v's dimension '{}' is one of the queries", own[0].name), "rename it", 2};
+    throw OpError{fmt::format("v's dimension '{}' is also a dimension of q that k lacks", own[0].name),
+                  "rename it", 2};
   return own[0];
 }
 
@@ -114,34 +115,24 @@ Dims result_dims(const Dims& q, const AttentionDims& dims) {
   return result;
 }
 
-namespace {
-
-int64_t local_size(const LocalType& type, const std::string& name) {
-  const int at = position(type.dims, name);
-  return at < 0 ? 1 : type.dims[static_cast<size_t>(at)].size;
-}
-
-}  // namespace
-
-int64_t inner_size(const LocalCall& call) {
-  return local_size(call.operands[0], call.attributes.get<Dim>("dim").name);
-}
-
-int64_t value_size(const LocalCall& call) {
+AttentionSizes attention_sizes(const LocalCall& call) {
   const std::string &inner = call.attributes.get<Dim>("dim").name,
                     &memory = call.attributes.get<Dim>("over").name;
-  for (const LocalDim& dim : call.operands[2].dims)
-    if (dim.name != memory && (dim.name == inner || !contains(call.operands[1].dims, dim.name)))
-      return dim.size;
-  return 1;
-}
-
-int64_t attention_pairs(const LocalCall& call) {
-  const std::string& inner = call.attributes.get<Dim>("dim").name;
-  int64_t queries = 1;
-  for (const LocalDim& dim : call.operands[0].dims)
-    if (dim.name != inner) queries *= dim.size;
-  return queries * local_size(call.operands[1], call.attributes.get<Dim>("over").name);
+  const LocalDims &q = call.operands[0].dims, &k = call.operands[1].dims, &v = call.operands[2].dims;
+  AttentionSizes sizes;
+  for (const LocalDim& dim : q) {
+    if (dim.name == inner)
+      sizes.inner = dim.size;
+    else
+      (contains(k, dim.name) ? sizes.batch : sizes.queries) *= dim.size;
+  }
+  for (const LocalDim& dim : v) {
+    if (dim.name == memory)
+      sizes.memory = dim.size;
+    else if (dim.name == inner || !contains(k, dim.name))
+      sizes.value = dim.size;
+  }
+  return sizes;
 }
 
 double share_seen(const Attributes& attributes) {
@@ -155,6 +146,24 @@ double share_seen(const Attributes& attributes) {
     share = (growing * (growing + 1) / 2 + (queries - growing) * memory) / std::max(1.0, queries * memory);
   }
   return window > 0 ? std::min(share, (causal ? window : 2 * window - 1) / std::max(1.0, memory)) : share;
+}
+
+std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
+                                      const std::vector<std::pair<Dims, Factor::Kind>>& kinds) {
+  const AttentionDims dims = attention_dims(call);
+  std::vector<Factor> factors;
+  for (const auto& [list, kind] : kinds)
+    for (const Dim& dim : list) factors.push_back(factor(dim.name, kind, call, results));
+  // The elements of a value may have the name of the contracted dimension, and are one factor with it then.
+  for (const Dim& dim : unite(Dims{dims.inner}, Dims{dims.value}))
+    factors.push_back(factor(dim.name, Factor::Kind::kWhole, call, results));
+  return factors;
+}
+
+Example attention_example(std::vector<ExampleOperand> operands, const Attributes& more) {
+  Attributes attributes = {{"over", Dim{"m", 7}}, {"dim", Dim{"k", 3}}};
+  for (const auto& [name, value] : more.entries()) attributes.set(name, value);
+  return {std::move(operands), attributes};
 }
 
 }  // namespace mtfc

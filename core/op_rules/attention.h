@@ -5,6 +5,10 @@
 // dimensions of k are batch dimensions, which q and v have too. Those of q that k lacks tell its queries apart, and
 // v has one dimension of its own, the elements of a value; its name may be that of `dim`.
 
+#include <span>
+#include <utility>
+#include <vector>
+
 #include "core/graph/op_def.h"
 
 namespace mtfc {
@@ -17,7 +21,7 @@ struct AttentionDims {
   Dim value;
 };
 
-/// The attributes of attention, which its gradient has too.
+/// The attributes of attention and of its gradient.
 std::vector<AttributeSpec> attention_attributes();
 
 /// The operands 0 to 2 are q, k and v. Throws OpError if their dimensions do not fit together, or if the attributes
@@ -26,17 +30,26 @@ AttentionDims attention_dims(const OpCall& call);
 /// Throws OpError if operand `at` is given and is no mask: a bool with some of the dimensions of the scores.
 void require_attention_mask(const OpCall& call, const AttentionDims& dims, size_t at);
 
-/// The dimensions of what there is for each query, and of the result: those of q, with `last` in the place of
-/// `dim`.
+/// The dimensions of a tensor with one element for each query: those of q without `dim`.
 Dims query_dims(const Dims& q, const AttentionDims& dims);
+/// The dimensions of the result: those of q, with the elements of a value in the place of `dim`.
 Dims result_dims(const Dims& q, const AttentionDims& dims);
 
-/// The pairs of a query and a position on one device. All count, also those that no query sees.
-int64_t attention_pairs(const LocalCall& call);
+/// The sizes on one device: those of the products at one position of the batch, and the number of such positions.
+struct AttentionSizes {
+  int64_t batch = 1, queries = 1, memory = 1, inner = 1, value = 1;
+  /// The pairs of a query and a position of the memory. All count, also those that no query sees.
+  int64_t pairs() const { return batch * queries * memory; }
+};
+AttentionSizes attention_sizes(const LocalCall& call);
 /// About the share of all pairs that `causal` and `window` let queries see, which is what is computed.
 double share_seen(const Attributes& attributes);
-/// The sizes of `dim` and of a value on one device.
-int64_t inner_size(const LocalCall& call);
-int64_t value_size(const LocalCall& call);
+
+/// A factor of `kind` for each of these dimensions, and of kWhole for `dim` and for the elements of a value, in this order.
+std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,
+                                      const std::vector<std::pair<Dims, Factor::Kind>>& kinds);
+
+/// For examples: an attention over m=7 that contracts k=3, with these attributes besides.
+Example attention_example(std::vector<ExampleOperand> operands, const Attributes& more = {});
 
 }  // namespace mtfc

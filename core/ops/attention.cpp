@@ -19,23 +19,13 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{q.dtype, result_dims(q.dims, dims)}, {q.dtype, query_dims(q.dims, dims)}};
 }
 
+// Devices that each had a part of the elements of the values would all compute the same weights.
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const AttentionDims dims = attention_dims(call);
-  std::vector<Factor> factors;
-  for (const Dims* passed : {&dims.batch, &dims.queries})
-    for (const Dim& dim : *passed) factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
-  factors.push_back(factor(dims.memory.name, Factor::Kind::kWhole, call, results));
-  // The elements of a value may have the name of the contracted dimension. Devices that each had a part of them would all
-  // compute the same weights.
-  Factor inner = factor(dims.inner.name, Factor::Kind::kWhole, call, results);
-  Factor value = factor(dims.value.name, Factor::Kind::kWhole, call, results);
-  if (dims.inner.name == dims.value.name) {
-    inner.operands[2] = value.operands[0] = value.operands[1] = -1;
-    inner.results[0] = -1;
-  }
-  factors.push_back(inner);
-  factors.push_back(value);
-  return factors;
+  return attention_factors(call, results,
+                           {{dims.batch, Factor::Kind::kPass},
+                            {dims.queries, Factor::Kind::kPass},
+                            {{dims.memory}, Factor::Kind::kWhole}});
 }
 
 // With p the weights of the values, g the gradient of the result and d = sum of g * result over the values, the gradient of
@@ -57,7 +47,8 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 }
 
 int64_t flops(const LocalCall& call, std::span<const LocalType>) {
-  return 2 * attention_pairs(call) * (inner_size(call) + value_size(call));
+  const AttentionSizes sizes = attention_sizes(call);
+  return 2 * sizes.pairs() * (sizes.inner + sizes.value);
 }
 
 // Roundings of a score change its weight by as much again. The weights of all positions add up to 1.
@@ -67,24 +58,21 @@ std::vector<double> largest_terms(const OpCall& call, std::span<const double> la
 }
 
 std::vector<Example> examples() {
-  const auto use = [](std::vector<ExampleOperand> operands, const Attributes& more = {}) {
-    Attributes attributes = {{"over", dim_of("m=7")}, {"dim", dim_of("k=3")}};
-    for (const auto& [name, value] : more.entries()) attributes.set(name, value);
-    return Example{std::move(operands), attributes};
-  };
   const Dim positions = dim_of("l=7");
   return {
-      use({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")}),
-      use({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")},
-          {{"positions", positions}, {"causal", true}}),
-      use({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 k=3 b=2", DType::kF32),
-           normal("b=2 s=5 m=7", DType::kF32)},
-          {{"positions", positions}, {"causal", true}, {"window", int64_t{3}}}),
-      use({normal("b=2 l=7 k=3"), normal("m=7 b=2 k=3"), normal("b=2 m=7 s=2"), flags("b=2 m=7")},
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")}),
+      attention_example({normal("b=2 l=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3")},
+                        {{"positions", positions}, {"causal", true}}),
+      attention_example({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 k=3 b=2", DType::kF32),
+                         normal("b=2 s=5 m=7", DType::kF32)},
+                        {{"positions", positions}, {"causal", true}, {"window", int64_t{3}}}),
+      attention_example(
+          {normal("b=2 l=7 k=3"), normal("m=7 b=2 k=3"), normal("b=2 m=7 s=2"), flags("b=2 m=7")},
           {{"positions", positions}, {"window", int64_t{3}}}),
       // Keys that all heads share, and a mask for each query.
-      use({normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"), flags("m=7 l=5")}),
-      use({normal("k=3"), normal("m=7 k=3"), normal("m=7 s=1")}),
+      attention_example(
+          {normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"), flags("m=7 l=5")}),
+      attention_example({normal("k=3"), normal("m=7 k=3"), normal("m=7 s=1")}),
   };
 }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
@@ -13,37 +15,30 @@ std::vector<TensorType> infer(const OpCall& call) {
   const TensorType& q = call.operands[0];
   const TensorType per_query = {q.dtype, query_dims(q.dims, dims)},
                    result = {q.dtype, result_dims(q.dims, dims)};
-  for (const size_t at : {kTotal, kDelta, kGiven}) {
-    const TensorType& wanted = at == kGiven ? result : per_query;
-    if (call.operands[at].dtype != wanted.dtype || !same_set(call.operands[at].dims, wanted.dims))
-      throw OpError{"operand " + std::to_string(at) + " is " + to_string(call.operands[at]) +
-                        ", but it must be " + to_string(wanted),
-                    "", static_cast<int>(at)};
-  }
+  const auto require = [&](size_t at, std::string_view what, const TensorType& wanted) {
+    const TensorType& found = call.operands[at];
+    if (found.dtype != wanted.dtype || !same_set(found.dims, wanted.dims))
+      throw OpError{fmt::format("{} is {}, but it must be {}", what, to_string(found), to_string(wanted)), "",
+                    static_cast<int>(at)};
+  };
+  require(kTotal, "the attention's second result", per_query);
+  require(kDelta, "the sum for each query", per_query);
+  require(kGiven, "the gradient of the attention's result", result);
   return {call.operands[0], call.operands[1], call.operands[2]};
 }
 
 // Split queries give terms of the gradients of k and v, and a split memory gives terms of that of q.
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
   const AttentionDims dims = attention_dims(call);
-  std::vector<Factor> factors;
-  for (const Dim& dim : dims.batch) factors.push_back(factor(dim.name, Factor::Kind::kPass, call, results));
-  for (const Dim& dim : dims.queries)
-    factors.push_back(factor(dim.name, Factor::Kind::kReduce, call, results));
-  factors.push_back(factor(dims.memory.name, Factor::Kind::kReduce, call, results));
-  Factor inner = factor(dims.inner.name, Factor::Kind::kWhole, call, results);
-  Factor value = factor(dims.value.name, Factor::Kind::kWhole, call, results);
-  if (dims.inner.name == dims.value.name) {
-    inner.operands[2] = inner.operands[kGiven] = inner.results[2] = -1;
-    value.operands[0] = value.operands[1] = value.results[0] = value.results[1] = -1;
-  }
-  factors.push_back(inner);
-  factors.push_back(value);
-  return factors;
+  return attention_factors(call, results,
+                           {{dims.batch, Factor::Kind::kPass},
+                            {dims.queries, Factor::Kind::kReduce},
+                            {{dims.memory}, Factor::Kind::kReduce}});
 }
 
 int64_t flops(const LocalCall& call, std::span<const LocalType>) {
-  return 2 * attention_pairs(call) * (3 * inner_size(call) + 2 * value_size(call));
+  const AttentionSizes sizes = attention_sizes(call);
+  return 2 * sizes.pairs() * (3 * sizes.inner + 2 * sizes.value);
 }
 
 // Roundings of a score change its weight by as much again. The weights of all positions add up to 1, and so they do not
@@ -59,21 +54,17 @@ std::vector<double> largest_terms(const OpCall& call, std::span<const double> la
 }
 
 std::vector<Example> examples() {
-  const auto use = [](std::vector<ExampleOperand> operands, const Attributes& more = {}) {
-    Attributes attributes = {{"over", dim_of("m=7")}, {"dim", dim_of("k=3")}};
-    for (const auto& [name, value] : more.entries()) attributes.set(name, value);
-    return Example{std::move(operands), attributes};
-  };
   const Dim positions = dim_of("l=7");
   return {
-      use({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
-           positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3")}),
-      use({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
-           normal("b=2 s=5 m=7", DType::kF32), positive("l=7 b=2", DType::kF32),
-           normal("l=7 b=2", DType::kF32), normal("l=7 b=2 s=5", DType::kF32)},
-          {{"positions", positions}, {"causal", true}}),
-      use({normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"), positive("h=2 l=5 b=3"),
-           normal("h=2 l=5 b=3"), normal("h=2 l=5 b=3 k=3"), flags("m=7 l=5")}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         positive("b=2 l=5 h=3"), normal("b=2 l=5 h=3"), normal("b=2 l=5 h=3 k=3")}),
+      attention_example({normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
+                         normal("b=2 s=5 m=7", DType::kF32), positive("l=7 b=2", DType::kF32),
+                         normal("l=7 b=2", DType::kF32), normal("l=7 b=2 s=5", DType::kF32)},
+                        {{"positions", positions}, {"causal", true}}),
+      attention_example({normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"),
+                         positive("h=2 l=5 b=3"), normal("h=2 l=5 b=3"), normal("h=2 l=5 b=3 k=3"),
+                         flags("m=7 l=5")}),
   };
 }
 

@@ -43,14 +43,17 @@ TEST_CASE("random numbers, operations without operands and operations with sever
     {"out": "d", "op": "dropout", "in": {"op": "add", "in": ["u", "x"]}, "rate": "lr * 2"},
     {"out": ["values", "indices"], "op": "top_k", "in": "d", "dim": "io", "k": "batch", "to": "few"},
     {"out": "h", "op": "one_hot", "in": "indices", "dim": "io"},
-    {"out": "s", "op": "cumsum", "in": "h", "dim": "io", "exclusive": true}],
-    "outputs": ["n", "t", "r", "values", "s"])",
+    {"out": "s", "op": "cumsum", "in": "h", "dim": "io", "exclusive": "batch > 3"},
+    {"out": "s2", "op": "cumsum", "in": "h", "dim": "io", "exclusive": "batch > 4"}],
+    "outputs": ["n", "t", "r", "values", "s", "s2"])",
                                 R"("few": "batch", )"));
   CHECK(to_string(type_of(model, "u")) == "f32[batch=4, io=6]");
   CHECK(to_string(type_of(model, "n")) == "f64[io=6]");
   CHECK(to_string(type_of(model, "t")) == "f32[]");
   CHECK(to_string(type_of(model, "r")) == "i32[hidden=16]");
   CHECK(model.graph.producer(model.graph.find("d")).attributes.get<double>("rate") == doctest::Approx(0.2));
+  CHECK(model.graph.producer(model.graph.find("s")).attributes.get<bool>("exclusive"));
+  CHECK_FALSE(model.graph.producer(model.graph.find("s2")).attributes.get<bool>("exclusive"));
   CHECK(to_string(type_of(model, "values")) == "f32[batch=4, few=4]");
   CHECK(to_string(type_of(model, "indices")) == "i32[batch=4, few=4]");
   CHECK(to_string(type_of(model, "s")) == "f32[batch=4, few=4, io=6]");

@@ -291,7 +291,10 @@ TensorId OperationReader::tensor_named(const Cursor& at) {
 std::vector<OperationReader::LiteralType> OperationReader::literal_types(
     std::span<const OwnDType> own_dtypes, const std::vector<Operand>& operands) const {
   std::vector<LiteralType> types(operands.size());
-  for (const OwnDType& own : own_dtypes) types[static_cast<size_t>(own.operand)] = {own.literal, true};
+  for (const OwnDType& own : own_dtypes) {
+    const auto operand = static_cast<size_t>(own.operand);
+    if (operand < types.size()) types[operand] = {own.literal, true};  // an optional operand may be absent
+  }
   std::optional<DType> shared;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (types[i].own || operands[i].tensor == kNoTensor || (shared && *shared != DType::kBool)) continue;

@@ -73,6 +73,12 @@ std::string operand_count(const Signature& signature) {
 
 // Says in words how a device handles its part of the factor's dimension.
 std::string role(const Factor& factor) {
+  const auto is_in = [](int at) { return at >= 0; };
+  if (factor.kind == Factor::Kind::kReduce &&
+      std::any_of(factor.results.begin(), factor.results.end(), is_in))
+    return "each device computes its part of the results that have the dimension, and a partial result of "
+           "each "
+           "other one; the partial results are reduced";
   static constexpr auto kNames = std::to_array<EnumName<Factor::Kind>>(
       {{Factor::Kind::kPass, "each device computes its part"},
        {Factor::Kind::kReduce, "each device computes a partial result, and the partial results are reduced"},

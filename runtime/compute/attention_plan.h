@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of attention and of its gradient share: where the queries and the positions of the memory lie in
-// the operands, which of them a query sees, and the tiles that are computed at a time.
+// The kernels of attention and of its gradient share this plan. It knows where queries and positions of the memory lie in
+// the operands, and which positions a query sees. The kernels compute one tile of scores at a time.
 
 #include <optional>
 #include <vector>

@@ -16,8 +16,8 @@ struct ScoreTile {
   int64_t rows, columns;
 };
 
-/// What is known of each query after some tiles: its largest score, the sum of exp(score - largest), and the factor by
-/// which sums of earlier tiles must be multiplied, since a larger score was found.
+/// The state of each query's softmax after some tiles: the largest score so far, and the sum of exp(score - largest). When
+/// a tile has a larger score, sums over earlier tiles must be multiplied by a factor, which is 1 otherwise.
 template <typename T>
 struct RunningSoftmax {
   T* largest;

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <omp.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/op_rules/example.h"
 #include "core/testing/sanitized.h"
 #include "runtime/testing/example_data.h"
@@ -174,6 +177,30 @@ TEST_CASE("plain products read transposed matrices and strided rows") {
   CHECK(c[2] == -1);
   CHECK(c[3] == 10);
   CHECK(c[4] == 11);
+}
+
+TEST_CASE("a product may be added to what is there") {
+  // Shapes that go to plain loops, to a row times a column, to matrix times vector, to few rows, and to OpenBLAS.
+  struct Shape {
+    int64_t m, n, k;
+  };
+  for (const auto& [m, n, k] :
+       {Shape{2, 3, 2}, Shape{1, 1, 70001}, Shape{40, 1, 33}, Shape{1, 40, 33}, Shape{3, 1500, 300},
+        Shape{1500, 3, 300}, Shape{60, 70, 50}, Shape{5, 5, 0}}) {
+    CAPTURE(m);
+    CAPTURE(n);
+    std::vector<double> a(static_cast<size_t>(m * k), 2), b(static_cast<size_t>(k * n), 3),
+        c(static_cast<size_t>(m * n), 7);
+    multiply<double>({.m = m,
+                      .n = n,
+                      .k = k,
+                      .a_leading = std::max<int64_t>(1, k),
+                      .b_leading = n,
+                      .c_leading = n,
+                      .adds = true},
+                     a.data(), b.data(), c.data());
+    CHECK(c == std::vector<double>(c.size(), 7 + 6 * static_cast<double>(k)));
+  }
 }
 
 }  // namespace mtfc::blas_test

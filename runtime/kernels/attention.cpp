@@ -91,10 +91,7 @@ Kernel prepare(const KernelSite& site) {
       plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),
       plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.results[0], {dims.value}),
       plan.of_queries(site.results[1], {}), (plan.queries + kRows - 1) / kRows});
-  const std::vector<LocalType> types = {site.operands[0].local_type(), site.operands[1].local_type(),
-                                        site.operands[2].local_type()};
-  const LocalCall call{site.attributes, types};
-  const int64_t flops = 2 * attention_pairs(call) * (f->q.width + f->v.width);
+  const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (f->q.width + f->v.width);
   const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
       static_cast<size_t>(std::max(1, omp_get_max_threads())), Scratch<T>(*f));
   return [f, flops, scratch](const KernelRun& run) {

@@ -120,9 +120,7 @@ Kernel prepare(const KernelSite& site) {
       plan.of_queries(site.operands[kDelta], {}), plan.of_queries(site.operands[kGiven], {dims.value}),
       plan.of_queries(site.results[0], {dims.inner}), plan.of_memory(site.results[1], {dims.inner}),
       plan.of_memory(site.results[2], {dims.value})});
-  const std::vector<LocalType> types = {site.operands[0].local_type(), site.operands[1].local_type(),
-                                        site.operands[2].local_type()};
-  const int64_t flops = 2 * attention_pairs({site.attributes, types}) * (3 * w->q.width + 2 * w->v.width);
+  const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (3 * w->q.width + 2 * w->v.width);
   const std::array<int64_t, 2> bytes = {site.results[1].elements() * size_of(site.results[1].type.dtype),
                                         site.results[2].elements() * size_of(site.results[2].type.dtype)};
   const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
