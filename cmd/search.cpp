@@ -317,7 +317,7 @@ int run(const Options& options) {
   require_writable(options.file);
 
   BestSoFar best_so_far;
-  const InterruptGuard guard(1, [&] { return best_so_far.text(); });
+  const InterruptGuard guard(3, [&] { return best_so_far.text(); });
   const auto start = std::chrono::steady_clock::now();
   SearchResult result = searched(options, search, model, fixed, hardware, best_so_far);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -48,12 +48,12 @@ TEST_CASE("losses are the same to the bit, with random numbers, in microbatches,
   }
 }
 
-TEST_CASE("six layers fit into 60 % of their memory with 2 % more products, and into 40 % with 12 %") {
+TEST_CASE("six layers fit into 60 % of their memory with 4 % more products, and into 40 % with 12 %") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
   const Json kept = report_of(kModel, sizes);
   const auto most = kept["memory"]["peak_bytes_per_device"].get<int64_t>();
   const auto flops = kept["flops"]["einsum_per_device"].get<double>();
-  for (const auto& [percent, more] : {std::pair(60, 1.03), std::pair(40, 1.13)}) {
+  for (const auto& [percent, more] : {std::pair(60, 1.04), std::pair(40, 1.12)}) {
     CAPTURE(percent);
     const int64_t limit = most * percent / 100;
     const Json fitted = report_of(kModel, fmt::format("{} --memory-limit {} -q", sizes, limit));

@@ -86,7 +86,13 @@ bool adds_products(const OpDef& op, size_t operands) {
   return op.family == Family::kAttention || (op.family == Family::kContraction && operands == 2);
 }
 
-// Attention multiplies the queries and the memory of one position of the batch at a time.
+// The share of an operation's counted flops that its kernel computes. All pairs of an attention count.
+double share_computed(const OpDef& op, const Attributes& attributes) {
+  return op.family == Family::kAttention ? share_seen(attributes) : 1;
+}
+
+// Attention multiplies the queries and the memory of one position of the batch at a time. `flops` are those of the pairs
+// that it computes.
 void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
   const AttentionSizes sizes = attention_sizes(call);
   EinsumPlan product;
@@ -94,9 +100,8 @@ void add_attention(const LocalCall& call, double flops, const Hardware& hardware
   product.n = sizes.memory;
   product.k = sizes.inner;
   const double product_flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
-  time.compute_s += flops * share_seen(call.attributes) /
-                    (hardware.peak(call.operands[0].dtype) *
-                     table_or_curve({"batched_einsum", "einsum"}, product, product_flops, hardware));
+  time.compute_s += flops / (hardware.peak(call.operands[0].dtype) *
+                             table_or_curve({"batched_einsum", "einsum"}, product, product_flops, hardware));
 }
 
 // The best share of any shape of product, including products that are computed by multiplying elements.
@@ -113,7 +118,7 @@ double best_share_of_products(const Hardware& hardware) {
 
 void add_operations(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                     const Hardware& hardware, KernelTime& time) {
-  const auto flops = static_cast<double>(op.flops(call, results));
+  const double flops = static_cast<double>(op.flops(call, results)) * share_computed(op, call.attributes);
   if (flops <= 0) return;
   const double peak = hardware.peak(computed_dtype(call.operands, results[0]));
   const std::string name(op.signature.name), kind = class_of(op.family);
@@ -182,13 +187,11 @@ KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vec
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
   const std::vector<LocalType> operands = held_whole(global_types(entry, step.inputs)),
                                results = held_whole(global_types(entry, step.outputs));
-  const auto flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results));
+  const double flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) *
+                       share_computed(*step.op(), step.attributes());
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
-  if (adds_products(*step.op(), operands.size())) {
-    const double share = step.op()->family == Family::kAttention ? share_seen(step.attributes()) : 1;
-    return flops * share / (peak * best_share_of_products(hardware));
-  }
+  if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
   const Curve* curve =
       listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});
   return flops / (peak * (curve ? curve->most() : 1));
