@@ -3,6 +3,7 @@
 #include "core/op_rules/einsum_plan.h"
 #include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
+#include "runtime/compute/filled_rows.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/onednn.h"
 #include "runtime/compute/parallel.h"
@@ -89,6 +90,17 @@ bool shares_batch(int64_t count, int64_t work) {
   return count % threads == 0 || count >= kManyTurns * threads;
 }
 
+/// Rows of floats that are all zero may be left out.
+template <typename T>
+void multiply_one(const MatrixProduct& product, const T* a, const T* b, T* c) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (share_empty(product, a, b) >= kShareWorthSkipping) {
+      thread_local std::vector<T> copies;
+      return multiply_filled<T>(product, a, b, c, 1, multiply<T>, copies);
+    }
+  multiply(product, a, b, c);
+}
+
 template <typename T>
 void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
   const int64_t count = c.batch.count(), work = c.plan.m * c.plan.n * c.plan.k;
@@ -96,7 +108,7 @@ void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
     if (begin >= end) return;
     NestCursor at(c.batch, c.batch.loops(), begin);
     for (int64_t i = begin; i < end; ++i, at.next())
-      multiply(c.product, a + at.offset(0), b + at.offset(1), result + at.offset(2));
+      multiply_one(c.product, a + at.offset(0), b + at.offset(1), result + at.offset(2));
   };
   if (count > 1 && shares_batch(count, work))
     parallel_ranges(count, count * work, some);
