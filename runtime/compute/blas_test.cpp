@@ -116,6 +116,46 @@ TEST_CASE("products of several threads equal those by plain loops") {
   }
 }
 
+// The first dimension of both operands is a batch; the second counts rows, of which those beyond `filled` of every 7 are
+// zero.
+HostTensor without_rows(const HostTensor& tensor, int64_t filled) {
+  std::vector<double> numbers = numbers_of(tensor);
+  const Dims& dims = tensor.type.dims;
+  const int64_t rows = dims[1].size, size = dims[2].size;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto row = static_cast<int64_t>(i) / size;
+    if (row % rows % 7 >= filled + row / rows) numbers[i] = 0;
+  }
+  return tensor_of(tensor.type, numbers);
+}
+
+TEST_CASE("products of matrices with many rows of zeros equal those by plain loops") {
+  const Einsum cases[] = {
+      {"b=4 i=300 k=70", "b=4 k=70 j=90", "b=4 i=300 j=90"},
+      {"b=4 i=300 k=70", "b=4 j=90 k=70", "b=4 i=300 j=90"},
+      {"b=4 k=300 i=70", "b=4 k=300 j=90", "b=4 i=70 j=90"},
+  };
+  const int before = omp_get_max_threads();
+  for (const Einsum& einsum : cases)
+    for (const int64_t filled : {0, 2, 4})
+      for (const int threads : {1, 3}) {
+        CAPTURE(einsum.first);
+        CAPTURE(einsum.second);
+        CAPTURE(filled);
+        CAPTURE(threads);
+        omp_set_num_threads(threads);
+        const auto answer = [&](DType dtype) {
+          KernelCall call = call_of(einsum, dtype, 5);
+          call.operands[0] = without_rows(call.operands[0], filled);
+          return numbers_of(call_kernel(call).result);
+        };
+        const std::vector<double> expected = answer(DType::kI64);
+        CHECK(answer(DType::kF32) == expected);
+        CHECK(answer(DType::kF64) == expected);
+        omp_set_num_threads(before);
+      }
+}
+
 TEST_CASE("products of floats are the same bits in every run, long sums also for every number of threads") {
   struct Case {
     Einsum einsum;

@@ -65,6 +65,11 @@ std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, co
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);  // f32 throughout, whatever the environment says
+    if (p.adds) {
+      dnnl::post_ops adds;
+      adds.append_sum(1);
+      attributes.set_post_ops(adds);
+    }
     const dnnl::matmul::primitive_desc chosen({matrices(batch, 0, p.m, p.k, p.a_transposed, p.a_leading),
                                                matrices(batch, 1, p.k, p.n, p.b_transposed, p.b_leading),
                                                matrices(batch, 2, p.m, p.n, false, p.c_leading)},
@@ -87,6 +92,16 @@ void BatchedProduct::run(const float* a, const float* b, float* c) const {
                               {DNNL_ARG_DST, p.c},
                               {DNNL_ARG_SCRATCHPAD, p.scratchpad}});
   p.stream.wait();
+}
+
+void SizedProducts::multiply(const MatrixProduct& p, const float* a, const float* b, float* c) {
+  const auto [at, is_new] = made_.try_emplace(
+      {p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.a_leading, p.b_leading, p.c_leading, p.adds});
+  if (is_new) at->second = BatchedProduct::prepare(p, {{}, {{}, {}, {}}});
+  if (at->second)
+    at->second->run(a, b, c);
+  else
+    mtfc::multiply(p, a, b, c);
 }
 
 }  // namespace mtfc

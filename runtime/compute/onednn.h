@@ -2,6 +2,8 @@
 // Batches of products of f32 matrices by oneDNN, which are faster than those of OpenBLAS on processors with
 // AVX-512. This is the only user of oneDNN.
 
+#include <array>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -14,7 +16,7 @@ class BatchedProduct {
  public:
   /// The products of the matrices at each position of `batch`, whose tensors are a, b and c, in this order. It
   /// uses as many threads as OpenMP has now. Returns nothing if OpenBLAS is as fast: on other processors, for
-  /// small or narrow matrices, and for some orders of dimensions in memory.
+  /// small or narrow matrices, and for some orders of dimensions in memory. It adds to c if `product` says so.
   static std::optional<BatchedProduct> prepare(const MatrixProduct& product, const LoopNest& batch);
 
   /// Computes all products. Copies of a BatchedProduct share its state: one thread at a time may run them.
@@ -25,6 +27,19 @@ class BatchedProduct {
   explicit BatchedProduct(std::shared_ptr<Primitive> primitive) : primitive_(std::move(primitive)) {}
 
   std::shared_ptr<Primitive> primitive_;
+};
+
+/// Single products whose sizes become known only when they are computed, such as those without rows of zeros. It keeps what
+/// oneDNN makes for each product, so products should have few different sizes: multiples of kUnit.
+class SizedProducts {
+ public:
+  static constexpr int64_t kUnit = 64;
+  /// As multiply() of blas.h, and by it if OpenBLAS is as fast. Always called by one thread, or always inside parallel
+  /// regions, where it uses that thread alone.
+  void multiply(const MatrixProduct& product, const float* a, const float* b, float* c);
+
+ private:
+  std::map<std::array<int64_t, 9>, std::optional<BatchedProduct>> made_;
 };
 
 }  // namespace mtfc

@@ -1,9 +1,11 @@
 #pragma once
-// Loops over threads. Work is divided by position alone, so results do not depend on timing.
+// Loops over threads. Results do not depend on timing: work is divided by position alone, or into items that each have a
+// result of their own.
 
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace mtfc {
@@ -26,6 +28,16 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
     const auto cut = [&](int64_t i) { return i * (count / parts) + i * (count % parts) / parts; };
     f(cut(part), cut(part + 1));
   }
+}
+
+/// Calls `f(i)` for each i of [0, count). Threads take one item after another, so that all end at about the same time
+/// even if some items take longer than others. Each must be large: some 10,000 element operations or more.
+template <typename F>
+void parallel_items(int64_t count, F f) {
+  std::atomic<int64_t> next = 0;
+  parallel_ranges(count, count * kParallelWork, [&](int64_t, int64_t) {
+    for (int64_t i = next++; i < count; i = next++) f(i);
+  });
 }
 
 }  // namespace mtfc

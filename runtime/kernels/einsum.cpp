@@ -17,6 +17,8 @@ namespace {
 // Products of at most this many multiplications gain nothing from several threads each: threads share the
 // batch instead.
 constexpr int64_t kSingleThread = int64_t{256} * 256 * 256;
+// From this many multiplications, threads take one product after another, since rows of zeros make some much shorter.
+constexpr int64_t kLargeItem = 1 << 20;
 constexpr int64_t kManyTurns = 8;  // products per thread from which one more or less makes no difference
 
 /// A copy of a shard in the workspace, as a tensor of its own that this device holds whole.
@@ -41,9 +43,10 @@ void run_part(const Kernel& kernel, const KernelRun& run, const std::byte* opera
 struct Contraction {
   EinsumPlan plan;
   MatrixProduct product;
-  LoopNest batch;                           // over a, b and c
-  Kernel pack_a, pack_b, unpack;            // empty if the matrix is used in place
-  std::optional<BatchedProduct> by_onednn;  // instead of OpenBLAS
+  LoopNest batch;                                     // over a, b and c
+  Kernel pack_a, pack_b, unpack;                      // empty if the matrix is used in place
+  std::optional<BatchedProduct> by_onednn;            // instead of OpenBLAS
+  std::shared_ptr<std::vector<SizedProducts>> sized;  // of each thread, to leave out rows; likewise
   int64_t flops = 0;
   int64_t result_bytes = 0;
 };
@@ -77,6 +80,8 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
   if (plan.c.packed) c.unpack = prepare_spread(copy_of(dtype, plan.c.packed_dims), site.results[0]);
   if (dtype == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
+  if (c.by_onednn)
+    c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(dtype);
   return c;
@@ -90,15 +95,35 @@ bool shares_batch(int64_t count, int64_t work) {
   return count % threads == 0 || count >= kManyTurns * threads;
 }
 
+/// Returns whether to leave rows out of products, most of which oneDNN would otherwise compute in one call.
+bool leaves_rows_out(const Contraction& c, const float* a, const float* b) {
+  double share = 0;
+  const int64_t count = c.batch.count();
+  NestCursor at(c.batch, c.batch.loops(), 0);
+  for (int64_t i = 0; i < count; ++i, at.next())
+    share += share_empty(c.product, a + at.offset(0), b + at.offset(1));
+  return share >= kShareWorthSkipping * static_cast<double>(count);
+}
+
 /// Rows of floats that are all zero may be left out.
 template <typename T>
-void multiply_one(const MatrixProduct& product, const T* a, const T* b, T* c) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (share_empty(product, a, b) >= kShareWorthSkipping) {
-      thread_local std::vector<T> copies;
-      return multiply_filled<T>(product, a, b, c, 1, multiply<T>, copies);
-    }
-  multiply(product, a, b, c);
+void multiply_one(const Contraction& c, const T* a, const T* b, T* to) {
+  if constexpr (std::is_floating_point_v<T>) {
+    int64_t unit = 1;
+    Multiply<T> by = multiply<T>;
+    if constexpr (std::is_same_v<T, float>)
+      if (c.sized) {
+        unit = SizedProducts::kUnit;
+        by = [&own = (*c.sized)[static_cast<size_t>(omp_get_thread_num())]](
+                 const MatrixProduct& product, const float* left, const float* right, float* result) {
+          own.multiply(product, left, right, result);
+        };
+      }
+    if (share_empty(c.product, a, b) < kShareWorthSkipping) return by(c.product, a, b, to);
+    thread_local std::vector<T> copies;
+    return multiply_filled<T>(c.product, a, b, to, unit, by, copies);
+  }
+  multiply(c.product, a, b, to);
 }
 
 template <typename T>
@@ -108,12 +133,14 @@ void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
     if (begin >= end) return;
     NestCursor at(c.batch, c.batch.loops(), begin);
     for (int64_t i = begin; i < end; ++i, at.next())
-      multiply_one(c.product, a + at.offset(0), b + at.offset(1), result + at.offset(2));
+      multiply_one(c, a + at.offset(0), b + at.offset(1), result + at.offset(2));
   };
-  if (count > 1 && shares_batch(count, work))
-    parallel_ranges(count, count * work, some);
-  else
+  if (count == 1 || !shares_batch(count, work))
     some(0, count);
+  else if (work >= kLargeItem)
+    parallel_items(count, [&](int64_t i) { some(i, i + 1); });
+  else
+    parallel_ranges(count, count * work, some);
 }
 
 /// Threads share the parts of the contracted group over the whole batch; `products` holds [part, batch, m,
@@ -154,7 +181,7 @@ void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, 
   const auto left = reinterpret_cast<const T*>(a), right = reinterpret_cast<const T*>(b);
   const auto to = reinterpret_cast<T*>(result);
   if constexpr (std::is_same_v<T, float>)
-    if (c.by_onednn) return c.by_onednn->run(left, right, to);
+    if (c.by_onednn && !leaves_rows_out(c, left, right)) return c.by_onednn->run(left, right, to);
   if (c.plan.parts > 1)
     multiply_parts(c, left, right, to, reinterpret_cast<T*>(workspace + c.plan.parts_offset));
   else
