@@ -14,7 +14,7 @@ constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
                                                            {Family::kContraction, "reduction"},
-                                                           {Family::kAttention, "attention"},
+                                                           {Family::kAttention, "attention"},  // never listed
                                                            {Family::kIndexing, "indexing"},
                                                            {Family::kRelabel, "movement"},
                                                            {Family::kMovement, "movement"},
@@ -86,9 +86,11 @@ bool adds_products(const OpDef& op, size_t operands) {
   return op.family == Family::kAttention || (op.family == Family::kContraction && operands == 2);
 }
 
-// The share of an operation's counted flops that its kernel computes. All pairs of an attention count.
-double share_computed(const OpDef& op, const Attributes& attributes) {
-  return op.family == Family::kAttention ? share_seen(attributes) : 1;
+// The flops that a kernel really computes. All pairs of an attention count, but its kernel leaves out most of those
+// that are not seen.
+double computed_flops(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results) {
+  const auto counted = static_cast<double>(op.flops(call, results));
+  return op.family == Family::kAttention ? counted * share_computed(call) : counted;
 }
 
 // Attention multiplies the queries and the memory of one position of the batch at a time. `flops` are those of the pairs
@@ -118,7 +120,7 @@ double best_share_of_products(const Hardware& hardware) {
 
 void add_operations(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                     const Hardware& hardware, KernelTime& time) {
-  const double flops = static_cast<double>(op.flops(call, results)) * share_computed(op, call.attributes);
+  const double flops = computed_flops(op, call, results);
   if (flops <= 0) return;
   const double peak = hardware.peak(computed_dtype(call.operands, results[0]));
   const std::string name(op.signature.name), kind = class_of(op.family);
@@ -184,11 +186,15 @@ KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vec
   return time;
 }
 
+double share_useful(const Step& step) {
+  return step.op() && step.op()->family == Family::kAttention ? share_seen(step.attributes()) : 1;
+}
+
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware) {
   const std::vector<LocalType> operands = held_whole(global_types(entry, step.inputs)),
                                results = held_whole(global_types(entry, step.outputs));
-  const double flops = static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) *
-                       share_computed(*step.op(), step.attributes());
+  const double flops =
+      static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) * share_useful(step);
   if (flops <= 0) return 0;
   const double peak = hardware.peak(computed_dtype(operands, results[0]));
   if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));

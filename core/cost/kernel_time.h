@@ -34,6 +34,9 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
 KernelTime operation_time(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
                           const Hardware& hardware);
 
+/// The share of a step's counted flops that are of use: of an attention, those of the pairs that are seen; otherwise 1.
+double share_useful(const Step& step);
+
 /// The least seconds that a kKernel step of a program for one device takes for its operations: at the best
 /// rate of their class, whatever the size.
 double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& hardware);

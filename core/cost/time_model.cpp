@@ -154,7 +154,7 @@ class Clocks {
       const DType dtype = entry_.values[step.outputs[0]].type.dtype;
       const auto flops = static_cast<double>(counts_[s].flops_total);
       all += flops;
-      at_peak += flops / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);
+      at_peak += flops * share_useful(step) / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);
     }
     if (all > 0 && cost_.step_s > 0)
       cost_.efficiency = at_peak * static_cast<double>(entry_.useful_einsum_flops) / all / cost_.step_s;

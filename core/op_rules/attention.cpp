@@ -36,18 +36,22 @@ void require_positions(const OpCall& call, const AttentionDims& dims) {
   const bool causal = call.attributes.get_or("causal", false);
   const int64_t window = call.attributes.get_or("window", int64_t{0});
   if (window < 0) throw OpError{"'window' is negative", "0 is no window", -1, "window"};
-  if (!call.attributes.has("positions")) {
-    if (causal || window > 0)
-      throw OpError{fmt::format("'{}' needs 'positions', the dimension of the queries that counts along '{}'",
-                                causal ? "causal" : "window", dims.memory.name)};
-    return;
-  }
+  if (!causal && window == 0) return;
+  if (!call.attributes.has("positions"))
+    throw OpError{fmt::format("'{}' needs 'positions', the dimension of the queries that counts along '{}'",
+                              causal ? "causal" : "window", dims.memory.name)};
   const Dim& along = call.attributes.get<Dim>("positions");
   if (!contains(dims.queries, along.name))
     throw OpError{
         fmt::format("'positions' names the dimension '{}', which does not tell the queries apart: [{}] do",
                     along.name, to_string(dims.queries)),
         "", -1, "positions"};
+}
+
+// The sum of i + shift for all i from 0 to count - 1, where each term is at least 0 and at most `most`.
+double clamped_sum(double count, double shift, double most) {
+  const double first = std::clamp(-shift, 0.0, count), full = std::clamp(most - shift, first, count);
+  return (full - first) * (first + full - 1 + 2 * shift) / 2 + (count - full) * most;
 }
 
 }  // namespace
@@ -136,16 +140,47 @@ AttentionSizes attention_sizes(const LocalCall& call) {
 }
 
 double share_seen(const Attributes& attributes) {
-  const auto memory = static_cast<double>(attributes.get<Dim>("over").size);
   const bool causal = attributes.get_or("causal", false);
   const auto window = static_cast<double>(attributes.get_or("window", int64_t{0}));
-  double share = 1;
-  if (causal && memory > 0) {
-    const auto queries = static_cast<double>(attributes.get<Dim>("positions").size);
-    const double growing = std::min(queries, memory);  // queries that each see one position more
-    share = (growing * (growing + 1) / 2 + (queries - growing) * memory) / std::max(1.0, queries * memory);
+  if (!causal && window == 0) return 1;
+  const auto memory = static_cast<double>(attributes.get<Dim>("over").size);
+  const auto queries = static_cast<double>(attributes.get<Dim>("positions").size);
+  if (memory == 0 || queries == 0) return 1;
+  const double ends = clamped_sum(queries, causal ? 1 : window, memory);
+  const double begins = window > 0 ? clamped_sum(queries, 1 - window, memory) : 0;
+  return (ends - begins) / (queries * memory);
+}
+
+double share_computed(const LocalCall& call) {
+  constexpr int64_t kMostTiles = 1024;  // that are looked at
+  const bool causal = call.attributes.get_or("causal", false);
+  const int64_t window = call.attributes.get_or("window", int64_t{0});
+  if (!causal && window == 0) return 1;
+  const auto size_in = [&](size_t operand, const std::string& name) {
+    for (const LocalDim& dim : call.operands[operand].dims)
+      if (dim.name == name) return dim.size;
+    return int64_t{1};
+  };
+  const Dim &along = call.attributes.get<Dim>("positions"), &memory = call.attributes.get<Dim>("over");
+  const int64_t queries = size_in(0, along.name), positions = size_in(1, memory.name);
+  if (queries == 0 || positions == 0) return 1;
+  const int64_t first_query = along.size - queries, first = memory.size - positions;
+  const int64_t tiles = (queries + kQueriesTogether - 1) / kQueriesTogether;
+  const int64_t stride = (tiles + kMostTiles - 1) / kMostTiles;
+  double computed = 0, all = 0;
+  for (int64_t tile = 0; tile < tiles; tile += stride) {
+    const int64_t begin = first_query + tile * kQueriesTogether;
+    const int64_t rows = std::min(kQueriesTogether, along.size - begin);
+    int64_t from = first, to = memory.size;
+    if (causal) to = std::min(to, begin + rows);
+    if (window > 0 && window < memory.size + along.size) {
+      from = std::max(from, begin - window + 1);
+      to = std::min(to, begin + rows - 1 + window);
+    }
+    computed += static_cast<double>(rows) * static_cast<double>(std::max<int64_t>(0, to - from));
+    all += static_cast<double>(rows) * static_cast<double>(positions);
   }
-  return window > 0 ? std::min(share, (causal ? window : 2 * window - 1) / std::max(1.0, memory)) : share;
+  return computed / all;
 }
 
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,

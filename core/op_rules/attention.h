@@ -38,12 +38,16 @@ Dims result_dims(const Dims& q, const AttentionDims& dims);
 /// The sizes on one device: those of the products at one position of the batch, and the number of such positions.
 struct AttentionSizes {
   int64_t batch = 1, queries = 1, memory = 1, inner = 1, value = 1;
-  /// The pairs of a query and a position of the memory. All count, also those that no query sees.
+  /// The pairs of a query and a position of the memory. All count, even where the query does not see the position.
   int64_t pairs() const { return batch * queries * memory; }
 };
 AttentionSizes attention_sizes(const LocalCall& call);
-/// About the share of all pairs that `causal` and `window` let queries see, which is what is computed.
+/// Kernels compute the scores of so many queries together, to all positions that some of them see.
+inline constexpr int64_t kQueriesTogether = 64;
+/// The share of all pairs of the whole tensors that `causal` and `window` let queries see.
 double share_seen(const Attributes& attributes);
+/// About the share of its pairs that the kernel of the last device computes.
+double share_computed(const LocalCall& call);
 
 /// A factor of `kind` for each of these dimensions, and of kWhole for `dim` and for the elements of a value, in this order.
 std::vector<Factor> attention_factors(const OpCall& call, std::span<const TensorType> results,

@@ -29,7 +29,7 @@ std::optional<AttributeValue> read_renaming(const Cursor& at, const ModelScope& 
 // true, false, or an expression, of which 0 is false.
 std::optional<AttributeValue> read_flag(const Cursor& at, const ModelScope& scope) {
   if (!at.is(JsonKind::kString)) return wrapped(at.flag());
-  const std::optional<int64_t> number = read_integer(at, scope.lookup());
+  const std::optional<double> number = read_real(at, scope.lookup());
   if (!number) return std::nullopt;
   return AttributeValue(*number != 0);
 }

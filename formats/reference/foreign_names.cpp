@@ -303,7 +303,7 @@ constexpr ForeignName kOperations[] = {
     {"rnn", "write the cell as a block and 'repeat' it or 'while' it over the steps"},
     {"roll", "did you mean 'shift'?"},
     {"scaled_dot_product_attention",
-     "'attention', with queries that are divided by the root of their size before"},
+     "'attention', after dividing the queries by the square root of their size"},
     {"scan", "did you mean 'repeat'?"},
     {"scatter", "did you mean 'scatter_add'?"},
     {"searchsorted", "shapes are fixed and elements are not sorted, except by 'top_k'"},

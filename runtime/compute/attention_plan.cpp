@@ -75,9 +75,10 @@ AttentionPlan::AttentionPlan(const KernelSite& site, size_t mask)
   }
   if (site.operands.size() > mask) {
     const LocalTensor& seen = site.operands[mask];
-    hidden_ = VectorPlaces{offsets(local_extents({&q}, dims_.batch), aligned_strides(seen, dims_.batch)),
-                           offsets(local_extents({&q}, dims_.queries), aligned_strides(seen, dims_.queries)),
-                           aligned_strides(seen, {dims_.memory})[0], positions, 0};
+    mask_places_ =
+        VectorPlaces{offsets(local_extents({&q}, dims_.batch), aligned_strides(seen, dims_.batch)),
+                     offsets(local_extents({&q}, dims_.queries), aligned_strides(seen, dims_.queries)),
+                     aligned_strides(seen, {dims_.memory})[0], positions, 0};
   }
 }
 
@@ -129,8 +130,8 @@ Interval AttentionPlan::seen_by(Interval range) const {
 template <typename T>
 void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interval columns, T* scores) const {
   constexpr T kNever = -std::numeric_limits<T>::infinity();
-  if (along_.empty() && !hidden_) return;
-  const auto* mask = hidden_ ? reinterpret_cast<const bool*>(run.operands[mask_]) : nullptr;
+  if (along_.empty() && !mask_places_) return;
+  const auto* mask = mask_places_ ? reinterpret_cast<const bool*>(run.operands[mask_]) : nullptr;
   for (int64_t query = range.begin; query < range.end; ++query, scores += kTilePositions) {
     const Interval seen = seen_by(query);
     const int64_t begin = std::clamp(seen.begin, columns.begin, columns.end),
@@ -138,9 +139,9 @@ void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interv
     std::fill(scores, scores + (begin - columns.begin), kNever);
     std::fill(scores + (end - columns.begin), scores + columns.size(), kNever);
     if (!mask) continue;
-    const bool* row = mask + hidden_->at(b, query);
+    const bool* row = mask + mask_places_->at(b, query);
     for (int64_t c = begin; c < end; ++c)
-      if (!row[c * hidden_->step]) scores[c - columns.begin] = kNever;
+      if (!row[c * mask_places_->step]) scores[c - columns.begin] = kNever;
   }
 }
 

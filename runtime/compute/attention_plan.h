@@ -34,9 +34,9 @@ class AttentionPlan {
  public:
   /// Tiles of scores: so many queries, and at most so many positions, which fit in a second-level cache together with
   /// the vectors that they belong to.
-  static constexpr int64_t kTileQueries = 64, kTilePositions = 256;
+  static constexpr int64_t kTileQueries = kQueriesTogether, kTilePositions = 256;
 
-  /// `mask`: the operand that is one, if there are so many.
+  /// `mask`: the index of the mask among the operands. There is none if there are fewer operands.
   AttentionPlan(const KernelSite& site, size_t mask);
 
   int64_t batch = 1, queries = 1, positions = 1;
@@ -59,8 +59,8 @@ class AttentionPlan {
   std::vector<int64_t> along_;  // of each query, along the memory; empty if it does not matter
   bool causal_ = false;
   int64_t window_ = 0;
-  size_t mask_ = 0;                     // the operand
-  std::optional<VectorPlaces> hidden_;  // of the mask: a vector along the memory for each query
+  size_t mask_ = 0;                          // the operand
+  std::optional<VectorPlaces> mask_places_;  // a vector along the memory for each query, true where it sees
 };
 
 /// Rows of vectors as a matrix: in place if they lie so, otherwise copied to `copy`.

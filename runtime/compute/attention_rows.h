@@ -5,10 +5,10 @@
 
 namespace mtfc {
 
-/// Scores of `rows` queries to `columns` positions, with room in each row for a multiple of kScoreVector. A score of
-/// -inf is one that is not seen.
 inline constexpr int64_t kScoreVector = 16;
 
+/// Scores of `rows` queries to `columns` positions, with room in each row for a multiple of kScoreVector. A score of
+/// -inf is one that is not seen.
 template <typename T>
 struct ScoreTile {
   T* scores;

@@ -9,7 +9,11 @@ namespace {
 constexpr int64_t kSamples = 64;
 constexpr int64_t kLeastRows = 64;       // of a product, from which rows are left out
 constexpr int64_t kLeastWork = 1 << 20;  // multiplications of such a product
-constexpr int64_t kCopiedRows = 1024;    // in one product, so that copies stay in a cache
+constexpr int64_t kLeastWidth =
+    64;  // columns of its results: to copy a row must cost less than to multiply it
+constexpr int64_t kLeastCopied = 256;  // rows in one product of copies ...
+constexpr int64_t kMostCopied = 1024;  // ... fewer where the copies would take more elements than
+constexpr int64_t kCopiedElements = 2 << 20;
 
 template <typename T>
 bool is_empty(const T* row, int64_t size) {
@@ -36,7 +40,7 @@ struct Rows {
   }
 };
 
-// Multiples of the golden ratio are spread evenly and fall in with no pattern of rows.
+// Multiples of the golden ratio are spread evenly and do not coincide with regular patterns of rows.
 int64_t sampled_row(int64_t sample, int64_t rows) {
   const double multiple = static_cast<double>(sample) * 0.6180339887498949;
   return static_cast<int64_t>((multiple - std::floor(multiple)) * static_cast<double>(rows));
@@ -68,8 +72,8 @@ template <typename T>
 double share_empty(const MatrixProduct& product, const T* a, const T* b) {
   const Rows<T> rows{product, a, b};
   const bool lie_as_rows = skips_results(product) || !product.b_transposed;
-  if (!lie_as_rows || product.adds || rows.count() < kLeastRows ||
-      product.m * product.n * product.k < kLeastWork)
+  if (!lie_as_rows || product.adds || rows.count() < kLeastRows || product.n < kLeastWidth ||
+      (!skips_results(product) && product.m < kLeastWidth) || product.m * product.n * product.k < kLeastWork)
     return 0;
   int64_t empty = 0;
   for (int64_t i = 0; i < kSamples; ++i) empty += rows.empty(sampled_row(i, rows.count()));
@@ -86,12 +90,16 @@ void multiply_filled(const MatrixProduct& product, const T* a, const T* b, T* c,
   const auto count = static_cast<int64_t>(filled.size());
   const bool results = skips_results(product);
   const int64_t size_a = results ? product.k : product.m, size_b = results ? 0 : product.n;
-  for (int64_t begin = 0; begin < count; begin += kCopiedRows) {
-    const int64_t end = std::min(count, begin + kCopiedRows);
+  const int64_t together = std::clamp(kCopiedElements / (size_a + size_b), kLeastCopied, kMostCopied);
+  for (int64_t begin = 0; begin < count; begin += together) {
+    const int64_t end = std::min(count, begin + together);
     const int64_t padded = std::min((end - begin + unit - 1) / unit * unit, rows.count() - begin);
-    copies.assign(static_cast<size_t>(padded * (size_a + size_b)), T{0});
+    copies.resize(static_cast<size_t>(padded * (size_a + size_b)));
     T* const copy_a = copies.data();
     T* const copy_b = copy_a + padded * size_a;
+    const int64_t padding = padded - (end - begin);
+    std::fill_n(copy_b - padding * size_a, padding * size_a, T{0});
+    std::fill_n(copies.data() + copies.size() - padding * size_b, padding * size_b, T{0});
     copy_rows(a, product.a_leading, size_a, filled, begin, end, copy_a);
     MatrixProduct part = product;
     part.a_leading = size_a;

@@ -55,7 +55,7 @@ TEST_CASE("products without rows of zeros equal those with them") {
             .a_leading = 90,
             .b_leading = 92,
             .c_leading = 70},
-            MatrixProduct{.m = 5000, .n = 33, .k = 40, .a_leading = 40, .b_leading = 33, .c_leading = 33},
+            MatrixProduct{.m = 5000, .n = 65, .k = 40, .a_leading = 40, .b_leading = 65, .c_leading = 65},
             MatrixProduct{.m = 70,
             .n = 90,
             .k = 257,
@@ -63,13 +63,13 @@ TEST_CASE("products without rows of zeros equal those with them") {
             .a_leading = 73,
             .b_leading = 91,
             .c_leading = 95},
-            MatrixProduct{.m = 33,
-            .n = 40,
+            MatrixProduct{.m = 65,
+            .n = 80,
             .k = 5000,
             .a_transposed = true,
-            .a_leading = 33,
-            .b_leading = 40,
-            .c_leading = 40}}) {
+            .a_leading = 65,
+            .b_leading = 80,
+            .c_leading = 80}}) {
         CAPTURE(filled);
         CAPTURE(unit);
         CAPTURE(product.m);
@@ -113,7 +113,8 @@ TEST_CASE("a contracted row is left out if either of its two parts is zero") {
 }
 
 TEST_CASE(
-    "no rows are left out of small products, of those that add, and where rows do not lie side by side") {
+    "no rows are left out of small and narrow products, of those that add, and where rows do not lie side by "
+    "side") {
   const std::vector<float> zeros(512 * 512);
   MatrixProduct product = {
       .m = 512, .n = 512, .k = 512, .a_leading = 512, .b_leading = 512, .c_leading = 512};
@@ -123,7 +124,10 @@ TEST_CASE(
   product.adds = false;
   product.a_transposed = product.b_transposed = true;
   CHECK(share_empty(product, zeros.data(), zeros.data()) == 0);
-  product.a_transposed = false;
+  product.a_transposed = product.b_transposed = false;
+  product.n = 32;
+  CHECK(share_empty(product, zeros.data(), zeros.data()) == 0);
+  product.n = 512;
   product.m = 32;
   CHECK(share_empty(product, zeros.data(), zeros.data()) == 0);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// A kernel is prepared once for a step on a device, then run many times without allocating.
+// A kernel is prepared once for a step on a device, then run many times. Runs allocate nothing, but for the copies that
+// products without rows of zeros need (filled_rows.h).
 //
 // Kernels are constants, one per file of runtime/kernels/, which has the stem of the operation's file in
 // core/ops/. The registry is generated from the same list, so an operation without a kernel fails to link

@@ -98,10 +98,13 @@ void SizedProducts::multiply(const MatrixProduct& p, const float* a, const float
   const auto [at, is_new] = made_.try_emplace(
       {p.m, p.n, p.k, p.a_transposed, p.b_transposed, p.a_leading, p.b_leading, p.c_leading, p.adds});
   if (is_new) at->second = BatchedProduct::prepare(p, {{}, {{}, {}, {}}});
-  if (at->second)
+  if (!at->second) return mtfc::multiply(p, a, b, c);
+  try {
     at->second->run(a, b, c);
-  else
+  } catch (const dnnl::error&) {  // before it computes anything
+    at->second.reset();
     mtfc::multiply(p, a, b, c);
+  }
 }
 
 }  // namespace mtfc

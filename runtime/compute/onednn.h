@@ -34,8 +34,8 @@ class BatchedProduct {
 class SizedProducts {
  public:
   static constexpr int64_t kUnit = 64;
-  /// As multiply() of blas.h, and by it if OpenBLAS is as fast. Always called by one thread, or always inside parallel
-  /// regions, where it uses that thread alone.
+  /// Does what multiply() of blas.h does, and calls it where OpenBLAS is as fast. Inside a parallel region, it uses the
+  /// calling thread alone. Does not throw errors of oneDNN.
   void multiply(const MatrixProduct& product, const float* a, const float* b, float* c);
 
  private:

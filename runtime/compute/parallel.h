@@ -31,7 +31,7 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
 }
 
 /// Calls `f(i)` for each i of [0, count). Threads take one item after another, so that all end at about the same time
-/// even if some items take longer than others. Each must be large: some 10,000 element operations or more.
+/// even if some items take longer than others. Each must be large: some 10,000 element operations or more. `f` must not throw.
 template <typename F>
 void parallel_items(int64_t count, F f) {
   std::atomic<int64_t> next = 0;

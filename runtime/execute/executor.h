@@ -1,8 +1,8 @@
 #pragma once
 // Executes a program on the devices of this process: one, under MPI, or the whole mesh in lockstep.
 //
-// Everything is prepared when an entry point first runs (kernels, collectives, the arena); nothing is
-// allocated within a step. In lockstep, step k runs on every device before step k+1.
+// Everything is prepared when an entry point first runs (kernels, collectives, the arena); nothing that grows with the
+// model is allocated within a step. In lockstep, step k runs on every device before step k+1.
 
 #include <atomic>
 #include <cstdint>

@@ -52,15 +52,17 @@ class Places {
   int64_t sequence_ = 0, position_ = 0, word_ = 0;  // strides
 };
 
-// Rows of tokens end with padding, zeros, as sequences of several lengths do.
+// Rows of tokens end with padding, zeros, as sequences of several lengths do. The last of several is all padding.
 WholeValue random_input(const TensorType& type, int64_t vocabulary, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   const int64_t length = type.dims.empty() ? 1 : type.dims.back().size;
   const int64_t kinds = type.dtype == DType::kBool ? 2 : vocabulary;
   std::vector<double> numbers;
-  for (int64_t row = 0; row < elements(type.dims) / std::max<int64_t>(1, length); ++row) {
-    const auto used = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(length));
+  const int64_t rows = elements(type.dims) / std::max<int64_t>(1, length);
+  for (int64_t row = 0; row < rows; ++row) {
+    const bool is_empty = rows > 1 && row + 1 == rows;
+    const auto used = is_empty ? 0 : 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(length));
     for (int64_t i = 0; i < length; ++i) {
       if (is_float(type.dtype))
         numbers.push_back(normal(random));

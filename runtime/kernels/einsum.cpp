@@ -46,7 +46,7 @@ struct Contraction {
   LoopNest batch;                                     // over a, b and c
   Kernel pack_a, pack_b, unpack;                      // empty if the matrix is used in place
   std::optional<BatchedProduct> by_onednn;            // instead of OpenBLAS
-  std::shared_ptr<std::vector<SizedProducts>> sized;  // of each thread, to leave out rows; likewise
+  std::shared_ptr<std::vector<SizedProducts>> sized;  // by oneDNN, without rows of zeros: one for each thread
   int64_t flops = 0;
   int64_t result_bytes = 0;
 };
@@ -95,7 +95,7 @@ bool shares_batch(int64_t count, int64_t work) {
   return count % threads == 0 || count >= kManyTurns * threads;
 }
 
-/// Returns whether to leave rows out of products, most of which oneDNN would otherwise compute in one call.
+/// Returns whether to leave rows out of the products of a batch, which oneDNN would otherwise compute in one call.
 bool leaves_rows_out(const Contraction& c, const float* a, const float* b) {
   double share = 0;
   const int64_t count = c.batch.count();
