@@ -9,12 +9,13 @@
 namespace mtfc {
 namespace {
 
-// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction.
+// The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. A profile can't
+// list attention, which is priced as products.
 constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise, "elementwise"},
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
                                                            {Family::kContraction, "reduction"},
-                                                           {Family::kAttention, "attention"},  // never listed
+                                                           {Family::kAttention, "attention"},
                                                            {Family::kIndexing, "indexing"},
                                                            {Family::kRelabel, "movement"},
                                                            {Family::kMovement, "movement"},

@@ -5,14 +5,18 @@
 namespace mtfc::attention_test {
 namespace {
 
+Attributes attributes_of(int64_t queries, int64_t memory, bool causal, int64_t window) {
+  return {{"over", Dim{"m", memory}},
+          {"dim", Dim{"k", 8}},
+          {"positions", Dim{"l", queries}},
+          {"causal", causal},
+          {"window", window}};
+}
+
 // One head of l=`queries` of `length` queries to m=`positions` of `memory` positions, those of the last device.
 double share(int64_t length, int64_t queries, int64_t memory, int64_t positions, bool causal,
              int64_t window) {
-  const Attributes attributes = {{"over", Dim{"m", memory}},
-                                 {"dim", Dim{"k", 8}},
-                                 {"positions", Dim{"l", length}},
-                                 {"causal", causal},
-                                 {"window", window}};
+  const Attributes attributes = attributes_of(length, memory, causal, window);
   const LocalType q = {DType::kF32, {{"l", queries}, {"k", 8}}},
                   k = {DType::kF32, {{"m", positions}, {"k", 8}}};
   const std::vector<LocalType> operands = {q, k, k};
@@ -42,10 +46,7 @@ TEST_CASE("the share of pairs that are seen is exact") {
           for (int64_t i = 0; i < queries; ++i)
             for (int64_t j = 0; j < memory; ++j)
               seen += (!causal || j <= i) && (window == 0 || (i - j < window && j - i < window));
-          const Attributes attributes = {{"over", Dim{"m", memory}},
-                                         {"positions", Dim{"l", queries}},
-                                         {"causal", causal},
-                                         {"window", window}};
+          const Attributes attributes = attributes_of(queries, memory, causal, window);
           CAPTURE(causal);
           CAPTURE(window);
           CAPTURE(queries);
@@ -59,10 +60,7 @@ TEST_CASE("the share of pairs that are seen is at most the share that is compute
   for (const bool causal : {false, true})
     for (const int64_t window : {0, 1, 5, 100, 1000})
       for (const int64_t length : {1, 63, 64, 200, 1000}) {
-        const Attributes attributes = {{"over", Dim{"m", length}},
-                                       {"positions", Dim{"l", length}},
-                                       {"causal", causal},
-                                       {"window", window}};
+        const Attributes attributes = attributes_of(length, length, causal, window);
         CAPTURE(causal);
         CAPTURE(window);
         CAPTURE(length);

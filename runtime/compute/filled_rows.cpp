@@ -9,10 +9,9 @@ namespace {
 constexpr int64_t kSamples = 64;
 constexpr int64_t kLeastRows = 64;       // of a product, from which rows are left out
 constexpr int64_t kLeastWork = 1 << 20;  // multiplications of such a product
-constexpr int64_t kLeastWidth =
-    64;  // columns of its results: to copy a row must cost less than to multiply it
-constexpr int64_t kLeastCopied = 256;  // rows in one product of copies ...
-constexpr int64_t kMostCopied = 1024;  // ... fewer where the copies would take more elements than
+constexpr int64_t kLeastWidth = 64;      // columns of its result, so that copying a row costs little
+constexpr int64_t kLeastCopied = 256;    // rows in one product of copies ...
+constexpr int64_t kMostCopied = 1024;    // ... fewer where the copies would take more elements than
 constexpr int64_t kCopiedElements = 2 << 20;
 
 template <typename T>

@@ -13,6 +13,15 @@ struct Case {
   int64_t filled_of_8;  // rows that are not zero, of every 8
 };
 
+// Some have more rows than are copied at a time.
+const MatrixProduct kProducts[] = {
+    {.m = 257, .n = 70, .k = 90, .a_leading = 95, .b_leading = 71, .c_leading = 73},
+    {.m = 257, .n = 70, .k = 90, .b_transposed = true, .a_leading = 90, .b_leading = 92, .c_leading = 70},
+    {.m = 5000, .n = 65, .k = 40, .a_leading = 40, .b_leading = 65, .c_leading = 65},
+    {.m = 70, .n = 90, .k = 257, .a_transposed = true, .a_leading = 73, .b_leading = 91, .c_leading = 95},
+    {.m = 65, .n = 80, .k = 5000, .a_transposed = true, .a_leading = 65, .b_leading = 80, .c_leading = 80},
+};
+
 constexpr int64_t kNone = 1000;  // in place of what a product writes
 
 // Small integers, so that every order of summation gives the same.
@@ -46,30 +55,7 @@ Matrices matrices_of(const Case& test) {
 TEST_CASE("products without rows of zeros equal those with them") {
   for (const int64_t filled : {0, 1, 3, 8})
     for (const int64_t unit : {1, 64})
-      for (const MatrixProduct& product :
-           {MatrixProduct{.m = 257, .n = 70, .k = 90, .a_leading = 95, .b_leading = 71, .c_leading = 73},
-            MatrixProduct{.m = 257,
-            .n = 70,
-            .k = 90,
-            .b_transposed = true,
-            .a_leading = 90,
-            .b_leading = 92,
-            .c_leading = 70},
-            MatrixProduct{.m = 5000, .n = 65, .k = 40, .a_leading = 40, .b_leading = 65, .c_leading = 65},
-            MatrixProduct{.m = 70,
-            .n = 90,
-            .k = 257,
-            .a_transposed = true,
-            .a_leading = 73,
-            .b_leading = 91,
-            .c_leading = 95},
-            MatrixProduct{.m = 65,
-            .n = 80,
-            .k = 5000,
-            .a_transposed = true,
-            .a_leading = 65,
-            .b_leading = 80,
-            .c_leading = 80}}) {
+      for (const MatrixProduct& product : kProducts) {
         CAPTURE(filled);
         CAPTURE(unit);
         CAPTURE(product.m);
