@@ -6,6 +6,8 @@
 #include "core/tensors/random_bits.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
+#include "runtime/compute/philox_lanes.h"
+#include "runtime/compute/tile.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc {
@@ -35,6 +37,60 @@ double draw(const RandomNumbers& numbers, Distribution distribution, uint64_t in
   return 0;
 }
 
+/// Uniform numbers at consecutive indices from `first` on, as RandomNumbers::uniform gives them.
+template <typename T>
+struct UniformRun {
+  std::array<uint32_t, 2> key;
+  uint32_t step;
+  uint64_t first;
+  int64_t count;
+  T* result;
+
+  [[gnu::always_inline]] static inline void run(const UniformRun& work) {
+    constexpr auto kTogether = static_cast<uint64_t>(2 * PhiloxLanes::kLanes);
+    constexpr T kMost = sizeof(T) == 4 ? T(0x1p0 - 0x1p-24) : T(0x1p0 - 0x1p-53);
+    const uint64_t end = work.first + static_cast<uint64_t>(work.count);
+    PhiloxLanes lanes;
+    for (uint64_t base = work.first / kTogether * kTogether; base < end; base += kTogether) {
+      lanes.count_from(base / 2, work.step, 0);
+      lanes.run(work.key[0], work.key[1]);
+      T found[kTogether];
+      for (size_t word = 0; word < 4; word += 2)
+#pragma omp simd
+        for (size_t lane = 0; lane < static_cast<size_t>(PhiloxLanes::kLanes); ++lane) {
+          // Both terms and their sum are exact. Vectors convert signed integers alone.
+          const double upper = static_cast<double>(
+                           static_cast<int32_t>(lanes.words[word + 1][lane] ^ 0x80000000u)),
+                       lower = static_cast<double>(static_cast<int32_t>(lanes.words[word][lane] >> 11));
+          const T value = static_cast<T>((upper + 0x1p31) * 0x1p-32 + lower * 0x1p-53);
+          found[2 * lane + word / 2] = value < kMost ? value : kMost;
+        }
+      const uint64_t from = std::max(base, work.first), to = std::min(base + kTogether, end);
+      std::copy(found + (from - base), found + (to - base), work.result + (from - work.first));
+    }
+  }
+};
+
+#if defined(__x86_64__)
+template <typename T>
+MTFC_AVX512 void run_avx512(const UniformRun<T>& work) {
+  UniformRun<T>::run(work);
+}
+template <typename T>
+MTFC_AVX2 void run_avx2(const UniformRun<T>& work) {
+  UniformRun<T>::run(work);
+}
+#endif
+
+template <typename T>
+void run_widest(const UniformRun<T>& work) {
+#if defined(__x86_64__)
+  if (vector_level() == VectorLevel::kAvx512) return run_avx512(work);
+  if (vector_level() == VectorLevel::kAvx2) return run_avx2(work);
+#endif
+  UniformRun<T>::run(work);
+}
+
 template <typename T>
 T rounded(double x, Distribution distribution) {
   const T value = static_cast<T>(x);
@@ -59,6 +115,16 @@ template <typename T>
 void fill(const RandomPlan& plan, const RandomNumbers& numbers, int64_t first, T* result,
           const Interval& range) {
   if (range.begin >= range.end) return;
+  if (plan.distribution == Distribution::kUniform && plan.nest.loops() > 0 &&
+      plan.nest.strides[0].back() == 1) {
+    const int64_t length = plan.nest.extents.back();
+    for (int64_t i = range.begin, next = 0; i < range.end; i = next) {
+      next = std::min(range.end, i + length - i % length);
+      const NestCursor at(plan.nest, plan.nest.loops(), i);
+      numbers.uniforms(static_cast<uint64_t>(first + at.offset(0)), next - i, result + i);
+    }
+    return;
+  }
   NestCursor at(plan.nest, plan.nest.loops(), range.begin);
   for (int64_t i = range.begin, end = range.end; i < end; ++i, at.next())
     result[i] = rounded<T>(draw(numbers, plan.distribution, static_cast<uint64_t>(first + at.offset(0))),
@@ -130,6 +196,14 @@ std::array<double, 2> RandomNumbers::uniforms(uint64_t index, uint32_t attempt) 
 double RandomNumbers::uniform(uint64_t index) const {
   return uniforms(index, 0)[index % 2];
 }
+
+template <typename T>
+void RandomNumbers::uniforms(uint64_t first, int64_t count, T* result) const {
+  run_widest(UniformRun<T>{key_, step_, first, count, result});
+}
+
+template void RandomNumbers::uniforms(uint64_t, int64_t, float*) const;
+template void RandomNumbers::uniforms(uint64_t, int64_t, double*) const;
 
 double RandomNumbers::normal(uint64_t index, uint32_t attempt) const {
   const auto [radius, turn] = uniforms(index, attempt);

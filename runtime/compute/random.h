@@ -25,6 +25,9 @@ class RandomNumbers {
 
   /// Uniform over [0, 1), a multiple of 2^-53.
   double uniform(uint64_t index) const;
+  /// The same for consecutive indices, several at a time. T: float, which is rounded to a number below 1, or double.
+  template <typename T>
+  void uniforms(uint64_t first, int64_t count, T* result) const;
   /// Standard normal.
   double normal(uint64_t index) const;
   /// Standard normal, drawn again until it lies within [-2, 2].

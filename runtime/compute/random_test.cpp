@@ -55,6 +55,24 @@ TEST_CASE("distributions have their moments and bounds") {
   CHECK(largest > 1.99);
 }
 
+TEST_CASE("uniform numbers several at a time are those one at a time") {
+  const RandomNumbers numbers(stable_hash("x"), 3, (int64_t{1} << 33) + 5);
+  for (const uint64_t first : {uint64_t{0}, uint64_t{1}, uint64_t{31}, uint64_t{32}, (uint64_t{1} << 36) - 7})
+    for (const int64_t count : {0, 1, 2, 33, 200}) {
+      std::vector<double> doubles(static_cast<size_t>(count) + 1, -1);
+      std::vector<float> floats(doubles.size(), -1);
+      numbers.uniforms(first, count, doubles.data());
+      numbers.uniforms(first, count, floats.data());
+      for (int64_t i = 0; i < count; ++i) {
+        const double expected = numbers.uniform(first + static_cast<uint64_t>(i));
+        CHECK(doubles[static_cast<size_t>(i)] == expected);
+        CHECK(floats[static_cast<size_t>(i)] == std::min(static_cast<float>(expected), 1 - 0x1p-24f));
+      }
+      CHECK(doubles.back() == -1);
+      CHECK(floats.back() == -1);
+    }
+}
+
 TEST_CASE("seed, name, step and index each give other numbers") {
   const RandomNumbers numbers(stable_hash("x"), 1, 0);
   CHECK(numbers.uniform(0) != numbers.uniform(1));
