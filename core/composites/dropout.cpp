@@ -28,6 +28,10 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   return {b.op("where", {dropped, b.constant(0, type.dtype), grown}, {{"dims", type.dims}})};
 }
 
+StandIn first_operand(const Node& node) {
+  return {"identity", {node.operands[0]}};
+}
+
 }  // namespace
 
 extern const CompositeDef kComposite = {
@@ -50,7 +54,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = true,
+    .in_evaluation = first_operand,
 };
 
 }  // namespace mtfc::dropout_composite

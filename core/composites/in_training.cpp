@@ -16,6 +16,10 @@ std::vector<TensorId> expand(GraphBuilder&, const Node& node) {
   return {node.operands[1]};
 }
 
+StandIn first_operand(const Node& node) {
+  return {"identity", {node.operands[0]}};
+}
+
 }  // namespace
 
 extern const CompositeDef kComposite = {
@@ -35,7 +39,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = true,
+    .in_evaluation = first_operand,
 };
 
 }  // namespace mtfc::in_training_composite

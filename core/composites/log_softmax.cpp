@@ -28,7 +28,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = false,
+    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::log_softmax_composite

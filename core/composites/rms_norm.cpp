@@ -27,7 +27,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = false,
+    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::rms_norm_composite

@@ -37,7 +37,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = gradient,
-    .training_only = false,
+    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::softmax_composite

@@ -99,7 +99,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = false,
+    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::softmax_cross_entropy_composite

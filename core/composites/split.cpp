@@ -83,7 +83,7 @@ extern const CompositeDef kComposite = {
         },
     .expand = expand,
     .gradient = kGradientOfParts,
-    .training_only = false,
+    .in_evaluation = kAsInTraining,
 };
 
 }  // namespace mtfc::split_composite

@@ -246,6 +246,13 @@ inline constexpr std::nullptr_t kNoGradient = nullptr;
 inline constexpr std::nullptr_t kNoWorkspace = nullptr;
 inline constexpr std::nullptr_t kNoSplitRule = nullptr;
 
+/// An operation that takes the place of a composite and has as many results.
+struct StandIn {
+  std::string_view op;
+  std::vector<TensorId> operands;
+  Attributes attributes = {};
+};
+
 struct CompositeDef {
   Signature signature;
   /// The results in terms of operations.
@@ -253,9 +260,11 @@ struct CompositeDef {
   /// Like OpDef::gradient, in terms of the composite's own operands and results. Given where this keeps less
   /// for the backward pass than differentiating the expansion does; otherwise kGradientOfParts.
   std::vector<TensorId> (*gradient)(GraphBuilder&, const Node&, std::span<const TensorId> gradients);
-  /// Off in evaluation, where the first operand takes the place of the only result.
-  bool training_only;
+  /// The operation that gives the results in evaluation and decoding, where they are others than in training; otherwise
+  /// kAsInTraining.
+  StandIn (*in_evaluation)(const Node&);
 };
 inline constexpr std::nullptr_t kGradientOfParts = nullptr;
+inline constexpr std::nullptr_t kAsInTraining = nullptr;
 
 }  // namespace mtfc

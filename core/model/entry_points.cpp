@@ -48,8 +48,7 @@ LoopPart for_evaluation(const LoopPart& part) {
   return {std::move(builder).build(), part.results};
 }
 
-// Like copy_graph, but leaves out composites for training only: their first operand takes the place of the
-// result.
+// Like copy_graph, but composites that have other results in evaluation give these.
 void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (node.loop) {
@@ -60,16 +59,18 @@ void copy_for_evaluation(GraphBuilder& builder, const Graph& graph) {
       builder.copy(graph, copied, node.operands);
       continue;
     }
-    if (node.kind != NodeKind::kComposite || !node.composite->training_only) {
+    if (node.kind != NodeKind::kComposite || node.composite->in_evaluation == kAsInTraining) {
       builder.copy(graph, node, node.operands);
       continue;
     }
-    check_invariant(node.results.size() == 1, "a composite for training only has several results");
-    const Tensor& result = graph.tensor(node.results[0]);
     builder.set_origin(node.origin);
-    const std::vector<TensorId> copied =
-        builder.add(op_named("identity"), {node.operands[0]}, {}, {result.name});
-    builder.mark_from_model(copied[0], result.from_model);
+    StandIn stand_in = node.composite->in_evaluation(node);
+    std::vector<std::string> names;
+    for (const TensorId id : node.results) names.push_back(graph.tensor(id).name);
+    const std::vector<TensorId> copied = builder.add(op_named(stand_in.op), std::move(stand_in.operands),
+                                                     std::move(stand_in.attributes), names);
+    check_invariant(copied == node.results, "tensors have other numbers in evaluation");
+    for (const TensorId id : copied) builder.mark_from_model(id, graph.tensor(id).from_model);
   }
   for (const auto& [name, id] : graph.aliases()) builder.alias(id, name);
 }

@@ -57,13 +57,18 @@ double clamped_sum(double count, double shift, double most) {
 }  // namespace
 
 std::vector<AttributeSpec> attention_attributes() {
-  return {{"over", AttributeType::kDim, true, "the dimension of k and v that is attended to"},
-          {"dim", AttributeType::kDim, true, "the dimension that is contracted between q and k"},
-          {"positions", AttributeType::kDim, false,
-           "the dimension of q that counts along `over`, for `causal` and `window`"},
-          {"causal", AttributeType::kFlag, false, "whether no query sees later positions"},
-          {"window", AttributeType::kInteger, false,
-           "above 0: a query sees only positions less than so many away"}};
+  return {
+      {"over", AttributeType::kDim, true, "the dimension of k and v that is attended to"},
+      {"dim", AttributeType::kDim, true, "the dimension that is contracted between q and k"},
+      {"positions", AttributeType::kDim, false,
+       "the dimension of q that counts along `over`, for `causal` and `window`"},
+      {"causal", AttributeType::kFlag, false, "whether no query sees later positions"},
+      {"window", AttributeType::kInteger, false,
+       "above 0: a query sees only positions less than so many away"},
+      {"scale", AttributeType::kNumber, false, "what the scores q·k are multiplied by; default: 1"},
+      {"dropout", AttributeType::kNumber, false,
+       "above 0: the probability that a weight becomes 0, while others grow by 1 / (1 - dropout); the last "
+       "operand is then an i64 for each query, from which its draws are made"}};
 }
 
 AttentionDims attention_dims(const OpCall& call) {
@@ -94,18 +99,55 @@ AttentionDims attention_dims(const OpCall& call) {
   return dims;
 }
 
-void require_attention_mask(const OpCall& call, const AttentionDims& dims, size_t at) {
-  if (call.operands.size() <= at) return;
-  const TensorType& mask = call.operands[at];
+double score_scale(const Attributes& attributes) {
+  return attributes.get_or("scale", 1.0);
+}
+
+double dropout_rate(const Attributes& attributes) {
+  return attributes.get_or("dropout", 0.0);
+}
+
+AttentionExtras attention_extras(const Attributes& attributes, size_t operands, size_t first) {
+  AttentionExtras extras;
+  size_t end = operands;
+  if (dropout_rate(attributes) > 0 && end > first) extras.draws = --end;
+  if (end > first) extras.mask = first;
+  return extras;
+}
+
+void require_attention_extras(const OpCall& call, const AttentionDims& dims, size_t first) {
+  const double rate = dropout_rate(call.attributes);
+  if (!(rate >= 0 && rate < 1))
+    throw OpError{fmt::format("'dropout' must be at least 0 and less than 1, but it is {}", rate), "", -1,
+                  "dropout"};
+  const AttentionExtras extras = attention_extras(call.attributes, call.operands.size(), first);
+  const TensorType draws = {DType::kI64, query_dims(call.operands[0].dims, dims)};
+  if (rate > 0 && !extras.draws)
+    throw OpError{
+        fmt::format("'dropout' needs one more operand, {}, with a number for each query", to_string(draws)),
+        "dropout_attention makes these numbers by itself", -1, "dropout"};
+  if (call.operands.size() > first + (extras.mask ? 1 : 0) + (extras.draws ? 1 : 0))
+    throw OpError{first == 3 ? "only a mask may follow q, k and v" : "only a mask may follow the gradient",
+                  "with 'dropout', numbers of the queries follow too",
+                  static_cast<int>(call.operands.size()) - 1};
+  if (extras.draws) {
+    const TensorType& found = call.operands[*extras.draws];
+    if (found.dtype != draws.dtype || !same_set(found.dims, draws.dims))
+      throw OpError{fmt::format("the numbers of the queries, for 'dropout', are {}, but they must be {}",
+                                to_string(found), to_string(draws)),
+                    "", static_cast<int>(*extras.draws)};
+  }
+  if (!extras.mask) return;
+  const TensorType& mask = call.operands[*extras.mask];
   if (mask.dtype != DType::kBool)
     throw OpError{"the mask is " + to_string(mask) + ", but it must be bool", "use cast or a comparison",
-                  static_cast<int>(at)};
+                  static_cast<int>(*extras.mask)};
   const Dims scores = unite(unite(dims.batch, dims.queries), {dims.memory});
   for (const Dim& own : mask.dims)
     if (!contains(scores, own.name))
       throw OpError{fmt::format("the mask has the dimension '{}', which the scores, of [{}], lack", own.name,
                                 to_string(scores)),
-                    "rename it", static_cast<int>(at)};
+                    "rename it", static_cast<int>(*extras.mask)};
 }
 
 Dims query_dims(const Dims& q, const AttentionDims& dims) {

@@ -5,6 +5,7 @@
 // dimensions of k are batch dimensions, which q and v have too. Those of q that k lacks tell its queries apart, and
 // v has one dimension of its own, the elements of a value; its name may be that of `dim`.
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,8 +28,21 @@ std::vector<AttributeSpec> attention_attributes();
 /// The operands 0 to 2 are q, k and v. Throws OpError if their dimensions do not fit together, or if the attributes
 /// do not fit them.
 AttentionDims attention_dims(const OpCall& call);
-/// Throws OpError if operand `at` is given and is no mask: a bool with some of the dimensions of the scores.
-void require_attention_mask(const OpCall& call, const AttentionDims& dims, size_t at);
+
+/// The operands that only some attentions have, by their indices; or none. The mask is a bool with some of the dimensions of
+/// the scores, true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes the
+/// draws of its weights: weight i of the query is dropped if draw i of the query is below the rate (runtime/compute/draws.h).
+struct AttentionExtras {
+  std::optional<size_t> mask, draws;
+};
+/// `first`: the index of the first such operand, of `operands` in all.
+AttentionExtras attention_extras(const Attributes& attributes, size_t operands, size_t first);
+/// What the scores q k are multiplied by.
+double score_scale(const Attributes& attributes);
+/// The share of weights that are dropped; the others grow by 1 / (1 - rate). 0: there is no dropout.
+double dropout_rate(const Attributes& attributes);
+/// Throws OpError if the operands from `first` on are not these.
+void require_attention_extras(const OpCall& call, const AttentionDims& dims, size_t first);
 
 /// The dimensions of a tensor with one element for each query: those of q without `dim`.
 Dims query_dims(const Dims& q, const AttentionDims& dims);

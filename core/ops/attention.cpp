@@ -1,5 +1,7 @@
 #include "core/op_rules/attention.h"
 
+#include <cmath>
+
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
@@ -10,11 +12,11 @@ extern const OpDef kOp;
 namespace mtfc::attention_op {
 namespace {
 
-constexpr size_t kMask = 3;
+constexpr size_t kExtras = 3;
 
 std::vector<TensorType> infer(const OpCall& call) {
   const AttentionDims dims = attention_dims(call);
-  require_attention_mask(call, dims, kMask);
+  require_attention_extras(call, dims, kExtras);
   const TensorType& q = call.operands[0];
   return {{q.dtype, result_dims(q.dims, dims)}, {q.dtype, query_dims(q.dims, dims)}};
 }
@@ -28,8 +30,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
                             {{dims.memory}, Factor::Kind::kWhole}});
 }
 
-// With p the weights of the values, g the gradient of the result and d = sum of g * result over the values, the gradient of
-// a score is p * (g v - d); the gradient of the logarithm adds p times itself.
+// With p the weights before dropout, f what dropout multiplies them by, g the gradient of the result and d = sum of g * result
+// over the values, the gradient of a score is p * (f g v - d); the gradient of the logarithm adds p times itself.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const std::vector<TensorId>& in = node.operands;
   const TensorType result = b.type(node.results[0]);
@@ -40,7 +42,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   TensorId delta = reduce_to(b, b.op("mul", {given, node.results[0]}), per_query);
   if (gradients[1] != kNoTensor) delta = b.op("sub", {delta, gradients[1]});
   std::vector<TensorId> operands = {in[0], in[1], in[2], node.results[1], delta, given};
-  if (in.size() > kMask) operands.push_back(in[kMask]);
+  operands.insert(operands.end(), in.begin() + kExtras, in.end());
   std::vector<TensorId> found = b.add(attention_gradient_op::kOp, operands, node.attributes);
   found.resize(in.size(), kNoTensor);
   return found;
@@ -53,7 +55,8 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
 
 // Roundings of a score change its weight by as much again. The weights of all positions add up to 1.
 std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
-  const double score = static_cast<double>(attention_dims(call).inner.size) * largest[0] * largest[1];
+  const double score = static_cast<double>(attention_dims(call).inner.size) * largest[0] * largest[1] *
+                       std::abs(score_scale(call.attributes));
   return {largest[2] * (1 + score), 1 + score};
 }
 
@@ -73,6 +76,13 @@ std::vector<Example> examples() {
       attention_example(
           {normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"), flags("m=7 l=5")}),
       attention_example({normal("k=3"), normal("m=7 k=3"), normal("m=7 s=1")}),
+      attention_example({normal("b=2 l=5 h=3 k=3"), normal("b=2 m=7 h=3 k=3"), normal("b=2 m=7 h=3 k=3"),
+                         indices("b=2 l=5 h=3", 1000, DType::kI64)},
+                        {{"dropout", 0.4}}),
+      attention_example(
+          {normal("l=7 b=2 k=3", DType::kF32), normal("m=7 b=2 k=3", DType::kF32),
+           normal("m=7 b=2 k=3", DType::kF32), flags("b=2 m=7"), indices("b=2 l=7", 1000, DType::kI64)},
+          {{"positions", positions}, {"causal", true}, {"dropout", 0.2}, {"scale", 0.7}}),
   };
 }
 
@@ -82,15 +92,16 @@ extern const OpDef kOp = {
     .signature =
         {
             .name = "attention",
-            .doc = "softmax(q·k)·v over the positions `over` of k and v that a query of q sees, without ever "
+            .doc = "softmax(scale·q·k)·v over the positions `over` of k and v that a query of q sees, "
+                   "without ever "
                    "holding all "
                    "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
                    "gets zeros and "
                    "-inf. A fourth operand is a mask: true where a position is seen.",
             .min_operands = 3,
-            .max_operands = 4,
+            .max_operands = 5,
             .attributes = attention_attributes(),
-            .own_dtypes = {{kMask, DType::kBool}},
+            .own_dtypes = {{kExtras, DType::kBool}, {kExtras + 1, DType::kI64}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("l=2 k=1", {0, 0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8})},

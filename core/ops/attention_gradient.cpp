@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/op_rules/attention.h"
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
@@ -7,11 +9,11 @@
 namespace mtfc::attention_gradient_op {
 namespace {
 
-constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kMask = 6;
+constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kExtras = 6;
 
 std::vector<TensorType> infer(const OpCall& call) {
   const AttentionDims dims = attention_dims(call);
-  require_attention_mask(call, dims, kMask);
+  require_attention_extras(call, dims, kExtras);
   const TensorType& q = call.operands[0];
   const TensorType per_query = {q.dtype, query_dims(q.dims, dims)},
                    result = {q.dtype, result_dims(q.dims, dims)};
@@ -45,12 +47,14 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
 // over all queries.
 std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
   const AttentionDims dims = attention_dims(call);
-  const double score = static_cast<double>(dims.inner.size) * largest[0] * largest[1];
+  const double scale = std::abs(score_scale(call.attributes));
+  const double score = static_cast<double>(dims.inner.size) * largest[0] * largest[1] * scale;
   const double of_score =
       (1 + score) * (static_cast<double>(dims.value.size) * largest[2] * largest[kGiven] + largest[kDelta]);
   double queries = 1;
   for (const Dim& dim : dims.queries) queries *= static_cast<double>(dim.size);
-  return {of_score * largest[1], queries * of_score * largest[0], queries * (1 + score) * largest[kGiven]};
+  return {scale * of_score * largest[1], scale * queries * of_score * largest[0],
+          queries * (1 + score) * largest[kGiven]};
 }
 
 std::vector<Example> examples() {
@@ -65,6 +69,10 @@ std::vector<Example> examples() {
       attention_example({normal("h=2 l=5 b=3 k=3"), normal("b=3 m=7 k=3"), normal("b=3 m=7 k=3"),
                          positive("h=2 l=5 b=3"), normal("h=2 l=5 b=3"), normal("h=2 l=5 b=3 k=3"),
                          flags("m=7 l=5")}),
+      attention_example(
+          {normal("b=2 l=5 k=3"), normal("b=2 m=7 k=3"), normal("b=2 m=7 k=3"), positive("b=2 l=5"),
+           normal("b=2 l=5"), normal("b=2 l=5 k=3"), flags("b=2 m=7"), indices("b=2 l=5", 1000, DType::kI64)},
+          {{"dropout", 0.4}, {"scale", 0.3}}),
   };
 }
 
@@ -74,15 +82,18 @@ extern const OpDef kOp = {
     .signature =
         {
             .name = "attention_gradient",
-            .doc = "The gradients of q, k and v of an attention, whose weights are computed again. The "
-                   "operands are q, k and "
-                   "v; for each query, the second result of the attention and the sum of the gradient of the "
-                   "first times "
-                   "that result; the gradient of the first result; and the mask if there is one.",
+            .doc =
+                "The gradients of q, k and v of an attention, whose weights are computed again. The "
+                "operands are q, k and "
+                "v; for each query, the second result of the attention and the sum of the gradient of the "
+                "first times "
+                "that result; the gradient of the first result; and the mask and the numbers for dropout if "
+                "there are any.",
             .min_operands = 6,
-            .max_operands = 7,
+            .max_operands = 8,
             .attributes = attention_attributes(),
-            .own_dtypes = {{static_cast<int>(kMask), DType::kBool}},
+            .own_dtypes = {{static_cast<int>(kExtras), DType::kBool},
+                           {static_cast<int>(kExtras) + 1, DType::kI64}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("l=1 k=1", {0}), known("m=2 k=1", {1, 2}), known("m=2 k=1", {4, 8}),

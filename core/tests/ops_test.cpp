@@ -38,6 +38,13 @@ std::string error_of(std::string_view op, const std::vector<TensorType>& operand
   return "no error";
 }
 
+/// The same for attention over m=7 that contracts k=3.
+std::string attention_error(const std::vector<TensorType>& operands, const Attributes& more = {}) {
+  Attributes attributes = {{"over", Dim{"m", 7}}, {"dim", Dim{"k", 3}}};
+  for (const auto& [name, value] : more.entries()) attributes.set(name, value);
+  return error_of("attention", operands, attributes);
+}
+
 /// Checks that a factor's dimension has one name and one size wherever it appears, and that every dimension
 /// of every tensor has a factor, except for the indexed dimension of operations that take indices.
 void check_factors(const OpDef& op, const OpCall& call, const std::vector<TensorType>& results) {
@@ -234,6 +241,49 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
         "needs f32 or f64, but the operand is i32[] | use cast to make it f32 | operand 1");
   CHECK(to_string(result_of("not_equal", {type("a=2", DType::kBool), type("b=3", DType::kBool)})) ==
         "bool[a=2, b=3]");
+}
+
+TEST_CASE("attention names the operand or attribute that is wrong") {
+  const TensorType q = type("b=2 l=5 k=3"), k = type("b=2 m=7 k=3"), draws = type("l=5 b=2", DType::kI64),
+                   mask = type("b=2 m=7", DType::kBool);
+  CHECK(attention_error({q, k, k}) == "no error");
+  CHECK(attention_error({q, k, k, mask}) == "no error");
+  CHECK(attention_error({q, k, k, draws}, {{"dropout", 0.5}}) == "no error");
+  CHECK(attention_error({q, k, k, mask, draws}, {{"dropout", 0.5}}) == "no error");
+  CHECK(attention_error({q, type("b=2 m=7 k=3", DType::kF64), k}) ==
+        "k is f64[b=2, m=7, k=3], but q, k and v must be all f32 or all f64 | use cast | operand 1");
+  CHECK(attention_error({type("b=2 l=5"), k, k}) ==
+        "'dim' names the dimension 'k', which q, f32[b=2, l=5], lacks | 'dim'");
+  CHECK(attention_error({q, k, type("b=2 k=3")}) ==
+        "'over' names the dimension 'm', which v, f32[b=2, k=3], lacks | 'over'");
+  CHECK(attention_error({q, type("b=2 h=4 m=7 k=3"), k}) ==
+        "k has the dimension 'h', which q, f32[b=2, l=5, k=3], lacks | use broadcast | operand 0");
+  CHECK(
+      attention_error({q, k, type("b=2 m=7")}) ==
+      "v is f32[b=2, m=7], but it needs one dimension beside 'm' and the batch dimensions [b=2] | operand 2");
+  CHECK(attention_error({q, k, type("b=2 m=7 l=5")}) ==
+        "v's dimension 'l' is also a dimension of q that k lacks | rename it | operand 2");
+  CHECK(attention_error({q, k, k}, {{"causal", true}}) ==
+        "'causal' needs 'positions', the dimension of the queries that counts along 'm'");
+  CHECK(attention_error({q, k, k}, {{"window", int64_t{-1}}}) ==
+        "'window' is negative | 0 is no window | 'window'");
+  CHECK(attention_error({q, k, k}, {{"window", int64_t{4}}, {"positions", Dim{"b", 2}}}) ==
+        "'positions' names the dimension 'b', which does not tell the queries apart: [l=5] do | 'positions'");
+  CHECK(attention_error({q, k, k, k}) ==
+        "the mask is f32[b=2, m=7, k=3], but it must be bool | use cast or a comparison | operand 3");
+  CHECK(attention_error({q, k, k, type("b=2 x=7", DType::kBool)}) ==
+        "the mask has the dimension 'x', which the scores, of [b=2, l=5, m=7], lack | rename it | operand 3");
+  CHECK(attention_error({q, k, k, mask, draws}) ==
+        "only a mask may follow q, k and v | with 'dropout', numbers of the queries follow too | operand 4");
+  CHECK(attention_error({q, k, k}, {{"dropout", 0.5}}) ==
+        "'dropout' needs one more operand, i64[b=2, l=5], with a number for each query | dropout_attention "
+        "makes "
+        "these numbers by itself | 'dropout'");
+  CHECK(attention_error({q, k, k, mask}, {{"dropout", 0.5}}) ==
+        "the numbers of the queries, for 'dropout', are bool[b=2, m=7], but they must be i64[b=2, l=5] | "
+        "operand 3");
+  CHECK(attention_error({q, k, k, draws}, {{"dropout", 1.0}}) ==
+        "'dropout' must be at least 0 and less than 1, but it is 1 | 'dropout'");
 }
 
 TEST_CASE("einsum and reductions name the dimension that is wrong") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/compute/dropout_draws.h"
 #include "runtime/compute/loop_nest.h"
 
 namespace mtfc {
@@ -56,8 +57,11 @@ int64_t leading_of(const VectorPlaces& places) {
 
 }  // namespace
 
-AttentionPlan::AttentionPlan(const KernelSite& site, size_t mask)
-    : dims_(attention_dims({site.attributes, types_of(site.operands)})), mask_(mask) {
+AttentionPlan::AttentionPlan(const KernelSite& site, size_t extras)
+    : dims_(attention_dims({site.attributes, types_of(site.operands)})),
+      extras_(attention_extras(site.attributes, site.operands.size(), extras)),
+      rate_(dropout_rate(site.attributes)),
+      scale_(score_scale(site.attributes)) {
   const LocalTensor &q = site.operands[0], &k = site.operands[1];
   batch = product_of(local_extents({&q}, dims_.batch));
   queries = product_of(local_extents({&q}, dims_.queries));
@@ -73,13 +77,14 @@ AttentionPlan::AttentionPlan(const KernelSite& site, size_t mask)
     along_ = offsets(local_extents({&q}, dims_.queries), strides);
     for (int64_t& at : along_) at += held.begin;
   }
-  if (site.operands.size() > mask) {
-    const LocalTensor& seen = site.operands[mask];
+  if (extras_.mask) {
+    const LocalTensor& seen = site.operands[*extras_.mask];
     mask_places_ =
         VectorPlaces{offsets(local_extents({&q}, dims_.batch), aligned_strides(seen, dims_.batch)),
                      offsets(local_extents({&q}, dims_.queries), aligned_strides(seen, dims_.queries)),
                      aligned_strides(seen, {dims_.memory})[0], positions, 0};
   }
+  if (extras_.draws) draws_places_ = of_queries(site.operands[*extras_.draws], {});
 }
 
 VectorPlaces AttentionPlan::of_queries(const LocalTensor& tensor, const Dims& last) const {
@@ -131,7 +136,7 @@ template <typename T>
 void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interval columns, T* scores) const {
   constexpr T kNever = -std::numeric_limits<T>::infinity();
   if (along_.empty() && !mask_places_) return;
-  const auto* mask = mask_places_ ? reinterpret_cast<const bool*>(run.operands[mask_]) : nullptr;
+  const auto* mask = mask_places_ ? reinterpret_cast<const bool*>(run.operands[*extras_.mask]) : nullptr;
   for (int64_t query = range.begin; query < range.end; ++query, scores += kTilePositions) {
     const Interval seen = seen_by(query);
     const int64_t begin = std::clamp(seen.begin, columns.begin, columns.end),
@@ -143,6 +148,15 @@ void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interv
     for (int64_t c = begin; c < end; ++c)
       if (!row[c * mask_places_->step]) scores[c - columns.begin] = kNever;
   }
+}
+
+template <typename T>
+void AttentionPlan::fill_dropout(const KernelRun& run, int64_t b, Interval range, Interval columns,
+                                 T* factors) const {
+  const auto* numbers = reinterpret_cast<const int64_t*>(run.operands[*extras_.draws]);
+  for (int64_t query = range.begin; query < range.end; ++query, factors += kTilePositions)
+    dropout_factors(numbers[draws_places_->at(b, query)], rate_,
+                    {origin_ + columns.begin, origin_ + columns.end}, factors);
 }
 
 template <typename T>
@@ -161,6 +175,15 @@ RowMatrix<T> rows_of(const VectorPlaces& places, const T* tensor, int64_t b, Int
 }
 
 template <typename T>
+RowMatrix<T> AttentionPlan::scaled_rows(const VectorPlaces& places, const T* q, int64_t b, Interval rows,
+                                        T* copy) const {
+  if (scale_ == 1) return rows_of(places, q, b, rows, copy);
+  copy_rows(places, q, b, rows, copy);
+  for (int64_t i = 0; i < rows.size() * places.width; ++i) copy[i] *= static_cast<T>(scale_);
+  return {copy, places.width};
+}
+
+template <typename T>
 void put_rows(const VectorPlaces& places, const T* rows_side_by_side, int64_t b, Interval rows, T* tensor) {
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     T* to = tensor + places.at(b, row);
@@ -170,6 +193,12 @@ void put_rows(const VectorPlaces& places, const T* rows_side_by_side, int64_t b,
 
 template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, float*) const;
 template void AttentionPlan::hide(const KernelRun&, int64_t, Interval, Interval, double*) const;
+template void AttentionPlan::fill_dropout(const KernelRun&, int64_t, Interval, Interval, float*) const;
+template void AttentionPlan::fill_dropout(const KernelRun&, int64_t, Interval, Interval, double*) const;
+template RowMatrix<float> AttentionPlan::scaled_rows(const VectorPlaces&, const float*, int64_t, Interval,
+                                                     float*) const;
+template RowMatrix<double> AttentionPlan::scaled_rows(const VectorPlaces&, const double*, int64_t, Interval,
+                                                      double*) const;
 template void copy_rows(const VectorPlaces&, const float*, int64_t, Interval, float*);
 template void copy_rows(const VectorPlaces&, const double*, int64_t, Interval, double*);
 template RowMatrix<float> rows_of(const VectorPlaces&, const float*, int64_t, Interval, float*);

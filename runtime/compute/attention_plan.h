@@ -36,8 +36,8 @@ class AttentionPlan {
   /// the vectors that they belong to.
   static constexpr int64_t kTileQueries = kQueriesTogether, kTilePositions = 256;
 
-  /// `mask`: the index of the mask among the operands. There is none if there are fewer operands.
-  AttentionPlan(const KernelSite& site, size_t mask);
+  /// `extras`: the index of the first operand that only some attentions have.
+  AttentionPlan(const KernelSite& site, size_t extras);
 
   int64_t batch = 1, queries = 1, positions = 1;
   /// The vectors of an operand or result, each along `last`; those of one element along no dimension.
@@ -50,6 +50,14 @@ class AttentionPlan {
   /// Sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for each query.
   template <typename T>
   void hide(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;
+  double scale() const { return scale_; }
+  /// Rows of q as a matrix, multiplied by the scale of the scores.
+  template <typename T>
+  RowMatrix<T> scaled_rows(const VectorPlaces& places, const T* q, int64_t b, Interval rows, T* copy) const;
+  bool has_dropout() const { return draws_places_.has_value(); }
+  /// What dropout multiplies the weights by, in rows like those of `scores`.
+  template <typename T>
+  void fill_dropout(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* factors) const;
 
  private:
   Interval seen_by(int64_t query) const;
@@ -59,8 +67,11 @@ class AttentionPlan {
   std::vector<int64_t> along_;  // of each query, along the memory; empty if it does not matter
   bool causal_ = false;
   int64_t window_ = 0;
-  size_t mask_ = 0;                          // the operand
-  std::optional<VectorPlaces> mask_places_;  // a vector along the memory for each query, true where it sees
+  AttentionExtras extras_;
+  std::optional<VectorPlaces> mask_places_;   // a vector along the memory for each query, true where it sees
+  std::optional<VectorPlaces> draws_places_;  // a number for each query
+  double rate_ = 0;                           // of dropout
+  double scale_ = 1;                          // of the scores
 };
 
 /// Rows of vectors as a matrix: in place if they lie so, otherwise copied to `copy`.

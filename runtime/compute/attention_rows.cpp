@@ -74,6 +74,22 @@ struct ReplaceByWeights {
 };
 
 template <typename T>
+struct MultiplyElements {
+  const ScoreTile<T>& tile;
+  const T* factors;
+
+  MTFC_INLINE void run(const MultiplyElements& work) {
+    const ScoreTile<T>& tile = work.tile;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      T* const row = tile.scores + r * tile.leading;
+      const T* const factor = work.factors + r * tile.leading;
+#pragma omp simd
+      for (int64_t c = 0; c < tile.columns; ++c) row[c] *= factor[c];
+    }
+  }
+};
+
+template <typename T>
 struct ReplaceByScoreGradients {
   const ScoreTile<T>& weights;
   T* gradients;
@@ -126,6 +142,11 @@ void replace_by_weights(const ScoreTile<T>& tile, const T* totals) {
 }
 
 template <typename T>
+void multiply_elements(const ScoreTile<T>& tile, const T* factors) {
+  run_widest(MultiplyElements<T>{tile, factors});
+}
+
+template <typename T>
 void replace_by_score_gradients(const ScoreTile<T>& weights, T* gradients, const T* deltas) {
   run_widest(ReplaceByScoreGradients<T>{weights, gradients, deltas});
 }
@@ -134,6 +155,8 @@ template void add_exponentials(const ScoreTile<float>&, const RunningSoftmax<flo
 template void add_exponentials(const ScoreTile<double>&, const RunningSoftmax<double>&);
 template void replace_by_weights(const ScoreTile<float>&, const float*);
 template void replace_by_weights(const ScoreTile<double>&, const double*);
+template void multiply_elements(const ScoreTile<float>&, const float*);
+template void multiply_elements(const ScoreTile<double>&, const double*);
 template void replace_by_score_gradients(const ScoreTile<float>&, float*, const float*);
 template void replace_by_score_gradients(const ScoreTile<double>&, double*, const double*);
 

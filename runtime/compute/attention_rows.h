@@ -33,6 +33,10 @@ void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running
 template <typename T>
 void replace_by_weights(const ScoreTile<T>& tile, const T* totals);
 
+/// Multiplies each element by that of `factors`, which has the tile's leading dimension.
+template <typename T>
+void multiply_elements(const ScoreTile<T>& tile, const T* factors);
+
 /// Replaces each element of `gradients`, those of weights, by weight * (gradient - delta of the row): those of scores.
 template <typename T>
 void replace_by_score_gradients(const ScoreTile<T>& weights, T* gradients, const T* deltas);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/op_rules/example.h"
+#include "runtime/compute/dropout_draws.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
@@ -19,6 +20,7 @@ struct Case {
   bool causal = false;
   int64_t window = 0;
   bool masked = false;
+  double dropout = 0, scale = 1;
   bool vectors_last = true;  // the elements of each vector lie side by side, as BLAS needs them
 };
 
@@ -36,6 +38,16 @@ const Case kCases[] = {
      .causal = true,
      .vectors_last = false},
     {.batch = 5, .queries = 1, .positions = 257, .inner = 6, .value = 6, .masked = true},
+    {.batch = 2, .queries = 130, .positions = 330, .inner = 4, .value = 5, .dropout = 0.3},
+    {.batch = 1,
+     .queries = 330,
+     .positions = 330,
+     .inner = 3,
+     .value = 3,
+     .causal = true,
+     .masked = true,
+     .dropout = 0.6,
+     .scale = 0.5},
 };
 
 /// A tensor with one vector for each row at each position of the batch.
@@ -66,6 +78,8 @@ struct Trial {
         given(vectors("l", c.queries, "s", c.value, 4)) {
     if (c.masked)
       mask = example_tensor({{DType::kBool, {{"m", c.positions}, {"b", c.batch}}}, Fill::kBool}, 5);
+    if (c.dropout > 0)
+      draws = example_tensor({{DType::kI64, {{"l", c.queries}, {"b", c.batch}}}, Fill::kIndex, 1 << 20}, 6);
   }
 
   Vectors vectors(const char* rows, int64_t count, const char* last, int64_t size, uint64_t seed) const {
@@ -85,27 +99,40 @@ struct Trial {
     std::vector<double> found(static_cast<size_t>(c.positions), 0);
     double sum = 0;
     for (int64_t p = 0; p < c.positions; ++p)
-      if (sees(b, query, p)) sum += found[static_cast<size_t>(p)] = std::exp(dot(q, query, k, p, b, c.inner));
+      if (sees(b, query, p))
+        sum += found[static_cast<size_t>(p)] = std::exp(c.scale * dot(q, query, k, p, b, c.inner));
     for (double& weight : found) weight = sum == 0 ? 0 : weight / sum;
     total = std::log(sum);
     return found;
   }
 
+  /// What dropout multiplies the weights of a query by.
+  std::vector<double> factors(int64_t b, int64_t query) const {
+    std::vector<double> found(static_cast<size_t>(c.positions), 1);
+    if (draws)
+      dropout_factors(static_cast<int64_t>(element(*draws, query * c.batch + b)), c.dropout, {0, c.positions},
+                      found.data());
+    return found;
+  }
+
   KernelCall call(std::string_view op, std::vector<HostTensor> operands) const {
     if (mask) operands.push_back(*mask);
+    if (draws) operands.push_back(*draws);
     return {.op = op,
             .attributes = {{"over", Dim{"m", c.positions}},
                            {"dim", Dim{"k", c.inner}},
                            {"positions", Dim{"l", c.queries}},
                            {"causal", c.causal},
-                           {"window", c.window}},
+                           {"window", c.window},
+                           {"dropout", c.dropout},
+                           {"scale", c.scale}},
             .operands = std::move(operands)};
   }
 
   Case c;
   DType dtype;
   Vectors q, k, v, given;
-  std::optional<HostTensor> mask;
+  std::optional<HostTensor> mask, draws;
 };
 
 void check_close(double found, double expected, DType dtype) {
@@ -131,26 +158,27 @@ void check(const Trial& t) {
   for (int64_t b = 0; b < c.batch; ++b)
     for (int64_t query = 0; query < c.queries; ++query) {
       double total = 0, sum_of_gradients = 0;
-      const std::vector<double> weights = t.weights(b, query, total);
+      const std::vector<double> weights = t.weights(b, query, total), factors = t.factors(b, query);
       check_close(element(forward.others[0], b * c.queries + query), total, t.dtype);
       for (int64_t i = 0; i < c.value; ++i) {
         double expected = 0;
         for (int64_t p = 0; p < c.positions; ++p)
-          expected += weights[static_cast<size_t>(p)] * t.v.at(b, p, i);
+          expected += factors[static_cast<size_t>(p)] * weights[static_cast<size_t>(p)] * t.v.at(b, p, i);
         check_close(result.at(b, query, i), expected, t.dtype);
         sum_of_gradients += expected * t.given.at(b, query, i);
       }
       set_element(delta, b * c.queries + query, sum_of_gradients);
       for (int64_t p = 0; p < c.positions; ++p) {
-        const double weight = weights[static_cast<size_t>(p)];
+        const double weight = weights[static_cast<size_t>(p)], factor = factors[static_cast<size_t>(p)];
         if (weight == 0) continue;
-        const double of_score = weight * (dot(t.given, query, t.v, p, b, c.value) - sum_of_gradients);
+        const double of_score =
+            weight * (factor * dot(t.given, query, t.v, p, b, c.value) - sum_of_gradients);
         for (int64_t i = 0; i < c.inner; ++i) {
-          of_q[at(b, c.queries, query, c.inner, i)] += of_score * t.k.at(b, p, i);
-          of_k[at(b, c.positions, p, c.inner, i)] += of_score * t.q.at(b, query, i);
+          of_q[at(b, c.queries, query, c.inner, i)] += c.scale * of_score * t.k.at(b, p, i);
+          of_k[at(b, c.positions, p, c.inner, i)] += c.scale * of_score * t.q.at(b, query, i);
         }
         for (int64_t i = 0; i < c.value; ++i)
-          of_v[at(b, c.positions, p, c.value, i)] += weight * t.given.at(b, query, i);
+          of_v[at(b, c.positions, p, c.value, i)] += factor * weight * t.given.at(b, query, i);
       }
     }
   const KernelAnswer backward = call_kernel(t.call(

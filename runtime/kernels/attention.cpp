@@ -11,7 +11,7 @@
 namespace mtfc::attention_kernel {
 namespace {
 
-constexpr size_t kMask = 3;
+constexpr size_t kExtras = 3;
 constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
 
 struct Forward {
@@ -29,11 +29,12 @@ struct Scratch {
         v(at(f.v.leading ? 0 : kColumns * f.v.width)),
         sum(at(kRows * f.v.width)),
         scores(at(kRows * kColumns)),
+        dropout(at(f.plan.has_dropout() ? kRows * kColumns : 0)),
         largest(at(kRows)),
         sums(at(kRows)),
         factors(at(kRows)) {}
   static std::vector<T> at(int64_t size) { return std::vector<T>(static_cast<size_t>(size)); }
-  std::vector<T> q, k, v, sum, scores, largest, sums, factors;
+  std::vector<T> q, k, v, sum, scores, dropout, largest, sums, factors;
 };
 
 /// The results of the queries `rows` at position b of the batch.
@@ -41,7 +42,7 @@ template <typename T>
 void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
   const auto operand = [&](size_t i) { return reinterpret_cast<const T*>(run.operands[i]); };
   const int64_t width = f.v.width;
-  const RowMatrix<T> q = rows_of(f.q, operand(0), b, rows, s.q.data());
+  const RowMatrix<T> q = f.plan.scaled_rows(f.q, operand(0), b, rows, s.q.data());
   std::fill(s.sum.begin(), s.sum.end(), T{0});
   std::fill(s.sums.begin(), s.sums.end(), T{0});
   std::fill(s.largest.begin(), s.largest.end(), -std::numeric_limits<T>::infinity());
@@ -58,8 +59,12 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
               .c_leading = kColumns},
              q.at, k.at, s.scores.data());
     f.plan.hide(run, b, rows, columns, s.scores.data());
-    add_exponentials<T>({s.scores.data(), kColumns, rows.size(), columns.size()},
-                        {s.largest.data(), s.sums.data(), s.factors.data()});
+    const ScoreTile<T> tile = {s.scores.data(), kColumns, rows.size(), columns.size()};
+    add_exponentials<T>(tile, {s.largest.data(), s.sums.data(), s.factors.data()});
+    if (f.plan.has_dropout()) {
+      f.plan.fill_dropout(run, b, rows, columns, s.dropout.data());
+      multiply_elements(tile, s.dropout.data());
+    }
     if (begin > seen.begin)
       for (int64_t r = 0; r < rows.size(); ++r)
         for (int64_t i = 0; i < width; ++i)
@@ -85,7 +90,7 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const AttentionPlan plan(site, kMask);
+  const AttentionPlan plan(site, kExtras);
   const AttentionDims& dims = plan.dims();
   const auto f = std::make_shared<const Forward>(Forward{
       plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),

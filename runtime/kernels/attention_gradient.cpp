@@ -11,7 +11,7 @@
 namespace mtfc::attention_gradient_kernel {
 namespace {
 
-constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kMask = 6;
+constexpr size_t kTotal = 3, kDelta = 4, kGiven = 5, kExtras = 6;
 constexpr int64_t kRows = AttentionPlan::kTileQueries, kColumns = AttentionPlan::kTilePositions;
 
 struct Backward {
@@ -32,10 +32,11 @@ struct Scratch {
         of_memory(at(kColumns * std::max(w.k.width, w.v.width))),
         weights(at(kRows * kColumns)),
         gradients(at(kRows * kColumns)),
+        dropout(at(w.plan.has_dropout() ? kRows * kColumns : 0)),
         totals(at(kRows)),
         deltas(at(kRows)) {}
   static std::vector<T> at(int64_t size) { return std::vector<T>(static_cast<size_t>(size)); }
-  std::vector<T> q, given, k, v, of_q, of_memory, weights, gradients, totals, deltas;
+  std::vector<T> q, given, k, v, of_q, of_memory, weights, gradients, dropout, totals, deltas;
 };
 
 /// Adds the product of a tile, transposed, and rows of queries to the rows of a result that belong to the memory.
@@ -66,7 +67,7 @@ template <typename T>
 void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
   const auto operand = [&](size_t i) { return reinterpret_cast<const T*>(run.operands[i]); };
   const auto result = [&](size_t i) { return reinterpret_cast<T*>(run.results[i]); };
-  const RowMatrix<T> q = rows_of(w.q, operand(0), b, rows, s.q.data());
+  const RowMatrix<T> q = w.plan.scaled_rows(w.q, operand(0), b, rows, s.q.data());
   const RowMatrix<T> given = rows_of(w.given, operand(kGiven), b, rows, s.given.data());
   copy_rows(w.total, operand(kTotal), b, rows, s.totals.data());
   copy_rows(w.delta, operand(kDelta), b, rows, s.deltas.data());
@@ -95,7 +96,13 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
               .b_leading = v.leading,
               .c_leading = kColumns},
              given.at, v.at, s.gradients.data());
+    const bool drops = w.plan.has_dropout();
+    if (drops) {
+      w.plan.fill_dropout(run, b, rows, columns, s.dropout.data());
+      multiply_elements<T>({s.gradients.data(), kColumns, rows.size(), columns.size()}, s.dropout.data());
+    }
     replace_by_score_gradients(tile, s.gradients.data(), s.deltas.data());
+    if (drops) multiply_elements(tile, s.dropout.data());
     add_to_memory(w.of_v, b, columns, rows.size(), s.weights.data(), given, s.of_memory, result(2));
     add_to_memory(w.of_k, b, columns, rows.size(), s.gradients.data(), q, s.of_memory, result(1));
     multiply({.m = rows.size(),
@@ -107,12 +114,14 @@ void go_back(const Backward& w, const KernelRun& run, int64_t b, Interval rows, 
               .adds = true},
              s.gradients.data(), k.at, s.of_q.data());
   }
+  if (w.plan.scale() != 1)
+    for (T& element : s.of_q) element *= static_cast<T>(w.plan.scale());
   put_rows(w.of_q, s.of_q.data(), b, rows, result(0));
 }
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const AttentionPlan plan(site, kMask);
+  const AttentionPlan plan(site, kExtras);
   const AttentionDims& dims = plan.dims();
   const auto w = std::make_shared<const Backward>(Backward{
       plan, plan.of_queries(site.operands[0], {dims.inner}), plan.of_memory(site.operands[1], {dims.inner}),

@@ -103,4 +103,45 @@ TEST_CASE("dropout is off in evaluation") {
     CHECK(evaluate.at(name).values == evaluate.at("x").values);
 }
 
+TEST_CASE("attention with dropout drops only in training") {
+  Model model;
+  const TensorType q = {DType::kF64, {{"b", 2}, {"l", 5}, {"k", 3}}},
+                   v = {DType::kF64, {{"b", 2}, {"m", 4}, {"k", 3}}};
+  GraphBuilder b;
+  std::vector<TensorId> in = {b.add_input("q", q), b.add_input("k", v), b.add_input("v", v)};
+  model.inputs = {{"q", q, "", {}}, {"k", v, "", {}}, {"v", v, "", {}}};
+  const Attributes attributes = {{"over", Dim{"m", 4}}, {"dim", Dim{"k", 3}}};
+  Attributes dropping = attributes;
+  dropping.set("rate", 0.5);
+  const auto known = [&](const std::string& name, TensorId id) {
+    b.mark_from_model(id);
+    model.outputs.push_back({name, id});
+  };
+  known("dropped",
+        b.add(*find_composite("dropout_attention"), in, dropping, {"dropped", "dropped_total"})[0]);
+  known("whole", b.add(op_named("attention"), in, attributes, {"whole", "whole_total"})[0]);
+  b.add_variable("seen", {DType::kF64, {}});
+  model.variables.push_back({"seen", {DType::kF64, {}}, Init{}, false, false, {}});
+  model.assignments.push_back({"seen", b.op("reduce_sum", {model.outputs[0].tensor}), {}});
+  model.graph = std::move(b).build();
+  const auto answer = [&](const EntryGraph& entry, int64_t step) {
+    const auto values = [](const TensorType& type, double scale) {
+      WholeTensor tensor{type, std::vector<double>(static_cast<size_t>(elements(type.dims)))};
+      for (size_t i = 0; i < tensor.values.size(); ++i)
+        tensor.values[i] = std::sin(scale * static_cast<double>(i + 1));
+      return tensor;
+    };
+    return reference_answer(plain_entry(entry),
+                            {{"q", values(q, 1)}, {"k", values(v, 2)}, {"v", values(v, 3)}},
+                            {{"seen", {{DType::kF64, {}}, {0}}}}, step)
+        .outputs;
+  };
+  const WholeTensors evaluated = answer(evaluate_entry(model, {}), 1);
+  CHECK(evaluated.at("dropped").values == evaluated.at("whole").values);
+  const WholeTensors trained = answer(train_entry(model, {}), 1), later = answer(train_entry(model, {}), 2);
+  CHECK(trained.at("whole").values == evaluated.at("whole").values);
+  CHECK(trained.at("dropped").values != trained.at("whole").values);
+  CHECK(later.at("dropped").values != trained.at("dropped").values);
+}
+
 }  // namespace mtfc::dropout_test
