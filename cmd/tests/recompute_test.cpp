@@ -48,12 +48,12 @@ TEST_CASE("losses are the same to the bit, with random numbers, in microbatches,
   }
 }
 
-TEST_CASE("six layers fit into 60 % of their memory with 4 % more products, and into 40 % with 12 %") {
+TEST_CASE("six layers fit into 60 % of their memory with 9 % more products, and into 40 % with 15 %") {
   const std::string sizes = "--set layers=6 --set batch=64 --set length=256";
   const Json kept = report_of(kModel, sizes);
   const auto most = kept["memory"]["peak_bytes_per_device"].get<int64_t>();
   const auto flops = kept["flops"]["einsum_per_device"].get<double>();
-  for (const auto& [percent, more] : {std::pair(60, 1.04), std::pair(40, 1.12)}) {
+  for (const auto& [percent, more] : {std::pair(60, 1.09), std::pair(40, 1.15)}) {
     CAPTURE(percent);
     const int64_t limit = most * percent / 100;
     const Json fitted = report_of(kModel, fmt::format("{} --memory-limit {} -q", sizes, limit));
@@ -96,14 +96,14 @@ TEST_CASE(
 
 TEST_CASE("what is computed again is said, and a limit that can't be kept is refused with what is possible") {
   const std::string lm = "$MTFC compile transformer_lm.json --set layers=4 -o /dev/null --memory-limit ";
-  const std::string said = outcome_in_models(lm + "100MiB");
+  const std::string said = outcome_in_models(lm + "88MiB");
   CAPTURE(said);
-  CHECK(said.starts_with("exit 0: mtfc: note: to fit into 100 MiB, the backward pass computes "));
+  CHECK(said.starts_with("exit 0: mtfc: note: to fit into 88.0 MiB, the backward pass computes "));
   CHECK(said.find(" tensors again: ") != std::string::npos);
   CHECK(said.find("layer_*/") != std::string::npos);
   CHECK(said.find("mtfc: note: what is computed again takes ") != std::string::npos);
   CHECK(said.find(" (lower bound: ") != std::string::npos);
-  CHECK(outcome_in_models(lm + "100MiB -q") == "exit 0: ");
+  CHECK(outcome_in_models(lm + "88MiB -q") == "exit 0: ");
   const std::string refused = outcome_in_models(lm + "1MiB");
   CAPTURE(refused);
   CHECK(refused.starts_with("exit 2: mtfc: error: the program needs "));

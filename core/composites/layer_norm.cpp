@@ -5,10 +5,20 @@ namespace {
 
 constexpr double kEps = 1e-5;
 
-std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+TensorId deviations(GraphBuilder& b, const Node& node) {
   const TensorId x = node.operands[0];
-  const TensorId mean = b.op("reduce_mean", {x}, {{"over", node.attributes.get<Dims>("over")}});
-  return {scaled_by_root_mean_square(b, node, b.op("sub", {x, mean}), kEps)};
+  return b.op("sub", {x, b.op("reduce_mean", {x}, {{"over", node.attributes.get<Dims>("over")}})});
+}
+
+std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
+  const TensorId x = deviations(b, node);
+  return {b.op("mul", {x, inverse_root_mean_square(b, node, x, kEps)})};
+}
+
+// The scale has the same means as that of the expansion, which are computed once.
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId scale = inverse_root_mean_square(b, node, deviations(b, node), kEps);
+  return {normalization_gradient(b, node, scale, gradients[0], true)};
 }
 
 }  // namespace
@@ -28,7 +38,7 @@ extern const CompositeDef kComposite = {
             .examples = normalization_examples(),
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
+    .gradient = gradient,
     .in_evaluation = kAsInTraining,
 };
 

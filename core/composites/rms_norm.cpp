@@ -6,7 +6,14 @@ namespace {
 constexpr double kEps = 1e-6;
 
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
-  return {scaled_by_root_mean_square(b, node, node.operands[0], kEps)};
+  const TensorId x = node.operands[0];
+  return {b.op("mul", {x, inverse_root_mean_square(b, node, x, kEps)})};
+}
+
+// The scale has the same mean as that of the expansion, which is computed once.
+std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
+  const TensorId scale = inverse_root_mean_square(b, node, node.operands[0], kEps);
+  return {normalization_gradient(b, node, scale, gradients[0], false)};
 }
 
 }  // namespace
@@ -26,7 +33,7 @@ extern const CompositeDef kComposite = {
             .examples = normalization_examples(),
         },
     .expand = expand,
-    .gradient = kGradientOfParts,
+    .gradient = gradient,
     .in_evaluation = kAsInTraining,
 };
 

@@ -24,11 +24,21 @@ std::vector<TensorType> infer_normalization(const OpCall& call) {
   return {x};
 }
 
-TensorId scaled_by_root_mean_square(GraphBuilder& b, const Node& node, TensorId x, double default_eps) {
-  const Attributes over = {{"over", node.attributes.get<Dims>("over")}};
+TensorId inverse_root_mean_square(GraphBuilder& b, const Node& node, TensorId x, double default_eps) {
   const TensorId eps = b.constant(node.attributes.get_or<double>("eps", default_eps), b.type(x).dtype);
-  const TensorId mean_square = b.op("reduce_mean", {b.op("square", {x})}, over);
-  return b.op("mul", {x, b.op("rsqrt", {b.op("add", {mean_square, eps})})});
+  const Attributes over = {{"over", node.attributes.get<Dims>("over")}};
+  return b.op("rsqrt", {b.op("add", {b.op("reduce_mean", {b.op("square", {x})}, over), eps})});
+}
+
+TensorId normalization_gradient(GraphBuilder& b, const Node& node, TensorId scale, TensorId gradient,
+                                bool centred) {
+  const TensorId y = node.results[0];
+  const auto mean = [&](TensorId id) {
+    return b.op("reduce_mean", {id}, {{"over", node.attributes.get<Dims>("over")}});
+  };
+  const TensorId along = b.op("mul", {y, mean(b.op("mul", {gradient, y}))});
+  const TensorId across = centred ? b.op("sub", {gradient, mean(gradient)}) : gradient;
+  return b.op("mul", {b.op("sub", {across, along}), scale});
 }
 
 std::vector<Example> normalization_examples() {

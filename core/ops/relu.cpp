@@ -5,10 +5,11 @@
 namespace mtfc::relu_op {
 namespace {
 
+// Where the result is 0, no gradient passes. The operand would say the same, but need not be kept.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
   const TensorId zero = b.constant(0, b.type(node.operands[0]).dtype);
-  const TensorId off = b.op("greater_equal", {zero, node.operands[0]});
+  const TensorId off = b.op("greater_equal", {zero, node.results[0]});
   return {b.op("where", {off, zero, gradients[0]})};
 }
 

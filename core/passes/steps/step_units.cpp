@@ -13,6 +13,8 @@ namespace {
 // last member can run.
 constexpr int kFarthest = 256;
 constexpr size_t kMostMembers = 64;
+// A result that is so much smaller than what it is computed from costs little to keep, such as a sum.
+constexpr int64_t kMuchSmaller = 16;
 
 bool is_within_reach(StepIndex earlier, StepIndex later) {
   return later.number() - earlier.number() <= kFarthest;
@@ -64,6 +66,7 @@ class UnitOrder {
     std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(joined));
     if (joined.size() > kMostMembers || !is_within_reach(joined.front(), joined.back())) return;
     const auto is_needed = [&](ValueId id) { return uses_.is_needed_outside(joined, id); };
+    if (keeps_more(a, b, joined)) return;
     if (!find_grid(uses_.entry(), uses_.steps(joined), is_needed, mesh_)) return;
     const std::optional<std::set<int>> between = needed_between(early, late);
     if (!between) return;
@@ -81,6 +84,46 @@ class UnitOrder {
   }
 
  private:
+  bool is_backward(StepIndex s) const { return uses_.step(s).phase == Phase::kBackward; }
+
+  // A step of the backward pass that joins one of the forward pass runs early. This is worth while if its results take the
+  // place of what is kept for the backward pass, as the bools of a relu do, but not if they are kept besides.
+  bool keeps_more(const Unit& early, const Unit& late, const Unit& joined) const {
+    const auto all = [&](const Unit& unit, bool backward) {
+      return std::all_of(unit.begin(), unit.end(), [&](StepIndex s) { return is_backward(s) == backward; });
+    };
+    if (all(early, true) || all(late, false)) return false;
+    std::set<ValueId> made, read;
+    for (const StepIndex s : late) {
+      if (!is_backward(s)) continue;
+      made.insert(uses_.step(s).outputs[0]);
+      for (const ValueId id : uses_.step(s).inputs) read.insert(root_of(uses_.entry(), id));
+    }
+    int64_t more = 0, looked_at = 0;
+    for (const ValueId id : made)
+      if (uses_.is_needed_outside(joined, id)) more += bytes(id);
+    for (const ValueId id : read) {
+      if (made.count(id) > 0) continue;
+      looked_at += bytes(id);
+      if (is_freed(id, joined)) more -= bytes(id);
+    }
+    return more > looked_at / kMuchSmaller;
+  }
+  // True if the value is made before the backward pass, and no step of it but members of `joined` reads the value.
+  bool is_freed(ValueId id, const Unit& joined) const {
+    const StepIndex maker = uses_.maker(id);
+    if (maker == StepIndex() || uses_.is_kept(id)) return false;
+    if (is_backward(maker) && !std::binary_search(joined.begin(), joined.end(), maker)) return false;
+    const std::vector<StepIndex>& readers = uses_.readers(id);
+    return std::none_of(readers.begin(), readers.end(), [&](StepIndex s) {
+      return is_backward(s) && !std::binary_search(joined.begin(), joined.end(), s);
+    });
+  }
+  int64_t bytes(ValueId id) const {
+    const Value& value = uses_.entry().values[id];
+    return elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype);
+  }
+
   bool has_copy(const Unit& unit) const {
     return std::any_of(unit.begin(), unit.end(), [&](StepIndex s) { return uses_.is_copy(s); });
   }
