@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,33 @@ TEST_CASE("a sequence that is split between attention and feed-forward takes les
   const Json& kinds = split["communication"]["by_kind"];
   CHECK(kinds["all_gather"]["count"].get<int>() >= 8);  // before each part of a layer, forward and backward
   CHECK(kinds["reduce_scatter"]["count"].get<int>() >= 4);
+}
+
+TEST_CASE("a variable that the backward pass gathers again is split there as a rule splits it") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "layout.json") << R"({
+    "mesh": [["model", 4]], "rules": [["heads", "model"], ["d_ff", "model"]], "propagate": true,
+    "shardings": {"position/y": {"length": "model"}, "layer_*/self/y": {"length": "model"},
+                  "layer_*/ffn/y": {"length": "model"}},
+    "regather": "**/attention/wo"
+  })";
+  REQUIRE(outcome_in_models(fmt::format(
+              "$MTFC compile transformer_lm.json {} --set batch=64 -q --layout '{}' --emit json -o '{}'",
+              kSmall, folder / "layout.json", folder / "program.json")) == "exit 0: ");
+  // Gathering these weights is cheaper than gathering the activations. What the forward pass gathers is not kept.
+  std::set<std::string> forward, backward;
+  const Json program = Json::parse(folder.read("program.json"));
+  for (const Json& entry : program["entry_points"])
+    for (const Json& step : entry["steps"])
+      for (const Json& id : step.value("inputs", Json::array())) {
+        const std::string name = entry["values"][id.get<size_t>()]["name"];
+        if (name.find("/attention/wo") == std::string::npos || !name.ends_with("@whole")) continue;
+        if (entry["name"] == "train") (step["phase"] == "backward" ? backward : forward).insert(name);
+      }
+  CHECK(forward ==
+        std::set<std::string>{"layer_0/self/attention/wo@whole", "layer_1/self/attention/wo@whole"});
+  CHECK(backward == std::set<std::string>{"layer_0/self/attention/wo/again@whole",
+                                          "layer_1/self/attention/wo/again@whole"});
 }
 
 TEST_CASE("training with a split sequence is that of one device") {

@@ -6,6 +6,15 @@
 namespace mtfc {
 namespace {
 
+// The variable that the tensor is a copy of, to be gathered again (core/passes/graph/regather.h); or nullptr.
+const Tensor* regathered_variable(const Graph& graph, const Tensor& tensor) {
+  if (!tensor.name.ends_with(kAgain)) return nullptr;
+  const Node& node = graph.node(tensor.node);
+  if (node.kind != NodeKind::kOp || node.op->traits.copies != Copies::kOperand) return nullptr;
+  const Tensor& copied = graph.tensor(node.operands[0]);
+  return graph.node(copied.node).kind == NodeKind::kVariable ? &copied : nullptr;
+}
+
 // The sharding of a tensor that the layout or another entry point decides; nothing for a tensor that is free.
 std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
                                        const PlanConditions& conditions) {
@@ -16,9 +25,11 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   const SharedAnnotation& annotation = tensor->annotation;
   if (annotation) return stated_sharding(layout, annotation.get(), dims, conditions.split, is_state);
   if (scope > 0) return std::nullopt;
-  const NodeKind kind = graph.scopes[scope].graph->node(tensor->node).kind;
-  if (kind == NodeKind::kVariable)
-    if (const auto known = conditions.variables.find(tensor->name); known != conditions.variables.end())
+  const Graph& own = *graph.scopes[scope].graph;
+  const NodeKind kind = own.node(tensor->node).kind;
+  const Tensor* variable = kind == NodeKind::kVariable ? tensor : regathered_variable(own, *tensor);
+  if (variable)
+    if (const auto known = conditions.variables.find(variable->name); known != conditions.variables.end())
       return known->second;
   if (is_state) return stated_sharding(layout, nullptr, dims, conditions.split, true);
   if (kind == NodeKind::kInput && (!layout.propagate || has_rule(layout, dims)))
