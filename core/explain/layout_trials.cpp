@@ -53,7 +53,11 @@ bool needs_more(const LayoutFigures& a, const LayoutFigures& b) {
 std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
   ++made_;
   if (explained_.progress) explained_.progress(static_cast<int>(made_));
-  const CompileOptions& options = explained_.options;
+  CompileOptions options = explained_.options;
+  // What an earlier plan has decided, the change may decide in another way.
+  options.variables.clear();
+  options.tensors.clear();
+  options.entry_of_tensors.clear();
   try {
     const Program program = compile(explained_.model, with_change(explained_.layout, change), options);
     const EntryPoint* entry = program.find(explained_.entry.name);
