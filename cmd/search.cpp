@@ -18,6 +18,7 @@
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
+#include "cmd/searching/fit.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/suggest.h"
 #include "core/model/entry_points.h"
@@ -46,6 +47,7 @@ struct Options {
   int64_t threads = 0;                // 0: one per core
   std::optional<int64_t> time_limit;  // seconds
   bool annotations = false;           // search over annotations instead of rules
+  bool fit = false;                   // ask what fits, instead of searching
   bool has_most_axes = false;         // --max-axes-per-dim is given
 };
 
@@ -204,6 +206,11 @@ void write(const Options& options, const SearchReport& report) {
     write_text(options.file, layout_json(report.layouts.front().layout, doc_of(report)));
 }
 
+size_t thread_count(const Options& options) {
+  return options.threads > 0 ? static_cast<size_t>(options.threads)
+                             : std::max(1U, std::thread::hardware_concurrency());
+}
+
 SearchOptions search_options(const Options& options, const Model& model, const Hardware& hardware) {
   SearchOptions search;
   search.entry = entry_of(options, model);
@@ -213,8 +220,7 @@ SearchOptions search_options(const Options& options, const Model& model, const H
   search.limits.decodes = search.entry == "decode";
   search.memory_limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
   search.top = static_cast<size_t>(options.top);
-  search.threads = options.threads > 0 ? static_cast<size_t>(options.threads)
-                                       : std::max(1U, std::thread::hardware_concurrency());
+  search.threads = thread_count(options);
   return search;
 }
 
@@ -291,8 +297,21 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   return kExitSuccess;
 }
 
+int ask_what_fits(const Options& options) {
+  if (options.annotations) throw UserError("--fit and --annotations exclude each other");
+  if (!options.entry.empty() && options.entry != "train")
+    throw UserError(fmt::format("--fit asks what training needs, not {}", options.entry));
+  if (options.has_most_axes || !options.dims.empty())
+    throw UserError(
+        "--fit keeps to the rules of --layout, and does not search with --dims or --max-axes-per-dim",
+        "search without --fit does");
+  return run_fit({options.model, options.layout, options.devices, options.hardware, options.format,
+                  options.file, options.memory_limit, thread_count(options), options.time_limit});
+}
+
 int run(const Options& options) {
   check_options(options);
+  if (options.fit) return ask_what_fits(options);
   const std::vector<Sources> sources = read_sources(options.model, meshes_to_search(options));
   std::vector<Diagnostic> warnings;
   const auto [model, fixed] = read_model_and_layouts(sources, options.model, warnings);
@@ -362,6 +381,12 @@ std::function<int()> setup(CommandLine& line) {
       "--annotations", options->annotations,
       "search over annotations, in which every tensor may be split in its own way, for the layout of least "
       "cost: bytes sent + 32 KiB per collective + products' FLOP / 16, per device");
+  line.add_flag(
+      "--fit", options->fit,
+      "instead of a search: what fits into the memory, on 1, 2, 4 and up to --devices devices, with the "
+      "stages "
+      "of ZeRO, with microbatches, and with activations computed again; without --layout, devices share "
+      "the batch");
   line.add_option("--dims", options->dims, "split only these dimensions, as in batch,d_ff")
       .split_at(',')
       .type_name("DIM,...");
@@ -410,6 +435,7 @@ const Command kSearchCommand = {
         "  mtfc search model.json --mesh all:4 --annotations -o best.json\n"
         "  mtfc search model.json --devices 512 --mesh 'rows:*,cols:*' --memory-limit 8GiB\n"
         "  mtfc search model.json --mesh rows:4,cols:4 --layout batch:rows  # keeps this rule\n"
+        "  mtfc search model.json --fit --devices 64 --memory-limit 16GiB -o smallest.json\n"
         "  mtfc calibrate -o here.json && mtfc search model.json --devices 4 --hardware here.json -o "
         "best.json\n"
         "  mtfc run model.json --layout best.json",

@@ -52,8 +52,8 @@ std::vector<std::string> sorted_lines(const std::string& text) {
 // The numbers of a training depend on the machine: the speed always, the last digits of a loss with the
 // processor's BLAS kernels.
 std::string without_figures(const std::string& text) {
-  return std::regex_replace(text, std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*"),
-                            "$1 ?");
+  return std::regex_replace(
+      text, std::regex("(loss|bits_per_byte|accuracy) [0-9.e+-]+|[0-9.e+-]+ steps/s.*|steps in .*"), "$1 ?");
 }
 
 std::string with(std::string text, const std::string& from, const std::string& to) {

@@ -1,0 +1,167 @@
+#include "cmd/searching/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <limits>
+
+#include "cmd/files/files.h"
+#include "cmd/launch/launch.h"
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/terminal/interrupt.h"
+#include "core/search/fit_search.h"
+#include "formats/layout/layout_reader.h"
+#include "formats/layout/layout_writer.h"
+#include "formats/layout/mesh_choices.h"
+#include "formats/report/fit_writer.h"
+#include "formats/text/quantity.h"
+
+namespace mtfc {
+namespace {
+
+// The powers of two up to `most`, and `most` itself.
+std::vector<int64_t> device_counts(int64_t most) {
+  std::vector<int64_t> counts;
+  for (int64_t count = 1; count < most; count *= 2) counts.push_back(count);
+  counts.push_back(most);
+  return counts;
+}
+
+// The meshes to try. Numbers of devices that a mesh with open sizes can't have are left out, unless it can have none.
+std::vector<LayoutFlags> meshes_to_fit(const FitArguments& arguments) {
+  const auto& [mesh, layout] = arguments.layout;
+  std::vector<LayoutFlags> flags;
+  if (!mesh && layout && is_layout_file(*layout)) return {arguments.layout};
+  if (!mesh && layout)
+    throw UserError("--layout needs named axes for its rules, and --devices alone names none",
+                    "name them, as in --mesh rows:*");
+  if (!mesh && !arguments.devices)
+    throw UserError("--fit needs the number of devices that there may be", "give --devices N");
+  if (mesh && mesh->find('*') == std::string::npos) return {arguments.layout};
+  if (mesh && !arguments.devices) mesh_choices(*mesh, std::nullopt);  // says what is missing
+  std::optional<UserError> failure;
+  for (const int64_t count : device_counts(*arguments.devices)) try {
+      for (const std::string& choice : mesh_choices(mesh.value_or("all:*"), count))
+        flags.push_back({choice, layout});
+    } catch (const UserError& error) {
+      failure = error;
+    }
+  if (flags.empty()) throw UserError(*failure);
+  return flags;
+}
+
+// Without rules, devices share the batch. Meshes of more devices than it has rows are left out.
+void share_batch(const FitArguments& arguments, const Model& model, std::vector<Layout>& layouts,
+                 std::vector<Diagnostic>& warnings) {
+  if (arguments.layout.layout) return;
+  const std::optional<Dim> batch = batch_dim(model);
+  if (!batch)
+    throw UserError("no input has a dimension that devices could share",
+                    "give the rules with --mesh and --layout");
+  const size_t given = layouts.size();
+  std::erase_if(layouts, [&](const Layout& layout) { return layout.mesh.devices() > batch->size; });
+  if (layouts.size() < given)
+    warnings.push_back(
+        {{},
+         fmt::format("more than {} devices are not tried: '{}' has no more rows", batch->size, batch->name),
+         "give rules that split other dimensions, with --mesh and --layout",
+         Severity::kWarning});
+  for (Layout& layout : layouts) {
+    AxisList axes;
+    for (int axis = 0; axis < static_cast<int>(layout.mesh.axes().size()); ++axis) axes.push_back(axis);
+    if (!axes.empty()) layout.rules.push_back({batch->name, axes, {}});
+  }
+}
+
+int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
+  if (arguments.memory_limit > 0) return arguments.memory_limit;
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
+  if (hardware.memory_bytes > 0 && hardware.memory_bytes < kMost) return std::llround(hardware.memory_bytes);
+  throw UserError(
+      fmt::format("the hardware profile '{}' does not say how much memory a device has", hardware.name),
+      "give --memory-limit, as in 16GiB");
+}
+
+FitResult found(const FitArguments& arguments, const Model& model, const std::vector<Layout>& layouts,
+                const Hardware& hardware, int64_t limit) {
+  const bool shows = is_terminal(2) && !arguments.model.quiet;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  FitOptions options;
+  options.memory_limit = limit;
+  options.threads = arguments.threads;
+  options.compiling = compile_options_of(arguments.model);
+  options.stops = [&] {
+    const bool is_late =
+        arguments.time_limit && Clock::now() - start >= std::chrono::seconds(*arguments.time_limit);
+    return is_late || InterruptGuard::requested();
+  };
+  options.progress = [&](int64_t trials) {
+    if (shows) std::cerr << fmt::format("\r\033[K{} training steps tried", grouped(trials)) << std::flush;
+  };
+  FitResult result = find_fits(model, layouts, hardware, options);
+  if (shows) std::cerr << "\r\033[K" << std::flush;
+  return result;
+}
+
+// The options of a run like this one.
+std::string run_options(const FitArguments& arguments, const FitTrial& fit, int64_t limit) {
+  std::string text = fmt::format("--layout {}", arguments.file);
+  if (fit.microbatches > 1) text += fmt::format(" --microbatches {}", fit.microbatches);
+  if (fit.recomputation) text += fmt::format(" --memory-limit {}", limit);
+  return text;
+}
+
+void write(const FitArguments& arguments, const FitReport& report) {
+  // If the layout goes to standard output, nothing else may.
+  if (arguments.file != "-") {
+    TableOptions table;
+    if (is_terminal(1)) table.width = static_cast<size_t>(std::max(terminal_width(), 40));
+    write_text("-", arguments.format == "json"  ? fit_json(report)
+                    : arguments.format == "csv" ? fit_csv(report)
+                                                : fit_table(report, table));
+  }
+  if (arguments.file.empty() || report.result.fits.empty()) return;
+  const FitTrial& first = report.result.fits.front();
+  const std::string options = run_options(arguments, first, report.memory_limit);
+  write_text(arguments.file,
+             layout_json(first.layout,
+                         fmt::format("Found by mtfc search --fit for {}: {} per device. Run it with {}",
+                                     report.model, bytes_text(first.memory), options)));
+  if (arguments.file != "-" && arguments.format == "table")
+    write_text("-", fmt::format("the first line runs with {}\n", options));
+}
+
+}  // namespace
+
+int run_fit(const FitArguments& arguments) {
+  const std::vector<Sources> sources = read_sources(arguments.model, meshes_to_fit(arguments));
+  std::vector<Diagnostic> warnings;
+  auto [model, layouts] = read_model_and_layouts(sources, arguments.model, warnings);
+  share_batch(arguments, model, layouts, warnings);
+  for (const Layout& layout : layouts) check_rules(layout, model.dims);
+  const Hardware hardware = hardware_profile(arguments.hardware);
+  const int64_t limit = limit_of(arguments, hardware);
+  require_writable(arguments.file);
+  const InterruptGuard guard(3, [] { return std::string("a training step was being compiled"); });
+  const auto start = std::chrono::steady_clock::now();
+  const FitResult result = found(arguments, model, layouts, hardware, limit);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  show(warnings, arguments.model.quiet);
+  write(arguments, {result, model.name, hardware.name, limit, seconds.count()});
+  if (InterruptGuard::requested()) {
+    InterruptGuard::told();
+    std::cerr << fmt::format("mtfc: {}\n", interrupted_text(InterruptGuard::signal()));
+    return interrupted_code(InterruptGuard::signal());
+  }
+  if (!result.fits.empty() || !result.is_complete) return kExitSuccess;
+  throw RunError(
+      fmt::format("nothing fits into {} per device: use more devices, other rules or another --memory-limit",
+                  bytes_text(limit)));
+}
+
+}  // namespace mtfc

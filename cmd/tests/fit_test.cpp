@@ -1,0 +1,133 @@
+// `mtfc search --fit`: every line is what cost-report says, and no line is missing that would take fewer microbatches.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cmd/testing/command_results.h"
+#include "cmd/testing/shell.h"
+#include "core/testing/scratch_folder.h"
+
+namespace mtfc::fit_test {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kSmall =
+    " --set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set vocab=48 --set batch=8";
+
+Json fits_of(const std::string& options) {
+  const std::string text =
+      outcome_in_models("$MTFC search transformer_lm.json --format json --fit" + kSmall + options);
+  CAPTURE(text);
+  REQUIRE(text.starts_with("exit 0: "));
+  return Json::parse(text.substr(8));
+}
+
+// The report of a line, from the bundled layouts.
+Json reported(const Json& fit, int64_t microbatches, int64_t limit) {
+  const std::string layouts[] = {"data_parallel", "zero_1", "zero_2", "zero_3"};
+  std::string options = fmt::format("{} --microbatches {}", kSmall, microbatches);
+  if (!fit["zero_stage"].is_null())
+    options += fmt::format(" --mesh all:{} --layout layouts/{}.json", fit["devices"].get<int64_t>(),
+                           layouts[fit["zero_stage"].get<size_t>()]);
+  if (limit > 0) options += fmt::format(" --memory-limit {}", limit);
+  return report_of("transformer_lm.json", options);
+}
+
+int64_t memory_of(const Json& report) {
+  return report["memory"]["peak_bytes_per_device"].get<int64_t>();
+}
+
+}  // namespace
+
+TEST_CASE("what is said to fit does, with the fewest microbatches") {
+  const int64_t limit = 400000;
+  const Json found = fits_of(fmt::format(" --devices 8 --memory-limit {}", limit));
+  CHECK(found["complete"] == true);
+  CHECK(found["memory_limit"] == limit);
+  int with_microbatches = 0, with_recomputation = 0;
+  int64_t devices = 0;
+  double step = 0;
+  for (const Json& fit : found["fits"]) {
+    CAPTURE(fit.dump());
+    const auto microbatches = fit["microbatches"].get<int64_t>();
+    const bool again = fit["recomputed_s"] > 0;
+    const Json report = reported(fit, microbatches, again ? limit : 0);
+    CHECK(memory_of(report) == fit["memory_bytes_per_device"]);
+    CHECK(report["time"]["step_s"].get<double>() == doctest::Approx(fit["step_s"].get<double>()));
+    CHECK(fit["memory_bytes_per_device"] <= limit);
+    if (!again && microbatches > 1) CHECK(memory_of(reported(fit, microbatches / 2, 0)) > limit);
+    with_microbatches += microbatches > 1;
+    with_recomputation += again;
+    // The fewest devices first, then the shortest step.
+    CHECK(fit["devices"] >= devices);
+    if (fit["devices"] == devices) CHECK(fit["step_s"] >= step);
+    devices = fit["devices"];
+    step = fit["step_s"];
+  }
+  CHECK(with_microbatches > 0);
+  CHECK(with_recomputation > 0);
+  REQUIRE(found["too_large"].size() > 0);
+  for (const Json& large : found["too_large"]) {
+    CHECK(large["memory_bytes_per_device"] > limit);
+    for (const Json& fit : found["fits"]) CHECK(fit["devices"] != large["devices"]);
+  }
+}
+
+TEST_CASE("the layout that --fit writes runs as it says") {
+  const ScratchFolder folder;
+  const std::string said = outcome_in_models(
+      fmt::format("$MTFC search transformer_lm.json --fit {} --devices 4 --memory-limit 400000 -o '{}'",
+                  kSmall, folder / "first.json"));
+  CAPTURE(said);
+  REQUIRE(said.starts_with("exit 0: transformer_lm, train: what fits into 391 KiB per device of local\n"));
+  const std::string mark = "the first line runs with ";
+  const size_t at = said.find(mark);
+  REQUIRE(at != std::string::npos);
+  const std::string options = said.substr(at + mark.size(), said.size() - at - mark.size() - 1);
+  CHECK(outcome_in_models(
+            fmt::format("$MTFC run transformer_lm.json {} --steps 1 -q --simulate {}", kSmall, options))
+            .starts_with("exit 0: "));
+}
+
+TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are named") {
+  const std::string fit = "$MTFC search mnist.json --fit ";
+  const std::string nothing = outcome_in_models(fit + "--devices 2 --memory-limit 1KiB");
+  CAPTURE(nothing);
+  CHECK(nothing.starts_with("exit 1: "));
+  CHECK(nothing.find("\nnothing\n") != std::string::npos);
+  CHECK(nothing.find("2 devices: nothing fits; the least that was found is ") != std::string::npos);
+  CHECK(nothing.find("mtfc: error: nothing fits into 1.00 KiB per device: use more devices") !=
+        std::string::npos);
+  CHECK(outcome_in_models(fit) ==
+        "exit 2: mtfc: error: --fit needs the number of devices that there may be (give --devices N)\n");
+  CHECK(outcome_in_models(fit + "--devices 2 --annotations")
+            .find("--fit and --annotations exclude each other") != std::string::npos);
+  CHECK(outcome_in_models(fit + "--devices 2 --entry evaluate")
+            .find("--fit asks what training needs, not evaluate") != std::string::npos);
+  CHECK(outcome_in_models(fit + "--devices 2 --dims batch").find("--fit keeps to the rules of --layout") !=
+        std::string::npos);
+  CHECK(outcome_in_models(fit + "--devices 2 --layout batch:all").find("name them, as in --mesh rows:*") !=
+        std::string::npos);
+  CHECK(outcome_in_models(fit + "--devices 4 --mesh rows:*,cols:3 --layout batch:rows")
+            .starts_with("exit 2: "));
+  CHECK(outcome_in_models("$MTFC search mnist.json --fit --devices 256 --memory-limit 3MiB")
+            .find("more than 100 devices are not tried: 'batch' has no more rows") != std::string::npos);
+}
+
+TEST_CASE("--fit keeps to rules, and tries the sizes of a mesh that are open") {
+  const std::string csv = outcome_in_models(
+      "$MTFC search mnist.json --fit --format csv --mesh 'rows:*,cols:2' --layout "
+      "batch:rows,hidden:cols --devices 8 --memory-limit 1GiB");
+  CAPTURE(csv);
+  CHECK(csv.starts_with(
+      "exit 0: devices,mesh,zero_stage,microbatches,recomputed_s,memory_bytes_per_device,step_s\n"));
+  CHECK(csv.find("\n2,\"rows:1,cols:2\",,1,0,") != std::string::npos);
+  CHECK(csv.find("\n4,\"rows:2,cols:2\",3,1,0,") != std::string::npos);
+  CHECK(csv.find("\n8,\"rows:4,cols:2\",0,1,0,") != std::string::npos);
+}
+
+}  // namespace mtfc::fit_test

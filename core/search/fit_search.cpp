@@ -1,0 +1,201 @@
+#include "core/search/fit_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/cost/cost.h"
+#include "core/model/entry_points.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kTrain = "train";
+constexpr int kStages = 4;  // of ZeRO, the first of which splits nothing
+
+// The layout with a stage of ZeRO over the axes that split the batch.
+Layout with_stage(Layout layout, const AxisList& axes, int stage) {
+  if (stage == 0) return layout;
+  layout.state.axes = axes;
+  if (stage == 1) layout.annotations.push_back({"**/grad", {}, {}});
+  if (stage == 3) {
+    layout.state.variables = true;
+    layout.state.regather.push_back({"**", {}});
+  }
+  return layout;
+}
+
+// A layout and a stage, whose trials depend on one another.
+struct Series {
+  Layout layout;
+  std::optional<int> stage;
+  std::vector<FitTrial> fits = {};
+  std::optional<FitTrial> smallest = {};  // of the trials that do not fit
+};
+
+std::vector<Series> all_series(const Model& model, const std::vector<Layout>& layouts) {
+  const std::optional<Dim> batch = batch_dim(model);
+  std::vector<Series> all;
+  for (const Layout& layout : layouts) {
+    const Rule* rule = batch ? find_rule(layout, batch->name) : nullptr;
+    AxisList axes = rule ? rule->axes : AxisList{};
+    std::erase_if(axes, [&](int axis) { return layout.mesh.size(axis) == 1; });
+    if (axes.empty() || layout.state.is_stated() || !model.train->shard_state_over.empty()) {
+      all.push_back({layout, std::nullopt});
+      continue;
+    }
+    for (int stage = 0; stage < kStages; ++stage) all.push_back({with_stage(layout, axes, stage), stage});
+  }
+  return all;
+}
+
+class Trials {
+ public:
+  Trials(const Model& model, const Hardware& hardware, const FitOptions& options)
+      : model_(model), hardware_(hardware), options_(options) {}
+
+  void run(Series& series) {
+    std::vector<int64_t> too_large;  // numbers of microbatches
+    for (const int64_t count : microbatch_counts()) {
+      if (stopped()) return;
+      std::optional<FitTrial> trial;
+      try {
+        trial = tried(series, count, 0);
+      } catch (const UserError&) {
+        if (count == model_.train->microbatches) throw;  // what the user asks for is wrong
+        break;                                           // the batch can't be cut into so many
+      }
+      if (trial->memory <= options_.memory_limit) {
+        series.fits.push_back(std::move(*trial));
+        break;
+      }
+      too_large.push_back(count);
+      keep_smallest(series, std::move(*trial));
+    }
+    for (const int64_t count : too_large) {
+      if (stopped()) return;
+      FitTrial trial = tried(series, count, options_.memory_limit);
+      if (trial.memory > options_.memory_limit) {
+        keep_smallest(series, std::move(trial));
+        continue;
+      }
+      series.fits.push_back(std::move(trial));
+      break;
+    }
+  }
+
+  bool stopped() {
+    if (options_.stops()) is_complete_ = false;
+    return !is_complete_;
+  }
+  bool is_complete() const { return is_complete_; }
+  int64_t count() const { return count_; }
+
+ private:
+  std::vector<int64_t> microbatch_counts() const {
+    const std::optional<Dim> batch = batch_dim(model_);
+    std::vector<int64_t> counts;
+    for (int64_t count = model_.train->microbatches; counts.empty() || (batch && count <= batch->size);
+         count *= 2)
+      counts.push_back(count);
+    return counts;
+  }
+
+  FitTrial tried(const Series& series, int64_t microbatches, int64_t limit) {
+    Model model = model_;
+    model.train->microbatches = microbatches;
+    CompileOptions compiling = options_.compiling;
+    compiling.entries = {kTrain};
+    compiling.decode = false;
+    const FittedProgram fitted = compile_within(model, series.layout, compiling, limit, hardware_);
+    const EntryPoint& entry = *fitted.program.find(kTrain);
+    FitTrial trial{
+        series.layout,
+        series.stage,
+        microbatches,
+        entry.arena_bytes,
+        predicted_time(fitted.program, entry, predicted_counts(fitted.program, entry), hardware_).step_s,
+        fitted.recomputation};
+    if (fitted.too_large) trial.memory = fitted.too_large->smallest;
+    const std::lock_guard lock(mutex_);
+    options_.progress(++count_);
+    return trial;
+  }
+
+  static void keep_smallest(Series& series, FitTrial trial) {
+    if (!series.smallest || trial.memory < series.smallest->memory) series.smallest = std::move(trial);
+  }
+
+  const Model& model_;
+  const Hardware& hardware_;
+  const FitOptions& options_;
+  std::mutex mutex_;
+  std::atomic<int64_t> count_ = 0;
+  std::atomic<bool> is_complete_ = true;
+};
+
+void run_all(std::vector<Series>& all, Trials& trials, size_t threads) {
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (size_t i = next++; i < all.size(); i = next++) try {
+        if (trials.stopped()) return;
+        trials.run(all[i]);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        next = all.size();
+      }
+  };
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < std::min(threads, all.size()); ++i) others.emplace_back(work);
+  work();
+  others.clear();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+std::optional<Dim> batch_dim(const Model& model) {
+  for (const InputDecl& input : model.inputs)
+    if (!input.type.dims.empty()) return input.type.dims[0];
+  return std::nullopt;
+}
+
+FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
+                    const FitOptions& options) {
+  check_invariant(options.memory_limit > 0, "everything fits without a limit");
+  if (!has_train_entry(model))
+    throw UserError("what fits is asked of a training step, and the model does not train");
+  std::vector<Series> all = all_series(model, layouts);
+  Trials trials(model, hardware, options);
+  run_all(all, trials, options.threads);
+  FitResult result;
+  result.trials = trials.count();
+  result.is_complete = trials.is_complete();
+  std::map<int64_t, FitTrial> smallest;  // by the number of devices
+  for (Series& series : all) {
+    const int64_t devices = series.layout.mesh.devices();
+    for (FitTrial& trial : series.fits) result.fits.push_back(std::move(trial));
+    if (!series.smallest) continue;
+    const auto [at, is_new] = smallest.try_emplace(devices, *series.smallest);
+    if (!is_new && series.smallest->memory < at->second.memory) at->second = *series.smallest;
+  }
+  std::stable_sort(result.fits.begin(), result.fits.end(), [](const FitTrial& a, const FitTrial& b) {
+    return std::pair(a.layout.mesh.devices(), a.step_s) < std::pair(b.layout.mesh.devices(), b.step_s);
+  });
+  for (auto& [devices, trial] : smallest) {
+    const bool fits = std::any_of(
+        result.fits.begin(), result.fits.end(),
+        [devices = devices](const FitTrial& fit) { return fit.layout.mesh.devices() == devices; });
+    if (!fits) result.smallest.push_back(std::move(trial));
+  }
+  return result;
+}
+
+}  // namespace mtfc

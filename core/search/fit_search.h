@@ -1,0 +1,57 @@
+#pragma once
+// What fits into the memory of a device: on how many devices, with which stage of ZeRO, in how many microbatches, and with
+// what computed again.
+//
+// On each number of devices, and for each stage, the fewest microbatches are found with which a training step fits, and the
+// fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h).
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/cost/hardware.h"
+#include "core/memory/fit_memory.h"
+#include "core/model/model.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+/// A training step as it was tried.
+struct FitTrial {
+  Layout layout;             // with what the stage adds to it
+  std::optional<int> stage;  // of ZeRO (Rajbhandari et al. 2020); nothing where devices do not share a batch
+  int64_t microbatches = 1;
+  int64_t memory = 0;  // bytes per device at the peak
+  double step_s = 0;   // predicted
+  std::optional<Recomputation> recomputation = {};
+};
+
+struct FitOptions {
+  int64_t memory_limit = 0;  // bytes per device, above 0
+  size_t threads = 1;
+  CompileOptions compiling = {};
+  std::function<bool()> stops = [] { return false; };
+  /// Called after each trial with the number of trials so far, by one thread at a time.
+  std::function<void(int64_t)> progress = [](int64_t) {};
+};
+
+struct FitResult {
+  std::vector<FitTrial> fits;  // the fewest devices first, then the shortest step
+  std::vector<FitTrial>
+      smallest;  // one for each number of devices on which nothing fits: the least memory that was tried
+  int64_t trials = 0;
+  bool is_complete = true;  // false if the search was stopped
+};
+
+/// `layouts`: one for each number of devices. Where the rule for the batch splits it, and the layout does not say itself how the
+/// state of the optimizer is split, the stages 0 to 3 of ZeRO over these axes are tried. Without a rule of its own for the
+/// number of microbatches, the powers of two are. Throws UserError for a model that does not train, for a layout that is
+/// not legal on its own, and for hardware that lacks a link.
+FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
+                    const FitOptions& options);
+
+/// The dimension of the batch: the first one of the first input that has any; nothing if there is none.
+std::optional<Dim> batch_dim(const Model& model);
+
+}  // namespace mtfc

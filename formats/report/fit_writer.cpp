@@ -1,0 +1,109 @@
+#include "formats/report/fit_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/diagnostics/printable.h"
+#include "formats/json/ordered_json.h"
+#include "formats/text/quantity.h"
+#include "formats/text/wrapped_text.h"
+
+namespace mtfc {
+namespace {
+
+std::string stage_text(const FitTrial& trial) {
+  return trial.stage ? fmt::format("{}", *trial.stage) : "-";
+}
+
+std::string again_text(const FitTrial& trial) {
+  return trial.recomputation ? seconds_text(trial.recomputation->seconds) : "-";
+}
+
+bool is_one_axis(const FitReport& report) {
+  return std::all_of(report.result.fits.begin(), report.result.fits.end(),
+                     [](const FitTrial& trial) { return trial.layout.mesh.axes().size() <= 1; });
+}
+
+std::string devices_text(int64_t devices) {
+  return fmt::format("{} device{}", grouped(devices), devices == 1 ? "" : "s");
+}
+
+Json trial_json(const FitTrial& trial) {
+  Json json = {{"devices", trial.layout.mesh.devices()},
+               {"mesh", json_of(trial.layout.mesh)},
+               {"layout", json_of(trial.layout)}};
+  json["zero_stage"] = trial.stage ? Json(*trial.stage) : Json();
+  json["microbatches"] = trial.microbatches;
+  json["memory_bytes_per_device"] = trial.memory;
+  json["step_s"] = trial.step_s;
+  json["recomputed_s"] = trial.recomputation ? trial.recomputation->seconds : 0;
+  return json;
+}
+
+}  // namespace
+
+std::string fit_table(const FitReport& report, const TableOptions& options) {
+  std::string text = fmt::format("{}, train: what fits into {} per device of {}\n\n", printable(report.model),
+                                 bytes_text(report.memory_limit), printable(report.hardware));
+  std::vector<std::vector<std::string>> rows = {{"devices", "ZeRO", "microbatches", "computed again",
+                                                 "memory", "step", is_one_axis(report) ? "" : "mesh"}};
+  for (const FitTrial& trial : report.result.fits)
+    rows.push_back({grouped(trial.layout.mesh.devices()), stage_text(trial), grouped(trial.microbatches),
+                    again_text(trial), bytes_text(trial.memory), seconds_text(trial.step_s),
+                    is_one_axis(report) ? "" : printable(to_string(trial.layout.mesh))});
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const std::vector<std::string>& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (size_t i = 0; i + 1 < row.size(); ++i)
+      line += fmt::format("{}{:>{}}", i == 0 ? "" : "  ", row[i], widths[i]);
+    if (!row.back().empty()) line += "  " + row.back();
+    text += line + "\n";
+  }
+  if (report.result.fits.empty()) text += "nothing\n";
+  if (!report.result.smallest.empty()) text += "\n";
+  for (const FitTrial& trial : report.result.smallest)
+    text += wrapped(
+        "",
+        fmt::format("{}: nothing fits; the least that was found is {}, {} too much, with {}{} microbatch{}",
+                    devices_text(trial.layout.mesh.devices()), bytes_text(trial.memory),
+                    bytes_text(trial.memory - report.memory_limit),
+                    trial.stage ? fmt::format("ZeRO stage {} and ", *trial.stage) : "",
+                    grouped(trial.microbatches), trial.microbatches == 1 ? "" : "es"),
+        "  ", options.width);
+  return text + "\n" +
+         wrapped("",
+                 fmt::format("tried {} training steps in {}{}", grouped(report.result.trials),
+                             seconds_text(report.seconds),
+                             report.result.is_complete ? "" : "; stopped before all were tried"),
+                 "  ", options.width);
+}
+
+std::string fit_csv(const FitReport& report) {
+  std::string text = "devices,mesh,zero_stage,microbatches,recomputed_s,memory_bytes_per_device,step_s\n";
+  for (const FitTrial& trial : report.result.fits)
+    text += fmt::format("{},\"{}\",{},{},{:.9g},{},{:.9g}\n", trial.layout.mesh.devices(),
+                        to_string(trial.layout.mesh), trial.stage ? fmt::format("{}", *trial.stage) : "",
+                        trial.microbatches, trial.recomputation ? trial.recomputation->seconds : 0,
+                        trial.memory, trial.step_s);
+  return text;
+}
+
+std::string fit_json(const FitReport& report) {
+  Json json = {{"model", report.model},
+               {"hardware", report.hardware},
+               {"memory_limit", report.memory_limit},
+               {"complete", report.result.is_complete},
+               {"trials", report.result.trials},
+               {"seconds", report.seconds}};
+  json["fits"] = Json::array();
+  for (const FitTrial& trial : report.result.fits) json["fits"].push_back(trial_json(trial));
+  json["too_large"] = Json::array();
+  for (const FitTrial& trial : report.result.smallest) json["too_large"].push_back(trial_json(trial));
+  return dump_lines(json, 3);
+}
+
+}  // namespace mtfc
