@@ -49,6 +49,7 @@ struct Options {
   bool annotations = false;           // search over annotations instead of rules
   bool fit = false;                   // ask what fits, instead of searching
   bool has_most_axes = false;         // --max-axes-per-dim is given
+  bool has_top = false;               // --top is given
 };
 
 // Meshes of one and of two axes, used if only the number of devices is given.
@@ -301,6 +302,7 @@ int ask_what_fits(const Options& options) {
   if (options.annotations) throw UserError("--fit and --annotations exclude each other");
   if (!options.entry.empty() && options.entry != "train")
     throw UserError(fmt::format("--fit asks what training needs, not {}", options.entry));
+  if (options.has_top) throw UserError("--fit lists all that fits, and does not take --top");
   if (options.has_most_axes || !options.dims.empty())
     throw UserError(
         "--fit keeps to the rules of --layout, and does not search with --dims or --max-axes-per-dim",
@@ -413,13 +415,16 @@ std::function<int()> setup(CommandLine& line) {
       .check(one_of({"table", "json", "csv"}))
       .show_default();
   line.add_option("-o", options->file,
-                  "write the best layout to this file, which --layout accepts; - is standard output")
+                  "write the best layout, with --fit the first that fits, to this file, which --layout "
+                  "accepts; - is standard "
+                  "output")
       .type_name("FILE.json");
   line.add_option("--threads", options->threads, "threads that compile layouts (default: one per core)")
       .check(whole_number(1, 1024))
       .type_name("T");
   return [options, line] {
     options->has_most_axes = line.option("--max-axes-per-dim").is_given();
+    options->has_top = line.option("--top").is_given();
     return run(*options);
   };
 }

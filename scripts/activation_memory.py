@@ -38,6 +38,10 @@ def formulas(heads, model):
             ("whole layers again", 2, TENSOR_PARALLEL, 1)]
 
 
+def seconds(figure, unit):
+    return float(figure) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
 class Compiler:
     def __init__(self, args, heads, model, folder):
         self.args, self.folder = args, folder
@@ -102,8 +106,8 @@ class Compiler:
                 continue
             limit, found = wanted, self.kept(fitted)
             steps = re.search(r"predicted step ([\d.]+) (\S+) in place of ([\d.]+) (\S+);", said)
-            if steps and steps[2] == steps[4]:
-                extra = f"{100 * (float(steps[1]) / float(steps[3]) - 1):.1f} %"
+            if steps:
+                extra = f"{100 * (seconds(steps[1], steps[2]) / seconds(steps[3], steps[4]) - 1):.1f} %"
         return found, extra
 
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <set>
 
 #include "cmd/files/files.h"
 #include "cmd/launch/launch.h"
@@ -23,30 +24,54 @@
 namespace mtfc {
 namespace {
 
-// The powers of two up to `most`, and `most` itself.
-std::vector<int64_t> device_counts(int64_t most) {
+// The product of the sizes that a mesh states, as 6 of data:*,model:6.
+int64_t stated_size(const std::string& mesh) {
+  std::string closed = mesh;
+  std::replace(closed.begin(), closed.end(), '*', '1');
+  return parse_mesh(closed).devices();
+}
+
+// `least` times the powers of two, up to `most`, and `most` itself.
+std::vector<int64_t> device_counts(int64_t least, int64_t most) {
   std::vector<int64_t> counts;
-  for (int64_t count = 1; count < most; count *= 2) counts.push_back(count);
+  for (int64_t count = least; count < most; count *= 2) counts.push_back(count);
   counts.push_back(most);
   return counts;
+}
+
+// Meshes that are the same but for axes of size 1 are tried once.
+std::string without_ones(const std::string& mesh) {
+  std::string text;
+  const Mesh parsed = parse_mesh(mesh);
+  for (const auto& axis : parsed.axes())
+    if (axis.size > 1) text += fmt::format("{},", axis.size);
+  return text;
 }
 
 // The meshes to try. Numbers of devices that a mesh with open sizes can't have are left out, unless it can have none.
 std::vector<LayoutFlags> meshes_to_fit(const FitArguments& arguments) {
   const auto& [mesh, layout] = arguments.layout;
-  std::vector<LayoutFlags> flags;
-  if (!mesh && layout && is_layout_file(*layout)) return {arguments.layout};
+  const bool is_file = layout && is_layout_file(*layout);
+  if (!mesh && is_file && arguments.devices)
+    throw UserError("the layout file has a mesh of its own, which --devices can't change",
+                    "give --mesh with sizes that are open, as in --mesh 'rows:*'");
+  if (!mesh && is_file) return {arguments.layout};
   if (!mesh && layout)
     throw UserError("--layout needs named axes for its rules, and --devices alone names none",
                     "name them, as in --mesh rows:*");
   if (!mesh && !arguments.devices)
     throw UserError("--fit needs the number of devices that there may be", "give --devices N");
-  if (mesh && mesh->find('*') == std::string::npos) return {arguments.layout};
-  if (mesh && !arguments.devices) mesh_choices(*mesh, std::nullopt);  // says what is missing
+  if (mesh && (mesh->find('*') == std::string::npos || !arguments.devices)) {
+    mesh_choices(*mesh, arguments.devices);  // says what is wrong with the number of devices
+    return {arguments.layout};
+  }
+  const std::string open = mesh.value_or("all:*");
+  std::vector<LayoutFlags> flags;
+  std::set<std::string> known;
   std::optional<UserError> failure;
-  for (const int64_t count : device_counts(*arguments.devices)) try {
-      for (const std::string& choice : mesh_choices(mesh.value_or("all:*"), count))
-        flags.push_back({choice, layout});
+  for (const int64_t count : device_counts(stated_size(open), *arguments.devices)) try {
+      for (const std::string& choice : mesh_choices(open, count))
+        if (layout || known.insert(without_ones(choice)).second) flags.push_back({choice, layout});
     } catch (const UserError& error) {
       failure = error;
     }
@@ -64,10 +89,14 @@ void share_batch(const FitArguments& arguments, const Model& model, std::vector<
                     "give the rules with --mesh and --layout");
   const size_t given = layouts.size();
   std::erase_if(layouts, [&](const Layout& layout) { return layout.mesh.devices() > batch->size; });
+  const std::string rows = fmt::format("{} row{}", batch->size, batch->size == 1 ? "" : "s");
+  if (layouts.empty())
+    throw UserError(fmt::format("the devices would share '{}', which has only {}", batch->name, rows),
+                    "give rules that split other dimensions, with --mesh and --layout");
   if (layouts.size() < given)
     warnings.push_back(
         {{},
-         fmt::format("more than {} devices are not tried: '{}' has no more rows", batch->size, batch->name),
+         fmt::format("meshes of more devices are left out: '{}' has only {}", batch->name, rows),
          "give rules that split other dimensions, with --mesh and --layout",
          Severity::kWarning});
   for (Layout& layout : layouts) {
@@ -108,9 +137,24 @@ FitResult found(const FitArguments& arguments, const Model& model, const std::ve
   return result;
 }
 
-// The options of a run like this one.
+// For a shell, in quotes where that is needed.
+std::string quoted(const std::string& text) {
+  const bool is_plain = !text.empty() && text.find_first_not_of(
+                                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                             "0123456789_./:=,+-@%") == std::string::npos;
+  if (is_plain) return text;
+  std::string made = "'";
+  for (const char c : text) made += c == '\'' ? "'\\''" : std::string(1, c);
+  return made + "'";
+}
+
+// The options with which `mtfc run` does what the trial did.
 std::string run_options(const FitArguments& arguments, const FitTrial& fit, int64_t limit) {
-  std::string text = fmt::format("--layout {}", arguments.file);
+  std::string text = "--layout " + (arguments.file == "-" ? "FILE" : quoted(arguments.file));
+  for (const std::string& set : arguments.model.sets) text += " --set " + quoted(set);
+  if (arguments.model.optimizer) text += " --optimizer " + *arguments.model.optimizer;
+  if (arguments.model.dtype) text += " --dtype " + *arguments.model.dtype;
+  if (arguments.model.propagate) text += " --propagate";
   if (fit.microbatches > 1) text += fmt::format(" --microbatches {}", fit.microbatches);
   if (fit.recomputation) text += fmt::format(" --memory-limit {}", limit);
   return text;
@@ -151,6 +195,9 @@ int run_fit(const FitArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   const FitResult result = found(arguments, model, layouts, hardware, limit);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  for (const auto& [layout, why] : result.refused)
+    warnings.push_back(
+        {{}, fmt::format("{} is left out: {}", to_string(layout.mesh), why), "", Severity::kWarning});
   show(warnings, arguments.model.quiet);
   write(arguments, {result, model.name, hardware.name, limit, seconds.count()});
   if (InterruptGuard::requested()) {
@@ -158,7 +205,8 @@ int run_fit(const FitArguments& arguments) {
     std::cerr << fmt::format("mtfc: {}\n", interrupted_text(InterruptGuard::signal()));
     return interrupted_code(InterruptGuard::signal());
   }
-  if (!result.fits.empty() || !result.is_complete) return kExitSuccess;
+  if (!result.fits.empty()) return kExitSuccess;
+  if (!result.is_complete) throw RunError("stopped before anything that fits was found");
   throw RunError(
       fmt::format("nothing fits into {} per device: use more devices, other rules or another --memory-limit",
                   bytes_text(limit)));

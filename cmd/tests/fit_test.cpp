@@ -59,7 +59,8 @@ TEST_CASE("what is said to fit does, with the fewest microbatches") {
     CHECK(memory_of(report) == fit["memory_bytes_per_device"]);
     CHECK(report["time"]["step_s"].get<double>() == doctest::Approx(fit["step_s"].get<double>()));
     CHECK(fit["memory_bytes_per_device"] <= limit);
-    if (!again && microbatches > 1) CHECK(memory_of(reported(fit, microbatches / 2, 0)) > limit);
+    if (!again && microbatches > 1)
+      CHECK(memory_of(reported(fit, microbatches / 2, 0)) > limit);  // the batch is 8
     with_microbatches += microbatches > 1;
     with_recomputation += again;
     // The fewest devices first, then the shortest step.
@@ -88,8 +89,7 @@ TEST_CASE("the layout that --fit writes runs as it says") {
   const size_t at = said.find(mark);
   REQUIRE(at != std::string::npos);
   const std::string options = said.substr(at + mark.size(), said.size() - at - mark.size() - 1);
-  CHECK(outcome_in_models(
-            fmt::format("$MTFC run transformer_lm.json {} --steps 1 -q --simulate {}", kSmall, options))
+  CHECK(outcome_in_models("$MTFC run transformer_lm.json --steps 1 -q --simulate " + options)
             .starts_with("exit 0: "));
 }
 
@@ -112,10 +112,32 @@ TEST_CASE("where nothing fits, --fit says what is missing, and bad arguments are
         std::string::npos);
   CHECK(outcome_in_models(fit + "--devices 2 --layout batch:all").find("name them, as in --mesh rows:*") !=
         std::string::npos);
-  CHECK(outcome_in_models(fit + "--devices 4 --mesh rows:*,cols:3 --layout batch:rows")
+  CHECK(outcome_in_models(fit + "--devices 4 --mesh rows:*,cols:7 --layout batch:rows")
             .starts_with("exit 2: "));
   CHECK(outcome_in_models("$MTFC search mnist.json --fit --devices 256 --memory-limit 3MiB")
-            .find("more than 100 devices are not tried: 'batch' has no more rows") != std::string::npos);
+            .find("meshes of more devices are left out: 'batch' has only 100 rows") != std::string::npos);
+}
+
+TEST_CASE("--fit tries all numbers of microbatches that divide the batch, and layouts that can be compiled") {
+  const Json found = fits_of(" --set batch=12 --devices 1 --memory-limit 700000");
+  REQUIRE(found["fits"].size() > 0);
+  CHECK(found["fits"].back()["microbatches"] >= 3);
+  const std::string even =
+      outcome_in_models("$MTFC search mnist.json --fit --devices 8 --no-uneven --memory-limit 1GiB");
+  CAPTURE(even);
+  CHECK(even.find("warning: all:8 is left out: ") != std::string::npos);
+  CHECK(even.find("\n      4     3             1 ") != std::string::npos);
+  const std::string fit = "$MTFC search mnist.json --fit ";
+  CHECK(outcome_in_models(fit + "--mesh all:256")
+            .find("the devices would share 'batch', which has only 100 rows") != std::string::npos);
+  CHECK(outcome_in_models(fit + "--mesh all:4 --devices 8").find("has 4 devices, not 8") !=
+        std::string::npos);
+  CHECK(outcome_in_models(fit + "--layout layouts/zero_3.json --devices 8").find("has a mesh of its own") !=
+        std::string::npos);
+  CHECK(outcome_in_models(fit + "--devices 2 --top 3").find("does not take --top") != std::string::npos);
+  const std::string six =
+      outcome_in_models(fit + "--mesh 'rows:*,cols:5' --layout batch:rows,hidden:cols --devices 20");
+  CHECK(six.find("rows:2,cols:5") != std::string::npos);
 }
 
 TEST_CASE("--fit keeps to rules, and tries the sizes of a mesh that are open") {

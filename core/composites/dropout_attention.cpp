@@ -69,7 +69,9 @@ extern const CompositeDef kComposite = {
             .name = "dropout_attention",
             .doc =
                 "attention whose weights go through dropout in training, without ever holding all of them. "
-                "The second result, the logarithm of the sum, is that of all weights.",
+                "The second result, the logarithm of the sum, is that of all weights. A fourth operand is a "
+                "mask, as for "
+                "attention.",
             .min_operands = 3,
             .max_operands = 4,
             .attributes = attributes(),

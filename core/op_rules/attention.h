@@ -31,7 +31,7 @@ AttentionDims attention_dims(const OpCall& call);
 
 /// The operands that only some attentions have, by their indices; or none. The mask is a bool with some of the dimensions of
 /// the scores, true where a position is seen. With dropout, there is an i64 for each query, from which the kernel makes the
-/// draws of its weights: weight i of the query is dropped if draw i of the query is below the rate (runtime/compute/draws.h).
+/// draws of its weights: weight i of the query is dropped if draw i of the query is below the rate (runtime/compute/dropout_draws.h).
 struct AttentionExtras {
   std::optional<size_t> mask, draws;
 };

@@ -57,7 +57,7 @@ int64_t flops(const LocalCall& call, std::span<const LocalType>) {
 std::vector<double> largest_terms(const OpCall& call, std::span<const double> largest) {
   const double score = static_cast<double>(attention_dims(call).inner.size) * largest[0] * largest[1] *
                        std::abs(score_scale(call.attributes));
-  return {largest[2] * (1 + score), 1 + score};
+  return {largest[2] * (1 + score) / (1 - dropout_rate(call.attributes)), 1 + score};
 }
 
 std::vector<Example> examples() {
@@ -97,7 +97,7 @@ extern const OpDef kOp = {
                    "holding all "
                    "scores, and the logarithm of the sum of their exponentials; a query that sees nothing "
                    "gets zeros and "
-                   "-inf. A fourth operand is a mask: true where a position is seen.",
+                   "-inf. The operand after v is a mask, true where a position is seen.",
             .min_operands = 3,
             .max_operands = 5,
             .attributes = attention_attributes(),

@@ -49,12 +49,14 @@ std::vector<double> largest_terms(const OpCall& call, std::span<const double> la
   const AttentionDims dims = attention_dims(call);
   const double scale = std::abs(score_scale(call.attributes));
   const double score = static_cast<double>(dims.inner.size) * largest[0] * largest[1] * scale;
+  const double grown = 1 / (1 - dropout_rate(call.attributes));  // of weights that are not dropped
   const double of_score =
-      (1 + score) * (static_cast<double>(dims.value.size) * largest[2] * largest[kGiven] + largest[kDelta]);
+      (1 + score) *
+      (grown * static_cast<double>(dims.value.size) * largest[2] * largest[kGiven] + largest[kDelta]);
   double queries = 1;
   for (const Dim& dim : dims.queries) queries *= static_cast<double>(dim.size);
   return {scale * of_score * largest[1], scale * queries * of_score * largest[0],
-          queries * (1 + score) * largest[kGiven]};
+          grown * queries * (1 + score) * largest[kGiven]};
 }
 
 std::vector<Example> examples() {

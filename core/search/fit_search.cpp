@@ -21,7 +21,10 @@ constexpr int kStages = 4;  // of ZeRO, the first of which splits nothing
 Layout with_stage(Layout layout, const AxisList& axes, int stage) {
   if (stage == 0) return layout;
   layout.state.axes = axes;
-  if (stage == 1) layout.annotations.push_back({"**/grad", {}, {}});
+  const bool says_grads =
+      std::any_of(layout.annotations.begin(), layout.annotations.end(),
+                  [](const Annotation& annotation) { return annotation.pattern == "**/grad"; });
+  if (stage == 1 && !says_grads) layout.annotations.push_back({"**/grad", {}, {}});
   if (stage == 3) {
     layout.state.variables = true;
     layout.state.regather.push_back({"**", {}});
@@ -35,6 +38,7 @@ struct Series {
   std::optional<int> stage;
   std::vector<FitTrial> fits = {};
   std::optional<FitTrial> smallest = {};  // of the trials that do not fit
+  std::optional<UserError> refused = {};  // where the layout can't be compiled
 };
 
 std::vector<Series> all_series(const Model& model, const std::vector<Layout>& layouts) {
@@ -58,16 +62,19 @@ class Trials {
   Trials(const Model& model, const Hardware& hardware, const FitOptions& options)
       : model_(model), hardware_(hardware), options_(options) {}
 
+  // Throws UserError if no number of microbatches is possible.
   void run(Series& series) {
     std::vector<int64_t> too_large;  // numbers of microbatches
+    std::optional<UserError> refused;
     for (const int64_t count : microbatch_counts()) {
       if (stopped()) return;
       std::optional<FitTrial> trial;
       try {
         trial = tried(series, count, 0);
-      } catch (const UserError&) {
-        if (count == model_.train->microbatches) throw;  // what the user asks for is wrong
-        break;                                           // the batch can't be cut into so many
+      } catch (const UserError&
+                   error) {  // the batch can't be cut into so many, or the layout can't split its parts
+        if (!refused) refused = error;
+        continue;
       }
       if (trial->memory <= options_.memory_limit) {
         series.fits.push_back(std::move(*trial));
@@ -76,6 +83,7 @@ class Trials {
       too_large.push_back(count);
       keep_smallest(series, std::move(*trial));
     }
+    if (series.fits.empty() && too_large.empty() && refused) throw UserError(*refused);
     for (const int64_t count : too_large) {
       if (stopped()) return;
       FitTrial trial = tried(series, count, options_.memory_limit);
@@ -96,12 +104,13 @@ class Trials {
   int64_t count() const { return count_; }
 
  private:
+  // Those that divide the batch, ascending, and are multiples of the number that the model asks for.
   std::vector<int64_t> microbatch_counts() const {
+    const int64_t asked = model_.train->microbatches;
     const std::optional<Dim> batch = batch_dim(model_);
-    std::vector<int64_t> counts;
-    for (int64_t count = model_.train->microbatches; counts.empty() || (batch && count <= batch->size);
-         count *= 2)
-      counts.push_back(count);
+    std::vector<int64_t> counts = {asked};
+    for (int64_t count = 2 * asked; batch && count <= batch->size; count += asked)
+      if (batch->size % count == 0) counts.push_back(count);
     return counts;
   }
 
@@ -120,7 +129,10 @@ class Trials {
         entry.arena_bytes,
         predicted_time(fitted.program, entry, predicted_counts(fitted.program, entry), hardware_).step_s,
         fitted.recomputation};
-    if (fitted.too_large) trial.memory = fitted.too_large->smallest;
+    if (fitted.too_large && fitted.too_large->smallest < trial.memory) {
+      trial.memory = fitted.too_large->smallest;
+      trial.needs_recomputation = true;
+    }
     const std::lock_guard lock(mutex_);
     options_.progress(++count_);
     return trial;
@@ -146,6 +158,9 @@ void run_all(std::vector<Series>& all, Trials& trials, size_t threads) {
     for (size_t i = next++; i < all.size(); i = next++) try {
         if (trials.stopped()) return;
         trials.run(all[i]);
+      } catch (const UserError& error) {
+        const std::lock_guard lock(mutex);
+        all[i].refused = error;
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!failure) failure = std::current_exception();
@@ -178,10 +193,13 @@ FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, cons
   FitResult result;
   result.trials = trials.count();
   result.is_complete = trials.is_complete();
+  if (std::all_of(all.begin(), all.end(), [](const Series& series) { return series.refused.has_value(); }))
+    throw UserError(*all.front().refused);
   std::map<int64_t, FitTrial> smallest;  // by the number of devices
   for (Series& series : all) {
     const int64_t devices = series.layout.mesh.devices();
     for (FitTrial& trial : series.fits) result.fits.push_back(std::move(trial));
+    if (series.refused) result.refused.emplace_back(series.layout, series.refused->what());
     if (!series.smallest) continue;
     const auto [at, is_new] = smallest.try_emplace(devices, *series.smallest);
     if (!is_new && series.smallest->memory < at->second.memory) at->second = *series.smallest;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cost/hardware.h"
@@ -25,6 +27,8 @@ struct FitTrial {
   int64_t memory = 0;  // bytes per device at the peak
   double step_s = 0;   // predicted
   std::optional<Recomputation> recomputation = {};
+  bool needs_recomputation =
+      false;  // of one that does not fit: `memory` is what the best choice needs, `step_s` that of none
 };
 
 struct FitOptions {
@@ -40,14 +44,15 @@ struct FitResult {
   std::vector<FitTrial> fits;  // the fewest devices first, then the shortest step
   std::vector<FitTrial>
       smallest;  // one for each number of devices on which nothing fits: the least memory that was tried
+  std::vector<std::pair<Layout, std::string>> refused;  // layouts that can't be compiled, and why
   int64_t trials = 0;
   bool is_complete = true;  // false if the search was stopped
 };
 
-/// `layouts`: one for each number of devices. Where the rule for the batch splits it, and the layout does not say itself how the
-/// state of the optimizer is split, the stages 0 to 3 of ZeRO over these axes are tried. Without a rule of its own for the
-/// number of microbatches, the powers of two are. Throws UserError for a model that does not train, for a layout that is
-/// not legal on its own, and for hardware that lacks a link.
+/// `layouts`: one or more for each number of devices. Where the rule for the batch splits it, and the layout does not say
+/// itself how the state of the optimizer is split, the stages 0 to 3 of ZeRO over these axes are tried. The numbers of
+/// microbatches are those that divide the batch and are multiples of the model's own. Throws UserError for a model that does
+/// not train, if no layout can be compiled, and for hardware that lacks a link.
 FitResult find_fits(const Model& model, const std::vector<Layout>& layouts, const Hardware& hardware,
                     const FitOptions& options);
 

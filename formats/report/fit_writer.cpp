@@ -37,8 +37,9 @@ Json trial_json(const FitTrial& trial) {
   json["zero_stage"] = trial.stage ? Json(*trial.stage) : Json();
   json["microbatches"] = trial.microbatches;
   json["memory_bytes_per_device"] = trial.memory;
-  json["step_s"] = trial.step_s;
-  json["recomputed_s"] = trial.recomputation ? trial.recomputation->seconds : 0;
+  json["step_s"] = trial.needs_recomputation ? Json() : Json(trial.step_s);
+  json["recomputed_s"] =
+      trial.needs_recomputation ? Json() : Json(trial.recomputation ? trial.recomputation->seconds : 0);
   return json;
 }
 
@@ -47,8 +48,8 @@ Json trial_json(const FitTrial& trial) {
 std::string fit_table(const FitReport& report, const TableOptions& options) {
   std::string text = fmt::format("{}, train: what fits into {} per device of {}\n\n", printable(report.model),
                                  bytes_text(report.memory_limit), printable(report.hardware));
-  std::vector<std::vector<std::string>> rows = {{"devices", "ZeRO", "microbatches", "computed again",
-                                                 "memory", "step", is_one_axis(report) ? "" : "mesh"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"devices", "ZeRO", "microbatches", "recomputed", "memory", "step", is_one_axis(report) ? "" : "mesh"}};
   for (const FitTrial& trial : report.result.fits)
     rows.push_back({grouped(trial.layout.mesh.devices()), stage_text(trial), grouped(trial.microbatches),
                     again_text(trial), bytes_text(trial.memory), seconds_text(trial.step_s),
@@ -63,21 +64,23 @@ std::string fit_table(const FitReport& report, const TableOptions& options) {
     if (!row.back().empty()) line += "  " + row.back();
     text += line + "\n";
   }
-  if (report.result.fits.empty()) text += "nothing\n";
+  if (report.result.fits.empty()) text += report.result.is_complete ? "nothing\n" : "nothing yet\n";
   if (!report.result.smallest.empty()) text += "\n";
   for (const FitTrial& trial : report.result.smallest)
     text += wrapped(
         "",
-        fmt::format("{}: nothing fits; the least that was found is {}, {} too much, with {}{} microbatch{}",
-                    devices_text(trial.layout.mesh.devices()), bytes_text(trial.memory),
+        fmt::format("{}: nothing {}; the least that was found is {}, {} too much, with {}{} microbatch{}{}",
+                    devices_text(trial.layout.mesh.devices()),
+                    report.result.is_complete ? "fits" : "that was tried fits", bytes_text(trial.memory),
                     bytes_text(trial.memory - report.memory_limit),
                     trial.stage ? fmt::format("ZeRO stage {} and ", *trial.stage) : "",
-                    grouped(trial.microbatches), trial.microbatches == 1 ? "" : "es"),
+                    grouped(trial.microbatches), trial.microbatches == 1 ? "" : "es",
+                    trial.needs_recomputation ? ", and activations computed again" : ""),
         "  ", options.width);
   return text + "\n" +
          wrapped("",
-                 fmt::format("tried {} training steps in {}{}", grouped(report.result.trials),
-                             seconds_text(report.seconds),
+                 fmt::format("tried {} training step{} in {}{}", grouped(report.result.trials),
+                             report.result.trials == 1 ? "" : "s", seconds_text(report.seconds),
                              report.result.is_complete ? "" : "; stopped before all were tried"),
                  "  ", options.width);
 }
