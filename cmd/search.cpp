@@ -2,9 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <chrono>
-#include <cmath>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -110,11 +108,6 @@ std::string entry_of(const Options& options, const Model& model) {
   return chosen_entry(options.entry, [&](std::string_view name) {
     return name == "train" ? has_train_entry(model) : name != "decode" || model.decode;
   });
-}
-
-int64_t memory_of(const Hardware& hardware) {
-  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
-  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
 }
 
 void show_progress(const SearchOptions::Progress& progress) {

@@ -4,7 +4,7 @@
   scripts/activation_memory.py [--program build/mtfc] [--shapes 22B 175B 530B 1T] [--layers 6] [--batch 8] [--no-times]
 
 The shapes are those of the paper's table 3: sequences of 2,048 tokens, a vocabulary of 51,200, 8 devices that share each layer.
-The unit is length x batch x d_model bytes, where a number takes 2 bytes and an element of a mask 1. Where a layer keeps more than
+The unit is length x batch x d_model bytes, where a float takes 2 bytes, and integers and masks take their own. Where a layer keeps more than
 the formula, the limit of memory is lowered until the planner computes enough again. Exits with 1 if a layer still keeps more."""
 import argparse
 import json
@@ -86,7 +86,7 @@ class Compiler:
             if not is_kept or not value or not re.match(r"layer_\d+/", value["name"]):
                 continue
             if not value["name"].startswith(f"layer_{self.args.layers - 1}/"):
-                total += buffer["bytes"] if value["dtype"] == "bool" else buffer["bytes"] // 2
+                total += buffer["bytes"] // 2 if value["dtype"] == "f32" else buffer["bytes"]
         return total / self.unit / (self.args.layers - 1)
 
     def within(self, layout, recompute, most):

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "cmd/files/files.h"
 #include "cmd/files/included_files.h"
@@ -90,6 +92,11 @@ std::string profile_text(const std::string& name) {
 
 Hardware parsed_profile(const std::string& name, const std::string& text) {
   return read_hardware(text, name == "-" ? "<stdin>" : is_file(name) ? name : bundled_path(name));
+}
+
+int64_t memory_of(const Hardware& hardware) {
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
+  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
 }
 
 }  // namespace mtfc

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <iostream>
-#include <limits>
 #include <set>
 
 #include "cmd/files/files.h"
@@ -108,8 +106,7 @@ void share_batch(const FitArguments& arguments, const Model& model, std::vector<
 
 int64_t limit_of(const FitArguments& arguments, const Hardware& hardware) {
   if (arguments.memory_limit > 0) return arguments.memory_limit;
-  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
-  if (hardware.memory_bytes > 0 && hardware.memory_bytes < kMost) return std::llround(hardware.memory_bytes);
+  if (const int64_t memory = memory_of(hardware); memory > 0) return memory;
   throw UserError(
       fmt::format("the hardware profile '{}' does not say how much memory a device has", hardware.name),
       "give --memory-limit, as in 16GiB");

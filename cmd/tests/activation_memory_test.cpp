@@ -1,5 +1,5 @@
-// What a layer keeps for its backward pass, beside the formulas of Korthikanti et al. 2022. scripts/activation_memory.py
-// does the same for four shapes and more layers.
+// A layer keeps no more for its backward pass than the formulas of Korthikanti et al. 2022 allow. The script does the same for
+// four shapes and more layers.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

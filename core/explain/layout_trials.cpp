@@ -54,7 +54,7 @@ std::optional<Trial> LayoutTrials::attempt(const LayoutChange& change) {
   ++made_;
   if (explained_.progress) explained_.progress(static_cast<int>(made_));
   CompileOptions options = explained_.options;
-  // What an earlier plan has decided, the change may decide in another way.
+  // The change may decide anew what an earlier plan has decided.
   options.variables.clear();
   options.tensors.clear();
   options.entry_of_tensors.clear();

@@ -37,7 +37,7 @@ struct AttentionExtras {
 };
 /// `first`: the index of the first such operand, of `operands` in all.
 AttentionExtras attention_extras(const Attributes& attributes, size_t operands, size_t first);
-/// What the scores q k are multiplied by.
+/// The number by which the scores q k are multiplied.
 double score_scale(const Attributes& attributes);
 /// The share of weights that are dropped; the others grow by 1 / (1 - rate). 0: there is no dropout.
 double dropout_rate(const Attributes& attributes);

@@ -5,7 +5,7 @@
 namespace mtfc::relu_op {
 namespace {
 
-// Where the result is 0, no gradient passes. The operand would say the same, but need not be kept.
+// No gradient passes where the result is 0. The operand would tell as much, but it would have to be kept.
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor};
   const TensorId zero = b.constant(0, b.type(node.operands[0]).dtype);

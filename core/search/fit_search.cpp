@@ -104,7 +104,7 @@ class Trials {
   int64_t count() const { return count_; }
 
  private:
-  // Those that divide the batch, ascending, and are multiples of the number that the model asks for.
+  // The numbers that divide the batch, in ascending order. Each is a multiple of the one that the model asks for.
   std::vector<int64_t> microbatch_counts() const {
     const int64_t asked = model_.train->microbatches;
     const std::optional<Dim> batch = batch_dim(model_);

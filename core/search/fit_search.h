@@ -1,8 +1,8 @@
 #pragma once
-// What fits into the memory of a device: on how many devices, with which stage of ZeRO, in how many microbatches, and with
-// what computed again.
+// Finds on how many devices a training step fits into their memory: with which stage of ZeRO, in how many microbatches, and
+// with which tensors computed again.
 //
-// On each number of devices, and for each stage, the fewest microbatches are found with which a training step fits, and the
+// For each number of devices and each stage, the search finds the fewest microbatches with which a training step fits, and the
 // fewest with which it fits if the backward pass computes tensors again (core/memory/fit_memory.h).
 
 #include <cstdint>

@@ -55,7 +55,7 @@ class AttentionPlan {
   template <typename T>
   RowMatrix<T> scaled_rows(const VectorPlaces& places, const T* q, int64_t b, Interval rows, T* copy) const;
   bool has_dropout() const { return draws_places_.has_value(); }
-  /// What dropout multiplies the weights by, in rows like those of `scores`.
+  /// Writes the factors by which dropout multiplies the weights, in rows like those of `scores`.
   template <typename T>
   void fill_dropout(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* factors) const;
 

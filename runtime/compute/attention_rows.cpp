@@ -4,12 +4,10 @@
 #include <limits>
 
 #include "runtime/compute/exponential.h"
-#include "runtime/compute/tile.h"
+#include "runtime/compute/run_widest.h"
 
 namespace mtfc {
 namespace {
-
-#define MTFC_INLINE [[gnu::always_inline]] static inline
 
 template <typename T>
 constexpr T kNever = -std::numeric_limits<T>::infinity();
@@ -106,28 +104,6 @@ struct ReplaceByScoreGradients {
     }
   }
 };
-
-#undef MTFC_INLINE
-
-#if defined(__x86_64__)
-template <typename Work>
-MTFC_AVX512 void run_avx512(const Work& work) {
-  Work::run(work);
-}
-template <typename Work>
-MTFC_AVX2 void run_avx2(const Work& work) {
-  Work::run(work);
-}
-#endif
-
-template <typename Work>
-void run_widest(const Work& work) {
-#if defined(__x86_64__)
-  if (vector_level() == VectorLevel::kAvx512) return run_avx512(work);
-  if (vector_level() == VectorLevel::kAvx2) return run_avx2(work);
-#endif
-  Work::run(work);
-}
 
 }  // namespace
 

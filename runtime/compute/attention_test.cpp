@@ -106,7 +106,7 @@ struct Trial {
     return found;
   }
 
-  /// What dropout multiplies the weights of a query by.
+  /// The factors by which dropout multiplies the weights of a query.
   std::vector<double> factors(int64_t b, int64_t query) const {
     std::vector<double> found(static_cast<size_t>(c.positions), 1);
     if (draws)

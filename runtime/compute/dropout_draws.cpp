@@ -6,12 +6,10 @@
 
 #include "core/tensors/random_bits.h"
 #include "runtime/compute/philox_lanes.h"
-#include "runtime/compute/tile.h"
+#include "runtime/compute/run_widest.h"
 
 namespace mtfc {
 namespace {
-
-#define MTFC_INLINE [[gnu::always_inline]] static inline
 
 constexpr int64_t kTogether = 4 * PhiloxLanes::kLanes;  // draws that are made together
 
@@ -41,32 +39,14 @@ struct Factors {
   }
 };
 
-#undef MTFC_INLINE
-
-#if defined(__x86_64__)
-template <typename T>
-MTFC_AVX512 void run_avx512(const Factors<T>& work) {
-  Factors<T>::run(work);
-}
-template <typename T>
-MTFC_AVX2 void run_avx2(const Factors<T>& work) {
-  Factors<T>::run(work);
-}
-#endif
-
 }  // namespace
 
 template <typename T>
 void dropout_factors(int64_t row_number, double rate, Interval columns, T* factors) {
   constexpr double kMost = std::numeric_limits<uint32_t>::max();
-  const Factors<T> work = {mixed(static_cast<uint64_t>(row_number)),
-                           static_cast<uint32_t>(std::min(kMost, std::round(rate * (kMost + 1)))),
-                           static_cast<T>(1 / (1 - rate)), columns, factors};
-#if defined(__x86_64__)
-  if (vector_level() == VectorLevel::kAvx512) return run_avx512(work);
-  if (vector_level() == VectorLevel::kAvx2) return run_avx2(work);
-#endif
-  Factors<T>::run(work);
+  run_widest(Factors<T>{mixed(static_cast<uint64_t>(row_number)),
+                        static_cast<uint32_t>(std::min(kMost, std::round(rate * (kMost + 1)))),
+                        static_cast<T>(1 / (1 - rate)), columns, factors});
 }
 
 template void dropout_factors(int64_t, double, Interval, float*);

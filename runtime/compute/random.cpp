@@ -7,7 +7,7 @@
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/philox_lanes.h"
-#include "runtime/compute/tile.h"
+#include "runtime/compute/run_widest.h"
 #include "runtime/memory/dtypes.h"
 
 namespace mtfc {
@@ -46,7 +46,7 @@ struct UniformRun {
   int64_t count;
   T* result;
 
-  [[gnu::always_inline]] static inline void run(const UniformRun& work) {
+  MTFC_INLINE void run(const UniformRun& work) {
     constexpr auto kTogether = static_cast<uint64_t>(2 * PhiloxLanes::kLanes);
     constexpr T kMost = sizeof(T) == 4 ? T(0x1p0 - 0x1p-24) : T(0x1p0 - 0x1p-53);
     const uint64_t end = work.first + static_cast<uint64_t>(work.count);
@@ -70,26 +70,6 @@ struct UniformRun {
     }
   }
 };
-
-#if defined(__x86_64__)
-template <typename T>
-MTFC_AVX512 void run_avx512(const UniformRun<T>& work) {
-  UniformRun<T>::run(work);
-}
-template <typename T>
-MTFC_AVX2 void run_avx2(const UniformRun<T>& work) {
-  UniformRun<T>::run(work);
-}
-#endif
-
-template <typename T>
-void run_widest(const UniformRun<T>& work) {
-#if defined(__x86_64__)
-  if (vector_level() == VectorLevel::kAvx512) return run_avx512(work);
-  if (vector_level() == VectorLevel::kAvx2) return run_avx2(work);
-#endif
-  UniformRun<T>::run(work);
-}
 
 template <typename T>
 T rounded(double x, Distribution distribution) {

@@ -18,8 +18,6 @@ constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added
 constexpr int64_t kSums = 4096;        // sums that stay in the first-level cache
 constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in the second-level cache
 
-#define MTFC_INLINE [[gnu::always_inline]] static inline
-
 // The matrices of a product, laid out as its ThinProduct says.
 template <typename T>
 struct Matrices {
@@ -139,8 +137,6 @@ struct Loops {
     run(p, matrices, begin, end);
   }
 };
-
-#undef MTFC_INLINE
 
 template <typename T>
 using RangeProduct = void (*)(const ThinProduct&, Matrices<T>, int64_t begin, int64_t end);

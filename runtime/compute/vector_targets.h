@@ -8,3 +8,6 @@
 #define MTFC_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")))
 #endif
 #define MTFC_AVX2 __attribute__((target("avx2,fma")))
+
+// For what such a function calls, which is to be compiled for the same vectors.
+#define MTFC_INLINE [[gnu::always_inline]] static inline
