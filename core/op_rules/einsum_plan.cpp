@@ -52,11 +52,22 @@ std::vector<int64_t> strides_of(const LocalDims& dims, const LocalDims& batch) {
   return strides;
 }
 
-/// The matrix `rows` x `columns` in a tensor of dimensions `dims`, if the tensor can be used in place. A
-/// result can't be transposed; the plan exchanges its operands instead.
-std::optional<EinsumMatrix> in_place(const LocalDims& dims, const LocalDims& batch, const LocalDims& rows,
-                                     const LocalDims& columns, bool may_transpose) {
-  if (dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
+/// True if the elements of a box do not lie side by side in memory.
+bool has_gaps(const EinsumTensor& tensor) {
+  int64_t boxes = 1;  // of the dimensions that follow
+  for (size_t i = 0; i < tensor.stored.size(); ++i) {
+    if (boxes > 1 && tensor.type.dims[i].size < tensor.stored[i].size) return true;
+    boxes *= tensor.type.dims[i].size;
+  }
+  return false;
+}
+
+/// The matrix `rows` x `columns` in a tensor, if the tensor can be used in place. A result can't be transposed; the plan
+/// exchanges its operands instead.
+std::optional<EinsumMatrix> in_place(const EinsumTensor& tensor, const LocalDims& batch,
+                                     const LocalDims& rows, const LocalDims& columns, bool may_transpose) {
+  const LocalDims& dims = tensor.type.dims;
+  if (has_gaps(tensor) || dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
   const auto row = group_in(dims, rows);
   const auto column = group_in(dims, columns);
   if (!row || !column) return std::nullopt;
@@ -81,18 +92,18 @@ EinsumMatrix packed(const LocalDims& batch, const LocalDims& rows, const LocalDi
   return matrix;
 }
 
-EinsumMatrix place(const LocalDims& dims, const LocalDims& batch, const LocalDims& rows,
+EinsumMatrix place(const EinsumTensor& tensor, const LocalDims& batch, const LocalDims& rows,
                    const LocalDims& columns) {
-  const auto found = in_place(dims, batch, rows, columns, true);
+  const auto found = in_place(tensor, batch, rows, columns, true);
   return found ? *found : packed(batch, rows, columns);
 }
 
 /// Plans both operands with the contracted dimensions in the order of `contracted`, and returns how many of
 /// them must be copied.
-int plan_operands(EinsumPlan& plan, const std::array<const LocalDims*, 2>& operands,
+int plan_operands(EinsumPlan& plan, const std::array<const EinsumTensor*, 2>& operands,
                   const LocalDims& contracted) {
-  const LocalDims& left = *operands[static_cast<size_t>(plan.left)];
-  const LocalDims& right = *operands[static_cast<size_t>(1 - plan.left)];
+  const EinsumTensor& left = *operands[static_cast<size_t>(plan.left)];
+  const EinsumTensor& right = *operands[static_cast<size_t>(1 - plan.left)];
   plan.contracted = contracted;
   plan.a = place(left, plan.batch, plan.rows, contracted);
   plan.b = place(right, plan.batch, contracted, plan.columns);
@@ -113,8 +124,9 @@ int64_t grant(EinsumPlan& plan, int64_t bytes) {
   return offset;
 }
 
+/// The result comes first: its place is the same for operands of any size.
 void place_in_workspace(EinsumPlan& plan, int64_t element) {
-  for (EinsumMatrix* matrix : {&plan.a, &plan.b, &plan.c}) {
+  for (EinsumMatrix* matrix : {&plan.c, &plan.a, &plan.b}) {
     if (!matrix->packed) continue;
     matrix->offset = grant(plan, elements(matrix->packed_dims) * element);
   }
@@ -130,9 +142,11 @@ void cut_contracted(EinsumPlan& plan, int64_t element) {
 
 }  // namespace
 
-EinsumPlan plan_einsum(const LocalType& first, const LocalType& second, const LocalType& result) {
+EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& second_tensor,
+                       const EinsumTensor& product) {
+  const LocalType &first = first_tensor.type, &second = second_tensor.type, &result = product.type;
   EinsumPlan plan;
-  const std::array<const LocalDims*, 2> operands = {&first.dims, &second.dims};
+  const std::array<const EinsumTensor*, 2> operands = {&first_tensor, &second_tensor};
   if (without(unite(first.dims, second.dims), result.dims).empty()) {
     plan.multiplies = true;
     return plan;
@@ -144,13 +158,13 @@ EinsumPlan plan_einsum(const LocalType& first, const LocalType& second, const Lo
   const auto left = static_cast<size_t>(plan.left), right = 1 - left;
   plan.rows = free[left];
   plan.columns = free[right];
-  const auto found = in_place(result.dims, plan.batch, plan.rows, plan.columns, false);
+  const auto found = in_place(product, plan.batch, plan.rows, plan.columns, false);
   if (found) {
     plan.c = *found;
   } else {
     // The result is copied in any case, so its groups may as well have the operands' order.
-    plan.rows = common(*operands[left], free[left]);
-    plan.columns = common(*operands[right], free[right]);
+    plan.rows = common(operands[left]->type.dims, free[left]);
+    plan.columns = common(operands[right]->type.dims, free[right]);
     plan.c = packed(plan.batch, plan.rows, plan.columns);
   }
   const LocalDims in_first = common(without(first.dims, result.dims), second.dims);

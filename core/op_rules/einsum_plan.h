@@ -17,11 +17,15 @@
 // It is cut into a fixed number of parts, whose products are computed side by side and added in order, so
 // that sums do not depend on the number of threads.
 //
+// A tensor may be a box of a larger one. If its elements do not lie side by side, it is copied as well: libraries are
+// faster for dense matrices.
+//
 // The order of the dimensions alone, never their sizes, decides which operand is copied, so a device with
 // smaller shards needs no more workspace than the one with the largest. The workspace of the parts grows with
 // the sizes up to a bound.
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/tensors/shape.h"
@@ -36,6 +40,15 @@ struct EinsumMatrix {
   bool transposed = false;             // columns, not rows, are contiguous
   int64_t leading = 1;                 // elements between rows; between columns if transposed
   std::vector<int64_t> batch_strides;  // in elements, per batch dimension
+};
+
+/// An operand or result as it lies in memory.
+struct EinsumTensor {
+  EinsumTensor(const LocalType& whole) : type(whole), stored(whole.dims) {}
+  EinsumTensor(LocalType box, LocalDims in) : type(std::move(box)), stored(std::move(in)) {}
+
+  LocalType type;
+  LocalDims stored;  // of the dense tensor that it is a box of: the same names, sizes at least as large
 };
 
 struct EinsumPlan {
@@ -53,6 +66,6 @@ struct EinsumPlan {
 };
 
 /// Operands and result have one dtype, and every dimension of the result is in some operand.
-EinsumPlan plan_einsum(const LocalType& first, const LocalType& second, const LocalType& result);
+EinsumPlan plan_einsum(const EinsumTensor& first, const EinsumTensor& second, const EinsumTensor& result);
 
 }  // namespace mtfc

@@ -119,12 +119,28 @@ TEST_CASE("a long contracted group with a small result is cut into parts") {
   CHECK(batched.workspace_bytes == 16 * 10 * 4);
 }
 
+TEST_CASE("a box with gaps is copied, one without is not") {
+  const auto type = [](std::string_view dims) { return held_whole({DType::kF32, dims_of(dims)}); };
+  const auto in = [&](std::string_view box, std::string_view stored) {
+    return EinsumTensor(type(box), type(stored).dims);
+  };
+  const LocalType second = type("k=7 n=4"), result = type("m=3 n=4");
+  const EinsumPlan rows = plan_einsum(in("m=3 k=7", "m=9 k=7"), second, result);
+  CHECK_FALSE(copies(rows));
+  CHECK(rows.a.leading == 7);
+  const EinsumPlan columns = plan_einsum(in("m=3 k=7", "m=3 k=9"), second, result);
+  CHECK(columns.a.packed);
+  CHECK(columns.a.leading == 7);
+  CHECK_FALSE(copies(plan_einsum(in("m=1 k=7", "m=1 k=9"), second, type("m=1 n=4"))));
+  CHECK(plan_einsum(type("m=3 k=7"), second, in("m=3 n=4", "m=3 n=8")).c.packed);
+}
+
 TEST_CASE("smaller shards never need more workspace") {
   const auto needed = [](int64_t k, int64_t m, int64_t n) {
     const LocalDim over{"k", k}, row{"m", m}, column{"n", n};
-    return plan_einsum({DType::kF64, {row, over}}, {DType::kF64, {over, column}},
-                       {DType::kF64, {row, column}})
-        .workspace_bytes;
+    const LocalType first{DType::kF64, {row, over}}, second{DType::kF64, {over, column}},
+        result{DType::kF64, {row, column}};
+    return plan_einsum(first, second, result).workspace_bytes;
   };
   const int64_t sizes[] = {0, 1, 2, 63, 64, 65, 1000, 8191, 8192, 100000};
   for (const int64_t k : sizes)

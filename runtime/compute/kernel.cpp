@@ -21,6 +21,13 @@ std::vector<int64_t> LocalTensor::extents() const {
   return extents;
 }
 
+std::vector<int64_t> LocalTensor::stored_extents() const {
+  if (stored.empty()) return extents();
+  std::vector<int64_t> sizes;
+  for (const Interval& interval : stored) sizes.push_back(interval.size());
+  return sizes;
+}
+
 const KernelDef& kernel_named(std::string_view op) {
   static const std::map<std::string, const KernelDef*, std::less<>> kKernels = {
 #define MTFC_ENTRY(name) {#name, &name##_kernel::kKernel},

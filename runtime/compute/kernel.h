@@ -26,8 +26,13 @@ namespace mtfc {
 struct LocalTensor {
   TensorType type;  // of the whole tensor
   Box box;
+  /// The region that lies in memory, dense, if the tensor is a view of it; otherwise empty. Pointers are to the first
+  /// element of `box`. Only kernels of operations that can turn take views, which may have gaps between their rows.
+  Box stored = {};
+  bool is_view() const { return !stored.empty() && stored != box; }
   LocalType local_type() const { return {type.dtype, local_dims(type.dims, box)}; }
   std::vector<int64_t> extents() const;
+  std::vector<int64_t> stored_extents() const;
   int64_t elements() const { return mtfc::elements(box); }
 };
 
@@ -38,6 +43,9 @@ struct KernelSite {
   std::vector<LocalTensor> results;
   std::string name;         // name of the step's result, for messages and as the key of random numbers
   int64_t workspace_bytes;  // granted by the plan
+  /// The kernel adds to its result, in place of replacing it. Its workspace is then as it was left by the kernel of another
+  /// slice of the same contraction. Only for operations that can turn.
+  bool adds = false;
 };
 
 /// The arguments that change from run to run.

@@ -54,7 +54,7 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents) {
 }
 
 std::vector<int64_t> aligned_strides(const LocalTensor& tensor, const Dims& dims) {
-  const std::vector<int64_t> own = dense_strides(tensor.extents());
+  const std::vector<int64_t> own = dense_strides(tensor.stored_extents());
   std::vector<int64_t> strides;
   for (const Dim& dim : dims) {
     const int at = position(tensor.type.dims, dim.name);

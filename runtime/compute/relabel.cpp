@@ -112,6 +112,27 @@ Kernel transposing(const TransposePlan& plan) {
   };
 }
 
+/// Copies row by row, with gaps between the rows of the result.
+template <typename T>
+Kernel spreading_rows(const LoopNest& nest) {
+  return [nest](const KernelRun& run) -> int64_t {
+    const T* from = reinterpret_cast<const T*>(run.operands[0]);
+    T* to = reinterpret_cast<T*>(run.results[0]);
+    const size_t outer = nest.loops() == 0 ? 0 : nest.loops() - 1;
+    const int64_t length = nest.loops() == 0 ? 1 : nest.extents[outer];
+    const int64_t read = nest.loops() == 0 ? 0 : nest.strides[0][outer];
+    const int64_t write = nest.loops() == 0 ? 0 : nest.strides[1][outer];
+    if (length == 0) return 0;
+    parallel_ranges(nest.count() / length, nest.count(), [&](int64_t begin, int64_t end) {
+      if (begin >= end) return;
+      NestCursor row(nest, outer, begin);
+      for (int64_t i = begin; i < end; ++i, row.next())
+        for (int64_t j = 0; j < length; ++j) to[row.offset(1) + j * write] = from[row.offset(0) + j * read];
+    });
+    return 0;
+  };
+}
+
 }  // namespace
 
 Kernel prepare_relabel(const KernelSite& site) {
@@ -130,8 +151,12 @@ Kernel prepare_relabel(const KernelSite& site) {
 }
 
 Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result) {
-  const LoopNest nest = collapse(
-      {result.extents(), {aligned_strides(operand, result.type.dims), dense_strides(result.extents())}});
+  const LoopNest nest =
+      collapse({result.extents(),
+                {aligned_strides(operand, result.type.dims), aligned_strides(result, result.type.dims)}});
+  if (result.is_view())
+    return dispatch(AllTypes{}, result.type.dtype,
+                    [&]<typename T>() -> Kernel { return spreading_rows<T>(nest); });
   if (const auto across = crossing_loop(nest))
     return dispatch(AllTypes{}, result.type.dtype,
                     [&]<typename T>() -> Kernel { return transposing<T>(plan_transpose(nest, *across)); });

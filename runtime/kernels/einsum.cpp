@@ -47,6 +47,7 @@ struct Contraction {
   Kernel pack_a, pack_b, unpack;                      // empty if the matrix is used in place
   std::optional<BatchedProduct> by_onednn;            // instead of OpenBLAS
   std::shared_ptr<std::vector<SizedProducts>> sized;  // by oneDNN, without rows of zeros: one for each thread
+  Kernel zero;                                        // of the result
   int64_t flops = 0;
   int64_t result_bytes = 0;
 };
@@ -58,11 +59,29 @@ Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
   return prepare_reduction(operand, copy, Reduction::kSum);
 }
 
+EinsumTensor in_memory(const LocalTensor& tensor) {
+  const LocalType local = tensor.local_type();
+  return tensor.is_view() ? EinsumTensor(local, local_dims(tensor.type.dims, tensor.stored))
+                          : EinsumTensor(local);
+}
+
+/// Fills the result with zeros.
+Kernel zeroing(const LocalTensor& result) {
+  const LoopNest nest = collapse({result.extents(), {aligned_strides(result, result.type.dims)}});
+  return dispatch(Numbers{}, result.type.dtype, [&]<typename T>() -> Kernel {
+    return [nest](const KernelRun& run) -> int64_t {
+      NestCursor at(nest, nest.loops(), 0);
+      for (int64_t i = 0, count = nest.count(); i < count; ++i, at.next())
+        reinterpret_cast<T*>(run.results[0])[at.offset(0)] = 0;
+      return 0;
+    };
+  });
+}
+
 Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   const DType dtype = site.results[0].type.dtype;
   Contraction c;
-  c.plan =
-      plan_einsum(site.operands[0].local_type(), site.operands[1].local_type(), site.results[0].local_type());
+  c.plan = plan_einsum(in_memory(site.operands[0]), in_memory(site.operands[1]), in_memory(site.results[0]));
   const EinsumPlan& plan = c.plan;
   check_invariant(plan.workspace_bytes <= site.workspace_bytes, "an einsum was granted too little workspace");
   c.product = {.m = plan.m,
@@ -72,12 +91,14 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
                .b_transposed = plan.b.transposed,
                .a_leading = plan.a.leading,
                .b_leading = plan.b.leading,
-               .c_leading = plan.c.leading};
+               .c_leading = plan.c.leading,
+               .adds = site.adds};
   for (const LocalDim& dim : plan.batch) c.batch.extents.push_back(dim.size);
   c.batch.strides = {plan.a.batch_strides, plan.b.batch_strides, plan.c.batch_strides};
   c.batch = collapse(c.batch);
   c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
+  c.zero = zeroing(site.results[0]);
   if (plan.c.packed) c.unpack = prepare_spread(copy_of(dtype, plan.c.packed_dims), site.results[0]);
   if (dtype == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
   if (c.by_onednn)
@@ -156,6 +177,7 @@ void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* 
       const NestCursor at(c.batch, c.batch.loops(), item % count);
       const int64_t part = item / count, first = part * length;
       MatrixProduct product = c.product;
+      product.adds = false;
       product.k = part + 1 == plan.parts ? plan.k - first : length;
       product.c_leading = plan.n;
       multiply(product, a + at.offset(0) + first * a_step, b + at.offset(1) + first * b_step,
@@ -169,7 +191,8 @@ void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* 
         T sum = products[i * size + element];
         for (int64_t part = 1; part < plan.parts; ++part)
           sum = add_wrapping(sum, products[(part * count + i) * size + element]);
-        result[at.offset(2) + element / plan.n * plan.c.leading + element % plan.n] = sum;
+        T& to = result[at.offset(2) + element / plan.n * plan.c.leading + element % plan.n];
+        to = c.product.adds ? add_wrapping(to, sum) : sum;
       }
     }
   });
@@ -193,8 +216,9 @@ int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   const EinsumPlan& plan = c.plan;
   if (c.result_bytes == 0) return c.flops;
   if (plan.k == 0) {
-    std::memset(run.results[0], 0, static_cast<size_t>(c.result_bytes));
-    return c.flops;
+    if (c.product.adds) return c.flops;
+    if (c.unpack) std::memset(run.workspace + plan.c.offset, 0, static_cast<size_t>(c.result_bytes));
+    return c.zero(run), c.flops;
   }
   const std::byte* a = run.operands[static_cast<size_t>(plan.left)];
   const std::byte* b = run.operands[static_cast<size_t>(1 - plan.left)];
