@@ -320,7 +320,7 @@ int run(const Options& options) {
   if (!has_plain_rules_only(fixed.front()) || !model.annotations.empty())
     throw UserError(
         "search compares layouts of rules for all tensors, but the layout or the model has annotations, "
-        "rules with \"in\", \"propagate\", \"shard_state_over\" or \"regather\"",
+        "rules with \"in\", \"propagate\", \"shard_state_over\", \"regather\" or \"ring\"",
         "search --annotations keeps what is there; cost-report compares layouts of any kind");
   check_rules(fixed.front(), model.dims);
   if (fixed.front().mesh.axes().empty())

@@ -3,19 +3,34 @@
 #include <algorithm>
 
 #include "core/program/collective_cost.h"
+#include "core/program/ring.h"
 
 namespace mtfc {
 namespace {
 
-// The axes along which devices hold different parts of the step's values.
-AxisList distinguishing_axes(const EntryPoint& entry, const Step& step) {
+// The axes along which devices compute different parts of a product of values in these shardings.
+AxisList distinguishing_axes(const std::vector<Sharding>& shardings) {
   AxisList axes;
-  if (const auto* start = step.as<StartCollective>()) axes = start->collective.axes;
-  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-    for (const ValueId id : *values)
-      for (const int axis : split_axes(entry.values[id].sharding))
-        if (!contains(axes, axis)) axes.push_back(axis);
+  for (const Sharding& sharding : shardings)
+    for (const int axis : split_axes(sharding))
+      if (!contains(axes, axis)) axes.push_back(axis);
   return axes;
+}
+
+std::vector<Sharding> shardings_of(const EntryPoint& entry, const Step& step) {
+  std::vector<Sharding> shardings;
+  for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values) shardings.push_back(entry.values[id].sharding);
+  return shardings;
+}
+
+// The flops of a product on all devices. The shards of a dimension add up to it, so they follow from the global sizes.
+int64_t flops_of_all(const EntryPoint& entry, const Step& step, const std::vector<Sharding>& shardings,
+                     const Mesh& mesh) {
+  const std::vector<LocalType> operands = held_whole(global_types(entry, step.inputs)),
+                               results = held_whole(global_types(entry, step.outputs));
+  return step.op()->flops({step.attributes(), operands}, results) *
+         (mesh.devices() / mesh.size(distinguishing_axes(shardings)));
 }
 
 StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
@@ -24,6 +39,12 @@ StepCount collective_count(const EntryPoint& entry, const Step& step, const Mesh
   count.elements = cost.elements;
   count.bytes_sent = cost.bytes_sent;
   return count;
+}
+
+// The collective that a step starts; that of a ring's turns.
+std::optional<Collective> communication_of(const Step& step) {
+  if (const auto* ring = step.as<RunRing>()) return Collective{CollectiveKind::kPermute, ring->axes};
+  return step.kind() == StepKind::kStart ? std::optional(step.collective()) : std::nullopt;
 }
 
 StepCount operator*(const StepCount& count, int64_t times) {
@@ -36,12 +57,20 @@ StepCount kernel_count(const EntryPoint& entry, const Step& step, const Mesh& me
   const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last());
   count.flops =
       step.op()->flops({step.attributes(), operands}, local_types(entry, step.outputs, mesh, mesh.last()));
-  if (!is_product(*step.op())) return count;
-  // The shards of a dimension add up to it, so the sum over devices follows from the global sizes.
-  const std::vector<LocalType> whole_operands = held_whole(global_types(entry, step.inputs));
-  const std::vector<LocalType> whole_results = held_whole(global_types(entry, step.outputs));
-  count.flops_total = step.op()->flops({step.attributes(), whole_operands}, whole_results) *
-                      (mesh.devices() / mesh.size(distinguishing_axes(entry, step)));
+  if (is_product(*step.op())) count.flops_total = flops_of_all(entry, step, shardings_of(entry, step), mesh);
+  return count;
+}
+
+StepCount ring_count(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
+  const Ring ring(entry, step, mesh);
+  std::vector<Sharding> shardings = ring.operands_at_once();
+  shardings.push_back(ring.result_at_once());
+  const CollectiveCost cost = ring.largest_cost();
+  StepCount count;
+  count.flops = ring.flops(mesh.last());
+  count.flops_total = flops_of_all(entry, step, shardings, mesh);
+  count.elements = cost.elements;
+  count.bytes_sent = cost.bytes_sent;
   return count;
 }
 
@@ -56,21 +85,22 @@ void add_steps(const EntryPoint& entry, const Mesh& mesh, const std::vector<Step
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[s];
     if (step.kind() == StepKind::kWait || is_control(step.kind())) continue;
-    const bool multiplies = step.kind() == StepKind::kKernel && is_product(*step.op());
-    if (step.kind() == StepKind::kStart) {
+    const bool multiplies = step.multiplies();
+    const std::optional<Collective> collective = communication_of(step);
+    if (collective) {
       add(report.communication.total, counts[s]);
-      add(report.communication.by_kind[to_string(step.collective().kind)], counts[s]);
-      add(report.communication.by_axis[mesh.names(step.collective().axes)], counts[s]);
-    } else if (multiplies) {
+      add(report.communication.by_kind[to_string(collective->kind)], counts[s]);
+      add(report.communication.by_axis[mesh.names(collective->axes)], counts[s]);
+    }
+    if (multiplies) {
       report.arithmetic.einsum_per_device += counts[s].flops;
       report.arithmetic.einsum_total += counts[s].flops_total;
     } else {
       report.arithmetic.other_per_device += counts[s].flops;
     }
-    report.steps.push_back({step.name, kind_of(step), step.source, step.phase,
-                            step.kind() == StepKind::kStart ? step.collective().axes : AxisList{}, counts[s],
-                            report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s),
-                            multiplies});
+    report.steps.push_back(
+        {step.name, kind_of(step), step.source, step.phase, collective ? collective->axes : AxisList{},
+         counts[s], report.time ? report.time->steps[s] : StepTime{}, static_cast<int>(s), multiplies});
   }
 }
 
@@ -124,6 +154,7 @@ void add_tensors(const EntryPoint& entry, const Mesh& mesh, CostReport& report) 
 
 std::string kind_of(const Step& step) {
   if (step.kind() == StepKind::kKernel) return std::string(step.op()->signature.name);
+  if (step.kind() == StepKind::kRing) return "ring " + std::string(step.op()->signature.name);
   const bool communicates = step.kind() == StepKind::kStart || step.kind() == StepKind::kWait;
   return communicates ? to_string(step.collective().kind) : to_string(step.kind());
 }
@@ -139,6 +170,8 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
       count = kernel_count(entry, step, mesh);
     else if (step.kind() == StepKind::kFused)
       for (const Step& member : step.members()) count.flops += kernel_count(entry, member, mesh).flops;
+    else if (step.kind() == StepKind::kRing)
+      count = ring_count(entry, step, mesh);
     else if (step.kind() == StepKind::kStart)
       count = collective_count(entry, step, mesh);
     counts.push_back(count * times[s]);

@@ -118,7 +118,7 @@ struct CostReport {
   std::optional<Recomputation> recomputation = {};  // if it has to fit into less memory than it took
 };
 
-/// The name of a step's kind in reports: its operation, `fused`, `slice`, or its collective.
+/// The name of a step's kind in reports: its operation (`ring einsum` for one in turns), `fused`, `slice`, or its collective.
 std::string kind_of(const Step& step);
 
 /// Predicted counts of every step of `entry`, one per step (zero for waits).

@@ -5,6 +5,7 @@
 #include "core/diagnostics/enum_names.h"
 #include "core/op_rules/attention.h"
 #include "core/op_rules/einsum_plan.h"
+#include "core/program/ring.h"
 
 namespace mtfc {
 namespace {
@@ -142,6 +143,22 @@ void add_operations(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                  local_types(entry, step.outputs, mesh, mesh.last()), hardware, time);
 }
 
+// Adds all turns of a ring, each as long as that of the largest slice.
+void add_turns(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Hardware& hardware,
+               KernelTime& time) {
+  const Ring ring(entry, step, mesh);
+  const Coordinates last = mesh.last();
+  const auto [first, second, result] = ring.tensors(last, ring.self(last));
+  const std::vector<LocalType> operands = {first.type, second.type};
+  KernelTime turn;
+  add_operations(*step.op(), {step.attributes(), operands}, {result.type}, hardware, turn);
+  const auto turns = static_cast<double>(ring.members());
+  time.overhead_s *= turns;
+  time.compute_s += turns * turn.compute_s;
+  time.memory_s += turns * turn.memory_s;
+  time.peak_s += turns * turn.peak_s;
+}
+
 double memory_seconds(const MemoryAccess& access, const Hardware& hardware) {
   const Curve& bandwidth =
       access.writes && hardware.write_bandwidth ? *hardware.write_bandwidth : hardware.memory_bandwidth;
@@ -175,6 +192,7 @@ KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vec
     add_operations(entry, step, mesh, hardware, time);
     if (time.peak_s <= 0) time.compute_s = moving_seconds(entry, step, time.bytes, hardware);
   }
+  if (step.kind() == StepKind::kRing) add_turns(entry, step, mesh, hardware, time);
   for (const Step& member : step.members()) add_operations(entry, member, mesh, hardware, time);
   return time;
 }

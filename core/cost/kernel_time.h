@@ -25,7 +25,7 @@ struct KernelTime {
   }
 };
 
-/// For a step of kind kKernel, kFused or kSlice. `traffic` is its part of memory_traffic().
+/// For a step of kind kKernel, kFused, kSlice, or kRing, whose transfers are not part of it. `traffic` is its part of memory_traffic().
 KernelTime kernel_time(const EntryPoint& entry, const Step& step, const std::vector<MemoryAccess>& traffic,
                        const Mesh& mesh, const Hardware& hardware);
 

@@ -6,6 +6,7 @@
 #include "core/cost/collective_time.h"
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
+#include "core/cost/ring_time.h"
 
 namespace mtfc {
 namespace {
@@ -74,6 +75,8 @@ class Clocks {
       case StepKind::kFused:
       case StepKind::kSlice:
         return run_kernel(s);
+      case StepKind::kRing:
+        return run_ring(s);
       case StepKind::kStart:
         return start(s);
       case StepKind::kWait:
@@ -100,6 +103,26 @@ class Clocks {
     cost_.steps[s].bound = bound_of(time);
     cost_.compute_s += runs * time.seconds();
     now_ += time.seconds();
+  }
+
+  // Its transfers begin when the network is free.
+  void run_ring(size_t s) {
+    const RingTime time = ring_time(entry_, entry_.steps[s], traffic_[s], mesh_, hardware_);
+    const auto runs = static_cast<double>(times_[s]);
+    const double sent = (time.members - 1) * time.turn.ideal_s;
+    roofline_.operations += runs * time.product.peak_s;
+    roofline_.memory += runs * static_cast<double>(time.product.bytes) / hardware_.memory_bandwidth.most();
+    roofline_.network[mesh_.names(entry_.steps[s].as<RunRing>()->axes)] += runs * sent;
+    if (time.turn.overlaps && network_ > now_)
+      now_ = std::max(now_, network_ - time.product.seconds() / time.members);
+    now_ += time.seconds();
+    if (time.turn.overlaps) network_ = std::max(network_, now_ - time.product.seconds() / time.members);
+    cost_.steps[s].seconds = runs * time.seconds();
+    cost_.steps[s].at_peak_s = runs * std::max(time.product.peak_s, sent);
+    cost_.steps[s].bound =
+        time.transfers_s() > time.product.seconds() ? bound_of(time.turn) : bound_of(time.product);
+    cost_.compute_s += runs * time.product.seconds();
+    cost_.communication_s += runs * time.transfers_s();
   }
 
   void start(size_t s) {

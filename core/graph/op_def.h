@@ -187,6 +187,9 @@ struct OpTraits {
   /// The kernel may write its result over an operand that has the result's type and sharding, and then leaves
   /// alone what it does not change. Element-wise operations may without saying so.
   bool overwrites = false;
+  /// A contraction of two operands whose kernel takes boxes of operands and adds to its result: it may run as a ring
+  /// (core/program/ring.h).
+  bool can_turn = false;
   /// For an operation that adds up terms, but is linear in no operand: the largest magnitude of the terms of an element of
   /// each result, given the largest magnitude of the elements of each operand.
   std::vector<double> (*largest_terms)(const OpCall&, std::span<const double> largest) = nullptr;

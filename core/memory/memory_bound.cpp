@@ -7,11 +7,6 @@
 namespace mtfc {
 namespace {
 
-// Products are never part of a fused step, so their operands and results are in memory.
-bool is_alone(const Step& step) {
-  return step.kind() == StepKind::kKernel && is_product(*step.op());
-}
-
 bool takes_memory(const EntryPoint& entry, ValueId id) {
   const BufferId buffer = entry.values[id].buffer;
   return buffer != kNoBuffer && entry.buffers[buffer].kind != BufferKind::kVariable;
@@ -35,10 +30,11 @@ int64_t lasting_memory(const Program& program, const EntryPoint& entry) {
   return end;
 }
 
+// Products are never part of a fused step, so their operands and results are in memory.
 int64_t least_memory(const Program& program, const EntryPoint& entry) {
   int64_t most = 0;
   for (const Step& step : entry.steps) {
-    if (!is_alone(step)) continue;
+    if (!step.multiplies()) continue;
     std::set<ValueId> values;
     for (const auto* ids : {&step.inputs, &step.outputs})
       for (const ValueId id : *ids)
@@ -52,7 +48,7 @@ int64_t backward_memory(const EntryPoint& entry, size_t step) {
   std::set<ValueId> made, read;
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& at = entry.steps[StepIndex(s)];
-    if (!is_alone(at) || at.phase != Phase::kBackward) continue;
+    if (!at.multiplies() || at.phase != Phase::kBackward) continue;
     for (const ValueId id : at.outputs)
       if (s <= step) made.insert(root_of(entry, id));
     for (const ValueId id : at.inputs)

@@ -8,6 +8,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/kernel_time.h"
+#include "core/cost/ring_time.h"
 #include "core/passes/steps/min_cut.h"
 #include "core/tensors/sharding.h"
 
@@ -42,9 +43,12 @@ PlacedTensors placed_tensors(const Program& program, const EntryPoint& entry, co
   const TimeCost time = predicted_time(program, entry, predicted_counts(program, entry), hardware);
   for (size_t s = 0; s < entry.steps.size(); ++s) {
     const Step& step = entry.steps[StepIndex(s)];
-    if (step.kind() != StepKind::kStart || step.phase != Phase::kForward) continue;
+    if (step.phase != Phase::kForward) continue;
     const auto at = placed.find(tensor_name(step.name));
-    if (at != placed.end()) at->second.collective_s += time.steps[s].seconds;
+    if (at == placed.end()) continue;
+    if (step.kind() == StepKind::kStart) at->second.collective_s += time.steps[s].seconds;
+    if (step.kind() == StepKind::kRing)
+      at->second.collective_s += ring_time(entry, step, {}, mesh, hardware).transfers_s();
   }
   return placed;
 }

@@ -154,7 +154,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = workspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true},
+    .traits = {.multiplies = true, .can_turn = true},
 };
 
 }  // namespace mtfc::einsum_op

@@ -17,9 +17,11 @@
 #include "core/passes/graph/remove_dead.h"
 #include "core/passes/graph/share_common.h"
 #include "core/passes/graph/simplify.h"
+#include "core/passes/ring_choice.h"
 #include "core/passes/steps/apply_split_rules.h"
 #include "core/passes/steps/assign_buffers.h"
 #include "core/passes/steps/choose_strategies.h"
+#include "core/passes/steps/form_rings.h"
 #include "core/passes/steps/fuse.h"
 #include "core/passes/steps/inline_loops.h"
 #include "core/passes/steps/partition.h"
@@ -174,6 +176,13 @@ struct StepsPass {
   PartitionedEntry (*run)(PartitionedEntry, const PassContext&);
 };
 constexpr StepsPass kStepsPasses[] = {
+    {"form_rings",
+     [](PartitionedEntry partitioned, const PassContext& context) {
+       const auto wants = [&](const RingCandidate& candidate) {
+         return wants_ring(candidate, context.layout, context.options);
+       };
+       return form_rings(std::move(partitioned), wants, context.mesh());
+     }},
     {"fuse",
      [](PartitionedEntry partitioned, const PassContext& context) {
        return fuse(std::move(partitioned), context.options.keep_all, context.mesh());

@@ -1,5 +1,7 @@
 #include "core/passes/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -14,6 +16,7 @@
 #include "core/passes/pass_runner.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/variable_placement.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
 namespace {
@@ -31,6 +34,52 @@ std::vector<std::string> entries_of(const Model& model, const CompileOptions& op
   if (decodes(model, options)) entries.push_back("decode");
   if (decodes(model, options) && has_encode_entry(model)) entries.push_back("encode");
   return entries;
+}
+
+bool can_turn(const Node& node) {
+  return node.kind == NodeKind::kOp && node.op->traits.can_turn && node.operands.size() == 2;
+}
+
+// A rule for rings that names no product of any entry point is a mistake, unless it is for all products.
+void check_rings(const Model& model, const Layout& layout, const CompileOptions& options,
+                 const std::vector<std::string>& entries) {
+  if (layout.rings.empty()) return;
+  CompileOptions quiet = options.unwatched();
+  quiet.keep.clear();
+  const PreparedModel prepared(model, quiet);
+  std::vector<std::string> products;
+  for (const std::string& entry : entries)
+    for (const PreparedModel::Part& part : prepared.parts(entry))
+      for (const Node& node : part.graph.graph.nodes())
+        if (can_turn(node)) products.push_back(part.graph.graph.tensor(node.results[0]).name);
+  std::vector<Diagnostic> diagnostics;
+  for (const RingRule& rule : layout.rings)
+    if (rule.pattern != kEveryName &&
+        std::none_of(products.begin(), products.end(),
+                     [&](const std::string& name) { return matches_name(rule.pattern, name); }))
+      diagnostics.push_back({rule.location,
+                             fmt::format("'{}' matches no product of two tensors", rule.pattern),
+                             did_you_mean(rule.pattern, products)});
+  if (!diagnostics.empty()) throw UserError(diagnostics);
+}
+
+// Warns of each product that is named in a rule for rings, but does not run in turns.
+void warn_of_idle_rings(Program& program) {
+  for (const RingRule& rule : program.layout.rings) {
+    if (!rule.turns || is_name_pattern(rule.pattern)) continue;
+    bool is_made = false, turns = false;
+    for (const EntryPoint& entry : program.entry_points)
+      for (const Step& step : entry.steps) {
+        if (tensor_name(step.name) != rule.pattern) continue;
+        is_made = is_made || step.multiplies();
+        turns = turns || step.as<RunRing>();
+      }
+    if (is_made && !turns)
+      program.warnings.push_back(fmt::format(
+          "'{}' does not run in turns: none of its operands is gathered for it along a dimension, and "
+          "its result is not scattered",
+          rule.pattern));
+  }
 }
 
 bool is_wanted(const std::string& entry, const CompileOptions& options) {
@@ -106,6 +155,7 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
                        const PlanHardware& hardware) {
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
+  check_rings(model, layout, options, entries);
   Program program;
   program.layout = layout;
   PassRunner passes(program, split, options);
@@ -140,6 +190,7 @@ Program compile_chosen(const Model& model, const Layout& layout, const StateSpli
     program.entry_points.push_back(passes.lower_plan(std::move(plan), useful, bytes, std::move(caches)));
   }
   warn_of_open_loops(program);
+  warn_of_idle_rings(program);
   return program;
 }
 
@@ -197,6 +248,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
   Program program = frame_of(model, layout, shardings_by_rules(layout, split), bytes);
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
+  check_rings(model, layout, options, entries);
   PassRunner passes(program, split, options);
   for (const std::string& name : entries) {
     if (!is_wanted(name, options)) continue;
@@ -206,6 +258,7 @@ Program compile(const Model& model, const Layout& layout, const CompileOptions& 
     program.entry_points.push_back(passes.lower_steps(std::move(entry), useful, bytes, std::move(caches)));
   }
   warn_of_open_loops(program);
+  warn_of_idle_rings(program);
   return program;
 }
 
@@ -215,6 +268,7 @@ void check_compilable(const Model& model, const Layout& layout, const CompileOpt
   require_countable(all_variables(model));
   const std::vector<std::string> entries = entries_of(model, options);
   check_kept(model, options, entries);
+  check_rings(model, layout, options, entries);
   const Program nothing;
   PassRunner passes(nothing, split, options);
   for (const std::string& name : entries) {
@@ -281,6 +335,7 @@ Program PreparedModel::compile(const Layout& layout, const std::vector<std::stri
           passes.lower_steps(entry.graph, entry.useful, bytes, caches_of(model_, entry.graph.name)));
   }
   warn_of_open_loops(program);
+  warn_of_idle_rings(program);
   return program;
 }
 

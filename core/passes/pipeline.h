@@ -45,6 +45,8 @@ struct CompileOptions {
   std::function<void(const ChosenPlan& plan, const PlanConditions& conditions)> planned = {};
   /// The backward pass computes these tensors again, beside those that the model says ("recompute").
   RemadeNames recomputed = {};
+  /// Products run in turns (core/program/ring.h) wherever that takes less memory, unless the layout says otherwise.
+  bool saves_by_rings = false;
   /// The shardings of variables that an earlier program has decided.
   std::map<std::string, Sharding, std::less<>> variables = {};
   /// The shardings of other tensors in an earlier plan of this entry point, to which its plan keeps. Choosing it then takes

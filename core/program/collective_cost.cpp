@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/diagnostics/error.h"
 #include "core/program/sent_elements.h"
 
 namespace mtfc {
@@ -84,6 +85,13 @@ CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const 
 CollectiveCost largest_collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   // The last device has the largest shards.
   return cost_of(entry, step, mesh, mesh.last(), [&] { return sent_elements(entry, step, mesh).most(); });
+}
+
+CollectiveCost largest_gather_cost(const Collective& collective, const Resharding& change, DType dtype) {
+  const CollectiveAmounts amounts = amounts_of(
+      collective, {change.dims, change.from}, {change.dims, change.to}, change.mesh, change.mesh.last(),
+      []() -> int64_t { throw InternalError("the cost of a ring depends on what is sent"); });
+  return collective_cost(collective.kind, amounts, size_of(dtype));
 }
 
 int64_t planned_elements_sent(const Collective& collective, const Resharding& change) {

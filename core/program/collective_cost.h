@@ -28,6 +28,10 @@ CollectiveCost collective_cost(const EntryPoint& entry, const Step& step, const 
 /// The largest cost of the collective that `step` starts, over all devices.
 CollectiveCost largest_collective_cost(const EntryPoint& entry, const Step& step, const Mesh& mesh);
 
+/// The same, of `collective` where it moves a tensor of this dtype from one sharding to another. It is an all_gather or a
+/// reduce_scatter.
+CollectiveCost largest_gather_cost(const Collective& collective, const Resharding& change, DType dtype);
+
 /// The elements that the busiest device sends if `collective` makes `change`, for planning: the same number as
 /// largest_collective_cost() gives, but a bound on it where more than some 100 devices may send different numbers.
 int64_t planned_elements_sent(const Collective& collective, const Resharding& change);

@@ -18,13 +18,14 @@ bool is_control(StepKind kind) {
 namespace {
 
 // Per alternative of Action, in its order.
-constexpr std::array kKindOf = {StepKind::kKernel, StepKind::kFused, StepKind::kSlice,
-                                StepKind::kStart,  StepKind::kWait,  StepKind::kLoop,
-                                StepKind::kLoop,   StepKind::kLeave, StepKind::kRepeat};
+constexpr std::array kKindOf = {StepKind::kKernel, StepKind::kFused, StepKind::kRing, StepKind::kSlice,
+                                StepKind::kStart,  StepKind::kWait,  StepKind::kLoop, StepKind::kLoop,
+                                StepKind::kLeave,  StepKind::kRepeat};
 static_assert(kKindOf.size() == std::variant_size_v<Action>);
 
 const RunKernel* operation_of(const Step& step) {
   if (const auto* kernel = step.as<RunKernel>()) return kernel;
+  if (const auto* ring = step.as<RunRing>()) return &ring->product;
   const auto* start = step.as<StartCollective>();
   return start ? &start->moves : nullptr;
 }
@@ -38,6 +39,10 @@ StepKind Step::kind() const {
 const OpDef* Step::op() const {
   const RunKernel* operation = operation_of(*this);
   return operation ? operation->op : nullptr;
+}
+
+bool Step::multiplies() const {
+  return (kind() == StepKind::kKernel || kind() == StepKind::kRing) && is_product(*op());
 }
 
 const Attributes& Step::attributes() const {

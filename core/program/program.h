@@ -82,6 +82,7 @@ struct Buffer {
 enum class StepKind {
   kKernel,  // RunKernel
   kFused,   // RunFused
+  kRing,    // RunRing
   kSlice,   // KeepSlice
   kStart,   // StartCollective
   kWait,    // AwaitCollective
@@ -93,6 +94,7 @@ enum class StepKind {
 template <>
 inline constexpr auto kEnumNames<StepKind> = std::to_array<EnumName<StepKind>>({{StepKind::kKernel, "kernel"},
                                                                                 {StepKind::kFused, "fused"},
+                                                                                {StepKind::kRing, "ring"},
                                                                                 {StepKind::kSlice, "slice"},
                                                                                 {StepKind::kStart, "start"},
                                                                                 {StepKind::kWait, "wait"},
@@ -117,6 +119,21 @@ struct RunKernel {
 /// results that other steps read; the other results have no buffer.
 struct RunFused {
   std::vector<Step> members = {};
+};
+
+/// The tensor of a ring whose slices go from device to device: the first or second operand of the product, or its result.
+enum class Turning { kFirst, kSecond, kResult };
+template <>
+inline constexpr auto kEnumNames<Turning> = std::to_array<EnumName<Turning>>({{Turning::kFirst, "first"},
+                                                                              {Turning::kSecond, "second"},
+                                                                              {Turning::kResult, "result"}});
+
+/// A contraction of two operands in turns (core/program/ring.h), so that no device holds a split operand, or the
+/// partial result, whole.
+struct RunRing {
+  RunKernel product = {};
+  AxisList axes = {};  // of the ring, ascending
+  Turning turning = Turning::kFirst;
 };
 
 /// A local move, in which each device keeps a part of its input.
@@ -158,8 +175,8 @@ struct RepeatLoop {
 };
 
 /// The work of a step. The alternatives have the same order as kKindOf in program.cpp.
-using Action = std::variant<RunKernel, RunFused, KeepSlice, StartCollective, AwaitCollective, RunLoop,
-                            BeginLoop, LeaveLoop, RepeatLoop>;
+using Action = std::variant<RunKernel, RunFused, RunRing, KeepSlice, StartCollective, AwaitCollective,
+                            RunLoop, BeginLoop, LeaveLoop, RepeatLoop>;
 
 struct Step {
   std::string name;    // the name of its result
@@ -180,8 +197,10 @@ struct Step {
   A* as() {
     return std::get_if<A>(&action);
   }
-  /// The operation of a kernel, or of an exchange that replaces it; nullptr for any other step.
+  /// The operation of a kernel, of a ring, or of an exchange that replaces one; nullptr for any other step.
   const OpDef* op() const;
+  /// True for a kernel or a ring whose flops are those of matrix products.
+  bool multiplies() const;
   /// The attributes of op(), or none.
   const Attributes& attributes() const;
   /// The collective that the step starts or awaits. Throws InternalError for any other step.

@@ -8,6 +8,7 @@
 #include "core/op_rules/pieces.h"
 #include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
+#include "core/program/ring.h"
 #include "core/program/sent_elements.h"
 #include "core/tensors/relayout.h"
 
@@ -233,6 +234,11 @@ std::string fused_problem(const EntryPoint& entry, const Step& step, const Mesh&
   return std::is_sorted(grid->order.begin(), grid->order.end()) ? "" : "the members are in the wrong order";
 }
 
+bool are_axes_of_a_group(const AxisList& axes) {
+  return !axes.empty() && std::is_sorted(axes.begin(), axes.end()) &&
+         std::adjacent_find(axes.begin(), axes.end()) == axes.end();
+}
+
 // True if a collective of this kind, over these axes, leads from one sharding of a tensor to the other.
 bool makes_change(const Value& from, const Value& to, const Step& step, const Mesh& mesh) {
   return facts_of(step.collective().kind).group({from.type.dims, from.sharding, to.sharding, mesh}) ==
@@ -279,10 +285,7 @@ std::string reduction_problem(const Value& from, const Value& to, const Step& st
 
 std::string collective_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh,
                                bool has_buffers) {
-  if (step.collective().axes.empty() ||
-      !std::is_sorted(step.collective().axes.begin(), step.collective().axes.end()) ||
-      std::adjacent_find(step.collective().axes.begin(), step.collective().axes.end()) !=
-          step.collective().axes.end())
+  if (!are_axes_of_a_group(step.collective().axes))
     return "the axes of a collective are distinct and in the order of the mesh";
   if (step.outputs.size() != 1 || step.inputs.empty()) return "a collective has an operand and one result";
   std::string problem;
@@ -310,6 +313,40 @@ std::string collective_problem(const EntryPoint& entry, const Step& step, const 
   return workspace_bytes(entry, step) < needed
              ? fmt::format("the collective needs {} bytes of workspace", needed)
              : "";
+}
+
+// Checks the product as if it were computed at once: a turning operand as it would be gathered, a turning result as it would
+// be before its partial sums are added.
+std::string ring_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
+  const RunRing& action = *step.as<RunRing>();
+  if (!step.op() || !step.op()->traits.can_turn) return "a ring needs an operation that can turn";
+  if (step.inputs.size() != 2 || step.outputs.size() != 1) return "a ring has two operands and one result";
+  if (step.inputs[0] == step.inputs[1]) return "the operands of a ring are the same value";
+  if (!are_axes_of_a_group(action.axes))
+    return "the axes of a ring are distinct and in the order of the mesh";
+  const ValueId turning = turning_value(step);
+  if (!turning_dim(sharding_of(entry, turning), action.axes))
+    return fmt::format("'{}' is not split over the axes of the ring", entry.values[turning].name);
+  const Ring ring(entry, step, mesh);
+  if (ring.adds_copies()) return "devices would add up copies of the result in different orders";
+  EntryPoint at_once;
+  std::vector<Sharding> shardings = ring.operands_at_once();
+  shardings.push_back(ring.result_at_once());
+  for (size_t i = 0; i < shardings.size(); ++i) {
+    const Value& value = entry.values[i < 2 ? step.inputs[i] : step.outputs[0]];
+    if (uses_axis_twice(shardings[i]))
+      return fmt::format("'{}' is partial over the axes of the ring", value.name);
+    at_once.values.push_back({value.name, value.type, shardings[i], kNoBuffer});
+  }
+  Step product;
+  product.action = action.product;
+  product.inputs = {ValueId(0), ValueId(1)};
+  product.outputs = {ValueId(2)};
+  if (std::string problem = operation_problem(at_once, product, mesh); !problem.empty()) return problem;
+  if (!has_buffers) return "";
+  const int64_t needed = ring.workspace().bytes();
+  return workspace_bytes(entry, step) < needed ? fmt::format("the ring needs {} bytes of workspace", needed)
+                                               : "";
 }
 
 std::string control_problem(const EntryPoint& entry, const Step& step) {
@@ -364,6 +401,8 @@ std::string step_problem(const EntryPoint& entry, const Step& step, const Mesh& 
       return fused_problem(entry, step, mesh, has_buffers);
     case StepKind::kKernel:
       return kernel_problem(entry, step, mesh, has_buffers);
+    case StepKind::kRing:
+      return ring_problem(entry, step, mesh, has_buffers);
     case StepKind::kSlice:
       if (step.inputs.size() != 1 || step.outputs.size() != 1)
         return "a slice has one operand and one result";

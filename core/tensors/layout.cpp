@@ -7,8 +7,18 @@
 
 #include "core/diagnostics/printable.h"
 #include "core/diagnostics/suggest.h"
+#include "core/tensors/name_pattern.h"
 
 namespace mtfc {
+
+const RingRule* find_ring(const Layout& layout, std::string_view name) {
+  const RingRule* found = nullptr;
+  for (const RingRule& rule : layout.rings) {
+    if (rule.pattern == name) return &rule;
+    if (matches_name(rule.pattern, name)) found = &rule;
+  }
+  return found;
+}
 
 const Rule* find_rule(const Layout& layout, std::string_view dim) {
   for (const Rule& rule : layout.rules)
@@ -44,7 +54,7 @@ bool has_rule(const Layout& layout, const Dims& dims) {
 
 bool has_plain_rules_only(const Layout& layout) {
   return layout.limited_rules.empty() && layout.annotations.empty() && !layout.propagate &&
-         !layout.state.is_stated();
+         !layout.state.is_stated() && layout.rings.empty();
 }
 
 std::string to_string(const Rule& rule, const Mesh& mesh) {
@@ -78,6 +88,8 @@ std::string to_string(const Layout& layout) {
     add(fmt::format("state{} over {}", state.variables ? " and variables" : "",
                     layout.mesh.names(state.axes)));
   if (!state.regather.empty()) add("regathered");
+  if (const size_t count = layout.rings.size(); count > 0)
+    add(fmt::format("{} rule{} for rings", count, count == 1 ? "" : "s"));
   if (layout.propagate) add("propagated");
   return text;
 }

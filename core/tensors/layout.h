@@ -55,6 +55,13 @@ struct StateSharding {
   bool is_stated() const { return !axes.empty() || !regather.empty(); }
 };
 
+/// Says of products whether they run in turns (core/program/ring.h).
+struct RingRule {
+  std::string pattern;  // of the names of their results (core/tensors/name_pattern.h)
+  bool turns = true;
+  Location location = {};
+};
+
 struct Layout {
   Mesh mesh;
   std::vector<Rule> rules;                   // at most one per dimension
@@ -63,8 +70,12 @@ struct Layout {
   std::vector<LimitedRule> limited_rules =
       {};  // at most one per dimension and pattern, in the order of the file
   StateSharding state = {};
+  std::vector<RingRule> rings =
+      {};  // a name comes before a pattern, and a later pattern before an earlier one
 };
 
+/// What the layout says of the product that makes the tensor `name`; nullptr if it says nothing.
+const RingRule* find_ring(const Layout& layout, std::string_view name);
 /// The rule of the dimension in all tensors; nullptr if there is none.
 const Rule* find_rule(const Layout& layout, std::string_view dim);
 /// True if a rule splits the dimension, in all tensors or in some.

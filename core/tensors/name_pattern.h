@@ -8,6 +8,9 @@
 
 namespace mtfc {
 
+/// The pattern that matches every name.
+inline constexpr std::string_view kEveryName = "**";
+
 /// True if the text contains a `*`. Otherwise it is the name of one tensor.
 bool is_name_pattern(std::string_view text);
 

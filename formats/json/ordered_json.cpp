@@ -191,6 +191,12 @@ Json state_sharding_json(const Layout& layout) {
   return json;
 }
 
+Json rings_json(const Layout& layout) {
+  Json json = Json::object();
+  for (const RingRule& rule : layout.rings) json["ring"][rule.pattern] = rule.turns;
+  return json;
+}
+
 Json annotations_json(const Layout& layout) {
   Json json = Json::object();
   for (const Annotation& annotation : layout.annotations)

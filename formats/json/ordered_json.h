@@ -110,6 +110,8 @@ Json annotations_json(const Layout& layout);
 Json limited_rules_json(const Layout& layout);
 /// The keys that say how training spreads its state, as a layout file has them; none that is not stated.
 Json state_sharding_json(const Layout& layout);
+/// The key "ring" where the layout has it.
+Json rings_json(const Layout& layout);
 /// {"batch": 100}, in the order of the dimensions
 Json json_of(const Dims& dims);
 /// The split dimensions: {"batch": ["rows"]}

@@ -178,6 +178,14 @@ StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh) {
   return state;
 }
 
+std::vector<RingRule> read_rings(const Cursor& root) {
+  std::vector<RingRule> rings;
+  if (const auto patterns = root.find("ring"))
+    for (const NamedCursor& entry : patterns->members("an object {product: true or false}"))
+      if (const auto turns = entry.value.flag()) rings.push_back({entry.key, *turns, entry.key_location});
+  return rings;
+}
+
 std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh) {
   std::vector<Annotation> annotations;
   for (const NamedCursor& entry : at.members("an object {tensor: sharding}")) {

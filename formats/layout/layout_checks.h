@@ -67,6 +67,8 @@ void read_rules(const Cursor& at, Layout& layout);
 /// Reads the keys of the layout `root` that say how training spreads its state: shard_state_over, shard_variables and
 /// regather.
 StateSharding read_state_sharding(const Cursor& root, const Mesh& mesh);
+/// The key "ring" of a layout or program.
+std::vector<RingRule> read_rings(const Cursor& root);
 
 /// Reads annotations, {pattern: {dimension: axis or list of axes}}.
 std::vector<Annotation> read_annotations(const Cursor& at, const Mesh& mesh);

@@ -180,6 +180,7 @@ Layout layout_from(const LayoutSources& sources, DiagnosticSink& sink, const Cur
     layout.annotations = read_annotations(*shardings, layout.mesh);
   if (const auto propagate = root->find("propagate")) layout.propagate = propagate->flag().value_or(false);
   layout.state = read_state_sharding(*root, layout.mesh);
+  layout.rings = read_rings(*root);
   if (!sources.mesh && !sources.rules && !sink.failed()) doubt_sorted_mesh(*root, layout);
   return layout;
 }
@@ -215,7 +216,7 @@ Layout read_layout(const LayoutSources& sources, std::vector<Diagnostic>& warnin
       root.error(fmt::format("this is a {}, not a layout", is_model ? "model" : "compiled program"),
                  "a layout has a \"mesh\" and \"rules\"");
     else if (root.check_keys({"mesh", "rules", "shardings", "propagate", "shard_state_over",
-                              "shard_variables", "regather", "device_order", "doc"}))
+                              "shard_variables", "regather", "ring", "device_order", "doc"}))
       layout = layout_from(sources, sink, &root);
     sink.finish(warnings);
     return layout;

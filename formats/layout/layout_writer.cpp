@@ -19,6 +19,7 @@ std::string layout_json(const Layout& layout, const std::string& doc) {
   if (!layout.annotations.empty()) json["shardings"] = annotations_json(layout);
   if (layout.propagate) json["propagate"] = true;
   json.update(state_sharding_json(layout));
+  json.update(rings_json(layout));
   if (!layout.mesh.device_order().empty()) json["device_order"] = layout.mesh.device_order();
   return dump_lines(json, 1);
 }

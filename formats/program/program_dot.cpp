@@ -129,7 +129,11 @@ class EntryDrawing {
     std::string kind = kind_of(step);
     for (size_t i = 0; i < step.members().size(); ++i)
       kind += (i == 0 ? ": " : ", ") + kind_of(step.members()[i]);
-    const std::string work = count.flops > 0 ? ", " + count_text(count.flops, "FLOP") : "";
+    std::string work = count.flops > 0 ? ", " + count_text(count.flops, "FLOP") : "";
+    if (const auto* ring = step.as<RunRing>()) {
+      kind += " over " + program_.mesh().names(ring->axes);
+      work += ", " + bytes_text(count.bytes_sent) + " sent";
+    }
     return fmt::format("shape=box, style=filled, fillcolor=\"{}\", label={}", colour(step.phase),
                        label(kind, step.name + work));
   }

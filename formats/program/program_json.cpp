@@ -79,6 +79,10 @@ Json step_json(const Step& step, const Mesh& mesh) {
     json["op"] = step.op()->signature.name;
     json["attributes"] = attributes_json(step.attributes());
   }
+  if (const auto* ring = step.as<RunRing>()) {
+    json["turning"] = to_string(ring->turning);
+    json["axes"] = json_of(ring->axes, mesh);
+  }
   if (const auto* start = step.as<StartCollective>()) {
     json["collective"] = to_string(start->collective.kind);
     json["axes"] = json_of(start->collective.axes, mesh);
@@ -161,6 +165,7 @@ std::string program_json(const Program& program) {
   if (!program.layout.annotations.empty()) json["shardings"] = annotations_json(program.layout);
   if (program.layout.propagate) json["propagate"] = true;
   json.update(state_sharding_json(program.layout));
+  json.update(rings_json(program.layout));
   json.update(Json{{"names", std::move(names)}, {"inputs", std::move(inputs)}});
   if (!program.loss.empty()) json["loss"] = program.loss;
   json.update(Json{{"variables", std::move(variables)},

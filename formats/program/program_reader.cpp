@@ -23,7 +23,7 @@ class ProgramReader {
 
   Program read() {
     root_.check_keys({"mtfc_program", "model", "mesh", "device_order", "rules", "shardings", "propagate",
-                      "shard_state_over", "shard_variables", "regather", "names", "inputs", "loss",
+                      "shard_state_over", "shard_variables", "regather", "ring", "names", "inputs", "loss",
                       "variables", "entry_points", "warnings"});
     program_.model = text(root_, "model");
     read_mesh();
@@ -131,6 +131,7 @@ class ProgramReader {
     if (const auto propagate = root_.find("propagate"))
       program_.layout.propagate = propagate->flag().value_or(false);
     program_.layout.state = read_state_sharding(root_, mesh());
+    program_.layout.rings = read_rings(root_);
   }
 
   const Mesh& mesh() const { return program_.layout.mesh; }
@@ -274,7 +275,7 @@ class ProgramReader {
 
   Step step(const Cursor& at) const {
     at.check_keys({"kind", "name", "source", "phase", "inputs", "outputs", "workspace", "op", "attributes",
-                   "collective", "axes", "reduce", "started", "parts", "partner", "times"});
+                   "collective", "axes", "reduce", "turning", "started", "parts", "partner", "times"});
     Step found;
     found.name = text(at, "name");
     found.source = text(at, "source");
@@ -294,6 +295,8 @@ class ProgramReader {
         return operation(at);
       case StepKind::kFused:
         return RunFused{members(at)};
+      case StepKind::kRing:
+        return RunRing{operation(at), axes_of_step(at), word<Turning>(at, "turning", "turning tensor")};
       case StepKind::kSlice:
         return KeepSlice{};
       case StepKind::kStart:
@@ -322,10 +325,15 @@ class ProgramReader {
     return found;
   }
 
+  AxisList axes_of_step(const Cursor& at) const {
+    const auto list = at.require("axes");
+    return list ? axes(*list) : AxisList{};
+  }
+
   Collective collective(const Cursor& at) const {
     Collective found;
     found.kind = word<CollectiveKind>(at, "collective", "collective");
-    if (const auto list = at.require("axes")) found.axes = axes(*list);
+    found.axes = axes_of_step(at);
     found.reduce = word<ReduceKind>(at, "reduce", "reduction");
     return found;
   }

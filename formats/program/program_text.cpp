@@ -4,6 +4,7 @@
 
 #include "core/cost/cost.h"
 #include "core/diagnostics/printable.h"
+#include "core/program/ring.h"
 #include "formats/program/program_writer.h"
 #include "formats/text/quantity.h"
 
@@ -40,6 +41,8 @@ std::string kind_text(const Step& step) {
              (step.op() ? " for " + std::string(step.op()->signature.name) : "");
     case StepKind::kWait:
       return "wait " + to_string(step.collective().kind);
+    case StepKind::kRing:
+      return "ring " + std::string(step.op()->signature.name);
     case StepKind::kLoop:
       return loop_text(step);
     case StepKind::kLeave:
@@ -70,6 +73,11 @@ std::string step_line(const EntryPoint& entry, const Step& step, const StepCount
     line += fmt::format("({})", names(entry, step.inputs));
   for (const auto& [name, value] : step.attributes().entries())
     line += fmt::format(" {}={}", printable(name), printable(to_string(value)));
+  if (const auto* ring = step.as<RunRing>()) {
+    line +=
+        fmt::format(", {} turns over {}, {} elements, {} bytes sent", value_text(entry, turning_value(step)),
+                    mesh.names(ring->axes), grouped(count.elements), grouped(count.bytes_sent));
+  }
   if (step.kind() == StepKind::kStart) {
     if (reduces(step.collective().kind)) line += fmt::format(" {}", to_string(step.collective().reduce));
     line += fmt::format(" over {}, {} elements, {} bytes sent", mesh.names(step.collective().axes),

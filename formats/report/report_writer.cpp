@@ -87,6 +87,7 @@ Json report_object(const CostReport& report) {
   if (!report.layout.annotations.empty()) json["shardings"] = annotations_json(report.layout);
   if (report.layout.propagate) json["propagate"] = true;
   json.update(state_sharding_json(report.layout));
+  json.update(rings_json(report.layout));
   if (!mesh.device_order().empty()) json["device_order"] = mesh.device_order();
   json["parameters"] = {{"count", report.parameters.count},
                         {"bytes", report.parameters.bytes},

@@ -94,7 +94,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     CHECK(warnings.empty());
   }
   REQUIRE(models.size() == 7);
-  REQUIRE(layouts.size() == 4);
+  REQUIRE(layouts.size() == 5);
   REQUIRE(programs.size() == 1);
   CHECK(profiles == 1);
   std::vector<Diagnostic> warnings;

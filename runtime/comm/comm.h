@@ -16,7 +16,9 @@
 
 namespace mtfc {
 
-/// The prepared collectives of one entry point. Steps are named by their position in it. Between start and
+class PreparedRing;
+
+/// The prepared collectives and rings of one entry point. Steps are named by their position in it. Between start and
 /// wait of a step, its input and output belong to the communication.
 class Collectives {
  public:
@@ -25,9 +27,11 @@ class Collectives {
   virtual void start(size_t step) = 0;
   /// Finishes the collective of `step`: afterwards its output is complete on every device of this process.
   virtual void wait(size_t step) = 0;
+  /// The transfers of the kRing step `step` on a device of this process.
+  virtual PreparedRing& ring(size_t step, size_t device) = 0;
   /// Lets messages move while kernels run; cheap.
   virtual void progress() {}
-  /// The traffic of the collective of `step` since clear_counts(), in all of its rounds: the largest among this
+  /// The traffic of the collective or ring of `step` since clear_counts(), in all of its rounds: the largest among this
   /// process's devices.
   virtual CollectiveCost count(size_t step) const = 0;
   virtual void clear_counts() = 0;

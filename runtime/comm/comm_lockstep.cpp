@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/diagnostics/error.h"
+#include "runtime/comm/prepared_ring.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/transfer.h"
 #include "runtime/memory/runs.h"
@@ -20,6 +21,7 @@ class LockstepCollectives : public Collectives {
                       std::span<const Arena> arenas)
       : arenas_(arenas) {
     for (size_t i = 0; i < entry.steps.size(); ++i) {
+      if (entry.steps[i].kind() == StepKind::kRing) add_ring(i, entry, mesh, devices);
       if (entry.steps[i].kind() != StepKind::kStart) continue;
       std::vector<CollectivePlan>& plans = plans_[i];
       for (const Coordinates& at : devices) plans.push_back(plan_collective(entry, entry.steps[i], mesh, at));
@@ -46,19 +48,37 @@ class LockstepCollectives : public Collectives {
     }
   }
 
+  PreparedRing& ring(size_t step, size_t device) override { return rings_.at(step)[device]; }
+
   CollectiveCost count(size_t step) const override {
     CollectiveCost most;
-    for (const CollectiveCost& moved : moved_.at(step)) {
+    const auto take = [&](const CollectiveCost& moved) {
       most.elements = std::max(most.elements, moved.elements);
       most.bytes_sent = std::max(most.bytes_sent, moved.bytes_sent);
-    }
+    };
+    if (const auto rings = rings_.find(step); rings != rings_.end())
+      for (const RingInMemory& ring : rings->second) take(ring.moved());
+    else
+      for (const CollectiveCost& moved : moved_.at(step)) take(moved);
     return most;
   }
   void clear_counts() override {
+    for (auto& [step, rings] : rings_)
+      for (RingInMemory& ring : rings) ring.clear_moved();
     for (auto& [step, moved] : moved_) std::fill(moved.begin(), moved.end(), CollectiveCost{});
   }
 
  private:
+  void add_ring(size_t step, const EntryPoint& entry, const Mesh& mesh,
+                const std::vector<Coordinates>& devices) {
+    for (const Coordinates& at : devices) {
+      RingPlan plan = plan_ring(entry, entry.steps[step], mesh, at);
+      std::vector<std::byte*> starts;
+      for (const int64_t rank : plan.ranks) starts.push_back(arenas_[static_cast<size_t>(rank)].at(0));
+      rings_[step].emplace_back(std::move(plan), std::move(starts));
+    }
+  }
+
   const Arena& arena(const CollectivePlan& plan, size_t member) const {
     return arenas_[static_cast<size_t>(plan.ranks[member])];
   }
@@ -127,6 +147,7 @@ class LockstepCollectives : public Collectives {
   std::span<const Arena> arenas_;
   std::map<size_t, std::vector<CollectivePlan>> plans_;  // by step, then by device
   std::map<size_t, std::vector<CollectiveCost>> moved_;  // likewise, since the counts were cleared
+  std::map<size_t, std::vector<RingInMemory>> rings_;    // by step, then by device
   std::vector<std::byte> chunk_;
   std::vector<std::byte> staged_;
 };

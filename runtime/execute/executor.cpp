@@ -10,6 +10,7 @@
 #include "runtime/comm/transfer.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/execute/finite_check.h"
+#include "runtime/execute/ring_run.h"
 #include "runtime/execute/timeline.h"
 #include "runtime/fused/fused.h"
 #include "runtime/processes/step_text.h"
@@ -20,14 +21,15 @@ namespace {
 
 constexpr size_t kNoDevice = static_cast<size_t>(-1);
 
-// A kernel or a slice, prepared for one device.
+// A kernel, a ring or a slice, prepared for one device.
 struct PreparedStep {
   Kernel kernel;
   std::vector<const std::byte*> operands;
   std::vector<std::byte*> results;
   std::byte* workspace = nullptr;
   std::vector<Run> runs;  // of a slice
-  int64_t flops = 0;      // of the last run
+  std::unique_ptr<RingRun> ring;
+  int64_t flops = 0;  // of the last run
 };
 
 bool can_be_infinite(const Value& value) {
@@ -67,6 +69,10 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Devic
                           int64_t fused_tile) {
   const auto& [mesh, at, arena] = device;
   PreparedStep prepared;
+  if (step.kind() == StepKind::kRing) {
+    prepared.ring = std::make_unique<RingRun>(entry, step, mesh, at, arena);
+    return prepared;
+  }
   std::vector<LocalTensor> operands, results;
   std::vector<Place> places;
   for (const ValueId value : step.inputs) {
@@ -231,6 +237,9 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
         run_kernels(prepared, index, train_step, device);
         prepared.collectives->progress();
         break;
+      case StepKind::kRing:
+        run_ring(prepared, index, train_step, device);
+        break;
       case StepKind::kSlice:
         for (const PreparedStep& slice : prepared.steps[index])
           copy_runs(slice.runs, size_of(prepared.entry.values[step.inputs[0]].type.dtype), slice.operands[0],
@@ -255,6 +264,28 @@ void Executor::run_step(Loaded& prepared, size_t index, int64_t train_step) {
     throw RunError(fmt::format(
         "{}: {}", step_text(prepared.entry, failed ? failed->member : step, train_step), message));
   }
+}
+
+// All devices of this process are done with a turn before the next one begins.
+void Executor::run_ring(Loaded& prepared, size_t index, int64_t train_step, size_t& device) {
+  std::vector<PreparedStep>& ready = prepared.steps[index];
+  KernelRun run;
+  run.seed = options_.seed;
+  run.step = train_step;
+  run.check_finite = options_.check_finite;
+  for (size_t d = 0; d < devices(); ++d) prepared.collectives->ring(index, d).begin();
+  for (size_t turn = 0; turn < ready[0].ring->turns(); ++turn)
+    for (device = 0; device < devices(); ++device) {
+      PreparedRing& ring = prepared.collectives->ring(index, device);
+      ready[device].flops += ready[device].ring->run(turn, ring, run);
+      ring.progress();
+      prepared.collectives->progress();
+    }
+  for (size_t d = 0; d < devices(); ++d) prepared.collectives->ring(index, d).end();
+  if (options_.check_finite)
+    for (device = 0; device < devices(); ++device)
+      check_results(prepared.entry, prepared.entry.steps[index], device);
+  device = kNoDevice;
 }
 
 // `device` is the one whose turn it is, and kNoDevice at the end.
@@ -332,7 +363,7 @@ std::vector<StepWork> Executor::work(const EntryPoint& entry, size_t device) {
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
     StepWork work;
-    if (step.kind() == StepKind::kStart)
+    if (step.kind() == StepKind::kStart || step.kind() == StepKind::kRing)
       work.bytes = prepared.collectives->count(i).bytes_sent /
                    std::max<int64_t>(1, i < prepared.runs.size() ? prepared.runs[i] : 0);
     if (!prepared.steps[i].empty()) {
@@ -356,7 +387,7 @@ std::vector<StepCount> Executor::counts(const EntryPoint& entry) {
       total[i] += step.flops;
     }
     most[3 * count + i] = i < prepared.runs.size() ? prepared.runs[i] : 0;
-    if (entry.steps[i].kind() != StepKind::kStart) continue;
+    if (entry.steps[i].kind() != StepKind::kStart && entry.steps[i].kind() != StepKind::kRing) continue;
     const CollectiveCost moved = prepared.collectives->count(i);
     most[count + i] = moved.elements;
     most[2 * count + i] = moved.bytes_sent;

@@ -97,6 +97,7 @@ class Executor {
   bool holds(const EntryPoint& entry, ValueId condition);
   void run_timed(Loaded& loaded, size_t step, int64_t train_step);
   void run_step(Loaded& loaded, size_t step, int64_t train_step);
+  void run_ring(Loaded& loaded, size_t step, int64_t train_step, size_t& device);
   void run_kernels(Loaded& loaded, size_t step, int64_t train_step, size_t& device);
   void run_kernel(Loaded& loaded, size_t step, size_t device, int64_t train_step);
   void check_inputs(const EntryPoint& entry, int64_t train_step);

@@ -13,6 +13,8 @@ std::string operation_text(const Step& step) {
   switch (step.kind()) {
     case StepKind::kKernel:
       return std::string(step.op()->signature.name) + " ";
+    case StepKind::kRing:
+      return "ring " + std::string(step.op()->signature.name) + " ";
     case StepKind::kStart:
       return "start of " + to_string(step.collective().kind) + " ";
     case StepKind::kWait:

@@ -62,7 +62,7 @@ std::string wrong_counts(const EntryPoint& entry, const std::vector<StepCount>& 
                          const std::vector<StepCount>& counted) {
   for (size_t s = 0; s < predicted.size(); ++s) {
     const StepCount &a = predicted[s], &b = counted[s];
-    const bool contracts = entry.steps[s].kind() == StepKind::kKernel && is_product(*entry.steps[s].op());
+    const bool contracts = entry.steps[s].multiplies();
     if (a.flops != b.flops || a.elements != b.elements || a.bytes_sent != b.bytes_sent ||
         (contracts && a.flops_total != b.flops_total))
       return fmt::format(
@@ -374,6 +374,11 @@ class Shrinker {
                     [](const Item& item) { return item.region != 0; })) {
       RandomCase candidate = best_;
       for (Item& item : candidate.items) item.region = 0;
+      simpler |= keep_if_failing(std::move(candidate));
+    }
+    if (!best_.layout.rings.empty()) {
+      RandomCase candidate = best_;
+      candidate.layout.rings.clear();
       simpler |= keep_if_failing(std::move(candidate));
     }
     with_state([](StateSharding& state) { state = {}; });

@@ -145,6 +145,7 @@ std::string layout_file(const RandomCase& random_case) {
     state += fmt::format(",\n  \"shard_state_over\": {}", axes_text(layout.state.axes, layout.mesh));
   if (layout.state.variables) state += ",\n  \"shard_variables\": true";
   if (!layout.state.regather.empty()) state += ",\n  \"regather\": \"**\"";
+  if (!layout.rings.empty()) state += ",\n  \"ring\": {\"**\": true}";
   return fmt::format(
       "{{\n  \"mesh\": {},\n  \"rules\": {},\n  \"shardings\": {},\n  \"propagate\": {}{}\n}}\n",
       joined(axes, "{", "}"), joined(rules, "[", "]"), joined(shardings, "{", "}"), layout.propagate, state);

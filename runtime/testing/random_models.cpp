@@ -268,6 +268,7 @@ RandomCase drawn_case(CaseDraft draft, bool annotated) {
   draw_layout(draft);
   draw_training(draft);
   if (annotated) draw_annotations(draft);
+  if (draft.chance(0.5)) draft.drawn().layout.rings.push_back({"**"});
   return std::move(draft.drawn());
 }
 

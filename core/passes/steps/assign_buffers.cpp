@@ -11,6 +11,7 @@
 #include "core/passes/steps/arena_layout.h"
 #include "core/program/collective_cost.h"
 #include "core/program/fused_grid.h"
+#include "core/program/ring.h"
 
 namespace mtfc {
 namespace {
@@ -258,6 +259,9 @@ void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
       const std::vector<LocalType> results = local_types(entry, step.outputs, mesh, mesh.last());
       const int64_t bytes = step.op()->workspace({step.attributes(), operands}, results);
       if (bytes > 0) step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, s, s});
+    } else if (step.kind() == StepKind::kRing) {
+      step.workspace =
+          add_buffer(entry, {BufferKind::kWorkspace, Ring(entry, step, mesh).workspace().bytes(), 0, s, s});
     } else if (const auto* wait = step.as<AwaitCollective>()) {
       const int64_t bytes = collective_workspace(entry, step, mesh);
       if (bytes <= 0) continue;

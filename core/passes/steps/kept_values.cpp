@@ -22,7 +22,7 @@ void add_work(const EntryPoint& entry, const Step& step, std::vector<Work>& work
   for (const ValueId id : step.inputs) work.reads.push_back(root_of(entry, id));
   for (const ValueId id : step.outputs) work.makes.push_back(root_of(entry, id));
   work.is_update = step.phase == Phase::kUpdate;
-  work.is_product = step.kind() == StepKind::kKernel && is_product(*step.op());
+  work.is_product = step.multiplies();
   works.push_back(std::move(work));
 }
 

@@ -8,7 +8,9 @@
 #include "core/diagnostics/error.h"
 #include "runtime/comm/mpi/mpi_batches.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
+#include "runtime/comm/mpi/mpi_ring.h"
 #include "runtime/comm/node/node_collectives.h"
+#include "runtime/comm/node/node_ring.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/transfer.h"
 #include "runtime/processes/blocking_call.h"
@@ -29,6 +31,7 @@ class MpiCollectives : public Collectives {
   void add(size_t step, std::unique_ptr<PreparedCollective> work) {
     prepared_.emplace(step, std::move(work));
   }
+  void add(size_t step, std::unique_ptr<PreparedRing> ring) { rings_.emplace(step, std::move(ring)); }
 
   void start(size_t step) override {
     PreparedCollective& work = *prepared_.at(step);
@@ -42,17 +45,24 @@ class MpiCollectives : public Collectives {
     std::erase(active_, &work);
   }
 
+  PreparedRing& ring(size_t step, size_t) override { return *rings_.at(step); }
+
   void progress() override {
     for (PreparedCollective* work : active_) work->progress();
   }
 
-  CollectiveCost count(size_t step) const override { return prepared_.at(step)->moved(); }
+  CollectiveCost count(size_t step) const override {
+    const auto ring = rings_.find(step);
+    return ring == rings_.end() ? prepared_.at(step)->moved() : ring->second->moved();
+  }
   void clear_counts() override {
     for (auto& [step, work] : prepared_) work->clear_moved();
+    for (auto& [step, ring] : rings_) ring->clear_moved();
   }
 
  private:
   std::map<size_t, std::unique_ptr<PreparedCollective>> prepared_;
+  std::map<size_t, std::unique_ptr<PreparedRing>> rings_;
   std::vector<PreparedCollective*> active_;
 };
 
@@ -114,6 +124,7 @@ class MpiComm::Groups {
 
   // The communicator of the whole group of `plan`.
   MPI_Comm whole(const CollectivePlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
+  MPI_Comm whole(const RingPlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
   // The communicator of `ranks`, one rank of the group of `plan` on each node; `ranks` is empty if this rank
   // takes no part.
   MPI_Comm across(const CollectivePlan& plan, const std::vector<int64_t>& ranks) {
@@ -190,29 +201,41 @@ bool MpiComm::crosses_nodes(const AxisList& axes) {
 // Chooses the route of a step's data. All ranks make the same communicators and groups here, whether or not
 // their own group needs them.
 std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan, const Occasion& occasion) {
-  const Arena& arena = occasion.arena;
-  if (plan.ranks.size() == 1) return exchange_alone(plan, arena);
-  const std::vector<std::byte*> starts = node_.starts_of(arena);
-  NodeGroup* group = nullptr;
-  if (!starts.empty()) {
-    std::string name = to_string(mesh_);
-    for (const int64_t rank : mesh_.device_order()) name += fmt::format(" {}", rank);
-    for (const int axis : plan.axes) name += fmt::format(" {}", axis);
-    group = node_.group(name, plan.ranks);
-  }
-  if (!group) return groups_->by_messages(plan, occasion, groups_->whole(plan));
-  NodeSite site{*group, {}, occasion.idle};
-  for (const int64_t rank : plan.ranks)
-    if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
+  if (plan.ranks.size() == 1) return exchange_alone(plan, occasion.arena);
+  std::optional<NodeSite> site = site_on_node(plan.axes, plan.ranks, occasion.arena, occasion.idle);
+  if (!site) return groups_->by_messages(plan, occasion, groups_->whole(plan));
   if (crosses_nodes(plan.axes)) {
-    if (works_in_place(plan.kind)) return prepare_two_levels(plan, std::move(site), occasion);
+    if (works_in_place(plan.kind)) return prepare_two_levels(plan, *std::move(site), occasion);
     // The other kinds move an element to each member that lacks it, by messages if any member is on another
     // node: two levels would save messages only if several members of a node need the same element, and would
     // cost another copy of each.
     const MPI_Comm comm = groups_->whole(plan);
-    if (group->size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
+    if (site->group.size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
   }
-  return node_collective(plan, std::move(site));
+  return node_collective(plan, *std::move(site));
+}
+
+// A ring goes by messages if any of its members is on another node.
+std::unique_ptr<PreparedRing> MpiComm::prepare(const RingPlan& plan, const Arena& arena, const Idle& idle) {
+  std::optional<NodeSite> site = site_on_node(plan.axes, plan.ranks, arena, idle);
+  if (site && !crosses_nodes(plan.axes)) return node_ring(plan, *std::move(site));
+  return mpi_ring(plan, groups_->whole(plan), arena, processes_.waiting());
+}
+
+// The members of a group on this node; nothing if they share no memory.
+std::optional<NodeSite> MpiComm::site_on_node(const AxisList& axes, const std::vector<int64_t>& ranks,
+                                              const Arena& arena, const Idle& idle) {
+  const std::vector<std::byte*> starts = node_.starts_of(arena);
+  if (starts.empty()) return std::nullopt;
+  std::string name = to_string(mesh_);
+  for (const int64_t rank : mesh_.device_order()) name += fmt::format(" {}", rank);
+  for (const int axis : axes) name += fmt::format(" {}", axis);
+  NodeGroup* group = node_.group(name, ranks);
+  if (!group) return std::nullopt;
+  NodeSite site{*group, {}, idle};
+  for (const int64_t rank : ranks)
+    if (node_.of(rank) == node_.of(processes_.rank())) site.arenas.push_back(starts[node_.position(rank)]);
+  return site;
 }
 
 std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const CollectivePlan& plan, NodeSite site,
@@ -255,6 +278,8 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
     if (entry.steps[i].kind() == StepKind::kStart) waits[i] = std::min(waits[i], loop);
   }
   for (size_t i = 0; i < entry.steps.size(); ++i) {
+    if (entry.steps[i].kind() == StepKind::kRing)
+      collectives->add(i, prepare(plan_ring(entry, entry.steps[i], mesh_, devices_[0]), arenas[0], idle));
     if (entry.steps[i].kind() != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
     collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}));

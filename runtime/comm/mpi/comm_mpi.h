@@ -12,6 +12,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/comm/mpi/node_memory.h"
 #include "runtime/comm/node/node_collectives.h"
+#include "runtime/comm/prepared_ring.h"
 
 namespace mtfc {
 
@@ -31,6 +32,9 @@ class MpiComm : public Comm {
   bool crosses_nodes(const AxisList& axes);
   struct Occasion;
   std::unique_ptr<PreparedCollective> prepare(const CollectivePlan& plan, const Occasion& occasion);
+  std::unique_ptr<PreparedRing> prepare(const RingPlan& plan, const Arena& arena, const Idle& idle);
+  std::optional<NodeSite> site_on_node(const AxisList& axes, const std::vector<int64_t>& ranks,
+                                       const Arena& arena, const Idle& idle);
   std::unique_ptr<PreparedCollective> prepare_two_levels(const CollectivePlan& plan, NodeSite site,
                                                          const Occasion& occasion);
 

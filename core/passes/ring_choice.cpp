@@ -1,0 +1,65 @@
+#include "core/passes/ring_choice.h"
+
+#include <vector>
+
+#include "core/cost/ring_time.h"
+#include "core/program/collective_cost.h"
+#include "core/program/ring.h"
+
+namespace mtfc {
+namespace {
+
+// A ring must be predicted to take less than this share of the time of collective and product: predictions are not exact,
+// and other kernels may hide the collective.
+constexpr double kClearlyFaster = 0.95;
+
+int64_t bytes_of(const RingCandidate& candidate, ValueId id, const Mesh& mesh) {
+  const Value& value = candidate.entry.values[id];
+  return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
+}
+
+bool takes_less_memory(const RingCandidate& candidate, const Mesh& mesh) {
+  const Ring ring(candidate.entry, candidate.ring, mesh);
+  const Step& collective = candidate.collective;
+  const ValueId whole = ring.passes_result() ? collective.inputs[0] : collective.outputs[0];
+  return ring.workspace().bytes() < bytes_of(candidate, whole, mesh);
+}
+
+// The bytes that a step reads and writes, all of them as if they had not been touched for long: there are no places in
+// memory yet.
+std::vector<MemoryAccess> traffic_of(const RingCandidate& candidate, const Step& step, const Mesh& mesh) {
+  std::vector<MemoryAccess> traffic;
+  int64_t all = 0;
+  for (const auto* values : {&step.inputs, &step.outputs})
+    for (const ValueId id : *values) all += bytes_of(candidate, id, mesh);
+  for (const ValueId id : step.inputs) traffic.push_back({bytes_of(candidate, id, mesh), all, false});
+  for (const ValueId id : step.outputs) traffic.push_back({bytes_of(candidate, id, mesh), all, true});
+  return traffic;
+}
+
+bool is_faster(const RingCandidate& candidate, const Mesh& mesh, const Hardware& hardware) {
+  const EntryPoint& entry = candidate.entry;
+  const Collective& collective = candidate.collective.collective();
+  const auto sent =
+      static_cast<double>(largest_collective_cost(entry, candidate.collective, mesh).bytes_sent);
+  const double apart =
+      collective_time(collective.kind, collective.axes, mesh, sent, hardware).seconds() +
+      kernel_time(entry, candidate.product, traffic_of(candidate, candidate.product, mesh), mesh, hardware)
+          .seconds();
+  const double turned =
+      ring_time(entry, candidate.ring, traffic_of(candidate, candidate.ring, mesh), mesh, hardware).seconds();
+  return turned < kClearlyFaster * apart;
+}
+
+}  // namespace
+
+bool wants_ring(const RingCandidate& candidate, const Layout& layout, const CompileOptions& options) {
+  const ValueId result = candidate.product.outputs[0];
+  if (const RingRule* rule = find_ring(layout, tensor_name(candidate.entry.values[result])))
+    return rule->turns;
+  if (candidate.readers > 1) return false;
+  if (options.saves_by_rings && takes_less_memory(candidate, layout.mesh)) return true;
+  return options.hardware && is_faster(candidate, layout.mesh, *options.hardware);
+}
+
+}  // namespace mtfc

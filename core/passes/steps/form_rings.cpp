@@ -1,0 +1,218 @@
+#include "core/passes/steps/form_rings.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/program/renumber.h"
+#include "core/program/ring.h"
+#include "core/tensors/shape.h"
+
+namespace mtfc {
+namespace {
+
+// The steps that make and read each value.
+struct Uses {
+  PerValue<StepIndex> maker;  // for collectives the start
+  PerValue<std::vector<StepIndex>> readers;
+  PerValue<bool> is_kept;  // is an output, is assigned, or has an alias
+
+  explicit Uses(const PartitionedEntry& made)
+      : maker(made.entry.values.size()),
+        readers(made.entry.values.size()),
+        is_kept(made.entry.values.size()) {
+    for (const StepIndex s : made.entry.steps.ids()) {
+      const Step& step = made.entry.steps[s];
+      if (step.kind() == StepKind::kWait) continue;
+      for (const ValueId id : step.inputs) readers[id].push_back(s);
+      for (const ValueId id : step.outputs) maker[id] = s;
+    }
+    for (const Value& value : made.entry.values)
+      if (value.alias_of != kNoValue) is_kept[value.alias_of] = true;
+    for (const Binding& output : made.entry.outputs) is_kept[output.value] = true;
+    for (const auto& [variable, fresh] : made.assignments) is_kept[variable] = is_kept[fresh] = true;
+  }
+};
+
+// A ring in the place of a product and a collective.
+struct Found {
+  Step ring;
+  StepIndex collective;  // its start
+  int64_t bytes = 0;     // of the whole tensor that goes
+  size_t readers = 1;
+};
+
+class RingSearch {
+ public:
+  RingSearch(const PartitionedEntry& made, const Mesh& mesh) : entry_(made.entry), uses_(made), mesh_(mesh) {}
+
+  // The rings that could take the place of the product, the one first that saves most.
+  std::vector<Found> rings_of(StepIndex s) const {
+    const Step& product = entry_.steps[s];
+    std::vector<Found> found;
+    if (!can_turn(product)) return found;
+    for (const Turning turning : {Turning::kFirst, Turning::kSecond})
+      if (auto ring = with_turning_operand(product, turning)) found.push_back(*std::move(ring));
+    if (auto ring = with_turning_result(product)) found.push_back(*std::move(ring));
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Found& a, const Found& b) { return a.bytes > b.bytes; });
+    return found;
+  }
+
+ private:
+  bool can_turn(const Step& step) const {
+    if (step.kind() != StepKind::kKernel || !step.op()->traits.can_turn || step.inputs.size() != 2)
+      return false;
+    const std::vector<TensorType> operands = global_types(entry_, step.inputs);
+    const bool contracts =
+        !without(unite(operands[0].dims, operands[1].dims), entry_.values[step.outputs[0]].type.dims).empty();
+    return contracts && step.inputs[0] != step.inputs[1];
+  }
+
+  int64_t bytes_of(ValueId id) const {
+    const Value& value = entry_.values[id];
+    return elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype);
+  }
+
+  // The start of a collective of this kind that makes the value, or reads it; StepIndex() otherwise.
+  StepIndex collective(StepIndex s, CollectiveKind kind) const {
+    const auto* start = s == StepIndex() ? nullptr : entry_.steps[s].as<StartCollective>();
+    return start && start->collective.kind == kind && !start->moves.op ? s : StepIndex();
+  }
+
+  // True if the shards of `split` are those of `whole`, cut further along one dimension.
+  static bool is_split_further(const Sharding& split, const Sharding& whole, const AxisList& axes) {
+    const auto dim = turning_dim(split, axes);
+    if (!dim) return false;
+    std::vector<AxisList> without_ring = split.dims;
+    without_ring[*dim].resize(without_ring[*dim].size() - axes.size());
+    return without_ring == whole.dims;
+  }
+
+  std::optional<Found> with_turning_operand(const Step& product, Turning turning) const {
+    const size_t operand = turning == Turning::kSecond;
+    const ValueId gathered = product.inputs[operand];
+    const StepIndex start = collective(uses_.maker[gathered], CollectiveKind::kAllGather);
+    if (start == StepIndex()) return std::nullopt;
+    const Step& gather = entry_.steps[start];
+    const ValueId own = gather.inputs[0];
+    if (own == product.inputs[1 - operand] || !entry_.values[own].sharding.partial.empty() ||
+        !is_split_further(entry_.values[own].sharding, entry_.values[gathered].sharding,
+                          gather.collective().axes))
+      return std::nullopt;
+    Found found{product, start, bytes_of(gathered), uses_.readers[gathered].size() + uses_.is_kept[gathered]};
+    found.ring.inputs[operand] = own;
+    found.ring.action = RunRing{*product.as<RunKernel>(), gather.collective().axes, turning};
+    if (Ring(entry_, found.ring, mesh_).adds_copies()) return std::nullopt;
+    return found;
+  }
+
+  std::optional<Found> with_turning_result(const Step& product) const {
+    const ValueId partial = product.outputs[0];
+    if (uses_.is_kept[partial] || uses_.readers[partial].size() != 1) return std::nullopt;
+    const StepIndex start = collective(uses_.readers[partial][0], CollectiveKind::kReduceScatter);
+    if (start == StepIndex()) return std::nullopt;
+    const Step& scatter = entry_.steps[start];
+    const ValueId own = scatter.outputs[0];
+    if (scatter.collective().reduce != ReduceKind::kSum ||
+        !is_split_further(entry_.values[own].sharding, entry_.values[partial].sharding,
+                          scatter.collective().axes))
+      return std::nullopt;
+    Found found{product, start, bytes_of(partial)};
+    found.ring.outputs = {own};
+    found.ring.name = entry_.values[own].name;
+    found.ring.action = RunRing{*product.as<RunKernel>(), scatter.collective().axes, Turning::kResult};
+    return found;
+  }
+
+  const EntryPoint& entry_;
+  const Uses uses_;
+  const Mesh& mesh_;
+};
+
+// Drops collectives whose results nothing reads, or whose operands nothing makes, because a ring does their work.
+PartitionedEntry without_replaced(PartitionedEntry made, const std::vector<StepIndex>& replaced) {
+  PerStep<bool> drops(made.entry.steps.size());
+  const Uses uses(made);
+  for (const StepIndex start : replaced) {
+    const ValueId gathered = made.entry.steps[start].outputs[0];
+    const bool is_read = made.entry.steps[start].collective().kind == CollectiveKind::kAllGather &&
+                         (uses.is_kept[gathered] || !uses.readers[gathered].empty());
+    if (!is_read) drops[start] = true;
+  }
+  PerStep<Step> steps;
+  PerStep<StepIndex> positions(made.entry.steps.size());
+  for (const StepIndex s : made.entry.steps.ids()) {
+    const auto* wait = made.entry.steps[s].as<AwaitCollective>();
+    if (!drops[wait ? wait->start : s]) positions[s] = steps.add(std::move(made.entry.steps[s]));
+  }
+  for (Step& step : steps) renumber(step, positions);
+  made.entry.steps = std::move(steps);
+  return made;
+}
+
+// Drops the values of `gone` that no step makes or reads any more.
+PartitionedEntry without_values(PartitionedEntry made, const PerValue<bool>& gone) {
+  PerValue<ValueId> positions(made.entry.values.size());
+  PerValue<Value> values;
+  PerValue<int> variable_of;
+  for (const ValueId id : made.entry.values.ids()) {
+    if (gone[id]) continue;
+    positions[id] = values.add(std::move(made.entry.values[id]));
+    variable_of.push_back(made.variable_of[id]);
+  }
+  const auto renumber = [&](ValueId& id) { id = positions[id]; };
+  for (Value& value : values)
+    if (value.alias_of != kNoValue) renumber(value.alias_of);
+  for (Step& step : made.entry.steps) {
+    std::for_each(step.inputs.begin(), step.inputs.end(), renumber);
+    std::for_each(step.outputs.begin(), step.outputs.end(), renumber);
+  }
+  for (std::vector<Binding>* bindings : {&made.entry.inputs, &made.entry.outputs})
+    for (Binding& binding : *bindings) renumber(binding.value);
+  for (auto& [variable, fresh] : made.assignments) {
+    renumber(variable);
+    renumber(fresh);
+  }
+  made.entry.values = std::move(values);
+  made.variable_of = std::move(variable_of);
+  return made;
+}
+
+}  // namespace
+
+PartitionedEntry form_rings(PartitionedEntry partitioned,
+                            const std::function<bool(const RingCandidate&)>& wants, const Mesh& mesh) {
+  const RingSearch search(partitioned, mesh);
+  PerStep<std::optional<Step>> rings(partitioned.entry.steps.size());
+  std::vector<StepIndex> replaced;
+  for (const StepIndex s : partitioned.entry.steps.ids())
+    for (Found& found : search.rings_of(s)) {
+      const RingCandidate candidate{partitioned.entry, partitioned.entry.steps[s],
+                                    partitioned.entry.steps[found.collective], found.ring, found.readers};
+      if (!wants(candidate)) continue;
+      rings[s] = std::move(found.ring);
+      replaced.push_back(found.collective);
+      break;
+    }
+  if (replaced.empty()) return partitioned;
+  PerValue<bool> gone(partitioned.entry.values.size());
+  const auto note = [&](const Step& step, bool is_gone) {
+    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
+      for (const ValueId id : *values) gone[id] = is_gone;
+  };
+  for (const StepIndex start : replaced) note(partitioned.entry.steps[start], true);
+  for (const StepIndex s : rings.ids())
+    if (rings[s]) partitioned.entry.steps[s] = *std::move(rings[s]);
+  partitioned = without_replaced(std::move(partitioned), replaced);
+  for (const Step& step : partitioned.entry.steps) note(step, false);
+  for (const Binding& input : partitioned.entry.inputs) gone[input.value] = false;
+  for (const ValueId id : gone.ids()) {
+    if (partitioned.variable_of[id] >= 0) gone[id] = false;
+    if (const ValueId root = partitioned.entry.values[id].alias_of; root != kNoValue) gone[root] = false;
+  }
+  return without_values(std::move(partitioned), gone);
+}
+
+}  // namespace mtfc
