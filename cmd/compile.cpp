@@ -68,10 +68,12 @@ int run(const Options& options) {
   const FittedProgram fitted =
       compile_within(model, layouts.front(), compile_options, options.memory_limit, compile_options.hardware);
   const Program& program = fitted.program;
+  for (const std::string& warning : program.warnings)
+    warnings.push_back({{}, warning, "", Severity::kWarning});
   show(warnings, options.model.quiet);
   require_fits(fitted, options.memory_limit);
   if (!options.dump_after.empty()) return kExitSuccess;
-  show(recomputation_notes(fitted, options.memory_limit), options.model.quiet);
+  show(limit_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
     show(gather_warnings({model, layouts.front(), fitted.options, program}, ""), false);

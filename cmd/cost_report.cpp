@@ -116,7 +116,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
       FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, &hardware);
       require_fits(fitted, options.memory_limit);
       if (layouts.size() == 1)
-        for (Diagnostic& note : recomputation_notes(fitted, options.memory_limit))
+        for (Diagnostic& note : limit_notes(fitted, options.memory_limit))
           warnings.push_back(std::move(note));
       recomputation = std::move(fitted.recomputation);
       compiled_with = std::move(fitted.options);

@@ -44,8 +44,7 @@ Program program_of(const Sources& sources, const RunOptions& options, const Hard
   const auto within_limit = [&](const Model& model, const Layout& layout) {
     FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
     require_fits(fitted, options.memory_limit);
-    for (Diagnostic& note : recomputation_notes(fitted, options.memory_limit))
-      warnings.push_back(std::move(note));
+    for (Diagnostic& note : limit_notes(fitted, options.memory_limit)) warnings.push_back(std::move(note));
     return std::move(fitted.program);
   };
   Program program = make_program(sources, options.model, compile_options, warnings, within_limit);

@@ -81,11 +81,20 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   return compile_within(model, layout, options, limit, hardware ? *hardware : hardware_profile(kAssumed));
 }
 
-std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit) {
-  if (!fitted.recomputation) return {};
+std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit) {
+  std::vector<Diagnostic> notes;
+  if (fitted.turned > 0)
+    notes.push_back(
+        {{},
+         fmt::format("to fit into {}, {} product{} in turns, so that no device holds a whole operand or "
+                     "partial result",
+                     bytes_text(limit), fitted.turned, fitted.turned == 1 ? " runs" : "s run"),
+         "",
+         Severity::kNote});
+  if (!fitted.recomputation) return notes;
   const Recomputation& made = *fitted.recomputation;
   const double least = made.is_best ? made.seconds : std::min(made.seconds, made.least_seconds);
-  return {
+  const std::vector<Diagnostic> recomputed = {
       {{},
        fmt::format("to fit into {}, the backward pass computes {} tensors again: {}", bytes_text(limit),
                    made.tensors.size(), kinds_text(made.tensors)),
@@ -100,6 +109,8 @@ std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t
            bytes_text(made.least_memory)),
        "",
        Severity::kNote}};
+  notes.insert(notes.end(), recomputed.begin(), recomputed.end());
+  return notes;
 }
 
 void require_fits(const FittedProgram& fitted, int64_t limit) {
@@ -108,8 +119,9 @@ void require_fits(const FittedProgram& fitted, int64_t limit) {
   const EntryPoint& train = *fitted.program.find("train");
   const std::string again =
       large.smallest < train.arena_bytes
-          ? fmt::format("the best choice of what to compute again that was found still needs {}; ",
-                        bytes_text(large.smallest))
+          ? fmt::format(
+                "the best choice of what to compute again and in turns that was found still needs {}; ",
+                bytes_text(large.smallest))
           : "";
   throw UserError(over_limit(train, limit),
                   fmt::format("{}no choice needs less than {}; {}", again, bytes_text(large.least_memory),

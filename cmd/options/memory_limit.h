@@ -21,16 +21,16 @@ void add_memory_limit(
     CommandLine& line, int64_t& limit,
     const std::string& help =
         "memory per device, as in 10GiB or 512MiB: a training step that exceeds it "
-        "recomputes activations in the backward pass, and a program that still does not fit is "
-        "refused");
+        "recomputes activations in the backward pass; if that is not enough, products run in turns; "
+        "a program that still does not fit is refused");
 
 /// Compiles within a limit, 0 for none; without `hardware`, times are predicted for the profile `local`.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware* hardware);
 
-/// Notes that say what the backward pass computes again to keep the limit, how long that takes, and how much memory it saves.
-/// There are none if it computes nothing again for the limit.
-std::vector<Diagnostic> recomputation_notes(const FittedProgram& fitted, int64_t limit);
+/// Notes that say what the backward pass computes again to keep the limit, how long that takes, and how much memory it
+/// saves; and how many products run in turns. There are none if the program fits as it is.
+std::vector<Diagnostic> limit_notes(const FittedProgram& fitted, int64_t limit);
 
 /// Throws UserError where an entry point of the program needs more than `limit` bytes a device: by how much,
 /// and which tensors take most where it needs most. A limit of 0 allows everything.

@@ -262,11 +262,9 @@ CompileOptions with_plan(CompileOptions options, const Program& program, const E
   return options;
 }
 
-}  // namespace
-
-FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                             int64_t limit, const Hardware& hardware) {
-  if (limit == 0) return {compile(model, layout, options), options};
+// Compiles without rings other than those that `options` ask for.
+FittedProgram recomputed_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                                int64_t limit, const Hardware& hardware) {
   FittedProgram fitted{compile(model, layout, options.unwatched()), options};
   const EntryPoint* train = fitted.program.find(kTrain);
   if (!train || train->arena_bytes <= limit) {
@@ -305,6 +303,49 @@ FittedProgram compile_within(const Model& model, const Layout& layout, const Com
   made.step_s = step_seconds(fitted.program, hardware);
   // A plan that keeps to its shardings may fit as it is.
   if (!made.tensors.empty()) fitted.recomputation = std::move(made);
+  return fitted;
+}
+
+int64_t count_rings(const Program& program) {
+  int64_t rings = 0;
+  for (const EntryPoint& entry : program.entry_points)
+    for (const Step& step : entry.steps) rings += step.as<RunRing>() != nullptr;
+  return rings;
+}
+
+// True if a tensor is gathered or scattered somewhere, so that a product may run in turns instead.
+bool may_turn(const Program& program) {
+  return std::any_of(program.entry_points.begin(), program.entry_points.end(), [](const EntryPoint& entry) {
+    return std::any_of(entry.steps.begin(), entry.steps.end(), [](const Step& step) {
+      const auto* start = step.as<StartCollective>();
+      return start && (start->collective.kind == CollectiveKind::kAllGather ||
+                       start->collective.kind == CollectiveKind::kReduceScatter);
+    });
+  });
+}
+
+}  // namespace
+
+FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
+                             int64_t limit, const Hardware& hardware) {
+  if (limit == 0) return {compile(model, layout, options), options};
+  FittedProgram fitted = recomputed_within(model, layout, options, limit, hardware);
+  const auto fits = [&](const FittedProgram& made) {
+    return !made.too_large && made.program.arena_bytes() <= limit;
+  };
+  if (fits(fitted) || options.saves_by_rings || !may_turn(fitted.program)) return fitted;
+  CompileOptions turning = options;
+  turning.saves_by_rings = true;
+  FittedProgram in_turns = recomputed_within(model, layout, turning, limit, hardware);
+  if (fits(in_turns)) {
+    in_turns.turned = count_rings(in_turns.program) - count_rings(fitted.program);
+    return in_turns;
+  }
+  if (fitted.too_large && in_turns.too_large) {
+    fitted.too_large->smallest = std::min(fitted.too_large->smallest, in_turns.too_large->smallest);
+    fitted.too_large->least_memory =
+        std::min(fitted.too_large->least_memory, in_turns.too_large->least_memory);
+  }
   return fitted;
 }
 

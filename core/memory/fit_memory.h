@@ -6,6 +6,9 @@
 // of memory and time (core/memory/remake_graph.h) are tried first; then the step between the last corner that does not fit
 // and the first that does is cut into pieces, such as those of one layer each, of which as few as possible are made again.
 // With at most kFewChoices tensors, every choice is considered.
+//
+// If nothing of that fits, products run in turns besides (core/program/ring.h), wherever this takes less memory: last, since
+// sums are then added up in another order.
 
 #include <cstdint>
 #include <optional>
@@ -30,11 +33,13 @@ struct FittedProgram {
   CompileOptions options = {};  // those that it was compiled with
   std::optional<Recomputation> recomputation = {};
   std::optional<TooLarge> too_large = {};  // `program` is then as compile() makes it
+  int64_t turned = 0;                      // products that run in turns because they have to
 };
 
 /// Compiles the model as compile() does, and where its training step needs more than `limit` bytes a device, again with
-/// `options.recomputed`; `limit` 0 stands for none. Other entry points are as compile() makes them, whatever they need. The
-/// result does not depend on the time that the search takes.
+/// `options.recomputed`; `limit` 0 stands for none. If an entry point then needs more, again with `options.saves_by_rings`.
+/// Entry points other than the training step may need more even so. The result does not depend on the time that the search
+/// takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
                              int64_t limit, const Hardware& hardware);
 

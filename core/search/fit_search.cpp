@@ -128,7 +128,8 @@ class Trials {
         microbatches,
         entry.arena_bytes,
         predicted_time(fitted.program, entry, predicted_counts(fitted.program, entry), hardware_).step_s,
-        fitted.recomputation};
+        fitted.recomputation,
+        fitted.turned};
     if (fitted.too_large && fitted.too_large->smallest < trial.memory) {
       trial.memory = fitted.too_large->smallest;
       trial.needs_recomputation = true;
