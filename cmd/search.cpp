@@ -156,13 +156,14 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
   return result;
 }
 
-[[noreturn]] void refuse(const SearchResult& result, int64_t limit) {
+[[noreturn]] void refuse(const SearchResult& result, int64_t limit, bool trains) {
   if (!result.is_proved) throw RunError("stopped before a layout that fits was found");
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   throw UserError(
-      fmt::format("no layout fits into {} per device: the smallest, {}, needs {}, which is {} more",
-                  bytes_text(limit), layout_text(smallest.layout), bytes_text(smallest.memory),
+      fmt::format("no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
+                  bytes_text(limit), trains ? ", even if activations are computed again" : "",
+                  layout_text(smallest.layout), bytes_text(smallest.memory),
                   bytes_text(smallest.memory - limit)),
       "use more devices, --microbatches or another --memory-limit");
 }
@@ -172,18 +173,25 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
   CompileOptions compiling;
   compiling.allow_uneven = search.limits.allow_uneven;
   compiling.decode = search.limits.decodes;
-  const Program program = compile(model, found.layout, compiling);
-  const EntryPoint& entry = *program.find(search.entry);
-  return {model.name, found.layout, cost_report(program, entry, predicted_counts(program, entry), &hardware),
-          "", std::nullopt};
+  FittedProgram made =
+      compile_within(model, found.layout, compiling, found.is_fitted ? search.memory_limit : 0, hardware,
+                     FitEffort::kLittle);
+  const EntryPoint& entry = *made.program.find(search.entry);
+  ComparedLayout compared{model.name, found.layout,
+                          cost_report(made.program, entry, predicted_counts(made.program, entry), &hardware),
+                          "", std::nullopt};
+  compared.report->recomputation = std::move(made.recomputation);
+  return compared;
 }
 
 std::string doc_of(const SearchReport& report) {
   const CostReport& best = *report.layouts.front().report;
-  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} per device",
+  const FoundLayout& found = report.result.best.front();
+  return fmt::format("{} by mtfc search for {}, {}: a step of {} on {}, {} per device{}",
                      report.result.is_proved ? "Found" : "Not proved to be the best, found", best.model,
                      best.entry, seconds_text(best.time->step_s), best.time->hardware,
-                     bytes_text(report.result.best.front().memory));
+                     bytes_text(found.memory),
+                     found.is_fitted ? fmt::format(" with --memory-limit {}", report.memory_limit) : "");
 }
 
 void write(const Options& options, const SearchReport& report) {
@@ -213,6 +221,7 @@ SearchOptions search_options(const Options& options, const Model& model, const H
   search.limits.allow_uneven = !options.model.no_uneven;
   search.limits.decodes = search.entry == "decode";
   search.memory_limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
+  search.makes_fit = true;
   search.top = static_cast<size_t>(options.top);
   search.threads = thread_count(options);
   return search;
@@ -338,7 +347,7 @@ int run(const Options& options) {
   if (result.best.empty() && InterruptGuard::requested()) return tell_interrupt(best_so_far.text());
   if (result.best.empty()) {
     show(warnings, options.model.quiet);
-    refuse(result, search.memory_limit);
+    refuse(result, search.memory_limit, search.entry == "train");
   }
   SearchReport report{result, {}, search.memory_limit, seconds.count()};
   for (const FoundLayout& found : result.best) {
@@ -370,7 +379,8 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("DIM:AXIS,...|FILE");
   add_memory_limit(
       line, options->memory_limit,
-      "leave out layouts that need more bytes per device, as in 10GiB (default: the hardware's memory)");
+      "the bytes per device, as in 10GiB (default: the hardware's memory): a training step that needs more "
+      "computes activations again, and layouts that do not fit even so are left out");
   add_hardware_option(line, options->hardware);
   line.add_flag(
       "--annotations", options->annotations,

@@ -49,8 +49,13 @@ bool is_empty(const Remade& remade) {
 class Fitting {
  public:
   Fitting(const Model& model, const Layout& layout, const CompileOptions& options, int64_t limit,
-          const RemakeGraph& graph)
-      : model_(model), layout_(layout), options_(options.unwatched()), limit_(limit), graph_(graph) {
+          const RemakeGraph& graph, FitEffort effort)
+      : model_(model),
+        layout_(layout),
+        options_(options.unwatched()),
+        limit_(limit),
+        graph_(graph),
+        effort_(effort) {
     options_.entries = {kTrain};
   }
 
@@ -88,11 +93,10 @@ class Fitting {
     const std::vector<Remade> corners = graph_.corners();
     // The memory of what is kept is not all that counts: where the last corner does not fit, another one may.
     size_t last = corners.size() - 1;
+    const Remade between = graph_.all_between_valleys();
+    if (effort_ == FitEffort::kLittle && last > 0 && !fits(corners[last])) last = 0;
     while (last > 0 && !fits(corners[last])) --last;
-    if (last == 0) {
-      const Remade between = graph_.all_between_valleys();
-      return fits(between) ? std::optional(between) : std::nullopt;
-    }
+    if (last == 0) return fits(between) ? std::optional(between) : std::nullopt;
     const size_t first = least_that(1, last, [&](size_t i) { return fits(corners[i]); });
     const Remade& lower = corners[first - 1];
     std::vector<Remade> pieces;
@@ -208,6 +212,7 @@ class Fitting {
   CompileOptions options_;
   int64_t limit_;
   const RemakeGraph& graph_;
+  FitEffort effort_;
   std::map<Remade, int64_t> peaks_;
 };
 
@@ -264,7 +269,7 @@ CompileOptions with_plan(CompileOptions options, const Program& program, const E
 
 // Compiles without rings other than those that `options` ask for.
 FittedProgram recomputed_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                                int64_t limit, const Hardware& hardware) {
+                                int64_t limit, const Hardware& hardware, FitEffort effort) {
   FittedProgram fitted{compile(model, layout, options.unwatched()), options};
   const EntryPoint* train = fitted.program.find(kTrain);
   if (!train || train->arena_bytes <= limit) {
@@ -280,7 +285,7 @@ FittedProgram recomputed_within(const Model& model, const Layout& layout, const 
   const std::vector<PreparedModel::Part> parts = PreparedModel(model, prepared).parts(kTrain);
   const RemakeGraph graph(parts, fitted.program, *train, hardware);
   CompileOptions again = with_plan(options, fitted.program, *train);
-  Fitting fitting(model, layout, again, limit, graph);
+  Fitting fitting(model, layout, again, limit, graph, effort);
   const std::optional<Remade> choice = limit < made.least_memory ? std::nullopt : fitting.choose();
   if (!choice) {
     if (options.is_watched()) fitted.program = compile(model, layout, options);
@@ -327,16 +332,17 @@ bool may_turn(const Program& program) {
 }  // namespace
 
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                             int64_t limit, const Hardware& hardware) {
+                             int64_t limit, const Hardware& hardware, FitEffort effort) {
   if (limit == 0) return {compile(model, layout, options), options};
-  FittedProgram fitted = recomputed_within(model, layout, options, limit, hardware);
+  FittedProgram fitted = recomputed_within(model, layout, options, limit, hardware, effort);
   const auto fits = [&](const FittedProgram& made) {
     return !made.too_large && made.program.arena_bytes() <= limit;
   };
-  if (fits(fitted) || options.saves_by_rings || !may_turn(fitted.program)) return fitted;
+  if (fits(fitted) || effort == FitEffort::kLittle || options.saves_by_rings || !may_turn(fitted.program))
+    return fitted;
   CompileOptions turning = options;
   turning.saves_by_rings = true;
-  FittedProgram in_turns = recomputed_within(model, layout, turning, limit, hardware);
+  FittedProgram in_turns = recomputed_within(model, layout, turning, limit, hardware, effort);
   if (fits(in_turns)) {
     in_turns.turned = count_rings(in_turns.program) - count_rings(fitted.program);
     return in_turns;

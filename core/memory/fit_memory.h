@@ -28,6 +28,10 @@ struct TooLarge {
   int64_t least_memory = 0;  // no choice needs less
 };
 
+/// How hard to try where the two choices that should need least memory do not fit: not at all, which is for searches over
+/// many layouts; or by all other corners, and by products in turns.
+enum class FitEffort { kLittle, kFull };
+
 struct FittedProgram {
   Program program;
   CompileOptions options = {};  // those that it was compiled with
@@ -41,6 +45,6 @@ struct FittedProgram {
 /// Entry points other than the training step may need more even so. The result does not depend on the time that the search
 /// takes.
 FittedProgram compile_within(const Model& model, const Layout& layout, const CompileOptions& options,
-                             int64_t limit, const Hardware& hardware);
+                             int64_t limit, const Hardware& hardware, FitEffort effort = FitEffort::kFull);
 
 }  // namespace mtfc

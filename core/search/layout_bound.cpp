@@ -95,7 +95,7 @@ void LayoutBound::add_variables(const Program& program, double parts_of_state) {
   for (const ProgramVariable& variable : program.variables) {
     const TensorType& type = variable.decl.type;
     const double parts = variable.decl.optimizer_state ? parts_of_state : 1;
-    bytes_[{view_of(type.dims)}] += static_cast<double>(mtfc::bytes(type)) / parts;
+    lasting_[{view_of(type.dims)}] += static_cast<double>(mtfc::bytes(type)) / parts;
   }
 }
 
@@ -106,7 +106,7 @@ void LayoutBound::add_kept_values(const EntryPoint& entry) {
     for (const ValueId id : views) forms.push_back(view_of(entry.values[id].type.dims));
     std::sort(forms.begin(), forms.end());
     forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
-    bytes_[forms] += static_cast<double>(mtfc::bytes(type));
+    kept_[forms] += static_cast<double>(mtfc::bytes(type));
   }
 }
 
@@ -135,8 +135,12 @@ LayoutBound::View LayoutBound::view_of(const Dims& dims) {
 }
 
 double LayoutBound::bytes(RuleChoice choice) const {
+  return least_of(lasting_, choice) + least_of(kept_, choice);
+}
+
+double LayoutBound::least_of(const Amounts& amounts, RuleChoice choice) const {
   double sum = 0;
-  for (const auto& [views, amount] : bytes_) {
+  for (const auto& [views, amount] : amounts) {
     double least = 1;
     for (const View& view : views) {
       double part = view.part;

@@ -34,6 +34,8 @@ class LayoutBound {
   /// the first ones of order().
   double seconds(RuleChoice choice) const;
   double bytes(RuleChoice choice) const;
+  /// The same of memory, if any tensor but variables may be computed again where it is needed.
+  double lasting_bytes(RuleChoice choice) const { return least_of(lasting_, choice); }
 
  private:
   /// The fraction of an amount that the fixed rules leave, and the factors by which the options of searched
@@ -60,6 +62,7 @@ class LayoutBound {
   void add_tables(std::vector<BoundTerm> terms);
   void add_variables(const Program& program, double parts_of_state);
   void add_kept_values(const EntryPoint& entry);
+  double least_of(const Amounts& amounts, RuleChoice choice) const;
 
   const SearchSpace& space_;
   std::unique_ptr<const LeastTimes> least_;
@@ -67,7 +70,8 @@ class LayoutBound {
   std::vector<size_t> order_, place_;       // place_: of each dimension of the space in order_
   mutable std::vector<BoundTable> tables_;  // which fill themselves; not by several threads
   std::vector<Factor> factors_;
-  Amounts bytes_;
+  Amounts lasting_;  // variables and the state of the optimizer
+  Amounts kept_;     // what the backward pass needs of the forward pass
 };
 
 }  // namespace mtfc

@@ -17,8 +17,9 @@ struct FoundLayout {
   double step_s = 0;
   int64_t memory = 0;  // per device: the largest arena of all entry points
   int64_t sent = 0, flops = 0;
-  int64_t equals = 0;    // the number of other compiled layouts with the same figures
-  int64_t variants = 0;  // the number of other compiled layouts of the family
+  int64_t equals = 0;      // the number of other compiled layouts with the same figures
+  int64_t variants = 0;    // the number of other compiled layouts of the family
+  bool is_fitted = false;  // fits only because it computes tensors again
 };
 
 /// The relative difference that sums (bounds and times) may have when they are added up in another order.

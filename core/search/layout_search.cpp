@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
 #include "core/diagnostics/error.h"
+#include "core/memory/fit_memory.h"
 #include "core/search/search_tree.h"
 
 namespace mtfc {
@@ -21,20 +23,27 @@ namespace {
 constexpr size_t kBatch = 8;              // compiled between two looks at the bound, whatever the threads
 constexpr int64_t kGuessAfter = 1 << 12;  // branches without a complete rule set, after which one is guessed
 constexpr int64_t kMostCounted = 1'000'000;
+constexpr const char* kTrainingStep = "train";
 
 // The findings of the search so far.
 struct Findings {
   LayoutRanking ranking;                 // of layouts that fit
   std::vector<FoundLayout> slow;         // too slow when they were compiled; their memory is not known
+  std::vector<FoundLayout> large;        // that do not fit, but may be made to fit
   std::optional<FoundLayout> too_large;  // the fastest that does not fit
   std::optional<FoundLayout> smallest;   // the smallest that does not fit
   SearchCounts counts;
+  bool makes_fit = false;  // layouts that do not fit are to be made to fit
   bool is_stopped = false;
   double bound = 0;  // the least bound of what was not compiled
 };
 
 bool fits(const SearchTask& task, double bytes) {
   return task.options.memory_limit == 0 || bytes <= static_cast<double>(task.options.memory_limit);
+}
+
+bool makes_fit(const SearchTask& task) {
+  return task.options.makes_fit && task.options.memory_limit > 0 && task.options.entry == kTrainingStep;
 }
 
 // -- compiling --
@@ -122,6 +131,7 @@ CompiledBatch compile_batch(const SearchTask& task, const MeshSpaces& meshes, co
 void add_complete(const SearchTask& task, FoundLayout found, Findings& findings) {
   if (fits(task, static_cast<double>(found.memory))) return findings.ranking.add(std::move(found));
   ++findings.counts.too_large;
+  if (findings.makes_fit) findings.large.push_back(found);
   std::optional<FoundLayout>&fastest = findings.too_large, &smallest = findings.smallest;
   const auto key = [](const FoundLayout& one) { return std::tuple(one.memory, one.step_s); };
   if (!smallest || key(found) < key(*smallest)) smallest = found;
@@ -157,6 +167,43 @@ bool reconsider(const SearchTask& task, Findings& findings) {
   return any;
 }
 
+// The layout with a training step that is made to fit; nothing if it can't be, or another entry point does not fit.
+std::optional<FoundLayout> fitted(const SearchTask& task, FoundLayout found) {
+  CompileOptions compiling;
+  compiling.allow_uneven = task.options.limits.allow_uneven;
+  compiling.entries = {kTrainingStep};
+  const FittedProgram made = compile_within(task.model, found.layout, compiling, task.options.memory_limit,
+                                            task.hardware, FitEffort::kLittle);
+  if (made.too_large || !fits(task, static_cast<double>(made.program.arena_bytes()))) return std::nullopt;
+  found.memory = memory_of(task, made.program);
+  if (!fits(task, static_cast<double>(found.memory))) return std::nullopt;
+  const EntryPoint& train = *made.program.find(kTrainingStep);
+  const std::vector<StepCount> counts = predicted_counts(made.program, train);
+  found.step_s = predicted_time(made.program, train, counts, task.hardware).step_s;
+  found.sent = found.flops = 0;
+  for (const StepCount& count : counts) {
+    found.sent += count.bytes_sent;
+    found.flops += count.flops;
+  }
+  found.is_fitted = true;
+  return found;
+}
+
+// Makes the fastest layout fit that does not and could be one of the best. Returns false if there is none.
+bool make_fit(const SearchTask& task, Findings& findings) {
+  std::vector<FoundLayout>& large = findings.large;
+  const auto fastest = std::min_element(large.begin(), large.end(), is_better);
+  if (fastest == large.end() || findings.ranking.excludes(fastest->step_s)) return false;
+  FoundLayout found = std::move(*fastest);
+  large.erase(fastest);
+  if (std::optional<FoundLayout> made = fitted(task, std::move(found))) {
+    ++findings.counts.fitted;
+    findings.ranking.add(*std::move(made));
+  }
+  findings.ranking.group();
+  return true;
+}
+
 // A few rule sets to compile: the next ones of the tree, and a guess if these are long in coming.
 Batch next_batch(const SearchTask& task, SearchTree& tree, const std::function<bool(double)>& excludes) {
   Batch batch;
@@ -181,6 +228,18 @@ Batch next_batch(const SearchTask& task, SearchTree& tree, const std::function<b
   return batch;
 }
 
+// The least bound of what has not been compiled, or not been made to fit.
+double least_bound(const SearchTree& tree, const Findings& findings) {
+  double least = tree.least().value_or(std::numeric_limits<double>::infinity());
+  for (const FoundLayout& large : findings.large) least = std::min(least, large.step_s);
+  return least;
+}
+
+void tell_progress(const SearchTask& task, const Findings& findings) {
+  const std::vector<FoundLayout>& best = findings.ranking.best();
+  task.options.progress({findings.counts, best.empty() ? nullptr : &best.front(), findings.bound});
+}
+
 // Compiles the rule sets of the tree in their order until `excludes` says of the next bound that it is too high.
 void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& tree, Findings& findings,
                  const std::function<bool(double)>& excludes) {
@@ -189,9 +248,14 @@ void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& t
     double least = tree.least().value_or(std::numeric_limits<double>::infinity());
     findings.counts.visited = tree.visited();
     if (batch.empty() && reconsider(task, findings)) continue;
+    if (batch.empty() && !task.options.stops() && make_fit(task, findings)) {
+      findings.bound = least_bound(tree, findings);
+      tell_progress(task, findings);
+      continue;
+    }
     if (batch.empty()) {
-      findings.is_stopped = tree.least() && !excludes(*tree.least());
-      findings.bound = least;
+      findings.bound = least_bound(tree, findings);
+      findings.is_stopped = std::isfinite(findings.bound) && !excludes(findings.bound);
       return;
     }
     CompiledBatch compiled = compile_batch(task, meshes, batch, findings.ranking);
@@ -201,9 +265,11 @@ void compile_all(const SearchTask& task, const MeshSpaces& meshes, SearchTree& t
       else
         least = std::min(least, batch[i].bound);
     findings.ranking.group();
-    const std::vector<FoundLayout>& best = findings.ranking.best();
-    task.options.progress({findings.counts, best.empty() ? nullptr : &best.front(), least});
+    // Until something fits, everything may be better.
+    if (findings.ranking.best().empty()) make_fit(task, findings);
+    for (const FoundLayout& large : findings.large) least = std::min(least, large.step_s);
     findings.bound = least;
+    tell_progress(task, findings);
     if (compiled.is_stopped) {
       findings.is_stopped = true;
       return;
@@ -220,16 +286,22 @@ void add_guess(const SearchTask& task, const MeshSpaces& meshes, const SearchTre
 }
 
 Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCounts counts) {
-  Findings findings{LayoutRanking(task.options.top), {}, {}, {}, counts};
-  SearchTree tree(meshes, SearchGoal::kTime, [&](double bytes) { return fits(task, bytes); });
+  Findings findings{LayoutRanking(task.options.top), {}, {}, {}, {}, counts, makes_fit(task)};
+  const auto may_fit = [&](const LayoutBound& bound, RuleChoice choice) {
+    const double bytes = findings.makes_fit ? bound.lasting_bytes(choice) : bound.bytes(choice);
+    return fits(task, bytes * (1 - kLayoutRounding));
+  };
+  SearchTree tree(meshes, SearchGoal::kTime, may_fit);
   compile_all(task, meshes, tree, findings, [&](double bound) { return findings.ranking.excludes(bound); });
   if (findings.is_stopped && findings.ranking.best().empty()) add_guess(task, meshes, tree, findings);
   return findings;
 }
 
-// Nothing fits, so that the layout that needs least is looked for.
+// Nothing fits, so that the layout that needs least as it is is looked for.
 void find_smallest(const SearchTask& task, const MeshSpaces& meshes, Findings& findings) {
-  SearchTree tree(meshes, SearchGoal::kMemory, [](double) { return true; });
+  findings.makes_fit = false;
+  findings.large.clear();
+  SearchTree tree(meshes, SearchGoal::kMemory, [](const LayoutBound&, RuleChoice) { return true; });
   compile_all(task, meshes, tree, findings, [&](double bound) {
     return findings.smallest && bound > static_cast<double>(findings.smallest->memory);
   });

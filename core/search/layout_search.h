@@ -1,6 +1,9 @@
 #pragma once
 // Finds the layout with the shortest predicted step among all rule sets on some meshes, under a limit of memory.
 //
+// A layout that does not fit may be made to fit by computing tensors again. It then competes with its predicted step, which
+// is as long as what --memory-limit chooses for it.
+//
 // The search is exact. It decides one dimension after the other and follows the branch with the least lower bound
 // (core/search/search_tree.h); where all are decided, the layout is compiled and timed. The search ends when the bound
 // of everything that is left passes what has been found. The result does not depend on the number of threads.
@@ -32,6 +35,7 @@ struct SearchCounts {
   int64_t compiled = 0;
   int64_t refused = 0;    // compiled ones that are not legal after all
   int64_t too_large = 0;  // compiled ones over the memory limit
+  int64_t fitted = 0;     // of these, those that were made to fit
 
   /// Legal ones that were not compiled, because another one costs the same, because of their bounds, or because the
   /// search was stopped.
@@ -44,7 +48,9 @@ struct SearchOptions {
   SpaceLimits limits;
   std::string entry;         // the entry point to time, which the model must have
   int64_t memory_limit = 0;  // bytes per device; 0: none
-  size_t top = 5;            // families of layouts to find, 1 or more
+  /// A training step that does not fit is made to fit (core/memory/fit_memory.h), and is then as fast as that leaves it.
+  bool makes_fit = false;
+  size_t top = 5;  // families of layouts to find, 1 or more
   size_t threads = 1;
   std::function<bool()> stops = [] { return false; };
   struct Progress {

@@ -8,6 +8,7 @@
 
 #include "core/cost/cost.h"
 #include "core/cost/device_order.h"
+#include "core/memory/fit_memory.h"
 #include "core/passes/pipeline.h"
 #include "core/search/layout_bound.h"
 #include "core/testing/sanitized.h"
@@ -46,6 +47,20 @@ Model two_layers(int64_t batch, int64_t io, int64_t hidden) {
       m.op("relu", {m.op("add", {einsum(m, {x, variable(m, "w", {"io", "hidden"})}, {"batch", "hidden"}),
                                  variable(m, "bias", {"hidden"})})});
   return trained(m, m.op("sub", {einsum(m, {h, variable(m, "v", {"hidden", "io"})}, {"batch", "io"}), x}));
+}
+
+// Activations take most of its memory.
+Model many_layers(int64_t batch) {
+  TestModel m({{"batch", batch}, {"io", 8}, {"hidden", 32}});
+  TensorId x = input(m, "x", {"batch", "io"});
+  for (const char* layer : {"a", "b", "c"}) {
+    const std::string name = layer;
+    const TensorId h = m.op(
+        "tanh",
+        {m.op("relu", {einsum(m, {x, variable(m, name + "_w", {"io", "hidden"})}, {"batch", "hidden"})})});
+    x = m.op("tanh", {einsum(m, {h, variable(m, name + "_v", {"hidden", "io"})}, {"batch", "io"})});
+  }
+  return trained(m, x);
 }
 
 Model attention(int64_t length) {
@@ -240,6 +255,7 @@ void check_bounds(const Model& model, const Mesh& mesh, const Hardware& hardware
     for (size_t depth = 0; depth <= choice.size(); ++depth) {
       CHECK(bound.seconds(partial) <= step_s * (1 + 1e-9));
       CHECK(bound.bytes(partial) <= arena * (1 + 1e-9));
+      CHECK(bound.lasting_bytes(partial) <= bound.bytes(partial));
       if (depth < choice.size()) partial[bound.order()[depth]] = choice[bound.order()[depth]];
     }
     return true;
@@ -283,6 +299,45 @@ TEST_CASE("the best is found of a model with microbatches, and of one that split
     check_same(model, kSquare, hardware_of(Topology::kTorus));
     if (!kSanitized) check_same(model, kOblong, hardware_of(Topology::kTorus));
   }
+}
+
+TEST_CASE("a layout that computes tensors again competes with those that fit as they are") {
+  const Model model = many_layers(512);
+  const Mesh mesh({{"all", 4}});
+  const Hardware hardware = hardware_of(Topology::kTorus);
+  const std::vector<Tried> tried = brute_force(model, mesh, hardware);
+  const auto by_time = [](const Tried& a, const Tried& b) { return a.step_s < b.step_s; };
+  const Tried& fastest = *std::min_element(tried.begin(), tried.end(), by_time);
+  int64_t fitted = 0;
+  for (const int64_t percent : {95, 85, 75, 60}) {
+    const int64_t limit = fastest.memory * percent / 100;
+    CAPTURE(limit);
+    SearchOptions options = options_of(limit);
+    options.makes_fit = true;
+    const SearchResult found = search_layouts(model, {{mesh, {}}}, hardware, options),
+                       as_is = search_layouts(model, {{mesh, {}}}, hardware, options_of(limit));
+    // Of each layout, the step that compile_within() gives it.
+    double least = 1e300;
+    for (const Tried& one : tried) {
+      CompileOptions compiling;
+      compiling.entries = {"train"};
+      const FittedProgram made =
+          compile_within(model, one.layout, compiling, limit, hardware, FitEffort::kLittle);
+      if (made.too_large || compile(model, one.layout, {}).find("evaluate")->arena_bytes > limit) continue;
+      const EntryPoint& train = *made.program.find("train");
+      const double step_s =
+          predicted_time(made.program, train, predicted_counts(made.program, train), hardware).step_s;
+      least = std::min(least, made.recomputation || made.turned > 0 ? step_s : one.step_s);
+    }
+    CHECK(found.best.empty() == (least == 1e300));
+    if (found.best.empty()) continue;
+    CHECK(found.is_proved);
+    CHECK(found.shortest_s == doctest::Approx(least).epsilon(1e-9));
+    if (!as_is.best.empty()) CHECK(found.shortest_s <= as_is.shortest_s);
+    for (const FoundLayout& one : found.best) CHECK(one.memory <= limit);
+    fitted += found.counts.fitted;
+  }
+  CHECK(fitted > 0);
 }
 
 TEST_CASE("where nothing fits, the smallest is found") {

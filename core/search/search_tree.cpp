@@ -69,12 +69,12 @@ MeshSpaces search_meshes(const SearchTask& task, const std::vector<Layout>& fixe
   return meshes;
 }
 
-SearchTree::SearchTree(const MeshSpaces& meshes, SearchGoal goal, std::function<bool(double bytes)> fits)
-    : meshes_(meshes), goal_(goal), fits_(std::move(fits)) {
+SearchTree::SearchTree(const MeshSpaces& meshes, SearchGoal goal, MayFit may_fit)
+    : meshes_(meshes), goal_(goal), may_fit_(std::move(may_fit)) {
   for (size_t m = 0; m < meshes_.size(); ++m) {
     const std::vector<uint16_t> nothing(meshes_[m]->space.dims().size(), kUndecided);
     const double bound = bound_of(*meshes_[m], nothing);
-    if (fits_(meshes_[m]->bound.bytes(nothing))) push({bound, 0, 0, 0, static_cast<uint16_t>(m), 0});
+    if (may_fit_(meshes_[m]->bound, nothing)) push({bound, 0, 0, 0, static_cast<uint16_t>(m), 0});
   }
 }
 
@@ -125,8 +125,7 @@ void SearchTree::each_option(const MeshSpace& mesh, std::vector<uint16_t>& choic
                                       [&](size_t d) { return mesh.space.agree(d, choice[d], dim, chosen); });
     if (!is_legal) continue;
     choice[dim] = chosen;
-    if (!mesh.space.has_earlier_mirror(choice, order) &&
-        fits_(mesh.bound.bytes(choice) * (1 - kLayoutRounding)))
+    if (!mesh.space.has_earlier_mirror(choice, order) && may_fit_(mesh.bound, choice))
       visit(chosen, bound_of(mesh, choice));
     choice[dim] = kUndecided;
   }

@@ -60,9 +60,10 @@ enum class SearchGoal { kTime, kMemory };
 
 class SearchTree {
  public:
-  /// Rule sets are bounded by their time or by their memory. `fits` says if so many bytes do. The references must
-  /// outlive the tree.
-  SearchTree(const MeshSpaces& meshes, SearchGoal goal, std::function<bool(double bytes)> fits);
+  /// Says if a rule set with these options may fit into memory.
+  using MayFit = std::function<bool(const LayoutBound& bound, RuleChoice choice)>;
+  /// Rule sets are bounded by their time or by their memory. The references must outlive the tree.
+  SearchTree(const MeshSpaces& meshes, SearchGoal goal, MayFit may_fit);
 
   /// The next rule set in the order of bounds; nothing if there is none with a bound that is not excluded, or if
   /// `stops`. No rule set comes twice.
@@ -99,7 +100,7 @@ class SearchTree {
 
   const MeshSpaces& meshes_;
   SearchGoal goal_;
-  std::function<bool(double bytes)> fits_;
+  MayFit may_fit_;
   std::vector<Branch> branches_;
   std::vector<uint32_t> open_;  // a heap
   std::set<std::pair<size_t, std::vector<uint16_t>>> taken_;

@@ -48,6 +48,21 @@ std::string equals_text(const SearchReport& report, const TableOptions& options)
   return text;
 }
 
+std::string fitted_text(const SearchReport& report, const TableOptions& options) {
+  std::string fitted;
+  size_t count = 0;
+  for (size_t i = 0; i < report.result.best.size(); ++i)
+    if (report.result.best[i].is_fitted) {
+      fitted += fmt::format("{}[{}]", fitted.empty() ? "" : ", ", i + 1);
+      ++count;
+    }
+  if (count == 0) return "";
+  return wrapped("",
+                 fmt::format("{} fit{} only with --memory-limit {}, which computes activations again", fitted,
+                             count == 1 ? "s" : "", report.memory_limit),
+                 " ", options.width);
+}
+
 std::string too_large_text(const SearchReport& report, const TableOptions& options) {
   const std::optional<FoundLayout>& found = report.result.too_large;
   if (!found) return "";
@@ -75,6 +90,7 @@ std::string counts_text(const SearchReport& report, const TableOptions& options)
   say(counts.left_out().value_or(0), report.result.is_complete ? "that can't be better" : "not evaluated");
   say(counts.compiled, "compiled");
   say(counts.too_large, "of these over the memory limit");
+  say(counts.fitted, "of those computing activations again");
   say(counts.refused, "of these refused by the compiler");
   if (!fates.empty()) text += " (" + fates + ")";
   text += report.result.is_complete
@@ -103,6 +119,7 @@ Json found_json(const SearchReport& report, size_t i) {
   json["duplication"] = cost.arithmetic.duplication;
   json["bytes_sent_per_device"] = cost.communication.total.bytes_sent;
   json["memory_bytes_per_device"] = found.memory;
+  json["computed_again_s"] = cost.recomputation ? cost.recomputation->seconds : 0;
   json["same_figures"] = found.equals;
   json["variants"] = found.variants;
   if (i == 0) return json;
@@ -157,7 +174,8 @@ std::string search_table(const SearchReport& report, const TableOptions& options
   TableOptions in_order = options;
   in_order.in_order = true;
   return report_table(report.layouts, in_order) + why_text(report, options) + "\n" +
-         equals_text(report, options) + too_large_text(report, options) + counts_text(report, options);
+         fitted_text(report, options) + equals_text(report, options) + too_large_text(report, options) +
+         counts_text(report, options);
 }
 
 std::string cost_text(const AnnotatedLayout& found) {
