@@ -161,10 +161,10 @@ SearchResult searched(const Options& given, const SearchOptions& search, const M
   check_invariant(result.smallest.has_value(), "a search has found nothing at all");
   const FoundLayout& smallest = *result.smallest;
   throw UserError(
-      fmt::format("no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
-                  bytes_text(limit), trains ? ", even if activations are computed again" : "",
-                  layout_text(smallest.layout), bytes_text(smallest.memory),
-                  bytes_text(smallest.memory - limit)),
+      fmt::format(
+          "no layout fits into {} per device{}: the smallest, {}, needs {}, which is {} more",
+          bytes_text(limit), trains ? ", and none was found to fit by computing activations again" : "",
+          layout_text(smallest.layout), bytes_text(smallest.memory), bytes_text(smallest.memory - limit)),
       "use more devices, --microbatches or another --memory-limit");
 }
 

@@ -168,6 +168,27 @@ TEST_CASE("products run in turns where memory demands it") {
   CHECK(product.listing(fmt::format("--layout '{}' --memory-limit 100MiB", forbidden)).starts_with("exit 2"));
 }
 
+TEST_CASE("a rule for a product holds where it is computed again") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "layout.json") << R"({
+    "mesh": [["rows", 2]], "rules": [["batch", "rows"]], "shard_state_over": "rows", "shard_variables": true,
+    "regather": "**", "ring": {"**": false, "layer_*/ffn/**": true}
+  })";
+  const std::string text = outcome_in_models(
+      fmt::format("$MTFC compile transformer_lm.json --set layers=2 --set recompute=1 -q --layout '{}'",
+                  folder / "layout.json"));
+  size_t turned = 0, again = 0;
+  for (size_t at = text.find("ring einsum"); at != std::string::npos; at = text.find("ring einsum", at + 1)) {
+    const size_t begin = text.rfind('\n', at) + 1;
+    const std::string line = text.substr(begin, at - begin);
+    CHECK(line.find("/ffn/") != std::string::npos);
+    ++turned;
+    again += line.find("/again") != std::string::npos;
+  }
+  CHECK(turned > 0);
+  CHECK(again > 0);
+}
+
 TEST_CASE("a product that is named, but can't turn, is a warning") {
   Product product;
   const std::string named =

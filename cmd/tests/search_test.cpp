@@ -94,9 +94,9 @@ TEST_CASE("a limit of memory changes the answer, and is the hardware's unless gi
   CHECK(tight["faster_but_too_large"]["layout"] == free["layouts"][0]["layout"]);
   CHECK(free["memory_limit"] == 4000000000);
   const std::string none = outcome_in_models(kSearch + "--mesh a:4 --memory-limit 100kB");
-  CHECK(none.starts_with(
-      "exit 2: mtfc: error: no layout fits into 97.7 KiB per device, even if activations are "
-      "computed again: the smallest, a:4 "));
+  CHECK(
+      none.starts_with("exit 2: mtfc: error: no layout fits into 97.7 KiB per device, and none was found to "
+                       "fit by computing activations again: the smallest, a:4 "));
   CHECK(has(none, " more (use more devices, --microbatches or another --memory-limit)\n"));
 }
 

@@ -52,22 +52,12 @@ std::vector<int64_t> strides_of(const LocalDims& dims, const LocalDims& batch) {
   return strides;
 }
 
-/// True if the elements of a box do not lie side by side in memory.
-bool has_gaps(const EinsumTensor& tensor) {
-  int64_t boxes = 1;  // of the dimensions that follow
-  for (size_t i = 0; i < tensor.stored.size(); ++i) {
-    if (boxes > 1 && tensor.type.dims[i].size < tensor.stored[i].size) return true;
-    boxes *= tensor.type.dims[i].size;
-  }
-  return false;
-}
-
 /// The matrix `rows` x `columns` in a tensor, if the tensor can be used in place. A result can't be transposed; the plan
 /// exchanges its operands instead.
 std::optional<EinsumMatrix> in_place(const EinsumTensor& tensor, const LocalDims& batch,
                                      const LocalDims& rows, const LocalDims& columns, bool may_transpose) {
   const LocalDims& dims = tensor.type.dims;
-  if (has_gaps(tensor) || dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
+  if (tensor.has_gaps || dims.size() != batch.size() + rows.size() + columns.size()) return std::nullopt;
   const auto row = group_in(dims, rows);
   const auto column = group_in(dims, columns);
   if (!row || !column) return std::nullopt;

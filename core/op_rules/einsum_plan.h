@@ -17,8 +17,8 @@
 // It is cut into a fixed number of parts, whose products are computed side by side and added in order, so
 // that sums do not depend on the number of threads.
 //
-// A tensor may be a box of a larger one. If its elements do not lie side by side, it is copied as well: libraries are
-// faster for dense matrices.
+// A tensor may be a box of a larger one in memory, cut along one dimension. If other dimensions come before that one, there
+// are gaps between its elements, and it is copied as well: libraries are faster for dense matrices.
 //
 // The order of the dimensions alone, never their sizes, decides which operand is copied, so a device with
 // smaller shards needs no more workspace than the one with the largest. The workspace of the parts grows with
@@ -44,11 +44,10 @@ struct EinsumMatrix {
 
 /// An operand or result as it lies in memory.
 struct EinsumTensor {
-  EinsumTensor(const LocalType& whole) : type(whole), stored(whole.dims) {}
-  EinsumTensor(LocalType box, LocalDims in) : type(std::move(box)), stored(std::move(in)) {}
+  EinsumTensor(LocalType box, bool gaps = false) : type(std::move(box)), has_gaps(gaps) {}
 
   LocalType type;
-  LocalDims stored;  // of the dense tensor that it is a box of: the same names, sizes at least as large
+  bool has_gaps;  // by the order of the dimensions, even if the sizes of this device leave none
 };
 
 struct EinsumPlan {

@@ -14,6 +14,7 @@
 #include "core/model/entry_points.h"
 #include "core/model/size_limits.h"
 #include "core/passes/pass_runner.h"
+#include "core/passes/ring_choice.h"
 #include "core/passes/steps/resolve_shardings.h"
 #include "core/passes/variable_placement.h"
 #include "core/tensors/name_pattern.h"
@@ -70,7 +71,7 @@ void warn_of_idle_rings(Program& program) {
     bool is_made = false, turns = false;
     for (const EntryPoint& entry : program.entry_points)
       for (const Step& step : entry.steps) {
-        if (tensor_name(step.name) != rule.pattern) continue;
+        if (product_name(step.name) != rule.pattern) continue;
         is_made = is_made || step.multiplies();
         turns = turns || step.as<RunRing>();
       }

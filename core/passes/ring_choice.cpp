@@ -1,5 +1,6 @@
 #include "core/passes/ring_choice.h"
 
+#include <string>
 #include <vector>
 
 #include "core/cost/ring_time.h"
@@ -53,13 +54,18 @@ bool is_faster(const RingCandidate& candidate, const Mesh& mesh, const Hardware&
 
 }  // namespace
 
+std::string product_name(std::string_view step) {
+  std::string name = tensor_name(step);
+  if (name.ends_with(kAgain)) name.resize(name.size() - kAgain.size());
+  return name;
+}
+
 bool wants_ring(const RingCandidate& candidate, const Layout& layout, const CompileOptions& options) {
-  const ValueId result = candidate.product.outputs[0];
-  if (const RingRule* rule = find_ring(layout, tensor_name(candidate.entry.values[result])))
-    return rule->turns;
+  if (const RingRule* rule = find_ring(layout, product_name(candidate.product.name))) return rule->turns;
   if (candidate.readers > 1) return false;
   if (options.saves_by_rings && takes_less_memory(candidate, layout.mesh)) return true;
-  return options.hardware && is_faster(candidate, layout.mesh, *options.hardware);
+  const bool is_planned = layout.propagate || !layout.annotations.empty();
+  return is_planned && options.hardware && is_faster(candidate, layout.mesh, *options.hardware);
 }
 
 }  // namespace mtfc

@@ -134,12 +134,15 @@ std::array<EinsumTensor, 3> Ring::tensors(const Coordinates& at, size_t owner) c
   const RingTurn turn = this->turn(at, owner);
   const auto tensor = [&](ValueId id, const Box& box) {
     const Value& value = entry_.values[id];
-    LocalDims dims = local_dims(value.type.dims, box);
-    LocalDims stored = id == turning_ ? dims : local_dims(value.type.dims, value.sharding, mesh_, at);
-    return EinsumTensor({value.type.dtype, std::move(dims)}, std::move(stored));
+    return EinsumTensor({value.type.dtype, local_dims(value.type.dims, box)}, has_gaps(id));
   };
   return {tensor(step_.inputs[0], turn.operands[0]), tensor(step_.inputs[1], turn.operands[1]),
           tensor(step_.outputs[0], turn.result)};
+}
+
+bool Ring::has_gaps(ValueId id) const {
+  const std::string& dim = entry_.values[turning_].type.dims[dim_].name;
+  return id != turning_ && position(entry_.values[id].type.dims, dim) > 0;
 }
 
 RingWorkspace Ring::workspace() const {

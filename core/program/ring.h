@@ -84,6 +84,9 @@ class Ring {
   RingWorkspace workspace() const;
   /// The contraction of one turn, of tensors as they lie in memory on the device at `at`.
   std::array<EinsumTensor, 3> tensors(const Coordinates& at, size_t owner) const;
+  /// True if a turn works on a box of the device's shard of the value with gaps between its rows: a dimension comes before
+  /// the one that turns.
+  bool has_gaps(ValueId id) const;
 
  private:
   Sharding at_once(ValueId id) const;

@@ -88,6 +88,14 @@ TEST_CASE("rings that compute something else are found") {
   Product other(kRows, kRows, kRows, Turning::kSecond);
   other.step.as<RunRing>()->product.op = &op_named("add");
   CHECK(other.problem() == "a ring needs an operation that can turn");
+  Product outer(kRows, kColumns, kRows, Turning::kSecond);
+  outer.entry.values[ValueId(0)].type.dims = {{"m", 4}, {"n", 6}};
+  outer.entry.values[ValueId(1)].type.dims = {{"m", 4}, {"n", 6}};
+  CHECK(outer.problem() == "a ring contracts a dimension");
+  CHECK(step_problem(other.entry, Product(kRows, kRows, kRows, Turning::kSecond).step, Mesh({{"p", 1}}),
+                     false) == "a ring has at least two devices");
+  CHECK(step_problem(other.entry, Product(kRows, kRows, kRows, Turning::kSecond).step, kLine, true) ==
+        "a ring needs a workspace");
   Product axes(kRows, kRows, kRows, Turning::kSecond);
   axes.step.as<RunRing>()->axes = {};
   CHECK(axes.problem() == "the axes of a ring are distinct and in the order of the mesh");

@@ -327,6 +327,10 @@ std::string ring_problem(const EntryPoint& entry, const Step& step, const Mesh& 
   const ValueId turning = turning_value(step);
   if (!turning_dim(sharding_of(entry, turning), action.axes))
     return fmt::format("'{}' is not split over the axes of the ring", entry.values[turning].name);
+  if (mesh.size(action.axes) < 2) return "a ring has at least two devices";
+  const std::vector<TensorType> operands = global_types(entry, step.inputs);
+  if (without(unite(operands[0].dims, operands[1].dims), entry.values[step.outputs[0]].type.dims).empty())
+    return "a ring contracts a dimension";
   const Ring ring(entry, step, mesh);
   if (ring.adds_copies()) return "devices would add up copies of the result in different orders";
   EntryPoint at_once;
@@ -345,6 +349,7 @@ std::string ring_problem(const EntryPoint& entry, const Step& step, const Mesh& 
   if (std::string problem = operation_problem(at_once, product, mesh); !problem.empty()) return problem;
   if (!has_buffers) return "";
   const int64_t needed = ring.workspace().bytes();
+  if (step.workspace == kNoBuffer) return "a ring needs a workspace";
   return workspace_bytes(entry, step) < needed ? fmt::format("the ring needs {} bytes of workspace", needed)
                                                : "";
 }

@@ -128,14 +128,22 @@ CompiledBatch compile_batch(const SearchTask& task, const MeshSpaces& meshes, co
   return compiled;
 }
 
+// A layout that does not fit, and is not made to fit.
+void add_unfit(FoundLayout found, Findings& findings) {
+  std::optional<FoundLayout>& fastest = findings.too_large;
+  if (!fastest || is_better(found, *fastest)) fastest = std::move(found);
+}
+
 void add_complete(const SearchTask& task, FoundLayout found, Findings& findings) {
   if (fits(task, static_cast<double>(found.memory))) return findings.ranking.add(std::move(found));
   ++findings.counts.too_large;
-  if (findings.makes_fit) findings.large.push_back(found);
-  std::optional<FoundLayout>&fastest = findings.too_large, &smallest = findings.smallest;
+  std::optional<FoundLayout>& smallest = findings.smallest;
   const auto key = [](const FoundLayout& one) { return std::tuple(one.memory, one.step_s); };
   if (!smallest || key(found) < key(*smallest)) smallest = found;
-  if (!fastest || is_better(found, *fastest)) fastest = std::move(found);
+  if (findings.makes_fit)
+    findings.large.push_back(std::move(found));
+  else
+    add_unfit(std::move(found), findings);
 }
 
 void add(const SearchTask& task, CompiledLayout compiled, Findings& findings) {
@@ -196,9 +204,11 @@ bool make_fit(const SearchTask& task, Findings& findings) {
   if (fastest == large.end() || findings.ranking.excludes(fastest->step_s)) return false;
   FoundLayout found = std::move(*fastest);
   large.erase(fastest);
-  if (std::optional<FoundLayout> made = fitted(task, std::move(found))) {
+  if (std::optional<FoundLayout> made = fitted(task, found)) {
     ++findings.counts.fitted;
     findings.ranking.add(*std::move(made));
+  } else {
+    add_unfit(std::move(found), findings);
   }
   findings.ranking.group();
   return true;
@@ -294,13 +304,14 @@ Findings find_fastest(const SearchTask& task, const MeshSpaces& meshes, SearchCo
   SearchTree tree(meshes, SearchGoal::kTime, may_fit);
   compile_all(task, meshes, tree, findings, [&](double bound) { return findings.ranking.excludes(bound); });
   if (findings.is_stopped && findings.ranking.best().empty()) add_guess(task, meshes, tree, findings);
+  for (FoundLayout& found : findings.large) add_unfit(std::move(found), findings);
+  findings.large.clear();
   return findings;
 }
 
 // Nothing fits, so that the layout that needs least as it is is looked for.
 void find_smallest(const SearchTask& task, const MeshSpaces& meshes, Findings& findings) {
   findings.makes_fit = false;
-  findings.large.clear();
   SearchTree tree(meshes, SearchGoal::kMemory, [](const LayoutBound&, RuleChoice) { return true; });
   compile_all(task, meshes, tree, findings, [&](double bound) {
     return findings.smallest && bound > static_cast<double>(findings.smallest->memory);

@@ -1,8 +1,8 @@
 #pragma once
 // Finds the layout with the shortest predicted step among all rule sets on some meshes, under a limit of memory.
 //
-// A layout that does not fit may be made to fit by computing tensors again. It then competes with its predicted step, which
-// is as long as what --memory-limit chooses for it.
+// A layout that does not fit may be made to fit by computing tensors again, by a quick choice of these
+// (FitEffort::kLittle). It then competes with its predicted step.
 //
 // The search is exact. It decides one dimension after the other and follows the branch with the least lower bound
 // (core/search/search_tree.h); where all are decided, the layout is compiled and timed. The search ends when the bound
@@ -48,7 +48,7 @@ struct SearchOptions {
   SpaceLimits limits;
   std::string entry;         // the entry point to time, which the model must have
   int64_t memory_limit = 0;  // bytes per device; 0: none
-  /// A training step that does not fit is made to fit (core/memory/fit_memory.h), and is then as fast as that leaves it.
+  /// A training step that does not fit is made to fit (core/memory/fit_memory.h), if a quick choice can.
   bool makes_fit = false;
   size_t top = 5;  // families of layouts to find, 1 or more
   size_t threads = 1;

@@ -4,8 +4,8 @@
 //   begin; for each turn: take, pass on unless it is the last, multiply; end       an operand turns
 //   begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the last; end    the result turns
 //
-// What take() returns in turn i was passed on by the next member of the ring in turn i - 1. It stays valid until the device
-// passes on in turn i + 1.
+// What take() returns in turn i was passed on by the next member of the ring in turn i - 1. A slice of an operand stays valid
+// until the device passes on in turn i + 1, a sum until it passes on in turn i.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct RingPlan {
   size_t members() const { return ranks.size(); }
   size_t next() const { return (self + 1) % members(); }
   size_t previous() const { return (self + members() - 1) % members(); }
-  /// The member whose slice this device works on in a turn.
+  /// The member whose slice this device works on in a turn, as Ring::slice_owner() gives it.
   size_t owner(size_t turn) const { return (self + turn + (passes_result ? 1 : 0)) % members(); }
   int64_t bytes(size_t turn) const { return slice_elements[owner(turn)] * size_of(dtype); }
 };
@@ -48,7 +48,8 @@ class PreparedRing {
   virtual void begin() {}
   /// Waits for the slice of the turn. Throws WaitError (runtime/processes/watchdog.h).
   virtual const std::byte* take(size_t turn) = 0;
-  /// Passes the slice of the turn to the previous member. It must stay as it is until the take() after the next one.
+  /// Passes the slice of the turn to the previous member. It must stay as it is until pass() of the next turn returns, or
+  /// after the last one end().
   void pass(size_t turn, const std::byte* slice) {
     const int64_t elements = plan_.slice_elements[plan_.owner(turn)];
     moved_ += {elements, elements * size_of(plan_.dtype)};

@@ -26,10 +26,10 @@ namespace mtfc {
 struct LocalTensor {
   TensorType type;  // of the whole tensor
   Box box;
-  /// The region that lies in memory, dense, if the tensor is a view of it; otherwise empty. Pointers are to the first
-  /// element of `box`. Only kernels of operations that can turn take views, which may have gaps between their rows.
+  /// The region that lies in memory, dense, if the tensor is a view of it with gaps between its rows; otherwise empty.
+  /// Pointers are to the first element of `box`. Only kernels of operations that can turn take views.
   Box stored = {};
-  bool is_view() const { return !stored.empty() && stored != box; }
+  bool is_view() const { return !stored.empty(); }
   LocalType local_type() const { return {type.dtype, local_dims(type.dims, box)}; }
   std::vector<int64_t> extents() const;
   std::vector<int64_t> stored_extents() const;

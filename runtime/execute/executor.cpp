@@ -281,6 +281,7 @@ void Executor::run_ring(Loaded& prepared, size_t index, int64_t train_step, size
       ring.progress();
       prepared.collectives->progress();
     }
+  device = kNoDevice;
   for (size_t d = 0; d < devices(); ++d) prepared.collectives->ring(index, d).end();
   if (options_.check_finite)
     for (device = 0; device < devices(); ++device)

@@ -47,7 +47,7 @@ const Kernel& RingRun::kernel(const Ring& ring, const RingTurn& turn, bool adds)
   const auto tensor = [&](ValueId id, const Box& box) {
     const Value& value = entry_.values[id];
     LocalTensor local{value.type, box};
-    if (id != ring.turning()) local.stored = local_box(value.type.dims, value.sharding, mesh_, at_);
+    if (ring.has_gaps(id)) local.stored = local_box(value.type.dims, value.sharding, mesh_, at_);
     return local;
   };
   const auto [known, is_new] = kernels_.try_emplace({turn.slice.size(), adds});

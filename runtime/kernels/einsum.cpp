@@ -60,9 +60,7 @@ Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
 }
 
 EinsumTensor in_memory(const LocalTensor& tensor) {
-  const LocalType local = tensor.local_type();
-  return tensor.is_view() ? EinsumTensor(local, local_dims(tensor.type.dims, tensor.stored))
-                          : EinsumTensor(local);
+  return {tensor.local_type(), tensor.is_view()};
 }
 
 /// Fills the result with zeros.

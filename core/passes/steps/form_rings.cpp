@@ -131,15 +131,17 @@ class RingSearch {
   const Mesh& mesh_;
 };
 
-// Drops collectives whose results nothing reads, or whose operands nothing makes, because a ring does their work.
-PartitionedEntry without_replaced(PartitionedEntry made, const std::vector<StepIndex>& replaced) {
+// Drops collectives whose work rings do, unless something else reads the result, and the values that go with them.
+PartitionedEntry without_replaced(PartitionedEntry made, const std::vector<StepIndex>& replaced,
+                                  PerValue<bool>& gone) {
   PerStep<bool> drops(made.entry.steps.size());
   const Uses uses(made);
   for (const StepIndex start : replaced) {
-    const ValueId gathered = made.entry.steps[start].outputs[0];
-    const bool is_read = made.entry.steps[start].collective().kind == CollectiveKind::kAllGather &&
-                         (uses.is_kept[gathered] || !uses.readers[gathered].empty());
-    if (!is_read) drops[start] = true;
+    const Step& step = made.entry.steps[start];
+    const bool gathers = step.collective().kind == CollectiveKind::kAllGather;
+    const ValueId whole = gathers ? step.outputs[0] : step.inputs[0];
+    if (gathers && (uses.is_kept[whole] || !uses.readers[whole].empty())) continue;
+    drops[start] = gone[whole] = true;
   }
   PerStep<Step> steps;
   PerStep<StepIndex> positions(made.entry.steps.size());
@@ -152,7 +154,7 @@ PartitionedEntry without_replaced(PartitionedEntry made, const std::vector<StepI
   return made;
 }
 
-// Drops the values of `gone` that no step makes or reads any more.
+// Drops the values of `gone`, which no step makes or reads any more.
 PartitionedEntry without_values(PartitionedEntry made, const PerValue<bool>& gone) {
   PerValue<ValueId> positions(made.entry.values.size());
   PerValue<Value> values;
@@ -197,21 +199,10 @@ PartitionedEntry form_rings(PartitionedEntry partitioned,
       break;
     }
   if (replaced.empty()) return partitioned;
-  PerValue<bool> gone(partitioned.entry.values.size());
-  const auto note = [&](const Step& step, bool is_gone) {
-    for (const std::vector<ValueId>* values : {&step.inputs, &step.outputs})
-      for (const ValueId id : *values) gone[id] = is_gone;
-  };
-  for (const StepIndex start : replaced) note(partitioned.entry.steps[start], true);
   for (const StepIndex s : rings.ids())
     if (rings[s]) partitioned.entry.steps[s] = *std::move(rings[s]);
-  partitioned = without_replaced(std::move(partitioned), replaced);
-  for (const Step& step : partitioned.entry.steps) note(step, false);
-  for (const Binding& input : partitioned.entry.inputs) gone[input.value] = false;
-  for (const ValueId id : gone.ids()) {
-    if (partitioned.variable_of[id] >= 0) gone[id] = false;
-    if (const ValueId root = partitioned.entry.values[id].alias_of; root != kNoValue) gone[root] = false;
-  }
+  PerValue<bool> gone(partitioned.entry.values.size());
+  partitioned = without_replaced(std::move(partitioned), replaced, gone);
   return without_values(std::move(partitioned), gone);
 }
 
