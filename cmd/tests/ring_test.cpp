@@ -168,6 +168,18 @@ TEST_CASE("products run in turns where memory demands it") {
   CHECK(product.listing(fmt::format("--layout '{}' --memory-limit 100MiB", forbidden)).starts_with("exit 2"));
 }
 
+TEST_CASE("products run in turns where a plan is chosen for hardware that multiplies while it sends") {
+  Product product;
+  const std::string layout = product.layout(kOperandTurns, "{}");
+  const auto turns = [&](const char* options) {
+    return product.listing(fmt::format("--layout '{}' {}", layout, options)).find("ring einsum") !=
+           std::string::npos;
+  };
+  CHECK(turns("--hardware tpu-v2"));
+  CHECK_FALSE(turns("--hardware ethernet-cluster"));  // whose devices share memory
+  CHECK_FALSE(turns(""));
+}
+
 TEST_CASE("a rule for a product holds where it is computed again") {
   const ScratchFolder folder;
   std::ofstream(folder / "layout.json") << R"({
