@@ -73,6 +73,32 @@ TEST_CASE("a variable that the backward pass gathers again is split there as a r
                                           "layer_1/self/attention/wo/again@whole"});
 }
 
+TEST_CASE("a variable is gathered again for each microbatch where a plan is chosen") {
+  const ScratchFolder folder;
+  const auto layout = [&](const char* name, const char* regather) {
+    std::ofstream(folder / name) << fmt::format(R"({{
+      "mesh": [["rows", 4]], "rules": [["batch", "rows"]], "shard_state_over": "rows", "shard_variables": true,
+      {}"propagate": true
+    }})",
+                                                regather);
+    return folder / name;
+  };
+  const std::string kept = layout("kept.json", ""), again = layout("again.json", R"("regather": "**", )");
+  const auto peak = [&](const std::string& file) {
+    return report_of("transformer_lm.json",
+                     "--microbatches 4 --set layers=4 --set d_model=256 --set d_ff=1024 --set heads=4 --set "
+                     "batch=32 --layout '" +
+                         file + "'")["memory"]["peak_bytes_per_device"]
+        .get<double>();
+  };
+  CHECK(peak(again) < 0.8 * peak(kept));
+  const std::string run = "transformer_lm.json --microbatches 2 " + kSmall + " --dtype f64 --set dropout=0.1";
+  const std::vector<double> expected = losses_of(run),
+                            found = losses_of(run + " --simulate --layout '" + again + "'");
+  REQUIRE(found.size() == expected.size());
+  for (size_t i = 0; i < found.size(); ++i) CHECK(std::abs(found[i] - expected[i]) < 1e-9);
+}
+
 TEST_CASE("training with a split sequence is that of one device") {
   const std::vector<double> expected =
       losses_of("transformer_lm.json " + kSmall + " --dtype f64 --set dropout=0.1");

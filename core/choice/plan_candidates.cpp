@@ -37,6 +37,42 @@ std::optional<Sharding> fixed_sharding(const FlatGraph& graph, FlatTensorId id,
   return std::nullopt;
 }
 
+// Inside a loop, a leaf stands for a variable, and a copy of the leaf is to be gathered again. Both are split as the variable
+// is, or the plan would gather it once before the loop and keep it whole.
+void fix_in_loops(const FlatGraph& graph, const PlanConditions& conditions, Seeds& seeds) {
+  const auto is_regathered = [&](FlatTensorId id) {
+    const auto& [tensor, scope] = graph.tensors[id];
+    return scope == 0 && graph.scopes[0].graph->node(tensor->node).kind == NodeKind::kVariable &&
+           conditions.split.regathered.contains(tensor->name);
+  };
+  const auto copies_of = [&](FlatTensorId leaf) {
+    const FlatScope& scope = graph.scopes[graph.tensors[leaf].scope];
+    std::vector<FlatTensorId> copies;
+    for (const FlatNodeId n : scope.nodes) {
+      const FlatNode& node = graph.nodes[n];
+      if (!node.operates() || node.node->op->traits.copies != Copies::kOperand) continue;
+      const FlatTensorId made = graph.flat(node, node.node->results[0]);
+      if (graph.flat(node, node.node->operands[0]) == leaf &&
+          graph.tensors[made].tensor->name.ends_with(kAgain))
+        copies.push_back(made);
+    }
+    return copies;
+  };
+  for (const FlatNode& loop : graph.nodes) {
+    if (!loop.node->loop) continue;
+    for (size_t i = 0; i < loop.node->operands.size(); ++i) {
+      const FlatTensorId operand = graph.flat(loop, loop.node->operands[i]);
+      if (!seeds.fixed[operand] || !is_regathered(operand)) continue;
+      for (const FlatTensorId leaf : graph.leaves(loop, i)) {
+        const std::vector<FlatTensorId> copies = copies_of(leaf);
+        if (copies.empty()) continue;
+        seeds.fixed[leaf] = seeds.fixed[operand];
+        for (const FlatTensorId copy : copies) seeds.fixed[copy] = seeds.fixed[operand];
+      }
+    }
+  }
+}
+
 ListSet offered_by_rules(const Layout& layout, const Tensor& tensor, size_t dim, AxisLists& lists) {
   ListSet set = 0;
   const auto offer = [&](AxisList axes) {
@@ -98,6 +134,7 @@ PlanCandidates find_candidates(const FlatGraph& graph, const PlanConditions& con
                         offered_to_all(tensor.type.dims[d], conditions.offered, layout.mesh, lists));
     seeds.offered.push_back(std::move(offered));
   }
+  fix_in_loops(graph, conditions, seeds);
   PlanCandidates found;
   for (const FlatNode& node : graph.nodes) found.factors.push_back(factors_of(graph, node));
   found.reach = propagate(graph, seeds, found.factors, std::move(lists), layout.mesh);
