@@ -14,16 +14,11 @@ namespace {
 // and other kernels may hide the collective.
 constexpr double kClearlyFaster = 0.95;
 
-int64_t bytes_of(const RingCandidate& candidate, ValueId id, const Mesh& mesh) {
-  const Value& value = candidate.entry.values[id];
-  return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
-}
-
 bool takes_less_memory(const RingCandidate& candidate, const Mesh& mesh) {
   const Ring ring(candidate.entry, candidate.ring, mesh);
   const Step& collective = candidate.collective;
   const ValueId whole = ring.passes_result() ? collective.inputs[0] : collective.outputs[0];
-  return ring.workspace().bytes() < bytes_of(candidate, whole, mesh);
+  return ring.workspace().bytes() < largest_bytes(candidate.entry, whole, mesh);
 }
 
 // The bytes that a step reads and writes, all of them as if they had not been touched for long: there are no places in
@@ -32,9 +27,11 @@ std::vector<MemoryAccess> traffic_of(const RingCandidate& candidate, const Step&
   std::vector<MemoryAccess> traffic;
   int64_t all = 0;
   for (const auto* values : {&step.inputs, &step.outputs})
-    for (const ValueId id : *values) all += bytes_of(candidate, id, mesh);
-  for (const ValueId id : step.inputs) traffic.push_back({bytes_of(candidate, id, mesh), all, false});
-  for (const ValueId id : step.outputs) traffic.push_back({bytes_of(candidate, id, mesh), all, true});
+    for (const ValueId id : *values) all += largest_bytes(candidate.entry, id, mesh);
+  for (const ValueId id : step.inputs)
+    traffic.push_back({largest_bytes(candidate.entry, id, mesh), all, false});
+  for (const ValueId id : step.outputs)
+    traffic.push_back({largest_bytes(candidate.entry, id, mesh), all, true});
   return traffic;
 }
 

@@ -21,8 +21,7 @@ std::vector<ProgramVariable> placed_variables(std::vector<VariableDecl> all, con
   for (VariableDecl& decl : all) {
     ProgramVariable variable{std::move(decl), {}, bytes, 0};
     variable.sharding = shardings(variable.decl);
-    variable.bytes = elements(largest_dims(variable.decl.type.dims, variable.sharding, mesh)) *
-                     size_of(variable.decl.type.dtype);
+    variable.bytes = largest_bytes(variable.decl.type, variable.sharding, mesh);
     bytes += aligned(variable.bytes);
     variables.push_back(std::move(variable));
   }

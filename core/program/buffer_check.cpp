@@ -69,10 +69,8 @@ class BufferCheck {
   const Buffer& buffer(BufferId id) const { return entry_.buffers.at(id.index()); }
 
   Bytes bytes_of(ValueId id) const {
-    const Value& value = entry_.values[id];
-    const int64_t begin = buffer(value.buffer).offset;
-    const int64_t count = elements(largest_dims(value.type.dims, value.sharding, mesh_));
-    return {begin, begin + count * size_of(value.type.dtype)};
+    const int64_t begin = buffer(entry_.values[id].buffer).offset;
+    return {begin, begin + largest_bytes(entry_, id, mesh_)};
   }
 
   Bytes workspace_of(const Step& step) const {

@@ -104,10 +104,7 @@ int64_t planned_elements_sent(const Collective& collective, const Resharding& ch
 
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (works_in_place(step.collective().kind)) return 0;
-  const auto largest = [&](ValueId id) {
-    const Value& value = entry.values[id];
-    return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
-  };
+  const auto largest = [&](ValueId id) { return largest_bytes(entry, id, mesh); };
   const AxisList kept = split_axes(entry.values[step.outputs[0]].sharding);
   int64_t copies = 1;  // receivers of one element
   if (facts_of(step.collective().kind).general)

@@ -94,6 +94,10 @@ ValueId root_of(const EntryPoint& entry, ValueId value) {
   return value;
 }
 
+int64_t largest_bytes(const EntryPoint& entry, ValueId value, const Mesh& mesh) {
+  return largest_bytes(entry.values[value].type, entry.values[value].sharding, mesh);
+}
+
 std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values) {
   std::vector<TensorType> types;
   for (const ValueId id : values) types.push_back(entry.values[id].type);

@@ -259,6 +259,9 @@ std::vector<int64_t> repetitions(const EntryPoint& entry);
 /// The value itself, or the value that it is an alias of.
 ValueId root_of(const EntryPoint& entry, ValueId value);
 
+/// The bytes of the largest shard of a value.
+int64_t largest_bytes(const EntryPoint& entry, ValueId value, const Mesh& mesh);
+
 /// The types of the whole values, as the program holds them.
 std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<ValueId>& values);
 

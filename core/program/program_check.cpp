@@ -45,16 +45,12 @@ class ProgramCheck {
   }
 
  private:
-  int64_t bytes_of(const TensorType& type, const Sharding& sharding) const {
-    return elements(largest_dims(type.dims, sharding, mesh_)) * size_of(type.dtype);
-  }
-
   void check_variable(const ProgramVariable& variable, const std::string& pointer) {
     StructureCheck::check_tensor(variable.decl.type, variable.sharding, pointer);
     if (!variable.sharding.partial.empty()) fail(pointer, "a variable is whole, not partial");
-    if (variable.bytes != bytes_of(variable.decl.type, variable.sharding))
+    if (variable.bytes != largest_bytes(variable.decl.type, variable.sharding, mesh_))
       fail(pointer, fmt::format("'bytes' is {}, but the largest shard takes {}", variable.bytes,
-                                bytes_of(variable.decl.type, variable.sharding)));
+                                largest_bytes(variable.decl.type, variable.sharding, mesh_)));
     if (variable.offset < 0 || variable.offset % kAlignment != 0)
       fail(pointer,
            fmt::format("'offset' is {}, which is not a multiple of {}", variable.offset, kAlignment));
@@ -152,7 +148,7 @@ class ProgramCheck {
     StructureCheck::check_tensor(value.type, value.sharding, pointer);
     if (value.buffer != kNoBuffer && !entry.buffers.has(value.buffer))
       fail(pointer, fmt::format("there is no buffer {}", value.buffer.number()));
-    const int64_t bytes = bytes_of(value.type, value.sharding);
+    const int64_t bytes = largest_bytes(value.type, value.sharding, mesh_);
     if (value.buffer != kNoBuffer && entry.buffers[value.buffer].bytes < bytes)
       fail(pointer, fmt::format("the value takes {} bytes, but its buffer has {}", bytes,
                                 entry.buffers[value.buffer].bytes));

@@ -54,10 +54,6 @@ bool Ring::adds_copies() const {
                               [&](int axis) { return !contains(split, axis) && !result.is_partial(axis); });
 }
 
-size_t Ring::slice_owner(size_t self, size_t turn) const {
-  return (self + turn + (passes_result() ? 1 : 0)) % members();
-}
-
 Box Ring::slice(const Coordinates& at, size_t owner) const {
   const Value& value = entry_.values[turning_];
   return local_box(value.type.dims, value.sharding, mesh_,
@@ -146,10 +142,8 @@ bool Ring::has_gaps(ValueId id) const {
 }
 
 RingWorkspace Ring::workspace() const {
-  const Value& value = entry_.values[turning_];
   RingWorkspace workspace;
-  workspace.slice_bytes =
-      aligned(elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype));
+  workspace.slice_bytes = aligned(largest_bytes(entry_, turning_, mesh_));
   // An operand's slice that is multiplied, and the one that arrives meanwhile; at first, the device's own one is
   // multiplied. Of results, one that arrives and one that leaves, beside that which is computed in the result's place.
   workspace.slices = passes_result() ? 2 : std::min<int64_t>(2, static_cast<int64_t>(members()) - 1);

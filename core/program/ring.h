@@ -46,6 +46,11 @@ struct RingWorkspace {
 /// axes are these; nothing if there is none.
 std::optional<size_t> turning_dim(const Sharding& sharding, const AxisList& axes);
 
+/// The member whose slice the member `self` works on in a turn.
+inline size_t slice_owner(size_t self, size_t turn, size_t members, bool passes_result) {
+  return (self + turn + (passes_result ? 1 : 0)) % members;
+}
+
 /// The value that turns in a kRing step.
 ValueId turning_value(const Step& step);
 
@@ -59,8 +64,10 @@ class Ring {
   size_t members() const { return static_cast<size_t>(mesh_.size(action_.axes)); }
   /// The position of the device at `at` in its ring.
   size_t self(const Coordinates& at) const { return static_cast<size_t>(mesh_.index(at, action_.axes)); }
-  /// The member whose slice the member `self` works on in a turn.
-  size_t slice_owner(size_t self, size_t turn) const;
+  /// The same for this ring.
+  size_t slice_owner(size_t self, size_t turn) const {
+    return mtfc::slice_owner(self, turn, members(), passes_result());
+  }
   bool passes_result() const { return action_.turning == Turning::kResult; }
   /// True if the products of the turns are added up on each device.
   bool adds() const { return adds_; }
@@ -79,7 +86,8 @@ class Ring {
   /// The flops of all turns of the device at `at`.
   int64_t flops(const Coordinates& at) const;
 
-  /// What the busiest device sends: as much as an all_gather of the operand or a reduce_scatter of the result.
+  /// The traffic of the busiest device. It sends as much as for an all_gather of the operand or a reduce_scatter of the
+  /// result.
   CollectiveCost largest_cost() const;
   RingWorkspace workspace() const;
   /// The contraction of one turn, of tensors as they lie in memory on the device at `at`.

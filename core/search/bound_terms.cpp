@@ -28,8 +28,7 @@ struct Scene {
     return resolved_sharding(graph(), graph().tensor(id), layout, input.split);
   }
   int64_t local_bytes(TensorId id, const Sharding& sharding, const Mesh& mesh) const {
-    const TensorType& type = graph().type(id);
-    return elements(largest_dims(type.dims, sharding, mesh)) * size_of(type.dtype);
+    return largest_bytes(graph().type(id), sharding, mesh);
   }
 };
 using SharedScene = std::shared_ptr<const Scene>;

@@ -77,6 +77,10 @@ LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& m
   return local_dims(dims, sharding, mesh, mesh.last());
 }
 
+int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
+  return elements(largest_dims(type.dims, sharding, mesh)) * size_of(type.dtype);
+}
+
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };

@@ -71,6 +71,8 @@ LocalDims local_dims(const Dims& dims, const Box& box);
 LocalDims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
 /// `dims` with the local sizes of the device that is last on every axis, which are the largest.
 LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
+/// The bytes of the largest shard of a tensor.
+int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 
 /// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes, then what is partial.
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh);

@@ -1,7 +1,5 @@
 #include "runtime/comm/prepared_ring.h"
 
-#include "core/program/ring.h"
-
 namespace mtfc {
 
 RingPlan plan_ring(const EntryPoint& entry, const Step& step, const Mesh& mesh, const Coordinates& at) {

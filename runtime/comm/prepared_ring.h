@@ -4,8 +4,8 @@
 //   begin; for each turn: take, pass on unless it is the last, multiply; end       an operand turns
 //   begin; for each turn: multiply, take unless it is the first, add, pass on unless it is the last; end    the result turns
 //
-// What take() returns in turn i was passed on by the next member of the ring in turn i - 1. A slice of an operand stays valid
-// until the device passes on in turn i + 1, a sum until it passes on in turn i.
+// The next member of the ring has passed on in turn i - 1 the slice that take() returns in turn i. A slice of an operand
+// stays valid until the device passes on in turn i + 1, a sum until it passes on in turn i.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "core/program/collective_cost.h"
 #include "core/program/program.h"
+#include "core/program/ring.h"
 
 namespace mtfc {
 
@@ -31,8 +32,8 @@ struct RingPlan {
   size_t members() const { return ranks.size(); }
   size_t next() const { return (self + 1) % members(); }
   size_t previous() const { return (self + members() - 1) % members(); }
-  /// The member whose slice this device works on in a turn, as Ring::slice_owner() gives it.
-  size_t owner(size_t turn) const { return (self + turn + (passes_result ? 1 : 0)) % members(); }
+  /// The member whose slice this device works on in a turn.
+  size_t owner(size_t turn) const { return slice_owner(self, turn, members(), passes_result); }
   int64_t bytes(size_t turn) const { return slice_elements[owner(turn)] * size_of(dtype); }
 };
 

@@ -17,10 +17,6 @@ BufferId add_buffer(EntryPoint& entry, BufferKind kind, int64_t bytes) {
   return entry.buffers.add({kind, bytes, 0, 0, 1});
 }
 
-int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
-  return elements(largest_dims(type.dims, sharding, mesh)) * size_of(type.dtype);
-}
-
 void place_buffers(EntryPoint& entry) {
   std::vector<ArenaBlock> blocks;
   for (const Buffer& buffer : entry.buffers)

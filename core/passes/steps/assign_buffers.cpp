@@ -142,10 +142,6 @@ PerValue<ValueId> store_assignments(PartitionedEntry& partitioned) {
   return storage.stored_in;
 }
 
-int64_t bytes_of(const Value& value, const Mesh& mesh) {
-  return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
-}
-
 BufferId add_buffer(EntryPoint& entry, const Buffer& buffer) {
   return entry.buffers.add(buffer);
 }
@@ -225,11 +221,11 @@ void give_buffers(PartitionedEntry& partitioned, const PerValue<ValueId>& stored
     if (const int variable = partitioned.variable_of[id]; variable >= 0)
       assignment.add_variable(id, variables[variable]);
   for (const Binding& input : entry.inputs)
-    assignment.add_input(input.value, bytes_of(storage.value(input.value), mesh));
+    assignment.add_input(input.value, largest_bytes(entry, input.value, mesh));
   for (int s = 0; s <= last_step(entry); ++s)
     if (storage.step(s).kind() != StepKind::kStart)
       for (const ValueId id : storage.step(s).outputs)
-        assignment.add_result(s, id, bytes_of(storage.value(id), mesh));
+        assignment.add_result(s, id, largest_bytes(entry, id, mesh));
   for (const ValueId id : entry.values.ids()) entry.values[id].buffer = assignment.buffer(id);
 }
 

@@ -70,11 +70,6 @@ class RingSearch {
     return contracts && step.inputs[0] != step.inputs[1];
   }
 
-  int64_t bytes_of(ValueId id) const {
-    const Value& value = entry_.values[id];
-    return elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype);
-  }
-
   // The start of a collective of this kind that makes the value, or reads it; StepIndex() otherwise.
   StepIndex collective(StepIndex s, CollectiveKind kind) const {
     const auto* start = s == StepIndex() ? nullptr : entry_.steps[s].as<StartCollective>();
@@ -101,7 +96,8 @@ class RingSearch {
         !is_split_further(entry_.values[own].sharding, entry_.values[gathered].sharding,
                           gather.collective().axes))
       return std::nullopt;
-    Found found{product, start, bytes_of(gathered), uses_.readers[gathered].size() + uses_.is_kept[gathered]};
+    Found found{product, start, largest_bytes(entry_, gathered, mesh_),
+                uses_.readers[gathered].size() + uses_.is_kept[gathered]};
     found.ring.inputs[operand] = own;
     found.ring.action = RunRing{*product.as<RunKernel>(), gather.collective().axes, turning};
     if (Ring(entry_, found.ring, mesh_).adds_copies()) return std::nullopt;
@@ -119,7 +115,7 @@ class RingSearch {
         !is_split_further(entry_.values[own].sharding, entry_.values[partial].sharding,
                           scatter.collective().axes))
       return std::nullopt;
-    Found found{product, start, bytes_of(partial)};
+    Found found{product, start, largest_bytes(entry_, partial, mesh_)};
     found.ring.outputs = {own};
     found.ring.name = entry_.values[own].name;
     found.ring.action = RunRing{*product.as<RunKernel>(), scatter.collective().axes, Turning::kResult};

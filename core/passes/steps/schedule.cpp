@@ -11,11 +11,6 @@
 namespace mtfc {
 namespace {
 
-int64_t bytes_of(const EntryPoint& entry, ValueId id, const Mesh& mesh) {
-  const Value& value = entry.values[id];
-  return elements(largest_dims(value.type.dims, value.sharding, mesh)) * size_of(value.type.dtype);
-}
-
 // A collective whose operand and result are in memory together while it is under way.
 struct TimedCollective {
   StepIndex start, wait;
@@ -46,11 +41,11 @@ Dependencies find_dependencies(const EntryPoint& entry, const Mesh& mesh) {
     const auto* wait = entry.steps[s].as<AwaitCollective>();
     if (!wait) continue;
     const Step& start = entry.steps[wait->start];
-    TimedCollective collective{wait->start, s, bytes_of(entry, entry.steps[s].outputs[0], mesh)};
+    TimedCollective collective{wait->start, s, largest_bytes(entry, entry.steps[s].outputs[0], mesh)};
     StepIndex last_maker;
     for (const ValueId id : start.inputs) {
       last_maker = std::max(last_maker, found.maker(entry, id));
-      collective.bytes = std::max(collective.bytes, bytes_of(entry, id, mesh));
+      collective.bytes = std::max(collective.bytes, largest_bytes(entry, id, mesh));
     }
     const bool is_of_leaves = last_maker == StepIndex();
     if (is_of_leaves)

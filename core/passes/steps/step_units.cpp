@@ -119,10 +119,7 @@ class UnitOrder {
       return is_backward(s) && !std::binary_search(joined.begin(), joined.end(), s);
     });
   }
-  int64_t bytes(ValueId id) const {
-    const Value& value = uses_.entry().values[id];
-    return elements(largest_dims(value.type.dims, value.sharding, mesh_)) * size_of(value.type.dtype);
-  }
+  int64_t bytes(ValueId id) const { return largest_bytes(uses_.entry(), id, mesh_); }
 
   bool has_copy(const Unit& unit) const {
     return std::any_of(unit.begin(), unit.end(), [&](StepIndex s) { return uses_.is_copy(s); });
