@@ -316,7 +316,7 @@ TEST_CASE("a layout that computes tensors again competes with those that fit as 
     options.makes_fit = true;
     const SearchResult found = search_layouts(model, {{mesh, {}}}, hardware, options),
                        as_is = search_layouts(model, {{mesh, {}}}, hardware, options_of(limit));
-    // Of each layout, the step that compile_within() gives it.
+    // The shortest step of all layouts, each of which compile_within() makes fit.
     double least = 1e300;
     for (const Tried& one : tried) {
       CompileOptions compiling;

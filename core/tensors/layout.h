@@ -74,7 +74,7 @@ struct Layout {
       {};  // a name comes before a pattern, and a later pattern before an earlier one
 };
 
-/// What the layout says of the product that makes the tensor `name`; nullptr if it says nothing.
+/// The rule for the product that makes the tensor `name`; nullptr if there is none.
 const RingRule* find_ring(const Layout& layout, std::string_view name);
 /// The rule of the dimension in all tensors; nullptr if there is none.
 const Rule* find_rule(const Layout& layout, std::string_view dim);

@@ -43,7 +43,7 @@ std::string count_problem(const Program& program, const WholeTensors& inputs) {
   return "";
 }
 
-// Those of the operation, and products whose shards have a single row on some devices and several on others.
+// The examples of the operation, and products whose shards have a single row on some devices and several on others.
 std::vector<Example> products() {
   std::vector<Example> found;
   for (const Example& example : find_signature("einsum")->examples)

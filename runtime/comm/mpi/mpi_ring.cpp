@@ -28,7 +28,7 @@ class MpiRing : public PreparedRing {
   }
 
  private:
-  // Where the slice arrives that this device gets while others pass on the slices of `turn`.
+  // The place for the slice that arrives while this device passes on the slice of `turn`.
   std::byte* inbox(size_t turn) const { return arena_.at(plan().inboxes[turn % plan().inboxes.size()]); }
 
   void send(size_t turn, const std::byte* slice) override {

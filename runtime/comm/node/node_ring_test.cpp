@@ -19,7 +19,7 @@ constexpr int64_t kFloats = 100;  // of a slice
 constexpr int64_t kSliceBytes = kFloats * 4;
 constexpr int kRounds = 20;
 
-// What all threads see. An arena has the operand, and two places for sums.
+// The memory that all threads see: pages, and for each member an arena with the operand and two places for sums.
 struct Ring {
   explicit Ring(size_t members) {
     for (size_t m = 0; m < members; ++m) {
