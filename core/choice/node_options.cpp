@@ -82,6 +82,8 @@ class Options {
     if (factor.kind == Factor::Kind::kWhole) return set;
     for (size_t i = 0; i < factor.operands.size(); ++i)
       if (factor.operands[i] >= 0) set |= call_.operand_lists[i][index(factor.operands[i])];
+    for (const OperandWindow& window : factor.windows)
+      set |= call_.operand_lists[index(window.operand)][window.split.dim];
     if (factor.kind == Factor::Kind::kMoved) return set;
     for (size_t i = 0; i < factor.results.size(); ++i)
       if (factor.results[i] >= 0) set |= call_.result_lists[i][index(factor.results[i])];
@@ -90,7 +92,10 @@ class Options {
 
   void choose(const std::vector<std::vector<AxisList>>& choices, size_t f, std::vector<AxisList>& chosen,
               const AxisList& used) {
-    if (f == factors_.size()) return add_split(chosen, used);
+    if (f == factors_.size()) {
+      if (!splits_twice(factors_, chosen)) add_split(chosen, used);
+      return;
+    }
     for (const AxisList& list : choices[f]) {
       if (shares_axis(list, used)) continue;
       chosen[f] = list;
@@ -161,8 +166,7 @@ class Options {
     for (const TensorType& type : result_types_) option.results.push_back(replicated(type.dims.size()));
     for (size_t f = 0; f < factors_.size(); ++f) {
       const Factor& factor = factors_[f];
-      for (size_t i = 0; i < factor.operands.size(); ++i)
-        if (factor.operands[i] >= 0) option.operands[i].dims[index(factor.operands[i])] = chosen[f];
+      split_operands(factor, chosen[f], option.operands);
       for (size_t i = 0; i < option.results.size(); ++i) {
         if (factor.results[i] >= 0)
           option.results[i].dims[index(factor.results[i])] =

@@ -58,6 +58,7 @@ PlanCost PlanPrices::exchange(int64_t bytes, const AxisList& axes) const {
 PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const Sharding& to,
                              bool for_update) const {
   if (from == to) return {};
+  if (!from.windows.empty()) return PlanCost::impossible();
   for (const Partial& partial : to.partial)
     if (std::find(from.partial.begin(), from.partial.end(), partial) == from.partial.end())
       return PlanCost::impossible();

@@ -40,6 +40,9 @@ class Relations {
     };
     add_positions(factor.operands, node.node->operands);
     add_positions(factor.results, node.node->results);
+    for (const OperandWindow& window : factor.windows)
+      dims.push_back(
+          {graph_.flat(node, node.node->operands[static_cast<size_t>(window.operand)]), window.split.dim});
     add(n, std::move(dims));
   }
 

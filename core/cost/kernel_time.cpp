@@ -17,6 +17,8 @@ constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise
                                                            {Family::kReduction, "reduction"},
                                                            {Family::kContraction, "reduction"},
                                                            {Family::kAttention, "attention"},
+                                                           {Family::kConvolution, "convolution"},
+                                                           {Family::kPooling, "pooling"},
                                                            {Family::kIndexing, "indexing"},
                                                            {Family::kRelabel, "movement"},
                                                            {Family::kMovement, "movement"},

@@ -67,6 +67,8 @@ bool holds(const AttributeValue& value, AttributeType type) {
       return std::holds_alternative<Dims>(value);
     case AttributeType::kRenaming:
       return std::holds_alternative<std::vector<Renaming>>(value);
+    case AttributeType::kWindows:
+      return std::holds_alternative<Windows>(value);
   }
   return false;
 }
@@ -90,8 +92,30 @@ std::string to_string(const AttributeValue& value) {
         text += (text.empty() ? "" : ", ") + entry.from + ": " + entry.to.name;
       return "{" + text + "}";
     }
+    std::string operator()(const Windows& windows) const {
+      std::string text;
+      for (const Window& window : windows) text += (text.empty() ? "" : "; ") + to_string(window);
+      return "[" + text + "]";
+    }
   };
   return std::visit(Printer{}, value);
+}
+
+void for_each_dim(AttributeValue& value, const std::function<void(Dim&)>& f) {
+  if (auto* dim = std::get_if<Dim>(&value)) f(*dim);
+  if (auto* dims = std::get_if<Dims>(&value))
+    for (Dim& dim : *dims) f(dim);
+  if (auto* map = std::get_if<std::vector<Renaming>>(&value))
+    for (Renaming& entry : *map) f(entry.to);
+  if (auto* windows = std::get_if<Windows>(&value))
+    for (Window& window : *windows)
+      for (Dim* dim : {&window.dim, &window.taps, &window.to})
+        if (!dim->name.empty()) f(*dim);
+}
+
+void for_each_dim(const AttributeValue& value, const std::function<void(const Dim&)>& f) {
+  // The function that is handed over changes nothing.
+  for_each_dim(const_cast<AttributeValue&>(value), [&](Dim& dim) { f(dim); });
 }
 
 }  // namespace mtfc

@@ -2,6 +2,7 @@
 // The attributes of one operation, typed and resolved: dimensions carry their sizes, expressions are numbers.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/tensors/shape.h"
+#include "core/tensors/window.h"
 
 namespace mtfc {
 
@@ -22,7 +24,7 @@ struct Renaming {
 };
 
 using AttributeValue =
-    std::variant<bool, int64_t, double, std::string, DType, Dim, Dims, std::vector<Renaming>>;
+    std::variant<bool, int64_t, double, std::string, DType, Dim, Dims, std::vector<Renaming>, Windows>;
 
 /// The type of value that an operation accepts for an attribute. The model reader converts and checks by it.
 enum class AttributeType {
@@ -36,6 +38,7 @@ enum class AttributeType {
   kOver,      // Dims; one name or a list
   kParts,     // Dims; one name or a list, in which a name may be repeated
   kRenaming,  // std::vector<Renaming>; an object {old: new}
+  kWindows,   // Windows; a list of objects, one for each spatial dimension
 };
 
 struct AttributeSpec {
@@ -92,5 +95,9 @@ bool holds(const AttributeValue& value, AttributeType type);
 
 /// `dims=[batch, hidden]`, `value=0.5`, … for listings.
 std::string to_string(const AttributeValue& value);
+
+/// Calls `f` for each dimension that the value names, except for those that a renaming replaces.
+void for_each_dim(AttributeValue& value, const std::function<void(Dim&)>& f);
+void for_each_dim(const AttributeValue& value, const std::function<void(const Dim&)>& f);
 
 }  // namespace mtfc

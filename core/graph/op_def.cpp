@@ -25,4 +25,27 @@ std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
   return sets;
 }
 
+void split_operands(const Factor& factor, const AxisList& axes, std::vector<Sharding>& operands) {
+  for (size_t i = 0; i < factor.operands.size(); ++i)
+    if (factor.operands[i] >= 0) operands[i].dims[static_cast<size_t>(factor.operands[i])] = axes;
+  if (axes.empty()) return;
+  for (const OperandWindow& window : factor.windows) {
+    Sharding& operand = operands[static_cast<size_t>(window.operand)];
+    operand.dims[window.split.dim] = axes;
+    const auto behind = std::find_if(operand.windows.begin(), operand.windows.end(),
+                                     [&](const WindowSplit& split) { return split.dim > window.split.dim; });
+    operand.windows.insert(behind, window.split);
+  }
+}
+
+bool splits_twice(const std::vector<Factor>& factors, const std::vector<AxisList>& axes_by_factor) {
+  std::vector<std::pair<int, size_t>> split;
+  for (size_t f = 0; f < factors.size(); ++f)
+    if (!axes_by_factor[f].empty())
+      for (const OperandWindow& window : factors[f].windows)
+        split.emplace_back(window.operand, window.split.dim);
+  std::sort(split.begin(), split.end());
+  return std::adjacent_find(split.begin(), split.end()) != split.end();
+}
+
 }  // namespace mtfc

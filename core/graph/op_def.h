@@ -116,6 +116,8 @@ enum class Family {
   kReduction,
   kContraction,  // einsum: its flops are "einsum" flops
   kAttention,    // products of einsums that are never held: their flops are "einsum" flops too
+  kConvolution,  // products of a filter and what its window reads: their flops are "einsum" flops too
+  kPooling,      // a window reads elements, and combines, picks or spreads them
   kRelabel,      // the same elements in the same row-major order under other dimensions: never computes
   kIndexing,
   kMovement,   // elements move, values do not change
@@ -131,6 +133,12 @@ struct Piece {
   int64_t to = 0;
   int64_t to_step = 1;
   int64_t count = 0;
+};
+
+/// A dimension of an operand that a factor's dimension reads through a window.
+struct OperandWindow {
+  int operand = 0;
+  WindowSplit split;
 };
 
 /// One dimension of the computation and its positions in operands and results. Dimensions of one name are one
@@ -151,6 +159,8 @@ struct Factor {
   std::vector<Piece> pieces = {};  // for kMoved
   double fill = 0;                 // the value of elements of the result that no piece gives
   int64_t parts = 0;               // above 0: a multiple of the number of shards (core/op_rules/parts.h)
+  // Dimensions of operands that the shards of this one read: where axes split this dimension, they split those by windows
+  std::vector<OperandWindow> windows = {};
 };
 
 /// The second operand that makes the first the result; the first operand likewise, if `on_either_side`.
@@ -232,12 +242,18 @@ struct OpDef {
 /// that the call leaves out is not among them.
 std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands);
 
+/// Sets the axes of the factor's dimension in the operands: in those that have it, and by windows in those that it reads.
+void split_operands(const Factor& factor, const AxisList& axes, std::vector<Sharding>& operands);
+/// True if two factors split the same dimension of an operand, which only one can: the places and the taps of a window.
+bool splits_twice(const std::vector<Factor>& factors, const std::vector<AxisList>& axes_by_factor);
+
 inline bool is_elementwise(const OpDef& op) {
   return op.family == Family::kElementwise || op.family == Family::kElementwiseChecked;
 }
 /// True if the flops of the operation are those of matrix products.
 inline bool is_product(const OpDef& op) {
-  return op.family == Family::kContraction || op.family == Family::kAttention;
+  return op.family == Family::kContraction || op.family == Family::kAttention ||
+         op.family == Family::kConvolution;
 }
 inline bool may_overwrite_operand(const OpDef& op) {
   return is_elementwise(op) || op.traits.overwrites;

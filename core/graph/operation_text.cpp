@@ -37,16 +37,37 @@ struct AttributeText {
       text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", quoted(entry.from), quoted(entry.to.name));
     return "{" + text + "}";
   }
+  std::string operator()(const Windows& windows) const {
+    std::string text;
+    for (const Window& window : windows) text += (text.empty() ? "" : ", ") + window_text(window);
+    return "[" + text + "]";
+  }
+
+ private:
+  static std::string window_text(const Window& window) {
+    const std::string taps =
+        window.taps.name.empty() ? std::to_string(window.taps.size) : quoted(window.taps.name);
+    std::string text = fmt::format(R"({{"dim": {}, "taps": {}, "to": {})", quoted(window.dim.name), taps,
+                                   quoted(window.to.name));
+    for (const WindowNumber& number : window_numbers())
+      if (const int64_t value = window.*number.member; value != number.usual)
+        text += fmt::format(R"(, "{}": {})", number.key, value);
+    return text + "}";
+  }
 };
 
 }  // namespace
+
+std::string attribute_text(const AttributeValue& value) {
+  return std::visit(AttributeText{}, value);
+}
 
 std::string operation_text(std::string_view kind, const std::vector<std::string>& results,
                            const std::vector<std::string>& operands, const Attributes& attributes) {
   std::string text = fmt::format(R"({{"out": {}, "op": {})", one_or_list(results), quoted(kind));
   if (!operands.empty()) text += fmt::format(R"(, "in": {})", one_or_list(operands));
   for (const auto& [name, value] : attributes.entries())
-    text += fmt::format(", {}: {}", quoted(name), std::visit(AttributeText{}, value));
+    text += fmt::format(", {}: {}", quoted(name), attribute_text(value));
   return text + "}";
 }
 

@@ -14,4 +14,7 @@ namespace mtfc {
 std::string operation_text(std::string_view kind, const std::vector<std::string>& results,
                            const std::vector<std::string>& operands, const Attributes& attributes);
 
+/// The value of an attribute, likewise.
+std::string attribute_text(const AttributeValue& value);
+
 }  // namespace mtfc

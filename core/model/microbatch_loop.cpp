@@ -35,11 +35,7 @@ Attributes resized(const Attributes& attributes, const MicrobatchDims& dims) {
   Attributes made;
   for (const auto& [name, value] : attributes.entries()) {
     AttributeValue copied = value;
-    if (Dim* dim = std::get_if<Dim>(&copied)) *dim = resized(*dim);
-    if (Dims* list = std::get_if<Dims>(&copied))
-      std::transform(list->begin(), list->end(), list->begin(), resized);
-    if (auto* renamings = std::get_if<std::vector<Renaming>>(&copied))
-      for (Renaming& renaming : *renamings) renaming.to = resized(renaming.to);
+    for_each_dim(copied, [&](Dim& dim) { dim = resized(dim); });
     made.set(name, std::move(copied));
   }
   return made;

@@ -6,13 +6,10 @@
 
 #include "core/diagnostics/error.h"
 #include "core/op_rules/operation_rules.h"
+#include "core/tensors/division.h"
 
 namespace mtfc {
 namespace {
-
-int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
 
 // The values of i for which begin + i*step lies in `held`.
 Interval indices_within(int64_t begin, int64_t step, Interval held) {

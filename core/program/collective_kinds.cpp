@@ -207,6 +207,8 @@ bool works_in_place(CollectiveKind kind) {
 
 std::optional<SingleMove> single_move(const Resharding& change) {
   for (const CollectiveFacts& facts : kFacts) {
+    // Only an exchange gives devices what windows read: the regions may overlap.
+    if (change.from.windows != change.to.windows && !facts.general) continue;
     const std::optional<AxisList> axes = facts.group(change);
     if (!axes) continue;
     if (axes->empty()) return SingleMove{};

@@ -114,4 +114,14 @@ std::vector<LocalType> local_types(const EntryPoint& entry, const std::vector<Va
   return types;
 }
 
+std::vector<LocalType> largest_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                     const Mesh& mesh) {
+  std::vector<LocalType> types;
+  for (const ValueId id : values) {
+    const Value& value = entry.values[id];
+    types.push_back({value.type.dtype, largest_dims(value.type.dims, value.sharding, mesh)});
+  }
+  return types;
+}
+
 }  // namespace mtfc

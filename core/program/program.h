@@ -269,4 +269,8 @@ std::vector<TensorType> global_types(const EntryPoint& entry, const std::vector<
 std::vector<LocalType> local_types(const EntryPoint& entry, const std::vector<ValueId>& values,
                                    const Mesh& mesh, const Coordinates& at);
 
+/// The types of the largest shards of the values.
+std::vector<LocalType> largest_types(const EntryPoint& entry, const std::vector<ValueId>& values,
+                                     const Mesh& mesh);
+
 }  // namespace mtfc

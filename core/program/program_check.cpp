@@ -47,6 +47,7 @@ class ProgramCheck {
  private:
   void check_variable(const ProgramVariable& variable, const std::string& pointer) {
     StructureCheck::check_tensor(variable.decl.type, variable.sharding, pointer);
+    if (!variable.sharding.windows.empty()) fail(pointer, "a window splits a variable");
     if (!variable.sharding.partial.empty()) fail(pointer, "a variable is whole, not partial");
     if (variable.bytes != largest_bytes(variable.decl.type, variable.sharding, mesh_))
       fail(pointer, fmt::format("'bytes' is {}, but the largest shard takes {}", variable.bytes,

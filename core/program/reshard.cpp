@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -104,9 +105,19 @@ std::string key_of(const Resharding& change) {
       add(p.axis);
       add(static_cast<int64_t>(p.kind));
     }
+    for (const WindowSplit& window : sharding->windows) {
+      add(-4);
+      for (const int64_t number :
+           {static_cast<int64_t>(window.dim), window.size, window.step, window.low, window.span, window.base})
+        add(number);
+    }
   }
   return key;
 }
+
+// The cheapest way into a sharding with windows: at once, or after another reshard, to the plain split over the same axes
+// or to one where these dimensions are whole. Partial sums become whole before.
+ReshardPlan windowed_plan(const Resharding& change);
 
 // Layers repeat, and strategies are compared by their reshards, so the same plans are needed again and again.
 const ReshardPlan& planned(const Resharding& change) {
@@ -115,8 +126,31 @@ const ReshardPlan& planned(const Resharding& change) {
   std::string key = key_of(change);
   if (const auto at = plans.find(key); at != plans.end()) return at->second;
   if (plans.size() >= kMostKept) plans.clear();
-  ReshardPlan direct = costed(change, DirectPlanner(change).plan());
-  return plans.emplace(std::move(key), cheapest_reshard(change, std::move(direct))).first->second;
+  ReshardPlan plan = change.to.windows.empty()
+                         ? cheapest_reshard(change, costed(change, DirectPlanner(change).plan()))
+                         : windowed_plan(change);
+  return plans.emplace(std::move(key), std::move(plan)).first->second;
+}
+
+ReshardPlan windowed_plan(const Resharding& change) {
+  check_invariant(change.from.windows.empty(), "what a window reads is not resharded");
+  Sharding split{change.to.dims, change.to.partial}, whole = split;
+  for (const WindowSplit& window : change.to.windows) whole.dims[window.dim].clear();
+  std::vector<std::vector<Move>> ways;
+  const auto add = [&](std::vector<Move> moves, const Sharding& before) {
+    moves.push_back({collective_between({change.dims, before, change.to, change.mesh}), change.to});
+    ways.push_back(std::move(moves));
+  };
+  if (change.from.partial == change.to.partial) add({}, change.from);
+  for (const Sharding& before : {split, whole})
+    add(plan_reshard(change.dims, change.from, before, change.mesh), before);
+  std::optional<ReshardPlan> best;
+  for (std::vector<Move>& moves : ways) {
+    ReshardPlan plan = costed(change, std::move(moves));
+    if (!best || std::tie(plan.elements, plan.collectives) < std::tie(best->elements, best->collectives))
+      best = std::move(plan);
+  }
+  return std::move(*best);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/program/piece_map.h"
+#include "core/tensors/division.h"
 
 namespace mtfc {
 namespace {
@@ -13,10 +14,6 @@ namespace {
 constexpr int64_t kDevicesLookedAt = 128;
 // On more devices than this, none() does not search for a device that sends something; it assumes one.
 constexpr int64_t kMostDevices = 4096;
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 void add_axes(AxisList& to, const AxisList& axes) {
   for (const int axis : axes)
@@ -50,7 +47,12 @@ MovedTensor tensor_of(const EntryPoint& entry, ValueId id) {
 SentElements::SentElements(const MovedTensor& from, const MovedTensor& to, AxisList axes, const Mesh& mesh)
     : result_(to), axes_(std::move(axes)), mesh_(mesh) {
   std::vector<Line> lines;
-  for (const ReshapeGroup& group : reshape_groups(from.dims, to.dims)) lines.push_back({group, {}, {}});
+  if (to.sharding.windows.empty()) {
+    for (const ReshapeGroup& group : reshape_groups(from.dims, to.dims)) lines.push_back({group, {}, {}});
+  } else {
+    for (size_t d = 0; d < to.dims.size(); ++d)
+      lines.push_back({{d, d + 1, d, d + 1}, {}, {}, false, to.sharding.window(d)});
+  }
   add_operand(from, std::move(lines));
 }
 
@@ -95,8 +97,10 @@ int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, 
   AxisList varied;
   for (const int axis : line.to_axes)
     if (contains(axes_, axis)) varied.push_back(axis);
-  // The shards of members that differ in minor axes make up a shard of the coarser split.
-  if (!line.is_moved && is_single(line.dims)) {
+  if (line.window) {
+    if (varied.size() == line.to_axes.size()) return read_by_all(line, held[line.dims.from_begin]);
+  } else if (!line.is_moved && is_single(line.dims)) {
+    // The shards of members that differ in minor axes make up a shard of the coarser split.
     const AxisList kept = without_suffix(line.to_axes, axes_);
     const int64_t size = result_.dims[line.dims.to_begin].size;
     if (!shares_axis(kept, axes_))
@@ -109,6 +113,19 @@ int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, 
   for (int64_t member = 0; member < mesh_.size(varied); ++member)
     sum += common(operand, line, held,
                   local_box(result_.dims, result_.sharding, mesh_, mesh_.moved(at, varied, member)));
+  return sum;
+}
+
+// How many elements of `held` all members together read through the line's window. Few members read any.
+int64_t SentElements::read_by_all(const Line& line, const Interval& held) const {
+  const WindowSplit& window = *line.window;
+  const int64_t parts = mesh_.size(line.to_axes), n = result_.dims[line.dims.to_begin].size;
+  const Interval readers = window.readers(held);
+  if (readers.size() <= 0) return 0;
+  int64_t sum = 0;
+  const int64_t last = shard_of(window.size, parts, readers.end - 1);
+  for (int64_t member = shard_of(window.size, parts, readers.begin); member <= last; ++member)
+    sum += overlap(held, window.region(n, shard_interval(window.size, parts, member)));
   return sum;
 }
 
@@ -133,6 +150,8 @@ int64_t SentElements::most_wanted(size_t operand, const Line& line) const {
   int64_t held = 1;
   for (size_t i = line.dims.from_begin; i < line.dims.from_end; ++i)
     held *= ceil_div(from.dims[i].size, mesh_.size(from.sharding.dims[i]));
+  // Every member may read all of it.
+  if (line.window) return held * mesh_.size(line.to_axes);
   // Pieces may take an element more than once.
   if (line.is_moved) return held * std::max<int64_t>(1, pieces_->count(operand));
   if (!is_single(line.dims)) return held;
@@ -143,7 +162,7 @@ int64_t SentElements::most_wanted(size_t operand, const Line& line) const {
 }
 
 int64_t SentElements::least_own(size_t operand, const Line& line) const {
-  if (line.is_moved || !is_single(line.dims)) return 0;
+  if (line.is_moved || line.window || !is_single(line.dims)) return 0;
   const AxisList &a = line.from_axes, &b = line.to_axes;
   const auto [rest_a, rest_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (rest_a != a.end() && rest_b != b.end()) return 0;
@@ -242,12 +261,12 @@ int64_t SentElements::most() const {
 }
 
 int64_t SentElements::most_or_bound() const {
-  return devices_ <= kDevicesLookedAt ? most() : bound();
+  return devices_ <= kDevicesLookedAt || !result_.sharding.windows.empty() ? most() : bound();
 }
 
 // True if wanted() looks at no other devices.
 bool SentElements::is_closed(const Line& line) const {
-  const bool is_interval = !line.is_moved && is_single(line.dims);
+  const bool is_interval = !line.is_moved && !line.window && is_single(line.dims);
   if (is_interval) return !shares_axis(without_suffix(line.to_axes, axes_), axes_);
   return std::all_of(line.to_axes.begin(), line.to_axes.end(),
                      [&](int axis) { return contains(axes_, axis); });

@@ -42,7 +42,8 @@ class SentElements {
   int64_t sent(const Coordinates& at) const;
   /// The largest number that any device sends.
   int64_t most() const;
-  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds.
+  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds; except
+  /// where windows split the result, for which there is no good bound.
   int64_t most_or_bound() const;
   /// True if no device sends anything. On meshes of thousands of devices, it may be false all the same.
   bool none() const;
@@ -52,7 +53,8 @@ class SentElements {
   struct Line {
     ReshapeGroup dims;
     AxisList from_axes, to_axes;
-    bool is_moved = false;  // by the operation, piece by piece
+    bool is_moved = false;                // by the operation, piece by piece
+    const WindowSplit* window = nullptr;  // that splits the result's dimension
   };
   struct Operand {
     MovedTensor tensor;
@@ -68,6 +70,7 @@ class SentElements {
   Amounts amounts(const AxisList& group, const Coordinates& at) const;
   int64_t common(size_t operand, const Line& line, const Box& from, const Box& to) const;
   int64_t wanted(size_t operand, const Line& line, const Box& held, const Coordinates& at) const;
+  int64_t read_by_all(const Line& line, const Interval& held) const;
   int64_t most_wanted(size_t operand, const Line& line) const;
   int64_t least_own(size_t operand, const Line& line) const;
   int64_t bound() const;

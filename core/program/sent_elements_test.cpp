@@ -45,6 +45,46 @@ void check_counts(const SentElements& sent, const AxisList& axes, const Mesh& me
 
 const Mesh kMesh({{"r", 2}, {"c", 3}});
 
+int64_t overlap(const Box& a, const Box& b) {
+  int64_t common = 1;
+  for (size_t d = 0; d < a.size(); ++d)
+    common *= std::max<int64_t>(0, std::min(a[d].end, b[d].end) - std::max(a[d].begin, b[d].begin));
+  return common;
+}
+
+TEST_CASE("regions that windows read, which overlap, leave gaps, or are empty") {
+  const Dims dims = {{"h", 13}, {"w", 6}};
+  const WindowSplit windows[] = {{0, 7, 2, 1, 3, 1},  {0, 13, 1, 5, 9, 1}, {0, 4, 4, 1, 2, 1},
+                                 {0, 26, 1, 2, 3, 2}, {0, 3, 5, -2, 2, 1}, {0, 2, 30, 0, 1, 1}};
+  for (const Sharding& from : all_shardings(2))
+    for (Sharding to : all_shardings(2)) {
+      if (to.dims[0].empty()) continue;
+      for (const WindowSplit& window : windows) {
+        to.windows = {window};
+        if (!to.dims[1].empty()) to.windows.push_back({1, 6, 1, 1, 3, 1});
+        const AxisList axes = moving_axes({dims, from, dims, to}, kMesh);
+        check_counts(SentElements({dims, from}, {dims, to}, axes, kMesh), axes, kMesh,
+                     [&](const Coordinates& at, const Coordinates& member) {
+                       return overlap(local_box(dims, from, kMesh, at), local_box(dims, to, kMesh, member));
+                     });
+      }
+    }
+}
+
+TEST_CASE("halos of hundreds of devices") {
+  const Mesh mesh({{"r", 300}});
+  const Dims dims = {{"h", 1000}};
+  const Sharding from{{{0}}, {}};
+  for (const WindowSplit& window : {WindowSplit{0, 1000, 1, 1, 3, 1}, WindowSplit{0, 500, 2, 3, 7, 1}}) {
+    Sharding to = from;
+    to.windows = {window};
+    check_counts(SentElements({dims, from}, {dims, to}, {0}, mesh), {0}, mesh,
+                 [&](const Coordinates& at, const Coordinates& member) {
+                   return overlap(local_box(dims, from, mesh, at), local_box(dims, to, mesh, member));
+                 });
+  }
+}
+
 TEST_CASE("reshards and relabellings of any sharding into any other") {
   const std::pair<Dims, Dims> shapes[] = {{{{"a", 12}, {"b", 6}}, {{"a", 12}, {"b", 6}}},
                                           {{{"a", 7}, {"b", 1}}, {{"a", 7}, {"b", 1}}},

@@ -175,6 +175,32 @@ AxisList split_of(const Factor& factor, const EntryPoint& entry, const Step& ste
   return {};
 }
 
+// "" if windows split the operands just as the factors demand.
+std::string windows_problem(const std::vector<Factor>& factors, const std::vector<Sharding>& operands,
+                            const std::vector<Sharding>& results) {
+  std::vector<AxisList> split;
+  for (const Factor& factor : factors) {
+    const std::vector<AxisList> in_operands = axes_of(factor.operands, operands),
+                                in_results = axes_of(factor.results, results);
+    split.push_back(!in_operands.empty() ? in_operands[0] : !in_results.empty() ? in_results[0] : AxisList{});
+  }
+  if (splits_twice(factors, split)) return "the places and the taps of a window are both split";
+  std::vector<Sharding> wanted;
+  for (const Sharding& operand : operands) wanted.push_back(replicated(operand.dims.size()));
+  for (size_t f = 0; f < factors.size(); ++f) split_operands(factors[f], split[f], wanted);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].windows != wanted[i].windows) return "an operand does not hold what its window reads";
+    for (const Factor& factor : factors)
+      for (const OperandWindow& window : factor.windows)
+        if (static_cast<size_t>(window.operand) == i &&
+            operands[i].dims[window.split.dim] != wanted[i].dims[window.split.dim])
+          return "an operand does not hold what its window reads";
+  }
+  for (const Sharding& result : results)
+    if (!result.windows.empty()) return "a window splits a result";
+  return "";
+}
+
 std::string operation_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (std::string problem = type_problem(entry, step); !problem.empty()) return problem;
   const std::vector<TensorType> operands = global_types(entry, step.inputs),
@@ -194,6 +220,10 @@ std::string operation_problem(const EntryPoint& entry, const Step& step, const M
   const std::string problem = factors_problem(factors, shardings_of(entry, step.inputs),
                                               shardings_of(entry, step.outputs), takes_split_dims);
   if (!problem.empty()) return problem;
+  if (std::string windows =
+          windows_problem(factors, shardings_of(entry, step.inputs), shardings_of(entry, step.outputs));
+      !windows.empty())
+    return windows;
   for (const Factor& factor : factors)
     if (factor.parts > 0 && factor.parts % mesh.size(split_of(factor, entry, step)) != 0)
       return fmt::format("{} shards of a dimension would cut its {} parts",
@@ -205,9 +235,8 @@ std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh
   if (!step.op()) return "a kernel needs an operation";
   if (std::string problem = operation_problem(entry, step, mesh); !problem.empty()) return problem;
   if (step.op()->workspace == kNoWorkspace || !has_buffers) return "";
-  const int64_t needed =
-      step.op()->workspace({step.attributes(), local_types(entry, step.inputs, mesh, mesh.last())},
-                           local_types(entry, step.outputs, mesh, mesh.last()));
+  const int64_t needed = step.op()->workspace({step.attributes(), largest_types(entry, step.inputs, mesh)},
+                                              largest_types(entry, step.outputs, mesh));
   return workspace_bytes(entry, step) < needed ? fmt::format("the kernel needs {} bytes of workspace", needed)
                                                : "";
 }
@@ -251,6 +280,10 @@ std::string move_problem(const Value& from, const Value& to, const Step& step, c
   if (from.type.dtype != to.type.dtype || elements(from.type.dims) != elements(to.type.dims))
     return "the result has other elements than the operand";
   if (from.sharding.partial != to.sharding.partial) return "only a reduction makes a partial value whole";
+  if (from.sharding.windows != to.sharding.windows) {
+    if (!from.sharding.windows.empty()) return "what a window reads goes to an operation with windows alone";
+    if (from.type.dims != to.type.dims) return "a relabelling gives what a window reads";
+  }
   const AxisList moving =
       moving_axes({from.type.dims, from.sharding.whole(), to.type.dims, to.sharding.whole()}, mesh);
   if (step.kind() == StepKind::kSlice) {

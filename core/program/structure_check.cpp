@@ -29,6 +29,22 @@ void check_dims(const Dims& dims, const std::string& pointer) {
   }
 }
 
+// Positions along windowed dimensions are computed in int64_t.
+void check_windows(const TensorType& type, const Sharding& sharding, const std::string& pointer) {
+  const auto real = [](int64_t number) { return static_cast<double>(number); };
+  const std::vector<WindowSplit>& windows = sharding.windows;
+  for (size_t i = 0; i < windows.size(); ++i) {
+    const WindowSplit& window = windows[i];
+    if (window.dim >= type.dims.size() || (i > 0 && windows[i - 1].dim >= window.dim) ||
+        sharding.dims[window.dim].empty())
+      fail(pointer, "a window splits no dimension of its own");
+    const double reach = real(window.size) * real(window.step) + real(window.span) +
+                         std::abs(real(window.low)) + real(type.dims[window.dim].size) * real(window.base);
+    if (std::min({window.size, window.step, window.span, window.base}) < 1 || reach > 0x1p60)
+      fail(pointer, "a window splits a dimension by numbers that no window has");
+  }
+}
+
 }  // namespace
 
 void StructureCheck::check_tensor(const TensorType& type, const Sharding& sharding,
@@ -44,6 +60,7 @@ void StructureCheck::check_tensor(const TensorType& type, const Sharding& shardi
   for (const Partial& partial : sharding.partial)
     for (const AxisList& axes : sharding.dims)
       if (contains(axes, partial.axis)) fail(pointer, "the sharding uses an axis twice");
+  check_windows(type, sharding, pointer);
 }
 
 std::string StructureCheck::pointer_of(size_t step) const {
@@ -62,8 +79,8 @@ void StructureCheck::check_value(size_t v) const {
   if (value.alias_of.index() >= v) fail(pointer, "'alias_of' must name an earlier value");
   const Value& other = entry_.values[value.alias_of];
   Sharding carried;
-  if (value.buffer != other.buffer || value.type.dtype != other.type.dtype ||
-      elements(value.type.dims) != elements(other.type.dims) ||
+  if (value.buffer != other.buffer || !other.sharding.windows.empty() ||
+      value.type.dtype != other.type.dtype || elements(value.type.dims) != elements(other.type.dims) ||
       !carries(other.type.dims, other.sharding, value.type.dims, mesh_, carried) || carried != value.sharding)
     fail(pointer, fmt::format("the value does not hold the elements of '{}' on every device", other.name));
 }
@@ -105,11 +122,7 @@ void StructureCheck::check_sizes(const Step& step, const std::string& pointer,
       for (const Dim& dim : entry_.values[id].type.dims) check(dim);
   for (const auto& [name, value] : step.attributes().entries()) {
     if (name == kRandomInterleaved.name) continue;  // of the tensor that this is a part of
-    if (const Dim* dim = std::get_if<Dim>(&value)) check(*dim);
-    if (const Dims* dims = std::get_if<Dims>(&value))
-      for (const Dim& dim : *dims) check(dim);
-    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
-      for (const Renaming& renaming : *map) check(renaming.to);
+    for_each_dim(value, check);
   }
 }
 

@@ -54,6 +54,7 @@ bool is_plain(const Graph& graph, const Node& node, const std::vector<Factor>& f
   std::vector<std::string> names;
   for (const Factor& factor : factors) {
     if (factor.kind != Factor::Kind::kPass && factor.kind != Factor::Kind::kReduce) return false;
+    if (!factor.windows.empty()) return false;
     const std::optional<std::string> name = only_name(graph, node, factor);
     if (!name) return false;
     names.push_back(*name);

@@ -275,8 +275,8 @@ AxisList moving_axes(const Relayout& relayout, const Mesh& mesh) {
       size_t kept = 0;
       int64_t parts = 1;
       // A common prefix of the leading dimensions' axes need not move, since shards nest.
-      while (i == a && b < group.to_end && kept < axes.size() && kept < relayout.to.dims[b].size() &&
-             axes[kept] == relayout.to.dims[b][kept]) {
+      while (i == a && b < group.to_end && !relayout.to.window(b) && kept < axes.size() &&
+             kept < relayout.to.dims[b].size() && axes[kept] == relayout.to.dims[b][kept]) {
         parts *= mesh.size(axes[kept]);
         if (!aligned(relayout.from_dims[a].size, relayout.to_dims[b].size, parts)) break;
         ++kept;

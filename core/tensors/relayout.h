@@ -59,7 +59,8 @@ bool carries(const Dims& from_dims, const Sharding& from, const Dims& to_dims, c
              Sharding& to);
 
 /// The axes along which elements must move, ascending: those that split the source and are not matched by the
-/// destination. A device needs nothing from devices that differ from it on any other axis.
+/// destination. A device needs nothing from devices that differ from it on any other axis. Windows may split the
+/// destination, but not the source.
 AxisList moving_axes(const Relayout& relayout, const Mesh& mesh);
 
 }  // namespace mtfc

@@ -2,10 +2,37 @@
 
 #include <algorithm>
 
+#include "core/tensors/division.h"
+
 namespace mtfc {
 
 bool Sharding::is_partial(int axis) const {
   return std::any_of(partial.begin(), partial.end(), [&](const Partial& p) { return p.axis == axis; });
+}
+
+const WindowSplit* Sharding::window(size_t dim) const {
+  for (const WindowSplit& split : windows)
+    if (split.dim == dim) return &split;
+  return nullptr;
+}
+
+Interval WindowSplit::region(int64_t n, const Interval& read_by) const {
+  const int64_t begin = std::clamp<int64_t>(ceil_div(step * read_by.begin - low, base), 0, n);
+  if (read_by.size() <= 0) return {begin, begin};
+  const int64_t end = floor_div(step * (read_by.end - 1) - low + span - 1, base) + 1;
+  return {begin, std::clamp(end, begin, n)};
+}
+
+Interval WindowSplit::readers(const Interval& held) const {
+  if (held.size() <= 0) return {0, 0};
+  const int64_t begin = std::clamp<int64_t>(ceil_div(base * held.begin + low - span + 1, step), 0, size);
+  const int64_t end = floor_div(base * (held.end - 1) + low, step) + 1;
+  return {begin, std::clamp(end, begin, size)};
+}
+
+int64_t WindowSplit::largest_region(int64_t n, int64_t parts) const {
+  const int64_t most = ceil_div(size, parts);
+  return std::min(n, floor_div(step * (most - 1) + span - 1, base) + 1);
 }
 
 Sharding replicated(size_t count) {
@@ -51,13 +78,22 @@ Interval shard_interval(int64_t size, int64_t parts, int64_t index) {
   return {cut(index), cut(index + 1)};
 }
 
+int64_t shard_of(int64_t size, int64_t parts, int64_t at) {
+  // The first shard that ends behind the element. The product may overflow int64_t.
+  const auto ends = static_cast<__int128>(at + 1) * parts;
+  return static_cast<int64_t>((ends + size - 1) / size) - 1;
+}
+
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at) {
   Box box;
   box.reserve(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     const AxisList& axes = sharding.dims[i];
-    box.push_back(axes.empty() ? Interval{0, dims[i].size}
-                               : shard_interval(dims[i].size, mesh.size(axes), mesh.index(at, axes)));
+    const WindowSplit* window = sharding.window(i);
+    const int64_t split = window ? window->size : dims[i].size;
+    const Interval shard =
+        axes.empty() ? Interval{0, split} : shard_interval(split, mesh.size(axes), mesh.index(at, axes));
+    box.push_back(window ? window->region(dims[i].size, shard) : shard);
   }
   return box;
 }
@@ -74,7 +110,11 @@ LocalDims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mes
 }
 
 LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh) {
-  return local_dims(dims, sharding, mesh, mesh.last());
+  LocalDims largest = local_dims(dims, sharding, mesh, mesh.last());
+  for (const WindowSplit& window : sharding.windows)
+    largest[window.dim].size =
+        window.largest_region(dims[window.dim].size, mesh.size(sharding.dims[window.dim]));
+  return largest;
 }
 
 int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh) {
@@ -85,7 +125,8 @@ std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& me
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (size_t i = 0; i < dims.size(); ++i)
-    add(dims[i].name + (sharding.dims[i].empty() ? "" : "/" + mesh.names(sharding.dims[i])));
+    add(dims[i].name + (sharding.dims[i].empty() ? "" : "/" + mesh.names(sharding.dims[i])) +
+        (sharding.window(i) ? "~" : ""));
   for (const Partial& p : sharding.partial) add(to_string(p.kind) + " over " + mesh.names({p.axis}));
   return text;
 }

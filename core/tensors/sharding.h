@@ -32,14 +32,52 @@ struct Partial {
   auto operator<=>(const Partial&) const = default;
 };
 
+struct Interval {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// A split of a dimension into regions that a window reads (core/tensors/window.h). The axes split another dimension,
+/// `size` elements long, into shards: the places of the window, or its taps. Each device holds what its shard of that
+/// dimension reads. These regions may overlap, leave gaps, and be empty. Index j reads the indices i for which
+///
+///   step*j - low <= base*i <= step*j - low + span - 1
+///
+/// Example: 9 elements, 3 taps, stride 2, padding 1, 5 places over x:3. The shards [0,1), [1,3) and [3,5) read [0,2),
+/// [1,6) and [5,9). The shards of the dimension itself are [0,3), [3,6) and [6,9), so the second device lacks elements 1
+/// and 2, and the third one element 5.
+struct WindowSplit {
+  size_t dim = 0;    // position of the dimension in its tensor
+  int64_t size = 1;  // of the dimension whose shards decide
+  int64_t step = 1;
+  int64_t low = 0;
+  int64_t span = 1;
+  int64_t base = 1;
+  bool operator==(const WindowSplit&) const = default;
+
+  /// The indices of a dimension of `n` elements that the indices `read_by` of the other dimension read.
+  Interval region(int64_t n, const Interval& read_by) const;
+  /// The indices of the other dimension that read one of `held`.
+  Interval readers(const Interval& held) const;
+  /// The size of the largest region of a dimension of `n` elements that one of `parts` shards can read.
+  int64_t largest_region(int64_t n, int64_t parts) const;
+};
+
 struct Sharding {
   std::vector<AxisList> dims;    // one list per dimension of the tensor
   std::vector<Partial> partial;  // ascending by axis
+  // Dimensions that are split by windows, ascending by dimension; their axes are in `dims`. Only operands of operations
+  // with windows are held like this.
+  std::vector<WindowSplit> windows = {};
   bool operator==(const Sharding&) const = default;
 
   bool is_partial(int axis) const;
   /// The same split with nothing partial.
-  Sharding whole() const { return {dims, {}}; }
+  Sharding whole() const { return {dims, {}, windows}; }
+  /// The window that splits the dimension at this position, or nullptr.
+  const WindowSplit* window(size_t dim) const;
 };
 
 /// `count` dimensions, none of them split.
@@ -50,12 +88,6 @@ AxisList partial_axes(const Sharding& sharding);
 /// True if an axis occurs more than once among the splits and partial axes.
 bool uses_axis_twice(const Sharding& sharding);
 
-struct Interval {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size() const { return end - begin; }
-  bool operator==(const Interval&) const = default;
-};
 /// A rectangular region of a tensor: one interval per dimension.
 using Box = std::vector<Interval>;
 int64_t elements(const Box& box);
@@ -63,18 +95,22 @@ int64_t elements(const Box& box);
 Box whole_box(const Dims& dims);
 
 Interval shard_interval(int64_t size, int64_t parts, int64_t index);
+/// The shard, of `parts`, that holds the element `at` of a dimension of this size.
+int64_t shard_of(int64_t size, int64_t parts, int64_t at);
 /// The region of a tensor that the device at `at` holds.
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
 /// `dims` with the local sizes of a device that holds the region `box`.
 LocalDims local_dims(const Dims& dims, const Box& box);
 /// `dims` with the local sizes of the device at `at`.
 LocalDims local_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
-/// `dims` with the local sizes of the device that is last on every axis, which are the largest.
+/// `dims` with the local sizes of the device that is last on every axis, which are the largest; where windows split a
+/// dimension, a bound on the size that depends on the sizes alone.
 LocalDims largest_dims(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
 /// The bytes of the largest shard of a tensor.
 int64_t largest_bytes(const TensorType& type, const Sharding& sharding, const Mesh& mesh);
 
-/// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes, then what is partial.
+/// `batch/rows+cols, hidden, sum over planes`: split dimensions with their axes, then what is partial. `h/rows~` is
+/// split over rows by a window.
 std::string to_string(const Dims& dims, const Sharding& sharding, const Mesh& mesh);
 
 }  // namespace mtfc

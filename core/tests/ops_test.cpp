@@ -69,10 +69,20 @@ void check_factors(const OpDef& op, const OpCall& call, const std::vector<Tensor
 void check_every_dimension_has_one_factor(const OpDef& op, const OpCall& call,
                                           const std::vector<TensorType>& results) {
   const std::vector<Factor> factors = op.roles(call, results);
+  const auto reads = [](const Factor& factor, size_t operand, size_t dim) {
+    return std::any_of(factor.windows.begin(), factor.windows.end(), [&](const OperandWindow& window) {
+      return static_cast<size_t>(window.operand) == operand && window.split.dim == dim;
+    });
+  };
+  // Factors read a dimension through windows, or it is one of a single factor.
   for (size_t i = 0; i < call.operands.size(); ++i)
-    for (size_t d = 0; d < call.operands[i].dims.size(); ++d)
-      CHECK(std::count_if(factors.begin(), factors.end(),
-                          [&](const Factor& f) { return f.operands[i] == static_cast<int>(d); }) == 1);
+    for (size_t d = 0; d < call.operands[i].dims.size(); ++d) {
+      const bool is_read =
+          std::any_of(factors.begin(), factors.end(), [&](const Factor& f) { return reads(f, i, d); });
+      CHECK(std::count_if(factors.begin(), factors.end(), [&](const Factor& f) {
+              return f.operands[i] == static_cast<int>(d);
+            }) == (is_read ? 0 : 1));
+    }
   for (size_t i = 0; i < results.size(); ++i)
     for (size_t d = 0; d < results[i].dims.size(); ++d)
       CHECK(std::count_if(factors.begin(), factors.end(),

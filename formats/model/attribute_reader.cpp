@@ -4,6 +4,7 @@
 
 #include "formats/expression/number_reader.h"
 #include "formats/model/type_reader.h"
+#include "formats/model/window_reader.h"
 
 namespace mtfc {
 namespace {
@@ -56,6 +57,8 @@ std::optional<AttributeValue> read_attribute(const Cursor& at, AttributeType typ
       return wrapped(read_parts(at, scope));
     case AttributeType::kRenaming:
       return read_renaming(at, scope);
+    case AttributeType::kWindows:
+      return wrapped(read_windows(at, scope));
   }
   throw InternalError("an attribute type is not known");
 }

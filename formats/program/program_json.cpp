@@ -21,6 +21,8 @@ Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
   for (const AxisList& axes : sharding.dims) dims.push_back(json_of(axes, mesh));
   Json json = {{"dims", std::move(dims)}};
   if (!sharding.partial.empty()) json["partial"] = partial_json(sharding, mesh);
+  for (const WindowSplit& window : sharding.windows)
+    json["windows"].push_back({window.dim, window.size, window.step, window.low, window.span, window.base});
   return json;
 }
 
@@ -38,6 +40,18 @@ struct AttributeWriter {
     Json list = Json::array();
     for (const Renaming& entry : map) list.push_back({entry.from, entry.to.name, entry.to.size});
     return typed("renaming", std::move(list));
+  }
+  Json operator()(const Windows& windows) const {
+    Json list = Json::array();
+    for (const Window& window : windows) {
+      Json item = Json::object();
+      for (const WindowNumber& number : window_numbers()) item[number.key] = window.*number.member;
+      item["dim"] = {window.dim.name, window.dim.size};
+      item["taps"] = {window.taps.name, window.taps.size};
+      item["to"] = {window.to.name, window.to.size};
+      list.push_back(std::move(item));
+    }
+    return typed("windows", std::move(list));
   }
 };
 

@@ -173,14 +173,24 @@ class ProgramReader {
     Sharding found;
     const auto at = parent.require("sharding");
     if (!at) return found;
-    at->check_keys({"dims", "partial"});
+    at->check_keys({"dims", "partial", "windows"});
     for (const Cursor& item : list(*at, "dims")) found.dims.push_back(axes(item));
     if (const auto partial = at->find("partial"))
       for (const NamedCursor& member : partial->members("an object {axis: kind}"))
         if (const auto number = axis(member.key, member.key_location))
           found.partial.push_back({*number, word<ReduceKind>(member.value, "reduction")});
     std::sort(found.partial.begin(), found.partial.end());
+    if (const auto windows = at->find("windows"))
+      for (const Cursor& item : windows->items("a list of [dimension, size, step, low, span, base]"))
+        if (const auto numbers = parts(item, 6, "[dimension, size, step, low, span, base]"); !numbers.empty())
+          found.windows.push_back(window_split(numbers));
     return found;
+  }
+
+  // Numbers that no window has are refused by the check of the program.
+  static WindowSplit window_split(const std::vector<Cursor>& numbers) {
+    const auto number = [&](size_t i) { return numbers[i].integer().value_or(0); };
+    return {static_cast<size_t>(number(0)), number(1), number(2), number(3), number(4), number(5)};
   }
 
   // -- inputs and variables --
@@ -367,10 +377,11 @@ class ProgramReader {
     if (type == "dim") return dim(*value);
     if (type == "dims") return dims(*value);
     if (type == "renaming") return renaming(*value);
+    if (type == "windows") return windows(*value);
     if (const auto type_at = at.find("type"); type_at && type_at->is(JsonKind::kString))
-      type_at->error(
-          fmt::format("unknown type of attribute '{}'", type),
-          did_you_mean(type, {"flag", "integer", "number", "text", "dtype", "dim", "dims", "renaming"}));
+      type_at->error(fmt::format("unknown type of attribute '{}'", type),
+                     did_you_mean(type, {"flag", "integer", "number", "text", "dtype", "dim", "dims",
+                                         "renaming", "windows"}));
     return std::nullopt;
   }
 
@@ -381,6 +392,24 @@ class ProgramReader {
         map.push_back({three[0].string().value_or(""),
                        {three[1].string().value_or(""), three[2].integer().value_or(1)}});
     return map;
+  }
+
+  static Windows windows(const Cursor& at) {
+    std::vector<std::string> keys = {"dim", "taps", "to"};
+    for (const WindowNumber& number : window_numbers()) keys.emplace_back(number.key);
+    Windows found;
+    for (const Cursor& item : at.items("a list of windows")) {
+      if (!item.check_keys(keys)) continue;
+      Window window;
+      for (const auto& [key, member] :
+           {std::pair("dim", &Window::dim), std::pair("taps", &Window::taps), std::pair("to", &Window::to)})
+        if (const auto value = item.require(key)) window.*member = dim(*value);
+      for (const WindowNumber& number : window_numbers())
+        if (const auto value = item.require(number.key))
+          window.*number.member = std::max(number.least, value->integer().value_or(number.usual));
+      found.push_back(std::move(window));
+    }
+    return found;
   }
 
   Cursor root_;

@@ -42,6 +42,8 @@ std::string family_name(Family family) {
                                        {Family::kReduction, "along dimensions"},
                                        {Family::kContraction, "products"},
                                        {Family::kAttention, "attention"},
+                                       {Family::kConvolution, "convolution"},
+                                       {Family::kPooling, "pooling"},
                                        {Family::kRelabel, "changing dimensions, not elements"},
                                        {Family::kIndexing, "by index"},
                                        {Family::kMovement, "moving elements"},
@@ -60,7 +62,8 @@ std::string type_text(AttributeType type) {
        {AttributeType::kDims, "a list of dimensions"},
        {AttributeType::kOver, "a dimension or a list of them"},
        {AttributeType::kParts, "a dimension, or a list in which a dimension may appear several times"},
-       {AttributeType::kRenaming, "an object {old: new}"}});
+       {AttributeType::kRenaming, "an object {old: new}"},
+       {AttributeType::kWindows, "a list of windows, one for each spatial dimension"}});
   return std::string(name_in(kNames, type));
 }
 
@@ -176,9 +179,9 @@ std::vector<std::string> example_names(char letter, size_t count) {
 
 std::string operation_list(int width) {
   std::vector<std::pair<std::string, std::vector<const Signature*>>> groups;
-  for (const Family family :
-       {Family::kElementwise, Family::kReduction, Family::kContraction, Family::kAttention, Family::kRelabel,
-        Family::kMovement, Family::kIndexing, Family::kGenerator}) {
+  for (const Family family : {Family::kElementwise, Family::kReduction, Family::kContraction,
+                              Family::kAttention, Family::kConvolution, Family::kPooling, Family::kRelabel,
+                              Family::kMovement, Family::kIndexing, Family::kGenerator}) {
     groups.push_back({family_name(family), {}});
     for (const OpDef* op : all_ops())
       if (family == Family::kElementwise ? is_elementwise(*op) : op->family == family)

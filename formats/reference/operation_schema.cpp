@@ -12,6 +12,21 @@
 namespace mtfc {
 namespace {
 
+Json window_schema() {
+  const Json name = {{"type", "string"}}, number = {{"type", {"integer", "string"}}};
+  const auto described = [](Json schema, const char* doc) {
+    schema["description"] = doc;
+    return schema;
+  };
+  Json properties = {
+      {"dim", described(name, "the dimension of the first operand along which the window slides")},
+      {"taps", described(number, "the filter's dimension, or the number of taps of a pool")},
+      {"to", described(name, "the result's dimension, one element for each place of the window")},
+      {"pad", {{"enum", {"same", "valid"}}}}};
+  for (const WindowNumber& key : window_numbers()) properties[key.key] = described(number, key.doc);
+  return object_schema(std::move(properties), {"dim", "taps", "to"});
+}
+
 Json attribute_schema(AttributeType type) {
   const Json name = {{"type", "string"}}, names = {{"type", "array"}, {"items", name}};
   switch (type) {
@@ -34,6 +49,8 @@ Json attribute_schema(AttributeType type) {
       return {{"anyOf", {name, names}}};
     case AttributeType::kRenaming:
       return {{"type", "object"}, {"additionalProperties", name}};
+    case AttributeType::kWindows:
+      return {{"type", "array"}, {"items", window_schema()}};
   }
   throw InternalError("an attribute type is not known");
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/graph/op_registry.h"
+#include "core/graph/operation_text.h"
 #include "core/testing/scratch_folder.h"
 
 namespace mtfc {
@@ -61,6 +62,10 @@ std::string written(const AttributeValue& value, std::map<std::string, int64_t>&
       text += fmt::format("{}\"{}\": \"{}\"", text.empty() ? "" : ", ", entry.from, entry.to.name);
     }
     return "{" + text + "}";
+  }
+  if (std::holds_alternative<Windows>(value)) {
+    for_each_dim(value, [&](const Dim& dim) { declare({dim}); });
+    return attribute_text(value);
   }
   const bool is_text = std::holds_alternative<std::string>(value) || std::holds_alternative<DType>(value);
   return is_text ? quoted(to_string(value)) : to_string(value);

@@ -15,7 +15,7 @@ std::vector<PlacedShard> placed(Executor& executor, ShardOf shard_of) {
 
 Assembled assembled_value(Executor& executor, const EntryPoint& entry, ValueId id) {
   const Value& value = entry.values[id];
-  return assembled(value.type, value.sharding.partial,
+  return assembled(value.type, value.sharding,
                    placed(executor, [&](size_t device) { return executor.shard(entry, id, device); }));
 }
 
@@ -41,7 +41,7 @@ std::vector<Assembled> variables_of(Executor& executor) {
   const std::vector<ProgramVariable>& variables = executor.program().variables;
   std::vector<Assembled> held;
   for (size_t v = 0; v < variables.size(); ++v)
-    held.push_back(assembled(variables[v].decl.type, {},
+    held.push_back(assembled(variables[v].decl.type, variables[v].sharding,
                              placed(executor, [&](size_t device) { return executor.variable(v, device); })));
   return held;
 }

@@ -37,8 +37,9 @@ std::vector<const Assembled*> records_of_turn(const std::vector<const Records*>&
 
 // The form that operations that are not linear read, which is whole, with the magnitudes of a partial one.
 Known chosen(const std::vector<const Assembled*>& forms) {
-  const auto whole =
-      std::find_if(forms.begin(), forms.end(), [](const Assembled* form) { return !form->is_partial; });
+  const auto whole = std::find_if(forms.begin(), forms.end(), [](const Assembled* form) {
+    return !form->is_partial && form->held.empty();
+  });
   Known known{(whole == forms.end() ? forms.front() : *whole)->value};
   for (const Assembled* form : forms)
     if (!form->magnitudes.empty()) known.magnitudes = form->magnitudes;

@@ -20,7 +20,8 @@ double epsilon_of(DType dtype) {
 // True if an element of the result is a sum over elements of an operand.
 bool adds_up(const OpDef& op) {
   return !op.linear_in.empty() && (op.family == Family::kContraction || op.family == Family::kReduction ||
-                                   op.family == Family::kIndexing);
+                                   op.family == Family::kIndexing || op.family == Family::kConvolution ||
+                                   op.family == Family::kPooling);
 }
 
 std::vector<TensorType> types_of(std::span<const Operand> operands) {

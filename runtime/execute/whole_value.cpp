@@ -43,7 +43,7 @@ bool differ(DType dtype, const std::byte* a, const std::byte* b) {
 }
 
 // The shards of devices that hold copies of, or different elements of, one tensor.
-Assembled joined(const TensorType& type, const std::vector<PlacedShard>& shards) {
+Assembled joined(const TensorType& type, const std::vector<PlacedShard>& shards, bool may_have_gaps) {
   Assembled joined{WholeValue(type)};
   const auto size = static_cast<size_t>(size_of(type.dtype));
   std::vector<bool> written(joined.value.size(), false);
@@ -61,9 +61,10 @@ Assembled joined(const TensorType& type, const std::vector<PlacedShard>& shards)
           torn = element;
         written[element] = true;
       }
-  for (size_t i = 0; i < written.size() && !torn; ++i)
+  for (size_t i = 0; i < written.size() && !torn && !may_have_gaps; ++i)
     if (!written[i]) torn = i;
   if (torn) joined.torn.push_back(*torn);
+  if (may_have_gaps) joined.held = std::move(written);
   return joined;
 }
 
@@ -75,11 +76,12 @@ void add_magnitudes(const Assembled& term, std::vector<double>& magnitudes) {
 
 }  // namespace
 
-Assembled assembled(const TensorType& type, const std::vector<Partial>& partial,
+Assembled assembled(const TensorType& type, const Sharding& sharding,
                     const std::vector<PlacedShard>& shards) {
-  if (partial.empty()) return joined(type, shards);
-  const auto [axis, kind] = partial.back();
-  const std::vector<Partial> rest(partial.begin(), partial.end() - 1);
+  if (sharding.partial.empty()) return joined(type, shards, !sharding.windows.empty());
+  const auto [axis, kind] = sharding.partial.back();
+  Sharding rest = sharding;
+  rest.partial.pop_back();
   std::map<int64_t, std::vector<PlacedShard>> members;
   for (const PlacedShard& placed : shards) members[placed.at[static_cast<size_t>(axis)]].push_back(placed);
   Assembled sum;

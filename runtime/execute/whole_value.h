@@ -43,11 +43,13 @@ struct Assembled {
   bool is_partial = false;
   /// An element on which devices that should agree hold different bits, or which no device holds.
   std::vector<size_t> torn = {};
+  /// The elements that some device holds; empty if they are all. What windows read may have gaps.
+  std::vector<bool> held = {};
+  bool holds(size_t element) const { return held.empty() || held[element]; }
 };
 
 /// Puts the shards of all devices together. A value that is partial is reduced.
-Assembled assembled(const TensorType& type, const std::vector<Partial>& partial,
-                    const std::vector<PlacedShard>& shards);
+Assembled assembled(const TensorType& type, const Sharding& sharding, const std::vector<PlacedShard>& shards);
 
 /// Copies into a device's shard what it holds of `value`.
 void fill(const LocalShard& shard, const WholeValue& value);

@@ -27,6 +27,8 @@ AttributeValue of_example(CaseDraft& draft, AttributeValue value, std::string& i
       entry.to = of_example(draft, entry.to);
       entry.from = fmt::format("{}{}", from, entry.to.size);
     }
+  if (std::holds_alternative<Windows>(value))
+    for_each_dim(value, [&](Dim& dim) { dim = of_example(draft, dim); });
   return value;
 }
 

@@ -10,12 +10,7 @@ namespace {
 
 // The attribute with the sizes that its dimensions have now.
 AttributeValue resized(AttributeValue value, const std::map<std::string, int64_t>& sizes) {
-  const auto resize = [&](Dim& dim) { dim.size = sizes.at(dim.name); };
-  if (Dim* dim = std::get_if<Dim>(&value)) resize(*dim);
-  if (Dims* dims = std::get_if<Dims>(&value))
-    for (Dim& dim : *dims) resize(dim);
-  if (auto* map = std::get_if<std::vector<Renaming>>(&value))
-    for (Renaming& entry : *map) resize(entry.to);
+  for_each_dim(value, [&](Dim& dim) { dim.size = sizes.at(dim.name); });
   return value;
 }
 
@@ -33,9 +28,8 @@ TensorType resized(TensorType type, const std::map<std::string, int64_t>& sizes)
 void add_used_dims(Dims& dims, const Item& item, const std::map<std::string, int64_t>& sizes) {
   const Attributes attributes = resized(item.attributes, sizes);
   for (const auto& [name, value] : attributes.entries()) {
-    if (const Dim* dim = std::get_if<Dim>(&value)) dims = unite(dims, {*dim});
-    if (const Dims* list = std::get_if<Dims>(&value))
-      for (const Dim& dim : *list) dims = unite(dims, {dim});
+    if (!std::holds_alternative<std::vector<Renaming>>(value))
+      for_each_dim(value, [&](const Dim& dim) { dims = unite(dims, {dim}); });
   }
 }
 

@@ -28,11 +28,7 @@ void run_once(Executor& executor, const EntryPoint& entry, const WholeTensors& i
 
 void add_dims(Dims& dims, const Attributes& attributes) {
   for (const auto& [name, value] : attributes.entries()) {
-    if (const Dim* dim = std::get_if<Dim>(&value)) dims = unite(dims, {*dim});
-    if (const Dims* list = std::get_if<Dims>(&value))
-      for (const Dim& dim : *list) dims = unite(dims, {dim});
-    if (const auto* map = std::get_if<std::vector<Renaming>>(&value))
-      for (const Renaming& entry : *map) dims = unite(dims, {entry.to});
+    for_each_dim(value, [&](const Dim& dim) { dims = unite(dims, {dim}); });
   }
 }
 

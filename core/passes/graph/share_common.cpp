@@ -15,6 +15,8 @@ bool is_worth_keeping(const OpDef& op) {
   switch (op.family) {
     case Family::kContraction:
     case Family::kAttention:
+    case Family::kConvolution:
+    case Family::kPooling:
     case Family::kReduction:
     case Family::kIndexing:
       return true;

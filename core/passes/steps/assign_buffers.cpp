@@ -251,8 +251,8 @@ void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
   for (int s = 0; s <= last_step(entry); ++s) {
     Step& step = entry.steps[s];
     if (step.kind() == StepKind::kKernel && step.op()->workspace != kNoWorkspace) {
-      const std::vector<LocalType> operands = local_types(entry, step.inputs, mesh, mesh.last());
-      const std::vector<LocalType> results = local_types(entry, step.outputs, mesh, mesh.last());
+      const std::vector<LocalType> operands = largest_types(entry, step.inputs, mesh);
+      const std::vector<LocalType> results = largest_types(entry, step.outputs, mesh);
       const int64_t bytes = step.op()->workspace({step.attributes(), operands}, results);
       if (bytes > 0) step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, s, s});
     } else if (step.kind() == StepKind::kRing) {

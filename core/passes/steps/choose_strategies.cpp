@@ -42,15 +42,15 @@ class Chooser {
       agree &= wanted.back().size() == 1;
       agreed.push_back(wanted.back()[0]);
     }
-    if (agree && !uses_axis_twice(agreed)) return strategy(agreed);
+    if (agree && !uses_axis_twice(agreed) && !splits_twice(factors_, agreed)) return strategy(agreed);
     return cheapest(wanted);
   }
 
  private:
   const Sharding& target(TensorId id) const { return targets_[id]; }
 
-  // The distinct axis lists that the factor's dimension has in operands and results. For a moved dimension
-  // only operands count, since split_moved() splits the result's.
+  // The distinct axis lists that the factor's dimension has in operands and results, and those of the dimensions that it
+  // reads through windows. For a moved dimension only operands count, since split_moved() splits the result's.
   std::vector<AxisList> sites(const Factor& factor) const {
     if (factor.kind == Factor::Kind::kWhole) return {{}};
     std::vector<AxisList> found;
@@ -59,6 +59,8 @@ class Chooser {
     for (size_t i = 0; i < factor.results.size(); ++i)
       if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
         add_distinct(found, target(node_.results[i]).dims[factor.results[i]]);
+    for (const OperandWindow& window : factor.windows)
+      add_distinct(found, target(node_.operands[static_cast<size_t>(window.operand)]).dims[window.split.dim]);
     if (found.empty()) found.push_back({});
     return found;
   }
@@ -69,8 +71,7 @@ class Chooser {
     for (const TensorType& type : result_types_) chosen.results.push_back(replicated(type.dims.size()));
     for (size_t f = 0; f < factors_.size(); ++f) {
       const Factor& factor = factors_[f];
-      for (size_t i = 0; i < factor.operands.size(); ++i)
-        if (factor.operands[i] >= 0) chosen.operands[i].dims[factor.operands[i]] = axes_by_factor[f];
+      split_operands(factor, axes_by_factor[f], chosen.operands);
       for (size_t i = 0; i < chosen.results.size(); ++i) {
         if (factor.results[i] >= 0 && factor.kind != Factor::Kind::kMoved)
           chosen.results[i].dims[factor.results[i]] = axes_by_factor[f];
@@ -108,6 +109,7 @@ class Chooser {
     FactorAxes axes_by_factor(factors_.size());
     const auto visit = [&](auto&& self, size_t f) -> void {
       if (f == factors_.size()) {
+        if (splits_twice(factors_, axes_by_factor)) return;
         Strategy candidate = strategy(axes_by_factor);
         const auto cost = std::make_tuple(cost_of(candidate), -parallelism(axes_by_factor));
         if (!best || cost < best_cost) {

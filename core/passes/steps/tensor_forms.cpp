@@ -15,15 +15,17 @@ std::string form_name(const Dims& dims, const Sharding& sharding, const Mesh& me
     text += (text.empty() ? "" : ",") + to_string(p.kind) + "(" + mesh.names({p.axis}) + ")";
   for (size_t i = 0; i < dims.size(); ++i)
     if (!sharding.dims[i].empty())
-      text += (text.empty() ? "" : ",") + dims[i].name + "/" + mesh.names(sharding.dims[i]);
+      text += (text.empty() ? "" : ",") + dims[i].name + "/" + mesh.names(sharding.dims[i]) +
+              (sharding.window(i) ? "~" : "");
   return text.empty() ? "whole" : text;
 }
 
-// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way.
+// Moves only ever finish partial sums. A form that is partial must come from one that is partial in that way. Nothing is
+// made from what a window reads.
 bool is_reachable(const Sharding& from, const Sharding& to) {
-  return std::all_of(to.partial.begin(), to.partial.end(), [&](const Partial& p) {
-    return std::find(from.partial.begin(), from.partial.end(), p) != from.partial.end();
-  });
+  return from.windows.empty() && std::all_of(to.partial.begin(), to.partial.end(), [&](const Partial& p) {
+           return std::find(from.partial.begin(), from.partial.end(), p) != from.partial.end();
+         });
 }
 
 }  // namespace
