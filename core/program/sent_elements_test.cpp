@@ -74,7 +74,7 @@ TEST_CASE("regions that windows read, which overlap, leave gaps, or are empty") 
 TEST_CASE("halos of hundreds of devices") {
   const Mesh mesh({{"r", 300}});
   const Dims dims = {{"h", 1000}};
-  const Sharding from{{{0}}, {}};
+  const Sharding from{{AxisList{0}}, {}};
   for (const WindowSplit& window : {WindowSplit{0, 1000, 1, 1, 3, 1}, WindowSplit{0, 500, 2, 3, 7, 1}}) {
     Sharding to = from;
     to.windows = {window};

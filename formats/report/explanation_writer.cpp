@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/diagnostics/printable.h"
+#include "core/explain/halos.h"
 #include "formats/json/ordered_json.h"
 #include "formats/text/quantity.h"
 #include "formats/text/wrapped_text.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kMostShown = 5;  // alternatives
 constexpr size_t kMostReaders = 3;
 constexpr size_t kMostInstead = 3;
+constexpr size_t kMostHalos = 16;
 
 std::string place_text(const Location& place) {
   if (place.file.empty() && place.line == 0) return place.pointer;
@@ -158,6 +160,44 @@ std::string change_of_form(const ReshardStep& reshard, const Mesh& mesh) {
                      form_text(reshard.type, reshard.to, mesh));
 }
 
+std::string interval_text(const Interval& interval) {
+  return interval.size() > 0 ? fmt::format("{}..{}", interval.begin, interval.end) : "nothing";
+}
+
+// What each shard lacks of the regions that windows read, a table for each dimension.
+std::string halos_text(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
+  std::string text;
+  for (const DimHalos& halos : halos_between(dims, from, to, mesh)) {
+    text += fmt::format("\nhalo along '{}' over {}\n", dims[halos.dim].name, mesh.names(to.dims[halos.dim]));
+    std::vector<std::vector<std::string>> rows = {
+        {"shard", "holds", "reads", "left", "right", "from others"}};
+    for (size_t i = 0; i < std::min(halos.shards.size(), kMostHalos); ++i) {
+      const Halo& halo = halos.shards[i];
+      rows.push_back({std::to_string(i), interval_text(halo.holds), interval_text(halo.reads),
+                      grouped(halo.left()), grouped(halo.right()), grouped(halo.neighbours)});
+    }
+    text += columns(rows, 1);
+    if (halos.shards.size() > kMostHalos)
+      text += fmt::format("  and {} more\n", grouped(static_cast<int64_t>(halos.shards.size() - kMostHalos)));
+  }
+  return text;
+}
+
+Json halos_json(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
+  Json json = Json::array();
+  for (const DimHalos& halos : halos_between(dims, from, to, mesh)) {
+    Json shards = Json::array();
+    for (const Halo& halo : halos.shards)
+      shards.push_back({{"holds", {halo.holds.begin, halo.holds.end}},
+                        {"reads", {halo.reads.begin, halo.reads.end}},
+                        {"left", halo.left()},
+                        {"right", halo.right()},
+                        {"from_others", halo.neighbours}});
+    json.push_back({{"dim", dims[halos.dim].name}, {"shards", std::move(shards)}});
+  }
+  return json;
+}
+
 std::string bytes_of(const ReshardStep& reshard) {
   return reshard.runs == 1 ? fmt::format("{} bytes", grouped(reshard.bytes))
                            : fmt::format("{} times {} bytes", grouped(reshard.runs), grouped(reshard.bytes));
@@ -195,6 +235,8 @@ Json reshard_json(const ReshardStep& reshard, const ExplanationStyle& style) {
   if (reshard.moves.empty()) {
     json["from"] = form_json(reshard.type.dims, reshard.from, mesh);
     json["to"] = form_json(reshard.type.dims, reshard.to, mesh);
+    if (!reshard.to.windows.empty())
+      json["halos"] = halos_json(reshard.type.dims, reshard.from, reshard.to, mesh);
   } else {
     json["moves_pieces_for"] = reshard.moves;
   }
@@ -318,6 +360,8 @@ std::string explanation_text(const TensorExplanation& explanation, const Explana
   for (const AxisOrigin& split : explanation.splits) text += lines("  ", reason_text(split, mesh), style);
   for (const Sharding& held : explanation.held)
     text += lines("  ", fmt::format("it is also held as {}", form_text(explanation.type, held, mesh)), style);
+  for (const Sharding& held : explanation.held)
+    text += halos_text(explanation.type.dims, explanation.sharding, held, mesh);
   text += "\nshardings that an annotation can set\n" + alternatives_text(explanation, style);
   text += "\ncollectives that move it\n";
   if (explanation.reshards.empty()) text += "  none\n";
@@ -332,6 +376,7 @@ std::string explanation_text(const ReshardExplanation& explanation, const Explan
   text += "\nwhy\n";
   text += lines("  given by  ", operation_text(reshard.maker, style.program.names), style);
   text += lines("  needed by ", operations_text(reshard.readers, style.program.names), style);
+  if (reshard.moves.empty()) text += halos_text(reshard.type.dims, reshard.from, reshard.to, layout.mesh);
   if (!explanation.removal)
     return text + "\nto remove it\n" +
            lines("  ", fmt::format("none of the {} changes that were tried does", explanation.tried), style);
@@ -427,7 +472,11 @@ std::string explanation_json(const TensorExplanation& explanation, const Explana
                               {"path", path}});
   }
   json["held"] = Json::array();
-  for (const Sharding& held : explanation.held) json["held"].push_back(form_json(dims, held, mesh));
+  for (const Sharding& held : explanation.held) {
+    json["held"].push_back(form_json(dims, held, mesh));
+    if (!held.windows.empty())
+      json["held"].back()["halos"] = halos_json(dims, explanation.sharding, held, mesh);
+  }
   json["alternatives"] = Json::array();
   for (const Alternative& alternative : explanation.alternatives)
     json["alternatives"].push_back({{"sharding", json_of(dims, alternative.sharding, mesh)},

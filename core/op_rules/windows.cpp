@@ -1,0 +1,173 @@
+#include "core/op_rules/windows.h"
+
+#include <fmt/format.h>
+
+#include "core/op_rules/example.h"
+#include "core/op_rules/operation_rules.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kWindows = "windows";
+
+// Positions in operands and results are computed in int64_t, and so must be all that windows reach.
+constexpr double kFarthest = 0x1p60;
+
+[[noreturn]] void refuse(const std::string& message, const std::string& hint = "") {
+  throw OpError{message, hint, -1, kWindows};
+}
+
+void require_in_range(const Window& window) {
+  const auto as_double = [](int64_t number) { return static_cast<double>(number); };
+  const double reach = as_double(window.dim.size) * as_double(window.base) +
+                       as_double(window.taps.size) * as_double(window.dilation) +
+                       as_double(window.to.size) * as_double(window.stride) +
+                       std::abs(as_double(window.low)) + std::abs(as_double(window.high));
+  if (reach > kFarthest) refuse(fmt::format("the window along '{}' is too large", window.dim.name));
+}
+
+void require_places(const Window& window) {
+  const int64_t places = window_places(window);
+  if (places == window.to.size) return;
+  const std::string given = to_string(window);
+  if (places < 1)
+    refuse(fmt::format(
+               "the window along '{}' does not fit: it spans {} elements, but there are {} with padding ({})",
+               window.dim.name, window.span(), window.padded_size(), given),
+           "use fewer taps or more padding");
+  refuse(fmt::format("the window along '{}' takes {} places ({}), but '{}' has {} elements", window.dim.name,
+                     places, given, window.to.name, window.to.size),
+         fmt::format("make '{}' a dimension of size {}, or change the padding", window.to.name, places));
+}
+
+}  // namespace
+
+const Windows& windows_of(const Attributes& attributes) {
+  return attributes.get<Windows>(kWindows);
+}
+
+int64_t taps_of(const Windows& windows) {
+  int64_t taps = 1;
+  for (const Window& window : windows) taps *= window.taps.size;
+  return taps;
+}
+
+const Window* window_along(const Windows& windows, std::string_view name) {
+  for (const Window& window : windows)
+    if (window.dim.name == name) return &window;
+  return nullptr;
+}
+
+void require_windows(const TensorType& x, const Windows& windows) {
+  if (windows.empty()) refuse("needs at least one window in 'windows'");
+  Dims seen;
+  for (const Window& window : windows) {
+    require_known({window.dim}, x.dims, to_string(x), kWindows);
+    seen.push_back(window.dim);
+    require_in_range(window);
+    require_places(window);
+  }
+  require_distinct(seen, kWindows);
+}
+
+Dims slid_dims(const Dims& dims, const Windows& windows) {
+  Dims slid;
+  for (const Dim& dim : dims) {
+    const Window* window = window_along(windows, dim.name);
+    const Dim& own = window ? window->to : dim;
+    if (contains(slid, own.name))
+      refuse(fmt::format("the result would have the dimension '{}' twice", own.name),
+             "let 'to' name a dimension that the operand lacks");
+    slid.push_back(own);
+  }
+  return slid;
+}
+
+Factor place_factor(const Window& window, const OpCall& call, std::span<const TensorType> results,
+                    std::vector<int> operands) {
+  Factor factor{Factor::Kind::kPass, std::vector<int>(call.operands.size(), -1), {}};
+  for (const int operand : operands)
+    factor.operands[static_cast<size_t>(operand)] =
+        position(call.operands[static_cast<size_t>(operand)].dims, window.to.name);
+  for (const TensorType& result : results) factor.results.push_back(position(result.dims, window.to.name));
+  const auto at = static_cast<size_t>(position(call.operands[0].dims, window.dim.name));
+  factor.windows = {{0, {at, window.to.size, window.stride, window.low, window.span(), window.base}}};
+  return factor;
+}
+
+std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results,
+                                 const std::vector<int>& alike) {
+  const Windows& windows = windows_of(call.attributes);
+  std::vector<Factor> factors;
+  for (const Dim& dim : call.operands[0].dims) {
+    const Window* window = window_along(windows, dim.name);
+    factors.push_back(window ? place_factor(*window, call, results, alike)
+                             : factor(dim.name, Factor::Kind::kPass, call, results));
+  }
+  return factors;
+}
+
+void require_tap_indices(const TensorType& taps, const Dims& dims, int at) {
+  if (taps.dtype == DType::kI32 && same_set(taps.dims, dims)) return;
+  throw OpError{fmt::format("the indices of taps are {}, but must be {}", to_string(taps),
+                            to_string(TensorType{DType::kI32, dims})),
+                "use those of argmax_pool", at};
+}
+
+Window sliding(std::string_view dim, std::string_view taps, std::string_view to) {
+  return {dim_of(dim), dim_of(taps), dim_of(to)};
+}
+
+Window sliding(std::string_view dim, int64_t taps, std::string_view to) {
+  return {dim_of(dim), {"", taps}, dim_of(to)};
+}
+
+Window padded(Window window, int64_t low, int64_t high, int64_t stride) {
+  window.low = low;
+  window.high = high;
+  window.stride = stride;
+  return window;
+}
+
+Window dilated(Window window, int64_t base, int64_t dilation) {
+  window.base = base;
+  window.dilation = dilation;
+  return window;
+}
+
+std::vector<Example> pool_examples(ExampleOperand (*operand)(std::string_view dims, DType dtype)) {
+  const auto use = [&](std::string_view dims, DType dtype, Windows windows) {
+    return Example{{operand(dims, dtype)}, {{"windows", std::move(windows)}}};
+  };
+  const Window h = padded(sliding("h=5", 3, "y=3"), 1, 1, 2), w = sliding("w=7", 2, "x=6");
+  return {
+      use("b=2 h=5 w=7 c=3", DType::kF64, {h, w}),
+      use("b=2 h=5 w=7 c=3", DType::kF32, {h, w}),
+      use("c=3 w=7 h=5", DType::kF64, {h, w}),
+      // Gaps between windows, and between taps.
+      use("h=11", DType::kF64, {dilated(padded(sliding("h=11", 2, "y=3"), 1, 0, 4), 1, 2)}),
+      // Spread elements, and some that are left out.
+      use("b=2 h=5", DType::kF64, {dilated(padded(sliding("h=5", 3, "y=7"), -1, 1), 2, 1)}),
+      use("h=7 c=2", DType::kI32, {padded(sliding("h=7", 3, "h=7"), 1, 1)}),
+  };
+}
+
+std::vector<Example> picking_examples() {
+  std::vector<Example> examples;
+  for (Example& pool : pool_examples(normal)) {
+    const TensorType& x = pool.operands[0].type;
+    if (!is_float(x.dtype)) continue;
+    const Windows& windows = windows_of(pool.attributes);
+    pool.operands.push_back({{DType::kI32, slid_dims(x.dims, windows)}, Fill::kIndex, taps_of(windows)});
+    examples.push_back(std::move(pool));
+  }
+  return examples;
+}
+
+std::vector<Example> spreading_examples() {
+  std::vector<Example> examples = picking_examples();
+  for (Example& example : examples) example.operands[0].type.dims = example.operands[1].type.dims;
+  return examples;
+}
+
+}  // namespace mtfc
