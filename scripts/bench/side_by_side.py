@@ -79,11 +79,11 @@ def step_seconds(args, folder, options, ranks, threads, steps):
     return statistics.median(times[2:])
 
 
-def peer_seconds(args, model, cores):
+def peer_seconds(args, model, cores, more=()):
     """Step time of the peer in either of two settings of its thread pools; the faster one counts."""
     settings = [({"OMP_NUM_THREADS": str(cores), "OPENBLAS_NUM_THREADS": str(cores)}, cores),
                 ({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": str(cores)}, 1)]
-    return [json.loads(output_of(["/usr/bin/python3", args.peer, "--threads", threads, "--only", model],
+    return [json.loads(output_of(["/usr/bin/python3", args.peer, "--threads", threads, "--only", model, *more],
                                  environment).splitlines()[-1])["seconds_per_step"]
             for environment, threads in settings]
 
