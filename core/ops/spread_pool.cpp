@@ -51,11 +51,10 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   if (!is_float(b.type(node.operands[0]).dtype)) return {kNoTensor, kNoTensor};
-  return {
-      spread_to(
-          b, b.op("pick_pool", {gradients[0], node.operands[1]}, {{"windows", windows_of(node.attributes)}}),
-          b.dims(node.operands[0])),
-      kNoTensor};
+  const Dims dims = b.dims(node.operands[0]);
+  const TensorId picked =
+      b.op("pick_pool", {gradients[0], node.operands[1]}, {{"windows", windows_of(node.attributes)}});
+  return {spread_to(b, picked, dims), kNoTensor};
 }
 
 int64_t flops(const LocalCall& call, std::span<const LocalType>) {

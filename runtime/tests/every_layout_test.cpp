@@ -88,6 +88,7 @@ std::vector<Layout> layouts_of(const Mesh& mesh, const Dims& dims) {
 
 void try_everywhere(const Signature& signature, Tally& tally) {
   const std::string kind(signature.name);
+  CAPTURE(kind);
   for (size_t e = 0; e < signature.examples.size(); ++e) {
     ExampleRun example;
     example.label = fmt::format("{} example {}", kind, e);
