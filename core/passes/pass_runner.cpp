@@ -27,6 +27,7 @@
 #include "core/passes/steps/partition.h"
 #include "core/passes/steps/place_reductions.h"
 #include "core/passes/steps/resolve_shardings.h"
+#include "core/passes/steps/reuse_halos.h"
 #include "core/passes/steps/schedule.h"
 #include "core/passes/steps/steps_interface.h"
 #include "core/passes/variable_placement.h"
@@ -182,6 +183,10 @@ constexpr StepsPass kStepsPasses[] = {
          return wants_ring(candidate, context.layout, context.options);
        };
        return form_rings(std::move(partitioned), wants, context.mesh());
+     }},
+    {"reuse_halos",
+     [](PartitionedEntry partitioned, const PassContext& context) {
+       return reuse_halos(std::move(partitioned), context.mesh());
      }},
     {"fuse",
      [](PartitionedEntry partitioned, const PassContext& context) {

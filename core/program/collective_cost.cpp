@@ -105,6 +105,13 @@ int64_t planned_elements_sent(const Collective& collective, const Resharding& ch
 int64_t collective_workspace(const EntryPoint& entry, const Step& step, const Mesh& mesh) {
   if (works_in_place(step.collective().kind)) return 0;
   const auto largest = [&](ValueId id) { return largest_bytes(entry, id, mesh); };
+  const Value& result = entry.values[step.outputs[0]];
+  if (!result.sharding.windows.empty()) {
+    // Most of what windows read is the device's own, which is not packed.
+    const SentElements sent = sent_elements(entry, step, mesh);
+    const int64_t size = size_of(result.type.dtype);
+    return aligned(sent.most() * size) + aligned(sent.most_received() * size);
+  }
   const AxisList kept = split_axes(entry.values[step.outputs[0]].sharding);
   int64_t copies = 1;  // receivers of one element
   if (facts_of(step.collective().kind).general)

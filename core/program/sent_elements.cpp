@@ -120,11 +120,9 @@ int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, 
 int64_t SentElements::read_by_all(const Line& line, const Interval& held) const {
   const WindowSplit& window = *line.window;
   const int64_t parts = mesh_.size(line.to_axes), n = result_.dims[line.dims.to_begin].size;
-  const Interval readers = window.readers(held);
-  if (readers.size() <= 0) return 0;
+  const Interval readers = window.readers(held, parts);
   int64_t sum = 0;
-  const int64_t last = shard_of(window.size, parts, readers.end - 1);
-  for (int64_t member = shard_of(window.size, parts, readers.begin); member <= last; ++member)
+  for (int64_t member = readers.begin; member < readers.end; ++member)
     sum += overlap(held, window.region(n, shard_interval(window.size, parts, member)));
   return sum;
 }
@@ -181,6 +179,28 @@ int64_t SentElements::bound() const {
     total += all - own;
   }
   return total;
+}
+
+// Along each line, a device needs some elements, and lacks some of these. What it gets grows with both, so the largest of
+// each along every line give a bound.
+int64_t SentElements::most_received() const {
+  const MovedTensor& from = operands_[0].tensor;
+  int64_t all = 1, own = 1;
+  for (const Line& line : operands_[0].lines) {
+    AxisList axes = line.from_axes;
+    add_axes(axes, line.to_axes);
+    int64_t needed = 0, lacked = 0;
+    for (int64_t index = 0; index < mesh_.size(axes); ++index) {
+      const Coordinates at = mesh_.moved(mesh_.last(), axes, index);
+      const Interval held = local_box(from.dims, from.sharding, mesh_, at)[line.dims.from_begin];
+      const Interval read = local_box(result_.dims, result_.sharding, mesh_, at)[line.dims.to_begin];
+      needed = std::max(needed, read.size());
+      lacked = std::max(lacked, read.size() - overlap(held, read));
+    }
+    all *= needed;
+    own *= needed - lacked;
+  }
+  return all - own;
 }
 
 Coordinates SentElements::device(int64_t index) const {

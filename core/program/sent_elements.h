@@ -45,6 +45,8 @@ class SentElements {
   /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds; except
   /// where windows split the result, for which there is no good bound.
   int64_t most_or_bound() const;
+  /// A bound on the elements that any device gets from others, of a tensor that windows split.
+  int64_t most_received() const;
   /// True if no device sends anything. On meshes of thousands of devices, it may be false all the same.
   bool none() const;
 

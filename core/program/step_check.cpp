@@ -281,8 +281,13 @@ std::string move_problem(const Value& from, const Value& to, const Step& step, c
     return "the result has other elements than the operand";
   if (from.sharding.partial != to.sharding.partial) return "only a reduction makes a partial value whole";
   if (from.sharding.windows != to.sharding.windows) {
-    if (!from.sharding.windows.empty()) return "what a window reads goes to an operation with windows alone";
-    if (from.type.dims != to.type.dims) return "a relabelling gives what a window reads";
+    if (from.type.dims != to.type.dims) return "a relabelling gives or takes what a window reads";
+    if (!from.sharding.windows.empty()) {
+      const bool keeps =
+          step.kind() == StepKind::kSlice && covers(from.type.dims, from.sharding, to.sharding, mesh);
+      return keeps ? ""
+                   : "what a window reads goes to an operation with windows, or keeps the device's shard";
+    }
   }
   const AxisList moving =
       moving_axes({from.type.dims, from.sharding.whole(), to.type.dims, to.sharding.whole()}, mesh);

@@ -23,11 +23,14 @@ Interval WindowSplit::region(int64_t n, const Interval& read_by) const {
   return {begin, std::clamp(end, begin, n)};
 }
 
-Interval WindowSplit::readers(const Interval& held) const {
+Interval WindowSplit::readers(const Interval& held, int64_t parts) const {
   if (held.size() <= 0) return {0, 0};
-  const int64_t begin = std::clamp<int64_t>(ceil_div(base * held.begin + low - span + 1, step), 0, size);
-  const int64_t end = floor_div(base * (held.end - 1) + low, step) + 1;
-  return {begin, std::clamp(end, begin, size)};
+  // The first index whose window does not end before `held`, and the last one that begins before its end.
+  const int64_t first = std::max<int64_t>(0, ceil_div(base * held.begin + low - span + 1, step));
+  const int64_t last = std::min(size - 1, floor_div(base * (held.end - 1) + low, step));
+  if (first >= size || last < 0) return {0, 0};
+  const int64_t begin = shard_of(size, parts, first);
+  return {begin, std::max(begin, shard_of(size, parts, last) + 1)};
 }
 
 int64_t WindowSplit::largest_region(int64_t n, int64_t parts) const {
@@ -96,6 +99,19 @@ Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, cons
     box.push_back(window ? window->region(dims[i].size, shard) : shard);
   }
   return box;
+}
+
+bool covers(const Dims& dims, const Sharding& held, const Sharding& wanted, const Mesh& mesh) {
+  if (held.dims != wanted.dims || held.partial != wanted.partial || !wanted.windows.empty()) return false;
+  for (const WindowSplit& window : held.windows) {
+    const int64_t size = dims[window.dim].size, parts = mesh.size(held.dims[window.dim]);
+    for (int64_t part = 0; part < parts; ++part) {
+      const Interval shard = shard_interval(size, parts, part);
+      const Interval region = window.region(size, shard_interval(window.size, parts, part));
+      if (shard.size() > 0 && (region.begin > shard.begin || region.end < shard.end)) return false;
+    }
+  }
+  return true;
 }
 
 LocalDims local_dims(const Dims& dims, const Box& box) {

@@ -59,8 +59,9 @@ struct WindowSplit {
 
   /// The indices of a dimension of `n` elements that the indices `read_by` of the other dimension read.
   Interval region(int64_t n, const Interval& read_by) const;
-  /// The indices of the other dimension that read one of `held`.
-  Interval readers(const Interval& held) const;
+  /// The shards of the other dimension, of `parts`, that read an element of `held`, or one before and one behind it: their
+  /// regions have elements in common with `held`. They are consecutive.
+  Interval readers(const Interval& held, int64_t parts) const;
   /// The size of the largest region of a dimension of `n` elements that one of `parts` shards can read.
   int64_t largest_region(int64_t n, int64_t parts) const;
 };
@@ -99,6 +100,9 @@ Interval shard_interval(int64_t size, int64_t parts, int64_t index);
 int64_t shard_of(int64_t size, int64_t parts, int64_t at);
 /// The region of a tensor that the device at `at` holds.
 Box local_box(const Dims& dims, const Sharding& sharding, const Mesh& mesh, const Coordinates& at);
+/// True if every device that holds a tensor as `held` holds what it would hold as `wanted`. The axes of both must be the same,
+/// and no window splits `wanted`.
+bool covers(const Dims& dims, const Sharding& held, const Sharding& wanted, const Mesh& mesh);
 /// `dims` with the local sizes of a device that holds the region `box`.
 LocalDims local_dims(const Dims& dims, const Box& box);
 /// `dims` with the local sizes of the device at `at`.

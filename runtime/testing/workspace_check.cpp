@@ -11,8 +11,11 @@ namespace {
 
 int64_t packed_bytes(const CollectivePlan& plan) {
   int64_t sent = 0, received = 0;
-  for (const std::vector<Run>& runs : plan.sends) sent += elements(runs);
-  for (const std::vector<Run>& runs : plan.receives) received += elements(runs);
+  for (size_t member = 0; member < plan.sends.size(); ++member) {
+    if (plan.kind == CollectiveKind::kExchange && member == plan.self && !plan.in_place()) continue;
+    sent += elements(plan.sends[member]);
+    received += elements(plan.receives[member]);
+  }
   if (plan.kind == CollectiveKind::kAllGather) sent = 0;
   if (plan.kind == CollectiveKind::kReduceScatter) {
     sent = std::max(sent, plan.input.elements());

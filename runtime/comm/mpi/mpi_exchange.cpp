@@ -178,11 +178,11 @@ class MpiReduceScatter : public MpiCollective {
 // The members' parts arrive straight in their places, or in the workspace if any of them is not contiguous.
 class Arrivals {
  public:
-  // Offsets count from the start of the output, or of the arrivals in the workspace.
-  Arrivals(const std::vector<std::vector<Run>>& receives, int64_t size)
+  // Offsets count from the start of the output, or of the arrivals in the workspace. Nothing arrives from `left_out`.
+  Arrivals(const std::vector<std::vector<Run>>& receives, int64_t size, std::optional<size_t> left_out = {})
       : unpacks_(!contiguous(receives)), receives_(receives), size_(size) {
     for (const std::vector<Run>& runs : receives) {
-      const int64_t bytes = elements(runs) * size;
+      const int64_t bytes = counts.size() == left_out ? 0 : elements(runs) * size;
       counts.push_back(bytes);
       places.push_back(unpacks_ || runs.empty() ? bytes_ : runs[0].to * size);
       if (unpacks_) bytes_ += bytes;
@@ -243,18 +243,18 @@ class MpiAllGather : public MpiCollective {
 // An all_to_all or an exchange: each member sends any elements to each other one.
 class MpiExchange : public MpiCollective {
  public:
-  explicit MpiExchange(MpiSite site) : MpiCollective(std::move(site)), arrivals_(plan().receives, size()) {
-    // If the output takes the place of the input, everything must have left before anything arrives.
+  explicit MpiExchange(MpiSite site)
+      : MpiCollective(std::move(site)), arrivals_(plan().receives, size(), plan().self) {
+    // If the output takes the place of the input, everything must have left before anything arrives. Otherwise a device's
+    // own part is copied straight to its place.
     pack_ = plan().in_place() || !contiguous(plan().sends);
-    for (const std::vector<Run>& runs : plan().sends) {
-      const int64_t bytes = elements(runs) * size();
-      counts_.push_back(bytes);
+    for (size_t member = 0; member < plan().sends.size(); ++member) {
+      const std::vector<Run>& runs = plan().sends[member];
+      const bool is_own = member == plan().self;
+      counts_.push_back(is_own ? 0 : elements(runs) * size());
       places_.push_back(pack_ || runs.empty() ? packed_bytes_ : runs[0].from * size());
-      if (pack_) packed_bytes_ += bytes;
+      if (pack_ && (!is_own || plan().in_place())) packed_bytes_ += elements(runs) * size();
     }
-    // A device's own part is copied locally.
-    counts_[plan().self] = 0;
-    arrivals_.counts[plan().self] = 0;
     require_workspace(aligned(packed_bytes_) + arrivals_.bytes());
   }
 
@@ -265,7 +265,7 @@ class MpiExchange : public MpiCollective {
 
   void send() override {
     const std::vector<Run>& own = plan().receives[plan().self];
-    if (pack_) pack_sends();
+    if (pack_) pack();
     if (plan().in_place())
       unpack_runs(own, size(), workspace() + places_[plan().self], output());
     else
@@ -274,6 +274,12 @@ class MpiExchange : public MpiCollective {
         MPI_Ialltoallv_c(pack_ ? workspace() : input(), counts_.data(), places_.data(), MPI_BYTE, arriving(),
                          arrivals_.counts.data(), arrivals_.places.data(), MPI_BYTE, comm(), request()),
         "MPI_Ialltoallv_c");
+  }
+
+  void pack() const {
+    for (size_t member = 0; member < plan().sends.size(); ++member)
+      if (member != plan().self || plan().in_place())
+        pack_runs(plan().sends[member], size(), input(), workspace() + places_[member]);
   }
 
   void finish() override { arrivals_.unpack(arriving(), output()); }
