@@ -93,7 +93,7 @@ TEST_CASE("the examples of the reference are read without an error or a warning"
     }
     CHECK(warnings.empty());
   }
-  REQUIRE(models.size() == 7);
+  REQUIRE(models.size() == 8);
   REQUIRE(layouts.size() == 5);
   REQUIRE(programs.size() == 1);
   CHECK(profiles == 1);
