@@ -124,6 +124,36 @@ TEST_CASE(
   }
 }
 
+// GShard's figure 9: from 16 to 2,048 cores, an all_to_all of the same data on each core takes 9 times as long. Two cores share
+// a chip, and the chips form a torus, of 4 x 2 for 16 cores and of 32 x 32 for 2,048.
+TEST_CASE("an all_to_all on a torus grows about as the square root of the devices, as GShard measured") {
+  const auto seconds = [](const Json& mesh, int64_t devices, int64_t megabytes) {
+    const ScratchFolder folder;
+    const Json axes = {"rows", "cols", "core"};
+    const Json model = {
+        {"mtfc", 1},
+        {"params", {{"D", devices}}},
+        {"dims", {{"G", "D"}, {"E", "D"}, {"C", fmt::format("{} // D", megabytes << 18)}}},
+        {"inputs", {{"x", dims_of({"E", "G", "C"})}}},
+        {"ops",
+         {{{"out", "a"}, {"op", "relu"}, {"in", "x"}}, {{"out", "y"}, {"op", "identity"}, {"in", "a"}}}},
+        {"outputs", {"y"}}};
+    const Json layout = {{"mesh", mesh},
+                         {"shardings", {{"x", {{"G", axes}}}, {"a", {{"G", axes}}}, {"y", {{"E", axes}}}}}};
+    std::ofstream(folder / "model.json") << model;
+    std::ofstream(folder / "layout.json") << layout;
+    const Json report = report_of("'" + (folder / "model.json") + "'",
+                                  "--layout '" + (folder / "layout.json") + "' --hardware tpu-v3");
+    CHECK(report["communication"]["by_kind"]["all_to_all"]["count"] == 1);
+    return report["time"]["communication_s"].get<double>();
+  };
+  for (const int64_t megabytes : {8, 32}) {
+    const double growth = seconds({{"rows", 32}, {"cols", 32}, {"core", 2}}, 2048, megabytes) /
+                          seconds({{"rows", 4}, {"cols", 2}, {"core", 2}}, 16, megabytes);
+    CHECK(growth == doctest::Approx(9).epsilon(0.3));
+  }
+}
+
 TEST_CASE("a convolution along a split dimension sends its halo, which does not grow") {
   const Operator conv{"conv",
                       {{"B", 2}, {"I", 4}, {"X", "8 * D"}, {"Y", 6}, {"x_taps", 3}, {"y_taps", 3}, {"O", 4}},

@@ -13,7 +13,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_floats(call);
   const TensorType& x = call.operands[0];
   const Windows& windows = windows_of(call.attributes);
-  require_windows(x, windows);
+  require_pool_windows(x, windows);
   return {{x.dtype, slid_dims(x.dims, windows)}};
 }
 

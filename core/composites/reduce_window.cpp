@@ -16,7 +16,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   if (kind != "sum" && kind != "max" && kind != "min")
     throw OpError{"'kind' is \"" + kind + "\", but must be \"sum\", \"max\" or \"min\"", "", -1, "kind"};
   const Windows& windows = windows_of(call.attributes);
-  require_windows(x, windows);
+  require_pool_windows(x, windows);
   return {{x.dtype, slid_dims(x.dims, windows)}};
 }
 

@@ -114,7 +114,7 @@ void for_each_dim(AttributeValue& value, const std::function<void(Dim&)>& f) {
 }
 
 void for_each_dim(const AttributeValue& value, const std::function<void(const Dim&)>& f) {
-  // The function that is handed over changes nothing.
+  // `f` takes a const reference, so nothing changes.
   for_each_dim(const_cast<AttributeValue&>(value), [&](Dim& dim) { f(dim); });
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
@@ -10,20 +12,8 @@ namespace {
 
 constexpr const char* kWindows = "windows";
 
-// Positions in operands and results are computed in int64_t, and so must be all that windows reach.
-constexpr double kFarthest = 0x1p60;
-
 [[noreturn]] void refuse(const std::string& message, const std::string& hint = "") {
   throw OpError{message, hint, -1, kWindows};
-}
-
-void require_in_range(const Window& window) {
-  const auto as_double = [](int64_t number) { return static_cast<double>(number); };
-  const double reach = as_double(window.dim.size) * as_double(window.base) +
-                       as_double(window.taps.size) * as_double(window.dilation) +
-                       as_double(window.to.size) * as_double(window.stride) +
-                       std::abs(as_double(window.low)) + std::abs(as_double(window.high));
-  if (reach > kFarthest) refuse(fmt::format("the window along '{}' is too large", window.dim.name));
 }
 
 void require_places(const Window& window) {
@@ -64,10 +54,19 @@ void require_windows(const TensorType& x, const Windows& windows) {
   for (const Window& window : windows) {
     require_known({window.dim}, x.dims, to_string(x), kWindows);
     seen.push_back(window.dim);
-    require_in_range(window);
+    if (!is_countable(window)) refuse(fmt::format("the window along '{}' is too large", window.dim.name));
     require_places(window);
   }
   require_distinct(seen, kWindows);
+}
+
+void require_pool_windows(const TensorType& x, const Windows& windows) {
+  require_windows(x, windows);
+  double taps = 1, all = 1;
+  for (const Window& window : windows) taps *= static_cast<double>(window.taps.size);
+  for (const Dim& dim : slid_dims(x.dims, windows)) all *= static_cast<double>(dim.size);
+  if (taps > std::numeric_limits<int32_t>::max()) refuse("the windows have more than 2^31 - 1 taps together");
+  if (taps * all > 0x1p60) refuse("the windows read more elements than can be counted, 2^60");
 }
 
 Dims slid_dims(const Dims& dims, const Windows& windows) {

@@ -36,6 +36,8 @@ const Window* window_along(const Windows& windows, std::string_view name);
 /// Throws OpError if a window does not fit the operand `x`, if it takes another number of places than `to` has elements,
 /// or if two are along one dimension.
 void require_windows(const TensorType& x, const Windows& windows);
+/// The same, and throws OpError if the windows of a pool have too many taps together.
+void require_pool_windows(const TensorType& x, const Windows& windows);
 /// `dims`, those of the operand, with `to` in the place of each `dim`. Throws OpError if a dimension is there twice.
 Dims slid_dims(const Dims& dims, const Windows& windows);
 

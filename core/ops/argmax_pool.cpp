@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 #include "core/op_rules/windows.h"
@@ -11,9 +9,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   require_numbers(call);
   const TensorType& x = call.operands[0];
   const Windows& windows = windows_of(call.attributes);
-  require_windows(x, windows);
-  if (taps_of(windows) > std::numeric_limits<int32_t>::max())
-    throw OpError{"the windows have too many taps for an index of type i32", "", -1, "windows"};
+  require_pool_windows(x, windows);
   const Dims dims = slid_dims(x.dims, windows);
   return {{x.dtype, dims}, {DType::kI32, dims}};
 }

@@ -90,7 +90,12 @@ std::vector<TensorType> infer(const OpCall& call) {
   const Windows& windows = windows_of(call.attributes);
   require_windows(call.operands[0], windows);
   require_taps(call, windows);
-  return {{call.operands[0].dtype, result_dims(call, windows)}};
+  const Dims dims = result_dims(call, windows);
+  double products = 1;
+  for (const Dims* each : {&dims, &call.operands[1].dims})
+    for (const Dim& dim : *each) products *= static_cast<double>(dim.size);
+  if (products > 0x1p60) throw OpError{"a convolution of these dimensions is too large"};
+  return {{call.operands[0].dtype, dims}};
 }
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {

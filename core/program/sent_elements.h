@@ -42,8 +42,8 @@ class SentElements {
   int64_t sent(const Coordinates& at) const;
   /// The largest number that any device sends.
   int64_t most() const;
-  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds; except
-  /// where windows split the result, for which there is no good bound.
+  /// Like most(), but where more than some 100 devices would have to be looked at, a bound that no device exceeds. If windows
+  /// split the result, it is always most(), since no good bound is known.
   int64_t most_or_bound() const;
   /// A bound on the elements that any device gets from others, of a tensor that windows split.
   int64_t most_received() const;

@@ -59,8 +59,8 @@ struct WindowSplit {
 
   /// The indices of a dimension of `n` elements that the indices `read_by` of the other dimension read.
   Interval region(int64_t n, const Interval& read_by) const;
-  /// The shards of the other dimension, of `parts`, that read an element of `held`, or one before and one behind it: their
-  /// regions have elements in common with `held`. They are consecutive.
+  /// The shards of the other dimension, out of `parts`, whose regions overlap `held`, gaps between windows included. They are
+  /// consecutive.
   Interval readers(const Interval& held, int64_t parts) const;
   /// The size of the largest region of a dimension of `n` elements that one of `parts` shards can read.
   int64_t largest_region(int64_t n, int64_t parts) const;

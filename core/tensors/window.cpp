@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "core/tensors/division.h"
@@ -24,6 +25,14 @@ std::span<const WindowNumber> window_numbers() {
       {"dilation", &Window::dilation, 1, 1, "elements from one tap of the window to the next"},
   };
   return kNumbers;
+}
+
+bool is_countable(const Window& window) {
+  const auto real = [](int64_t number) { return static_cast<double>(number); };
+  const double reach =
+      real(window.dim.size) * real(window.base) + real(window.taps.size) * real(window.dilation) +
+      real(window.to.size) * real(window.stride) + std::abs(real(window.low)) + std::abs(real(window.high));
+  return reach <= 0x1p60;
 }
 
 int64_t window_places(const Window& window) {

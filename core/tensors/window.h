@@ -49,6 +49,8 @@ struct WindowNumber {
 };
 std::span<const WindowNumber> window_numbers();
 
+/// True if all positions that the window reaches can be counted in int64_t.
+bool is_countable(const Window& window);
 /// The number of places that the window takes; 0 or less if it does not fit into the padded dimension.
 int64_t window_places(const Window& window);
 /// Sets `high`, so that the window takes as many places as `to` has elements.

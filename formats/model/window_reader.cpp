@@ -26,6 +26,10 @@ std::optional<Dim> read_taps(const Cursor& at, const ModelScope& scope) {
 // Padding with which a window of stride s takes a place for every s elements. Where the numbers at the two ends differ, the
 // one behind is larger.
 bool pad_alike(const Cursor& at, Window& window) {
+  if (!is_countable(window)) {
+    at.error(fmt::format("the window along '{}' is too large", window.dim.name));
+    return false;
+  }
   const int64_t places = ceil_div(window.dim.size * window.base, window.stride);
   if (window.to.size != places) {
     at.error(

@@ -406,7 +406,8 @@ class ProgramReader {
         if (const auto value = item.require(key)) window.*member = dim(*value);
       for (const WindowNumber& number : window_numbers())
         if (const auto value = item.require(number.key))
-          window.*number.member = std::max(number.least, value->integer().value_or(number.usual));
+          window.*number.member =
+              std::max(number.usual > 0 ? number.least : INT64_MIN, value->integer().value_or(number.usual));
       found.push_back(std::move(window));
     }
     return found;

@@ -34,7 +34,13 @@ PoolPlan::PoolPlan(const Windows& windows, Direction direction, std::vector<cons
   rows_ = 1;
   for (const Loop& loop : loops_) rows_ *= loop.extent;
   if (lanes_ == 0) rows_ = 0;
-  const auto most = static_cast<size_t>(rows_ == 0 ? 0 : taps_);
+  // A place meets no more elements than the device holds, however many taps it has.
+  size_t most = rows_ == 0 ? 0 : 1;
+  for (const Reach& reach : reaches_) {
+    int64_t longest = 1;
+    for (const Span& span : reach.spans) longest = std::max(longest, span.count);
+    most *= static_cast<size_t>(longest);
+  }
   scratch_ = std::make_shared<std::vector<Scratch>>(
       static_cast<size_t>(std::max(1, omp_get_max_threads())),
       Scratch{std::vector<PoolMeeting>(most), std::vector<PoolMeeting>(most),

@@ -42,18 +42,19 @@ class HaloSearch {
 
   std::vector<Reuse> run() const {
     std::vector<Reuse> found;
-    for (const Step& step : entry_.steps) {
+    for (size_t s = 0; s < entry_.steps.size(); ++s) {
+      const Step& step = this->step(s);
       if (step.inputs.size() != 1 || step.outputs.size() != 1 || step.op()) continue;
       if (step.kind() != StepKind::kStart && step.kind() != StepKind::kSlice) continue;
       const auto is_known = [&](const Reuse& reuse) { return reuse.shard == step.inputs[0]; };
       if (std::any_of(found.begin(), found.end(), is_known)) continue;
-      if (const auto reuse = reuse_of(step.inputs[0], step.outputs[0])) found.push_back(*reuse);
+      if (const auto reuse = reuse_of(step.inputs[0], step.outputs[0], s)) found.push_back(*reuse);
     }
     return found;
   }
 
  private:
-  std::optional<Reuse> reuse_of(ValueId shard, ValueId whole) const {
+  std::optional<Reuse> reuse_of(ValueId shard, ValueId whole, size_t maker) const {
     const Value &from = entry_.values[shard], &to = entry_.values[whole];
     if (to.sharding.windows.empty() || !from.sharding.partial.empty() || is_kept_[shard] || !is_made_[shard])
       return std::nullopt;
@@ -68,6 +69,7 @@ class HaloSearch {
       if (!is_backward && first) return std::nullopt;
     }
     if (!first || readers_[shard].front() == *first || readers_[whole].empty()) return std::nullopt;
+    if (maker >= *first) return std::nullopt;
     if (step(readers_[whole].back()).phase != Phase::kBackward) return std::nullopt;
     return Reuse{whole, shard, *first};
   }
