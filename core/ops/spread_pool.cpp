@@ -57,8 +57,9 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {spread_to(b, picked, dims), kNoTensor};
 }
 
-int64_t flops(const LocalCall& call, std::span<const LocalType>) {
-  return elements(call.operands[0].dims) * taps_of(windows_of(call.attributes));
+// Counted for each element of the result: shards of the operands with their halos differ in size.
+int64_t flops(const LocalCall& call, std::span<const LocalType> results) {
+  return elements(results[0].dims) * taps_of(windows_of(call.attributes));
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ void check_pick_and_spread(Pool& p) {
   });
   check_all(run(pick_pool_kernel::kKernel, p, {p.x, p.taps}, {p.y}, p.y.tensor.elements())[0].values, picked);
   check_all(run(spread_pool_kernel::kKernel, p, {p.y, p.taps}, {p.x},
-                p.y.tensor.elements() * pool_taps(p.windows))[0]
+                p.x.tensor.elements() * pool_taps(p.windows))[0]
                 .values,
             spread);
 }

@@ -62,7 +62,7 @@ template <typename T>
 Kernel prepare(const KernelSite& site) {
   const PoolPlan plan(site.attributes.get<Windows>("windows"), PoolPlan::Direction::kBack, {&site.results[0]},
                       {&site.operands[0], &site.operands[1]});
-  return [plan, flops = site.operands[0].elements() * plan.taps()](const KernelRun& run) {
+  return [plan, flops = site.results[0].elements() * plan.taps()](const KernelRun& run) {
     using Number = WrappingType<T>;
     const auto* const gradient = reinterpret_cast<const Number*>(run.operands[0]);
     const auto* const taps = reinterpret_cast<const int32_t*>(run.operands[1]);
