@@ -70,9 +70,9 @@ void try_layout(const ExampleRun& example, const Layout& layout, Tally& tally) {
 
 // All rule sets, or, of tensors with so many dimensions that there would be tens of thousands, a sample.
 std::vector<Layout> layouts_of(const Mesh& mesh, const Dims& dims) {
-  constexpr int kSample = 300;
+  constexpr int kSample = 60;
   const size_t axes = mesh.axes().size();
-  if (std::pow(axes + 1, dims.size()) <= 5000)
+  if (std::pow(axes + 1, dims.size()) <= 1100)
     return all_rule_sets(mesh, dims, axes == 2 && dims.size() <= 4);
   std::mt19937_64 random(1);
   std::vector<Layout> layouts;
