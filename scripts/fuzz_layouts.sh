@@ -12,4 +12,4 @@ if [ ! -f "$folder/build.ninja" ]; then
 fi
 cmake --build "$folder" --target runtime_tests
 MTFC_CASES=$cases MTFC_SEED=$seed OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} \
-  "$folder/runtime_tests" --source-file='*random_graph_test.cpp'
+  "$folder/runtime_tests" --source-file="${MTFC_FUZZED:-*random_graph_test.cpp}"

@@ -2,14 +2,5 @@
 # Builds and runs random convolutions and pools, with their gradients, under random layouts.
 #   scripts/fuzz_windows.sh [CASES [SEED [FOLDER]]]     default: 20000 cases, a seed from the clock, build
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
-cases=${1:-20000}
-seed=${2:-$(date +%s)000000}
-folder=${3:-build}
-if [ ! -f "$folder/build.ninja" ]; then
-  cmake -S . -B "$folder" -G Ninja >/dev/null
-fi
-cmake --build "$folder" --target runtime_tests
-MTFC_CASES=$cases MTFC_SEED=$seed OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} \
-  "$folder/runtime_tests" --source-file='*runtime/tests/window_test.cpp'
+MTFC_FUZZED='*runtime/tests/window_test.cpp' exec "$(dirname "$0")/fuzz_layouts.sh" "${1:-20000}" "${@:2}"

@@ -66,7 +66,7 @@ Operator product(const char* split_a, const char* split_b, const char* split_y) 
 
 const std::vector<int64_t> kDevices = {16, 64, 256, 2048};
 
-// What an all_reduce of `n` floats sends.
+// The bytes that a device sends in an all_reduce of `n` floats.
 int64_t reduced(int64_t n, int64_t devices) {
   return 4 * 2 * (n - n / devices);
 }

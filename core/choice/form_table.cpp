@@ -43,10 +43,10 @@ void append_key(std::string& key, const Sharding& sharding) {
     append_key(key, partial.axis);
     append_key(key, static_cast<int64_t>(partial.kind));
   }
-  for (const WindowSplit& window : sharding.windows)
-    for (const int64_t number : {int64_t{-4}, static_cast<int64_t>(window.dim), window.size, window.step,
-                                 window.low, window.span, window.base})
-      append_key(key, number);
+  for (const WindowSplit& window : sharding.windows) {
+    append_key(key, -4);
+    for (const int64_t number : window.numbers()) append_key(key, number);
+  }
   append_key(key, -3);
 }
 

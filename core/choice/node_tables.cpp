@@ -31,11 +31,10 @@ std::string key_of(const NodeCall& call, const std::vector<Factor>& factors) {
     for (const int position : factor.operands) append_key(key, position);
     for (const int position : factor.results) append_key(key, position);
     append_key(key, factor.fill == 0 ? 0 : 1);
-    for (const OperandWindow& window : factor.windows)
-      for (const int64_t number :
-           {static_cast<int64_t>(window.operand), static_cast<int64_t>(window.split.dim), window.split.size,
-            window.split.step, window.split.low, window.split.span, window.split.base})
-        append_key(key, number);
+    for (const OperandWindow& window : factor.windows) {
+      append_key(key, window.operand);
+      for (const int64_t number : window.split.numbers()) append_key(key, number);
+    }
     for (const Piece& piece : factor.pieces)
       for (const int64_t number : {static_cast<int64_t>(piece.operand), piece.from, piece.from_step, piece.to,
                                    piece.to_step, piece.count})

@@ -101,21 +101,29 @@ std::string to_string(const AttributeValue& value) {
   return std::visit(Printer{}, value);
 }
 
-void for_each_dim(AttributeValue& value, const std::function<void(Dim&)>& f) {
+namespace {
+
+template <typename Value, typename F>
+void visit_dims(Value& value, const F& f) {
   if (auto* dim = std::get_if<Dim>(&value)) f(*dim);
   if (auto* dims = std::get_if<Dims>(&value))
-    for (Dim& dim : *dims) f(dim);
+    for (auto& dim : *dims) f(dim);
   if (auto* map = std::get_if<std::vector<Renaming>>(&value))
-    for (Renaming& entry : *map) f(entry.to);
+    for (auto& entry : *map) f(entry.to);
   if (auto* windows = std::get_if<Windows>(&value))
-    for (Window& window : *windows)
-      for (Dim* dim : {&window.dim, &window.taps, &window.to})
+    for (auto& window : *windows)
+      for (auto* dim : {&window.dim, &window.taps, &window.to})
         if (!dim->name.empty()) f(*dim);
 }
 
+}  // namespace
+
+void for_each_dim(AttributeValue& value, const std::function<void(Dim&)>& f) {
+  visit_dims(value, f);
+}
+
 void for_each_dim(const AttributeValue& value, const std::function<void(const Dim&)>& f) {
-  // `f` takes a const reference, so nothing changes.
-  for_each_dim(const_cast<AttributeValue&>(value), [&](Dim& dim) { f(dim); });
+  visit_dims(value, f);
 }
 
 }  // namespace mtfc

@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/op_rules/windows.h"
+
 namespace mtfc {
 namespace {
 
-/// `dims` without those of this name that `member` of a window gives.
-LocalDims without_windows(const LocalDims& dims, const Windows& windows, Dim Window::*member) {
-  LocalDims rest;
-  for (const LocalDim& dim : dims)
-    if (std::none_of(windows.begin(), windows.end(),
-                     [&](const Window& w) { return (w.*member).name == dim.name; }))
-      rest.push_back(dim);
-  return rest;
-}
-
-/// In a result of `elements`, a place meets one of so many taps.
+// A place meets one of so many taps.
 int64_t sparseness(const Windows& windows) {
   int64_t product = 1;
   for (const Window& w : windows) product *= w.base / std::gcd(w.base, std::gcd(w.stride, w.dilation));
@@ -51,7 +43,7 @@ int64_t local_taps(const Windows& windows, const LocalDims& w) {
 
 int64_t conv_flops(const Attributes& attributes, std::span<const LocalType> operands,
                    const LocalType& result) {
-  const Windows& windows = attributes.get<Windows>("windows");
+  const Windows& windows = windows_of(attributes);
   const ConvDims dims = conv_dims(windows, operands[0].dims, operands[1].dims, result.dims);
   const int64_t products =
       elements(result.dims) * elements(dims.contracted) * local_taps(windows, operands[1].dims);

@@ -1,6 +1,6 @@
 #pragma once
-// What the cost model and the kernel of a convolution must agree on: the classes of its dimensions, its flops, and its
-// workspace. All are pure functions of local shapes.
+// The cost model and the kernel of a convolution must agree on the classes of its dimensions, on its flops, and on its
+// workspace. All of these are pure functions of local shapes.
 //
 // A dimension that no window is along belongs to one of four classes, by the tensors that have it:
 //
@@ -49,8 +49,8 @@ int64_t conv_workspace(const Attributes& attributes, std::span<const LocalType> 
 inline constexpr int64_t kConvPanelBytes = 4 << 20;
 /// A vector may be longer than a row of the filter, by this factor at most.
 inline constexpr int64_t kConvPadding = 16;
-/// Where a result is too small to be shared by threads, its sums are cut into at most so many parts, whose results together
-/// have at most so many bytes.
+/// The sums of a result that is too small to be shared by threads are cut into at most so many parts. The parts together have
+/// at most so many bytes.
 inline constexpr int64_t kConvParts = 16;
 inline constexpr int64_t kConvPartBytes = 8 << 20;
 

@@ -106,6 +106,10 @@ std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType>
   return factors;
 }
 
+int64_t pool_flops(const LocalCall& call, std::span<const LocalType> results) {
+  return elements(results[0].dims) * taps_of(windows_of(call.attributes));
+}
+
 void require_tap_indices(const TensorType& taps, const Dims& dims, int at) {
   if (taps.dtype == DType::kI32 && same_set(taps.dims, dims)) return;
   throw OpError{fmt::format("the indices of taps are {}, but must be {}", to_string(taps),

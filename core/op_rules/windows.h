@@ -10,6 +10,8 @@
 //   places over x     each device holds what its places read: [0,2), [1,6), [5,9)
 //   taps over x       each device holds what its tap reads, and gives a partial sum
 
+#include <algorithm>
+
 #include "core/graph/op_def.h"
 #include "core/tensors/window.h"
 
@@ -41,6 +43,17 @@ void require_pool_windows(const TensorType& x, const Windows& windows);
 /// `dims`, those of the operand, with `to` in the place of each `dim`. Throws OpError if a dimension is there twice.
 Dims slid_dims(const Dims& dims, const Windows& windows);
 
+/// `dims` without those that windows give as `member`.
+template <DimList List>
+List without_windows(const List& dims, const Windows& windows, Dim Window::*member) {
+  List rest;
+  for (const auto& dim : dims)
+    if (std::none_of(windows.begin(), windows.end(),
+                     [&](const Window& window) { return (window.*member).name == dim.name; }))
+      rest.push_back(dim);
+  return rest;
+}
+
 /// The factor of the places of a window, whose dimension `to` the results have, as has every operand in `operands`. It reads
 /// operand 0.
 Factor place_factor(const Window& window, const OpCall& call, std::span<const TensorType> results,
@@ -50,6 +63,8 @@ Factor place_factor(const Window& window, const OpCall& call, std::span<const Te
 /// pass.
 std::vector<Factor> pool_factors(const OpCall& call, std::span<const TensorType> results,
                                  const std::vector<int>& alike);
+/// The elements of the result times the taps. Operands are no measure: shards with their halos differ in size.
+int64_t pool_flops(const LocalCall& call, std::span<const LocalType> results);
 /// Throws OpError unless `taps`, operand `at`, is of type i32 and has the dimensions `dims`, in any order.
 void require_tap_indices(const TensorType& taps, const Dims& dims, int at);
 

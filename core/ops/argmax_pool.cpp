@@ -23,10 +23,6 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {b.op("spread_pool", {gradients[0], node.results[1]}, {{"windows", windows_of(node.attributes)}})};
 }
 
-int64_t flops(const LocalCall& call, std::span<const LocalType> results) {
-  return elements(results[0].dims) * taps_of(windows_of(call.attributes));
-}
-
 std::vector<Example> examples() {
   std::vector<Example> all = pool_examples(normal), ties = pool_examples(steps);
   all.insert(all.end(), ties.begin(), ties.end());
@@ -60,7 +56,7 @@ extern const OpDef kOp =
         .roles = roles,
         .linear_in = {},
         .gradient = gradient,
-        .flops = flops,
+        .flops = pool_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
         .traits = {},

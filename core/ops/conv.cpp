@@ -11,20 +11,11 @@ namespace {
 // A name may be that of a spatial dimension of one tensor and of the taps of another one, as in gradients; but the other
 // dimensions, which no window is along, have names of their own.
 Dims without_taps(const Dims& dims, const Windows& windows) {
-  Dims rest;
-  for (const Dim& dim : dims) {
-    bool is_tap = false;
-    for (const Window& window : windows) is_tap |= window.taps.name == dim.name;
-    if (!is_tap) rest.push_back(dim);
-  }
-  return rest;
+  return without_windows(dims, windows, &Window::taps);
 }
 
 Dims without_spatial(const Dims& dims, const Windows& windows) {
-  Dims rest;
-  for (const Dim& dim : dims)
-    if (!window_along(windows, dim.name)) rest.push_back(dim);
-  return rest;
+  return without_windows(dims, windows, &Window::dim);
 }
 
 void require_taps(const OpCall& call, const Windows& windows) {

@@ -57,11 +57,6 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {spread_to(b, picked, dims), kNoTensor};
 }
 
-// Counted for each element of the result: shards of the operands with their halos differ in size.
-int64_t flops(const LocalCall& call, std::span<const LocalType> results) {
-  return elements(results[0].dims) * taps_of(windows_of(call.attributes));
-}
-
 }  // namespace
 
 extern const OpDef kOp =
@@ -87,7 +82,7 @@ extern const OpDef kOp =
         .roles = roles,
         .linear_in = {{0}},
         .gradient = gradient,
-        .flops = flops,
+        .flops = pool_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
         .traits = {},

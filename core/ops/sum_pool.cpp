@@ -24,10 +24,6 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   return {b.op("sum_pool", {gradients[0]}, {{"windows", back}})};
 }
 
-int64_t flops(const LocalCall& call, std::span<const LocalType> results) {
-  return elements(results[0].dims) * taps_of(windows_of(call.attributes));
-}
-
 }  // namespace
 
 extern const OpDef kOp =
@@ -52,7 +48,7 @@ extern const OpDef kOp =
         .roles = roles,
         .linear_in = {{0}},
         .gradient = gradient,
-        .flops = flops,
+        .flops = pool_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
         .traits = {},

@@ -107,9 +107,7 @@ std::string key_of(const Resharding& change) {
     }
     for (const WindowSplit& window : sharding->windows) {
       add(-4);
-      for (const int64_t number :
-           {static_cast<int64_t>(window.dim), window.size, window.step, window.low, window.span, window.base})
-        add(number);
+      for (const int64_t number : window.numbers()) add(number);
     }
   }
   return key;

@@ -116,7 +116,7 @@ int64_t SentElements::wanted(size_t operand, const Line& line, const Box& held, 
   return sum;
 }
 
-// How many elements of `held` all members together read through the line's window. Few members read any.
+// The number of elements of `held` that all members together read through the line's window. Few members read any.
 int64_t SentElements::read_by_all(const Line& line, const Interval& held) const {
   const WindowSplit& window = *line.window;
   const int64_t parts = mesh_.size(line.to_axes), n = result_.dims[line.dims.to_begin].size;

@@ -7,6 +7,7 @@
 // axis of a split gives exactly the coarser split. Example: n = 5 over rows:2,cols:2 has shards of 1, 1, 1
 // and 2; gathered over cols, it has shards of 2 and 3.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -57,6 +58,8 @@ struct WindowSplit {
   int64_t base = 1;
   bool operator==(const WindowSplit&) const = default;
 
+  /// All of these numbers, in this order: for keys and files.
+  std::array<int64_t, 6> numbers() const { return {static_cast<int64_t>(dim), size, step, low, span, base}; }
   /// The indices of a dimension of `n` elements that the indices `read_by` of the other dimension read.
   Interval region(int64_t n, const Interval& read_by) const;
   /// The shards of the other dimension, out of `parts`, whose regions overlap `held`, gaps between windows included. They are

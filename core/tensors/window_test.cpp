@@ -86,7 +86,7 @@ TEST_CASE("a device holds the elements that its places read, and no window of an
           first = std::min(first, i);
           last = std::max(last, i);
         }
-      // Where windows leave gaps, or elements lie apart, a shard may begin or end with what no place reads.
+      // A region may begin or end with elements that no place reads, if windows leave gaps or elements lie apart.
       if (last >= first) CHECK((region.begin <= first && region.end > last));
       if (window.stride <= window.span() && window.base == 1)
         CHECK(region.size() == (last < first ? 0 : last - first + 1));

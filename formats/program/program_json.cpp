@@ -21,8 +21,11 @@ Json sharding_json(const Sharding& sharding, const Mesh& mesh) {
   for (const AxisList& axes : sharding.dims) dims.push_back(json_of(axes, mesh));
   Json json = {{"dims", std::move(dims)}};
   if (!sharding.partial.empty()) json["partial"] = partial_json(sharding, mesh);
-  for (const WindowSplit& window : sharding.windows)
-    json["windows"].push_back({window.dim, window.size, window.step, window.low, window.span, window.base});
+  for (const WindowSplit& window : sharding.windows) {
+    Json numbers = Json::array();
+    for (const int64_t number : window.numbers()) numbers.push_back(number);
+    json["windows"].push_back(std::move(numbers));
+  }
   return json;
 }
 

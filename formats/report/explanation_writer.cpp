@@ -164,7 +164,7 @@ std::string interval_text(const Interval& interval) {
   return interval.size() > 0 ? fmt::format("{}..{}", interval.begin, interval.end) : "nothing";
 }
 
-// What each shard lacks of the regions that windows read, a table for each dimension.
+// A table for each dimension: the regions that windows read, and how much of them each shard lacks.
 std::string halos_text(const Dims& dims, const Sharding& from, const Sharding& to, const Mesh& mesh) {
   std::string text;
   for (const DimHalos& halos : halos_between(dims, from, to, mesh)) {

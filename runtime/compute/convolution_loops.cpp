@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/op_rules/conv_plan.h"
+#include "core/op_rules/windows.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/window_sweeps.h"
 
@@ -22,22 +23,14 @@ struct Slide {
   int64_t x = 0, w = 0, y = 0;  // strides of the whole dimensions
 };
 
-int64_t stride_of(const LocalTensor& tensor, std::string_view name) {
-  return aligned_strides(tensor, {{std::string(name), 0}})[0];
-}
-
-Interval interval_of(const LocalTensor& tensor, std::string_view name) {
-  return tensor.box[static_cast<size_t>(position(tensor.type.dims, name))];
-}
-
 /// Everything that all sweeps have in common.
 struct Shape {
   const LocalTensor &x, &w, &y;
   Axes groups, batch, out, contracted;
 
   explicit Shape(const KernelSite& site) : x(site.operands[0]), w(site.operands[1]), y(site.results[0]) {
-    const ConvDims dims = conv_dims(site.attributes.get<Windows>("windows"), x.local_type().dims,
-                                    w.local_type().dims, y.local_type().dims);
+    const ConvDims dims =
+        conv_dims(windows_of(site.attributes), x.local_type().dims, w.local_type().dims, y.local_type().dims);
     groups = axes({&x, &w, &y}, dims.group);
     batch = axes({&x, nullptr, &y}, dims.batch);
     out = axes({nullptr, &w, &y}, dims.out);
@@ -52,9 +45,9 @@ struct Shape {
       nest.extents.push_back(dim.size);
       const LocalTensor* holder = nullptr;
       for (size_t t = 0; t < tensors.size(); ++t) {
-        nest.strides[t].push_back(tensors[t] ? stride_of(*tensors[t], dim.name) : 0);
+        nest.strides[t].push_back(tensors[t] ? aligned_stride(*tensors[t], dim.name) : 0);
         if (!tensors[t]) continue;
-        check_invariant(!holder || interval_of(*holder, dim.name) == interval_of(*tensors[t], dim.name),
+        check_invariant(!holder || local_interval(*holder, dim.name) == local_interval(*tensors[t], dim.name),
                         "the operands of a convolution are split differently");
         holder = tensors[t];
       }
@@ -253,16 +246,16 @@ std::vector<ConvLoops> conv_loops(const KernelSite& site) {
   if (site.results[0].elements() == 0) return {};
   const Shape shape(site);
   std::vector<std::vector<Slide>> combinations = {{}};
-  for (const Window& window : site.attributes.get<Windows>("windows")) {
+  for (const Window& window : windows_of(site.attributes)) {
     const Slide strides = {{},
-                           stride_of(shape.x, window.dim.name),
-                           stride_of(shape.w, window.taps.name),
-                           stride_of(shape.y, window.to.name)};
+                           aligned_stride(shape.x, window.dim.name),
+                           aligned_stride(shape.w, window.taps.name),
+                           aligned_stride(shape.y, window.to.name)};
     std::vector<std::vector<Slide>> longer;
     for (const std::vector<Slide>& before : combinations)
       for (const Sweep& sweep :
-           sweeps_of(window, interval_of(shape.x, window.dim.name), interval_of(shape.w, window.taps.name),
-                     interval_of(shape.y, window.to.name))) {
+           sweeps_of(window, local_interval(shape.x, window.dim.name),
+                     local_interval(shape.w, window.taps.name), local_interval(shape.y, window.to.name))) {
         longer.push_back(before);
         longer.back().push_back({sweep, strides.x, strides.w, strides.y});
       }
@@ -271,8 +264,8 @@ std::vector<ConvLoops> conv_loops(const KernelSite& site) {
   std::vector<ConvLoops> all;
   for (const std::vector<Slide>& slides : combinations) {
     all.push_back(Builder(shape, slides).take());
-    for (const Window& window : site.attributes.get<Windows>("windows"))
-      all.back().limits.push_back(interval_of(shape.x, window.dim.name).size());
+    for (const Window& window : windows_of(site.attributes))
+      all.back().limits.push_back(local_interval(shape.x, window.dim.name).size());
   }
   return all;
 }

@@ -31,7 +31,7 @@ class ConvSums {
   int64_t work() const;
   /// Runs a task on a part of the entries.
   void run_task(const ConvMemory<T>& memory, ConvScratch<T>& scratch, int64_t number, ConvPart part) const;
-  /// What run_task() needs.
+  /// The sizes of the memory that run_task() needs.
   ConvNeeds needs() const;
 
  private:

@@ -63,6 +63,14 @@ std::vector<int64_t> aligned_strides(const LocalTensor& tensor, const Dims& dims
   return strides;
 }
 
+int64_t aligned_stride(const LocalTensor& tensor, std::string_view name) {
+  return aligned_strides(tensor, {{std::string(name), 0}})[0];
+}
+
+Interval local_interval(const LocalTensor& tensor, std::string_view name) {
+  return tensor.box[static_cast<size_t>(position(tensor.type.dims, name))];
+}
+
 int64_t local_extent(const LocalTensor& tensor, std::string_view name) {
   const int at = position(tensor.type.dims, name);
   return at < 0 ? 1 : tensor.box[static_cast<size_t>(at)].size();

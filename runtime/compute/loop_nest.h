@@ -30,6 +30,10 @@ struct LoopNest {
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents);
 /// For each of `dims`, the stride of the dimension of that name in `tensor`, or 0.
 std::vector<int64_t> aligned_strides(const LocalTensor& tensor, const Dims& dims);
+/// The same for the dimension `name` alone.
+int64_t aligned_stride(const LocalTensor& tensor, std::string_view name);
+/// The region of the dimension `name`, which the tensor has.
+Interval local_interval(const LocalTensor& tensor, std::string_view name);
 /// The local extent of the dimension `name`; 1 if the tensor lacks it.
 int64_t local_extent(const LocalTensor& tensor, std::string_view name);
 

@@ -4,31 +4,14 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "core/op_rules/windows.h"
 #include "core/tensors/division.h"
 #include "runtime/compute/loop_nest.h"
 
 namespace mtfc {
-namespace {
-
-Interval interval_of(const LocalTensor& tensor, std::string_view name) {
-  return tensor.box[static_cast<size_t>(position(tensor.type.dims, name))];
-}
-
-int64_t stride_of(const LocalTensor& tensor, std::string_view name) {
-  return aligned_strides(tensor, {{std::string(name), 0}})[0];
-}
-
-}  // namespace
-
-int64_t pool_taps(const Windows& windows) {
-  int64_t product = 1;
-  for (const Window& window : windows) product *= window.taps.size;
-  return product;
-}
-
 PoolPlan::PoolPlan(const Windows& windows, Direction direction, std::vector<const LocalTensor*> near,
                    std::vector<const LocalTensor*> far)
-    : taps_(pool_taps(windows)) {
+    : taps_(taps_of(windows)) {
   add_loops(windows, direction, near, far);
   take_lanes();
   rows_ = 1;
@@ -87,18 +70,19 @@ void PoolPlan::add_loops(const Windows& windows, Direction direction,
   const auto near_dim = [&](const Window& window) { return forward ? window.to.name : window.dim.name; };
   const auto far_dim = [&](const Window& window) { return forward ? window.dim.name : window.to.name; };
   for (const Window& window : windows) {
-    const Interval places = interval_of(*near[0], near_dim(window)),
-                   held = interval_of(*far[0], far_dim(window));
+    const Interval places = local_interval(*near[0], near_dim(window)),
+                   held = local_interval(*far[0], far_dim(window));
     Reach reach = reach_of(window, direction, places, held);
-    for (size_t t = 0; t < far.size(); ++t) reach.strides[t] = stride_of(*far[t], far_dim(window));
+    for (size_t t = 0; t < far.size(); ++t) reach.strides[t] = aligned_stride(*far[t], far_dim(window));
     reaches_.push_back(std::move(reach));
   }
   for (const Dim& dim : near[0]->type.dims) {
     Loop loop{.extent = local_extent(*near[0], dim.name)};
     for (size_t w = 0; w < windows.size(); ++w)
       if (near_dim(windows[w]) == dim.name) loop.window = static_cast<int>(w);
-    for (size_t t = 0; t < near.size(); ++t) loop.near[t] = stride_of(*near[t], dim.name);
-    for (size_t t = 0; t < far.size() && loop.window < 0; ++t) loop.far[t] = stride_of(*far[t], dim.name);
+    for (size_t t = 0; t < near.size(); ++t) loop.near[t] = aligned_stride(*near[t], dim.name);
+    for (size_t t = 0; t < far.size() && loop.window < 0; ++t)
+      loop.far[t] = aligned_stride(*far[t], dim.name);
     loops_.push_back(loop);
   }
 }

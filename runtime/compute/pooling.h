@@ -1,5 +1,5 @@
 #pragma once
-// What the kernels of pools have in common: the walk over the rows of a result, and the elements that the window meets there.
+// The kernels of pools share the walk over the rows of a result, and the search for the elements that the window meets there.
 //
 // A row has a place along each window and a position along each other dimension but one, whose positions are its *lanes*. All
 // lanes of a row meet the same elements, so a kernel is a function of one row:
@@ -145,8 +145,5 @@ template <typename Value>
 [[gnu::always_inline]] inline void store(const Value& value, void* to) {
   __builtin_memcpy(to, &value, sizeof(value));
 }
-
-/// The product of the taps of all windows.
-int64_t pool_taps(const Windows& windows);
 
 }  // namespace mtfc

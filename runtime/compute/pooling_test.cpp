@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/op_rules/windows.h"
 #include "runtime/testing/boxed_tensor.h"
 
 namespace mtfc::sum_pool_kernel {
@@ -38,7 +39,7 @@ struct Pool {
 template <typename F>
 void for_each_meeting(const Pool& p, F f) {
   const Dims& dims = p.y.tensor.type.dims;
-  const int64_t places = p.y.tensor.elements(), all_taps = pool_taps(p.windows);
+  const int64_t places = p.y.tensor.elements(), all_taps = taps_of(p.windows);
   for (int64_t place = 0; place < places; ++place)
     for (int64_t tap = 0; tap < all_taps; ++tap) {
       int64_t left = place, in_x = 0, in_taps = 0;
@@ -160,7 +161,7 @@ void check_sum(Pool& p) {
   std::vector<double> expected(p.y.values.size(), 0);
   for_each_meeting(p, [&](int64_t, size_t x, size_t y, size_t) { expected[y] += p.x.values[x]; });
   check_all(
-      run(sum_pool_kernel::kKernel, p, {p.x}, {p.y}, p.y.tensor.elements() * pool_taps(p.windows))[0].values,
+      run(sum_pool_kernel::kKernel, p, {p.x}, {p.y}, p.y.tensor.elements() * taps_of(p.windows))[0].values,
       expected);
 }
 
@@ -174,7 +175,7 @@ void check_argmax(Pool& p) {
     taps[at] = static_cast<double>(tap);
   });
   const std::vector<BoxedTensor> found =
-      run(argmax_pool_kernel::kKernel, p, {p.x}, {p.y, p.taps}, p.y.tensor.elements() * pool_taps(p.windows));
+      run(argmax_pool_kernel::kKernel, p, {p.x}, {p.y, p.taps}, p.y.tensor.elements() * taps_of(p.windows));
   check_all(found[0].values, largest);
   check_all(found[1].values, taps);
   p.taps.values = taps;
@@ -188,10 +189,10 @@ void check_pick_and_spread(Pool& p) {
     spread[x] += p.y.values[y];
   });
   check_all(run(pick_pool_kernel::kKernel, p, {p.x, p.taps}, {p.y}, p.y.tensor.elements())[0].values, picked);
-  check_all(run(spread_pool_kernel::kKernel, p, {p.y, p.taps}, {p.x},
-                p.x.tensor.elements() * pool_taps(p.windows))[0]
-                .values,
-            spread);
+  check_all(
+      run(spread_pool_kernel::kKernel, p, {p.y, p.taps}, {p.x}, p.x.tensor.elements() * taps_of(p.windows))[0]
+          .values,
+      spread);
 }
 
 TEST_CASE("random pools are what plain loops give") {
@@ -199,7 +200,7 @@ TEST_CASE("random pools are what plain loops give") {
   const DType dtypes[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64};
   for (int i = 0; i < 1200; ++i) {
     Pool p = maker.pool(dtypes[i % 4], 1 + i / 4 % 3);
-    if (p.y.tensor.elements() * pool_taps(p.windows) > 40000) continue;
+    if (p.y.tensor.elements() * taps_of(p.windows) > 40000) continue;
     CAPTURE(i);
     make_integers(p.x, maker.random);
     make_integers(p.y, maker.random);
@@ -210,7 +211,7 @@ TEST_CASE("random pools are what plain loops give") {
     check_argmax(p);
     for (double& tap : p.taps.values)  // also taps that meet padding
       if (draw(maker.random, 0, 2) == 0)
-        tap = static_cast<double>(draw(maker.random, -1, pool_taps(p.windows) - 1));
+        tap = static_cast<double>(draw(maker.random, -1, taps_of(p.windows) - 1));
     make_integers(p.x, maker.random);
     check_pick_and_spread(p);
   }
@@ -247,7 +248,7 @@ TEST_CASE("sums of integers wrap around") {
   Pool p = large_pool(DType::kI32, 4, 9, 2, 2);
   for (double& value : p.x.values) value = std::numeric_limits<int32_t>::max();
   const std::vector<BoxedTensor> found =
-      run(sum_pool_kernel::kKernel, p, {p.x}, {p.y}, p.y.tensor.elements() * pool_taps(p.windows));
+      run(sum_pool_kernel::kKernel, p, {p.x}, {p.y}, p.y.tensor.elements() * taps_of(p.windows));
   // The window at the place (1, 1) meets 4 elements: four times 2^31 - 1 is -4 modulo 2^32.
   CHECK(found[0].values[static_cast<size_t>(p.y.stride("to_h") + p.y.stride("to_w"))] == -4);
 }

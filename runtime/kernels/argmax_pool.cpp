@@ -1,3 +1,4 @@
+#include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
 #include "runtime/compute/reduction_kinds.h"
 #include "runtime/compute/run_widest.h"
@@ -75,7 +76,7 @@ struct Searching {
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const PoolPlan plan(site.attributes.get<Windows>("windows"), PoolPlan::Direction::kForward,
+  const PoolPlan plan(windows_of(site.attributes), PoolPlan::Direction::kForward,
                       {&site.results[0], &site.results[1]}, {&site.operands[0]});
   return [plan, flops = site.results[0].elements() * plan.taps()](const KernelRun& run) {
     const auto* const x = reinterpret_cast<const T*>(run.operands[0]);

@@ -1,3 +1,4 @@
+#include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
 #include "runtime/memory/dtypes.h"
 
@@ -17,7 +18,7 @@ int64_t offset_of(const PoolRow& row, int32_t tap) {
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const PoolPlan plan(site.attributes.get<Windows>("windows"), PoolPlan::Direction::kForward,
+  const PoolPlan plan(windows_of(site.attributes), PoolPlan::Direction::kForward,
                       {&site.results[0], &site.operands[1]}, {&site.operands[0]});
   return [plan, flops = site.results[0].elements()](const KernelRun& run) {
     const auto* const x = reinterpret_cast<const T*>(run.operands[0]);

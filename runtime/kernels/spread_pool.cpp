@@ -1,3 +1,4 @@
+#include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
 #include "runtime/compute/run_widest.h"
 #include "runtime/memory/dtypes.h"
@@ -60,7 +61,7 @@ struct Collecting {
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const PoolPlan plan(site.attributes.get<Windows>("windows"), PoolPlan::Direction::kBack, {&site.results[0]},
+  const PoolPlan plan(windows_of(site.attributes), PoolPlan::Direction::kBack, {&site.results[0]},
                       {&site.operands[0], &site.operands[1]});
   return [plan, flops = site.results[0].elements() * plan.taps()](const KernelRun& run) {
     using Number = WrappingType<T>;

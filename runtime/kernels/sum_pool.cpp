@@ -1,3 +1,4 @@
+#include "core/op_rules/windows.h"
 #include "runtime/compute/pooling.h"
 #include "runtime/compute/run_widest.h"
 #include "runtime/memory/dtypes.h"
@@ -59,8 +60,8 @@ struct Summing {
 
 template <typename T>
 Kernel prepare(const KernelSite& site) {
-  const PoolPlan plan(site.attributes.get<Windows>("windows"), PoolPlan::Direction::kForward,
-                      {&site.results[0]}, {&site.operands[0]});
+  const PoolPlan plan(windows_of(site.attributes), PoolPlan::Direction::kForward, {&site.results[0]},
+                      {&site.operands[0]});
   return [plan, flops = site.results[0].elements() * plan.taps()](const KernelRun& run) {
     using Number = WrappingType<T>;
     const auto* const x = reinterpret_cast<const Number*>(run.operands[0]);

@@ -15,7 +15,7 @@ struct BoxedTensor {
   LocalTensor tensor;
   std::vector<double> values;  // dense and row-major in the box, as numbers that the dtype has
 
-  /// Of zeros.
+  /// Holds zeros.
   BoxedTensor(DType dtype, Dims dims, Box box);
   /// The place in `values` of the element at local indices; the stride of the dimension `name`, or 0.
   int64_t stride(const std::string& name) const;
@@ -27,7 +27,7 @@ struct BoxedTensor {
   void read(const std::vector<std::byte>& bytes);
 };
 
-/// What a kernel wrote, and the flops that it returned.
+/// The bytes that a kernel wrote, and the flops that it returned.
 struct BoxedAnswer {
   std::vector<std::vector<std::byte>> results;
   int64_t flops = 0;

@@ -5,11 +5,7 @@
 
 The models are those of models/resnet.json and models/unet.json, with the same sizes and the same optimizer. Prints a JSON
 object a line."""
-import argparse
-import json
-import statistics
-import time
-
+import peer
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -71,7 +67,6 @@ class UNet(nn.Module):
 
 
 def median_seconds(name, args):
-    torch.manual_seed(0)
     if name == "resnet":
         model, images = ResNet(), torch.randn(args.batch or 8, 3, 224, 224)
         labels = torch.randint(0, 1000, (len(images),))
@@ -81,30 +76,13 @@ def median_seconds(name, args):
     if args.channels_last:
         model, images = model.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
-    times = []
-    for _ in range(args.runs + 2):
-        start = time.perf_counter()
-        optimizer.zero_grad()
-        F.cross_entropy(model(images), labels).backward()
-        optimizer.step()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:])
+    return peer.median_step_seconds(model, optimizer, lambda model: F.cross_entropy(model(images), labels), args.runs)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="resnet,unet")
-    parser.add_argument("--runs", type=int, default=5)
+def add_arguments(parser):
     parser.add_argument("--batch", type=int, default=0, help="images in a step (default: 8 for resnet, 1 for unet)")
     parser.add_argument("--channels-last", action="store_true", help="keep the channels of an element side by side")
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)  # without it some steps take twenty times as long
-    for name in args.only.split(","):
-        print(json.dumps({"peer": "pytorch " + torch.__version__, "model": name, "threads": args.threads,
-                          "seconds_per_step": round(median_seconds(name, args), 6)}), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    peer.run(__doc__, ["resnet", "unet"], median_seconds, add_arguments)

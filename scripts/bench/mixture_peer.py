@@ -5,11 +5,7 @@
 
 Tokens reach their experts by index_add and gather, or by products with one-hot masks, as in the GShard paper. Prints a
 JSON object a line."""
-import argparse
-import json
-import statistics
-import time
-
+import peer
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -115,33 +111,12 @@ class MixtureModel(nn.Module):
         return F.cross_entropy(logits.view(-1, VOCAB), targets.view(-1)) + penalty
 
 
-def median_seconds(by_mask, runs):
-    torch.manual_seed(0)
-    model = MixtureModel(by_mask)
+def median_seconds(name, args):
+    model = MixtureModel(name == "by_mask")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens = torch.randint(0, VOCAB, (BATCH, LENGTH))
-    times = []
-    for _ in range(runs + 2):
-        start = time.perf_counter()
-        optimizer.zero_grad()
-        model(tokens, tokens).backward()
-        optimizer.step()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:])
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", default="by_index,by_mask")
-    parser.add_argument("--runs", type=int, default=5)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.set_flush_denormal(True)  # without it some steps take twenty times as long
-    for name in args.only.split(","):
-        print(json.dumps({"peer": "pytorch " + torch.__version__, "model": name, "threads": args.threads,
-                          "seconds_per_step": round(median_seconds(name == "by_mask", args.runs), 6)}), flush=True)
+    return peer.median_step_seconds(model, optimizer, lambda model: model(tokens, tokens), args.runs)
 
 
 if __name__ == "__main__":
-    main()
+    peer.run(__doc__, ["by_index", "by_mask"], median_seconds)

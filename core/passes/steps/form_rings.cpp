@@ -5,35 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/passes/steps/value_uses.h"
 #include "core/program/renumber.h"
 #include "core/program/ring.h"
 #include "core/tensors/shape.h"
 
 namespace mtfc {
 namespace {
-
-// The steps that make and read each value.
-struct Uses {
-  PerValue<StepIndex> maker;  // for collectives the start
-  PerValue<std::vector<StepIndex>> readers;
-  PerValue<bool> is_kept;  // is an output, is assigned, or has an alias
-
-  explicit Uses(const PartitionedEntry& made)
-      : maker(made.entry.values.size()),
-        readers(made.entry.values.size()),
-        is_kept(made.entry.values.size()) {
-    for (const StepIndex s : made.entry.steps.ids()) {
-      const Step& step = made.entry.steps[s];
-      if (step.kind() == StepKind::kWait) continue;
-      for (const ValueId id : step.inputs) readers[id].push_back(s);
-      for (const ValueId id : step.outputs) maker[id] = s;
-    }
-    for (const Value& value : made.entry.values)
-      if (value.alias_of != kNoValue) is_kept[value.alias_of] = true;
-    for (const Binding& output : made.entry.outputs) is_kept[output.value] = true;
-    for (const auto& [variable, fresh] : made.assignments) is_kept[variable] = is_kept[fresh] = true;
-  }
-};
 
 // A ring in the place of a product and a collective.
 struct Found {
@@ -123,7 +101,7 @@ class RingSearch {
   }
 
   const EntryPoint& entry_;
-  const Uses uses_;
+  const ValueUses uses_;
   const Mesh& mesh_;
 };
 
@@ -131,7 +109,7 @@ class RingSearch {
 PartitionedEntry without_replaced(PartitionedEntry made, const std::vector<StepIndex>& replaced,
                                   PerValue<bool>& gone) {
   PerStep<bool> drops(made.entry.steps.size());
-  const Uses uses(made);
+  const ValueUses uses(made);
   for (const StepIndex start : replaced) {
     const Step& step = made.entry.steps[start];
     const bool gathers = step.collective().kind == CollectiveKind::kAllGather;
