@@ -55,8 +55,8 @@ void check_profile(const Hardware& found, int64_t ranks) {
     CAPTURE(kernel);
     for (const auto& [operations, share] : shares.points()) check_between(share, 1e-9, 1);
   }
-  for (const std::string kernel :
-       {"einsum", "batched_einsum", "elementwise", "reduction", "indexing", "movement"})
+  for (const std::string kernel : {"einsum", "batched_einsum", "conv", "grouped_conv", "elementwise",
+                                   "reduction", "pooling", "spread_pool", "indexing", "movement"})
     CHECK_MESSAGE(found.efficiency.count(kernel) + found.products.count(kernel) == 1, kernel);
   for (const auto& [kernel, table] : found.products) {
     CAPTURE(kernel);

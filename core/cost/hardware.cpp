@@ -74,9 +74,15 @@ const Link& Hardware::link(const std::string& axis) const {
                   "add it to its \"axes\", or \"*\" for all axes");
 }
 
+const std::vector<std::string>& product_classes() {
+  static const std::vector<std::string> kClasses = {"einsum", "batched_einsum", "conv", "grouped_conv"};
+  return kClasses;
+}
+
 const std::vector<std::string>& kernel_classes() {
-  static const std::vector<std::string> kClasses = {"einsum",   "batched_einsum", "elementwise", "reduction",
-                                                    "indexing", "movement",       "generator"};
+  static const std::vector<std::string> kClasses = {
+      "einsum",    "batched_einsum", "conv",     "grouped_conv", "elementwise",
+      "reduction", "pooling",        "indexing", "movement",     "generator"};
   return kClasses;
 }
 

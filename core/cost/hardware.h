@@ -92,7 +92,7 @@ struct Hardware {
   /// one product of a batch. An operation that computes nothing counts one for each element it touches, if it
   /// or its class is listed.
   std::map<std::string, Curve> efficiency;
-  // Takes the place of `efficiency` for einsum and batched_einsum: by shape
+  // Takes the place of `efficiency` for product_classes(): by shape
   std::map<std::string, ProductTable> products;
   std::map<std::string, Link> axes;  // by axis, `rows+cols` for a group over both, "*" for all others
   Topology topology = Topology::kFullyConnected;
@@ -105,7 +105,9 @@ struct Hardware {
   bool operator==(const Hardware&) const = default;
 };
 
-/// einsum, batched_einsum, elementwise, reduction, indexing, movement, generator.
+/// The classes of kernels that add up products, which may have a ProductTable: einsum, batched_einsum, conv, grouped_conv.
+const std::vector<std::string>& product_classes();
+/// All classes: product_classes(), elementwise, reduction, pooling, indexing, movement, generator.
 const std::vector<std::string>& kernel_classes();
 
 }  // namespace mtfc

@@ -4,6 +4,7 @@
 
 #include "core/diagnostics/enum_names.h"
 #include "core/op_rules/attention.h"
+#include "core/op_rules/conv_plan.h"
 #include "core/op_rules/einsum_plan.h"
 #include "core/program/ring.h"
 
@@ -11,13 +12,13 @@ namespace mtfc {
 namespace {
 
 // The class of a family's kernels. A contraction of a single operand sums it, so it counts as a reduction. A profile can't
-// list attention, which is priced as products.
+// list attention, which is priced as products. Convolutions are listed as `conv` and `grouped_conv`.
 constexpr auto kClasses = std::to_array<EnumName<Family>>({{Family::kElementwise, "elementwise"},
                                                            {Family::kElementwiseChecked, "elementwise"},
                                                            {Family::kReduction, "reduction"},
                                                            {Family::kContraction, "reduction"},
                                                            {Family::kAttention, "attention"},
-                                                           {Family::kConvolution, "convolution"},
+                                                           {Family::kConvolution, "conv"},
                                                            {Family::kPooling, "pooling"},
                                                            {Family::kIndexing, "indexing"},
                                                            {Family::kRelabel, "movement"},
@@ -40,14 +41,20 @@ double share(const Hardware& hardware, std::initializer_list<std::string> names,
   return curve ? curve->at(size) : 1;
 }
 
-double table_or_curve(const std::vector<std::string>& kinds, const EinsumPlan& plan, double flops,
-                      const Hardware& hardware) {
+// The keys that price products, the most particular first.
+const std::vector<std::string> kProducts = {"einsum"}, kBatchedProducts = {"batched_einsum", "einsum"},
+                               kConvs = {"conv", "einsum"},
+                               kGroupedConvs = {"grouped_conv", "conv", "batched_einsum", "einsum"};
+
+// The share of a product a[m, k] * b[k, n] by the first of `kinds` that the profile lists.
+double share_of_product(const Hardware& hardware, const std::vector<std::string>& kinds, int64_t m, int64_t n,
+                        int64_t k) {
+  const auto rows = static_cast<double>(m), columns = static_cast<double>(n), inner = static_cast<double>(k);
   for (const std::string& kind : kinds) {
     if (const auto table = hardware.products.find(kind); table != hardware.products.end())
-      return table->second.at(static_cast<double>(plan.m), static_cast<double>(plan.n),
-                              static_cast<double>(plan.k));
+      return table->second.at(rows, columns, inner);
     if (const auto curve = hardware.efficiency.find(kind); curve != hardware.efficiency.end())
-      return curve->second.at(flops);
+      return curve->second.at(2 * rows * columns * inner);
   }
   return 1;
 }
@@ -71,11 +78,9 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
     time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
     return;
   }
-  double batch = 1;
-  for (const LocalDim& dim : plan.batch) batch *= static_cast<double>(std::max<int64_t>(1, dim.size));
-  const auto kinds =
-      batch > 1 ? std::vector<std::string>{"batched_einsum", "einsum"} : std::vector<std::string>{"einsum"};
-  time.compute_s += at_peak / table_or_curve(kinds, plan, flops / batch, hardware);
+  time.compute_s +=
+      at_peak / share_of_product(hardware, elements(plan.batch) > 1 ? kBatchedProducts : kProducts, plan.m,
+                                 plan.n, plan.k);
   if (const auto copied = static_cast<double>(bytes_packed(operands, result, plan)); copied > 0)
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
@@ -87,7 +92,8 @@ DType computed_dtype(std::span<const LocalType> operands, const LocalType& resul
 
 // True if the operation multiplies operands, so that products are added up.
 bool adds_products(const OpDef& op, size_t operands) {
-  return op.family == Family::kAttention || (op.family == Family::kContraction && operands == 2);
+  return op.family == Family::kAttention || op.family == Family::kConvolution ||
+         (op.family == Family::kContraction && operands == 2);
 }
 
 // The flops that a kernel really computes. All pairs of an attention count, but its kernel leaves out most of those
@@ -101,13 +107,17 @@ double computed_flops(const OpDef& op, const LocalCall& call, const std::vector<
 // that it computes.
 void add_attention(const LocalCall& call, double flops, const Hardware& hardware, KernelTime& time) {
   const AttentionSizes sizes = attention_sizes(call);
-  EinsumPlan product;
-  product.m = sizes.queries;
-  product.n = sizes.memory;
-  product.k = sizes.inner;
-  const double product_flops = 2.0 * static_cast<double>(product.m * product.n * product.k);
-  time.compute_s += flops / (hardware.peak(call.operands[0].dtype) *
-                             table_or_curve({"batched_einsum", "einsum"}, product, product_flops, hardware));
+  time.compute_s +=
+      flops / (hardware.peak(call.operands[0].dtype) *
+               share_of_product(hardware, kBatchedProducts, sizes.queries, sizes.memory, sizes.inner));
+}
+
+void add_convolution(const LocalCall& call, const LocalType& result, double flops, const Hardware& hardware,
+                     KernelTime& time) {
+  const ConvSizes sizes = conv_sizes(call.attributes, call.operands, result);
+  time.compute_s += flops / (hardware.peak(result.dtype) *
+                             share_of_product(hardware, sizes.groups > 1 ? kGroupedConvs : kConvs, sizes.m,
+                                              sizes.n, sizes.k));
 }
 
 // The best share of any shape of product, including products that are computed by multiplying elements.
@@ -119,7 +129,8 @@ double best_share_of_products(const Hardware& hardware) {
     return curve ? curve->most() : otherwise;
   };
   const Curve* multiplied = listed(hardware, {"mul", "elementwise"});
-  return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), multiplied ? multiplied->most() : 1});
+  return std::max({best_of("einsum", 1), best_of("batched_einsum", 0), best_of("conv", 0),
+                   best_of("grouped_conv", 0), multiplied ? multiplied->most() : 1});
 }
 
 void add_operations(const OpDef& op, const LocalCall& call, const std::vector<LocalType>& results,
@@ -131,6 +142,8 @@ void add_operations(const OpDef& op, const LocalCall& call, const std::vector<Lo
   time.peak_s += flops / peak;
   if (op.family == Family::kAttention)
     add_attention(call, flops, hardware, time);
+  else if (op.family == Family::kConvolution)
+    add_convolution(call, results[0], flops, hardware, time);
   else if (adds_products(op, call.operands.size()))
     add_products(call.operands, results[0], flops, hardware, time);
   else

@@ -167,6 +167,40 @@ TEST_CASE("bytes that are written, far away, or beside arithmetic") {
   CHECK(seconds(on) == doctest::Approx(2e6 / 1e8 + 125'000 / 1e9));
 }
 
+TEST_CASE("convolutions run at the rate of the products that they consist of") {
+  const Dim h = {"h", 10}, taps = {"taps", 3}, to = {"to", 5}, b = {"b", 4}, g = {"g", 2}, c = {"c", 8},
+            o = {"o", 16};
+  // A place meets one or two of the three taps, since every second element between those of h is not there.
+  const Attributes attributes = {
+      {"windows", Windows{{.dim = h, .taps = taps, .to = to, .stride = 4, .low = 1, .high = 1, .base = 2}}}};
+  EntryPoint entry;
+  for (const TensorType& type :
+       {TensorType{DType::kF32, {b, h, g, c}}, TensorType{DType::kF32, {taps, g, c, o}},
+        TensorType{DType::kF32, {b, to, g, o}}}) {
+    const auto offset = static_cast<int64_t>(entry.buffers.size() * 1'000'000);
+    const BufferId buffer = entry.buffers.add({BufferKind::kActivation, bytes(type), offset, 0, 0});
+    entry.values.push_back({"v", type, replicated(type.dims.size()), buffer});
+  }
+  Step conv = kernel_step("conv", {0, 1}, 2);
+  conv.as<RunKernel>()->attributes = attributes;
+  entry.steps = {conv};
+  Hardware on = hardware();
+  on.memory_bandwidth = 1e15;
+  const auto seconds = [&] {
+    return kernel_time(entry, conv, memory_traffic(entry, Mesh())[0], Mesh(), on).seconds();
+  };
+  const double flops = 2 * (4 * 5) * 16 * (8 * 3) * 2 / 2, at_peak = flops / 1e9;
+  CHECK(seconds() == doctest::Approx(at_peak));
+  on.products["einsum"] = {{1}, {1}, {1}, {0.5}};
+  CHECK(seconds() == doctest::Approx(at_peak / 0.5));
+  on.efficiency["batched_einsum"] = 0.4;
+  CHECK(seconds() == doctest::Approx(at_peak / 0.4));
+  on.efficiency["conv"] = Curve({{2 * 20 * 16 * 12, 0.25}, {1e9, 1}});
+  CHECK(seconds() == doctest::Approx(at_peak / 0.25));
+  on.products["grouped_conv"] = {{20, 40}, {16}, {12, 24}, {0.1, 0.2, 1, 1}};
+  CHECK(seconds() == doctest::Approx(at_peak / 0.1));
+}
+
 TEST_CASE("products run at the rate of their shape, what only moves at its own pace") {
   EntryPoint entry;
   const auto add = [&](const TensorType& type) {

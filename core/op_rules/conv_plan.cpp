@@ -41,6 +41,18 @@ int64_t local_taps(const Windows& windows, const LocalDims& w) {
   return taps;
 }
 
+ConvSizes conv_sizes(const Attributes& attributes, std::span<const LocalType> operands,
+                     const LocalType& result) {
+  const Windows& windows = windows_of(attributes);
+  const ConvDims dims = conv_dims(windows, operands[0].dims, operands[1].dims, result.dims);
+  const int64_t taps = local_taps(windows, operands[1].dims), share = sparseness(windows);
+  ConvSizes sizes{elements(dims.group), elements(dims.batch), elements(dims.out),
+                  (elements(dims.contracted) * taps + share - 1) / share};
+  for (const Window& window : windows)
+    sizes.m *= result.dims[static_cast<size_t>(position(result.dims, window.to.name))].size;
+  return sizes;
+}
+
 int64_t conv_flops(const Attributes& attributes, std::span<const LocalType> operands,
                    const LocalType& result) {
   const Windows& windows = windows_of(attributes);

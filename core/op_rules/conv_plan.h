@@ -35,6 +35,16 @@ ConvDims conv_dims(const Windows& windows, const LocalDims& x, const LocalDims& 
 /// The product of the sizes of the filter's taps on this device.
 int64_t local_taps(const Windows& windows, const LocalDims& w);
 
+/// A convolution as `groups` matrix products a[m, k] * b[k, n], which is what its kernel computes.
+struct ConvSizes {
+  int64_t groups = 1;
+  int64_t m = 1;  // the batch times the places
+  int64_t n = 1;  // the columns of the filter
+  int64_t k = 1;  // the contracted elements times the taps that a place meets
+};
+ConvSizes conv_sizes(const Attributes& attributes, std::span<const LocalType> operands,
+                     const LocalType& result);
+
 /// Two for each product of an element of x and one of the filter. With a base dilation, a place meets only every n-th of its
 /// taps; padding counts like elements.
 int64_t conv_flops(const Attributes& attributes, std::span<const LocalType> operands,

@@ -170,7 +170,9 @@ ProductTable product_table(const Cursor& at) {
 }
 
 bool has_table(const NamedCursor& kernel) {
-  return kernel.value.is(JsonKind::kObject) && (kernel.key == "einsum" || kernel.key == "batched_einsum");
+  const std::vector<std::string>& classes = product_classes();
+  return kernel.value.is(JsonKind::kObject) &&
+         std::find(classes.begin(), classes.end(), kernel.key) != classes.end();
 }
 
 void read_efficiency(const Cursor& at, Hardware& hardware) {

@@ -275,10 +275,12 @@ Json efficiency_schema(const std::string& doc) {
   const Json products = {
       {"anyOf",
        {curve_schema(share, "by the number of operations of one product"), product_table_schema(share)}}};
+  Json by_shape = Json::object();
+  for (const std::string& kernel : product_classes()) by_shape[kernel] = products;
   return {{"type", "object"},
           {"description", doc},
           {"propertyNames", std::move(kernels)},
-          {"properties", {{"einsum", products}, {"batched_einsum", products}}},
+          {"properties", std::move(by_shape)},
           {"additionalProperties",
            curve_schema(share, "by the number of operations of a kernel, or of one product of a batch")}};
 }

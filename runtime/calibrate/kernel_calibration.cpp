@@ -39,6 +39,7 @@ class KernelCalibration {
     options_.begins("element-wise operations");
     measure_elementwise();
     measure_rows();
+    measure_pools();
     measure_generators();
     options_.begins("memory");
     hardware_.overlap = 0;
@@ -152,6 +153,35 @@ class KernelCalibration {
       }));
       hardware_.efficiency[kind.first] = Curve(share_of(elements, seconds));
     }
+  }
+
+  // Measures pools of 2 x 2 elements of an image with many channels. The gradients of a max_pool need the taps that it found.
+  void measure_pools() {
+    const Dim h = {"h", 64}, w = {"w", 64}, c = {"c", 64}, to_h = {"to_h", 32}, to_w = {"to_w", 32};
+    const Dim taps = {"", 2};
+    const Attributes halving = {{"windows", Windows{{.dim = h, .taps = taps, .to = to_h, .stride = 2},
+                                                    {.dim = w, .taps = taps, .to = to_w, .stride = 2}}}};
+    const std::vector<TensorType> image = {{DType::kF32, {h, w, c}}};
+    const auto read = static_cast<double>(h.size * w.size * c.size), pooled = read / 4;
+    const auto largest = [&](GraphBuilder& b, const Inputs& in) {
+      return b.add(op_named("argmax_pool"), in, halving);
+    };
+    const double sums = seconds_of(
+        image, [&](GraphBuilder& b, const Inputs& in) { return std::vector{b.op("sum_pool", in, halving)}; });
+    const double search = seconds_of(image, largest);
+    const double picking = seconds_of(image, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("pick_pool", {in[0], largest(b, in)[1]}, halving)};
+    });
+    const double spreading = seconds_of(image, [&](GraphBuilder& b, const Inputs& in) {
+      return std::vector{b.op("spread_pool", largest(b, in), halving)};
+    });
+    const auto set = [&](const std::string& kernel, double operations, double seconds) {
+      hardware_.efficiency[kernel] = Curve(share_of(operations, net(seconds)));
+    };
+    set("pooling", read, sums);
+    set("argmax_pool", read, search);
+    set("pick_pool", pooled, std::max(picking - search, picking / 10));
+    set("spread_pool", 4 * read, std::max(spreading - search, spreading / 10));
   }
 
   // -- memory --

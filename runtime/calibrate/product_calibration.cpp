@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "runtime/calibrate/kernel_calibration.h"
 #include "runtime/calibrate/timed_program.h"
@@ -26,37 +27,103 @@ TimedProgram timed_product(const Product& p, DType dtype, NodeMemory* node) {
           node};
 }
 
-// The products that are measured for single products and for batched ones.
+// A convolution with 3 x 3 taps, which computes the products `p`: a square image of m places, k / 9 channels and n filters in
+// each of `batch` groups.
+TimedProgram timed_convolution(const Product& p, DType dtype, NodeMemory* node) {
+  const auto side = std::llround(std::sqrt(static_cast<double>(p.m)));
+  const Dim h{"h", side}, w{"w", side}, kh{"kh", 3}, kw{"kw", 3}, c{"c", p.k / 9}, o{"o", p.n};
+  Dims image = {h, w}, filter = {kh, kw}, result = {h, w};
+  if (p.batch > 1)
+    for (Dims* dims : {&image, &filter, &result}) dims->push_back({"g", p.batch});
+  image.push_back(c);
+  filter.insert(filter.end(), {c, o});
+  result.push_back(o);
+  const auto window = [](const Dim& dim, const Dim& taps) {
+    return Window{.dim = dim, .taps = taps, .to = dim, .low = 1, .high = 1};
+  };
+  return {{{dtype, image}, {dtype, filter}},
+          [&](GraphBuilder& b, const std::vector<TensorId>& in) {
+            return std::vector{b.op("conv", {in[0], in[1]},
+                                    {{"dims", result}, {"windows", Windows{window(h, kh), window(w, kw)}}})};
+          },
+          node};
+}
+
+// The products that are measured for a class of kernels.
 struct Grid {
   const char* kernel;
-  std::vector<int64_t> sizes;  // values of m, n and k
-  int64_t batched_elements;    // minimum elements of a batch; 0: no batch
-  double most_flops;
+  TimedProgram (*timed)(const Product&, DType, NodeMemory*);
+  std::vector<int64_t> m, n, k;
+  std::vector<int64_t> quick_m, quick_n, quick_k;
+  int64_t least_batch;       // the minimum size of a batch ...
+  int64_t batched_elements;  // ... and its minimum elements
   std::vector<Product> kept_out;
 };
 
-const Grid kSingle = {"einsum",
-                      {1, 8, 32, 128, 512, 2048, 8192},
-                      0,
-                      1.2e9,
-                      {{1, 64, 64, 64},
-                       {1, 256, 256, 256},
-                       {1, 1024, 100, 48},
-                       {1, 3000, 700, 300},
-                       {1, 200, 1000, 4000},
-                       {1, 100, 1024, 784}}};
-const Grid kBatched = {"batched_einsum",
-                       {1, 8, 32, 128, 512, 2048},
-                       1 << 18,
-                       1.2e9,
-                       {{64, 64, 64, 64}, {64, 200, 200, 40}, {64, 128, 48, 128}, {16, 256, 256, 64}}};
+const std::vector<int64_t> kSizes = {1, 8, 32, 128, 512, 2048, 8192},
+                           kBatchedSizes = {1, 8, 32, 128, 512, 2048}, kQuickSizes = {8, 128, 1024};
+const Grid kSingle = {.kernel = "einsum",
+                      .timed = timed_product,
+                      .m = kSizes,
+                      .n = kSizes,
+                      .k = kSizes,
+                      .quick_m = kQuickSizes,
+                      .quick_n = kQuickSizes,
+                      .quick_k = kQuickSizes,
+                      .least_batch = 1,
+                      .batched_elements = 0,
+                      .kept_out = {{1, 64, 64, 64},
+                                   {1, 256, 256, 256},
+                                   {1, 1024, 100, 48},
+                                   {1, 3000, 700, 300},
+                                   {1, 200, 1000, 4000},
+                                   {1, 100, 1024, 784}}};
+const Grid kBatched = {
+    .kernel = "batched_einsum",
+    .timed = timed_product,
+    .m = kBatchedSizes,
+    .n = kBatchedSizes,
+    .k = kBatchedSizes,
+    .quick_m = kQuickSizes,
+    .quick_n = kQuickSizes,
+    .quick_k = kQuickSizes,
+    .least_batch = 16,
+    .batched_elements = 1 << 18,
+    .kept_out = {{64, 64, 64, 64}, {64, 200, 200, 40}, {64, 128, 48, 128}, {16, 256, 256, 64}}};
+const Grid kConv = {
+    .kernel = "conv",
+    .timed = timed_convolution,
+    .m = {64, 1024, 16384},
+    .n = {1, 8, 64, 512},
+    .k = {9, 72, 576, 4608},
+    .quick_m = {64, 1024},
+    .quick_n = {8, 64},
+    .quick_k = {72, 576},
+    .least_batch = 1,
+    .batched_elements = 0,
+    .kept_out = {{1, 3136, 96, 432}, {1, 10000, 32, 144}, {1, 196, 256, 2304}, {1, 50176, 16, 27}}};
+const Grid kGroupedConv = {.kernel = "grouped_conv",
+                           .timed = timed_convolution,
+                           .m = {64, 1024, 16384},
+                           .n = {1, 8, 32},
+                           .k = {9, 72, 288},
+                           .quick_m = {64, 1024},
+                           .quick_n = {1, 8},
+                           .quick_k = {9, 72},
+                           .least_batch = 32,
+                           .batched_elements = 0,
+                           .kept_out = {{48, 3136, 1, 9}, {8, 784, 16, 144}}};
+constexpr double kMostFlops = 1.2e9;
 constexpr int64_t kMostElements = int64_t{24} << 20;
 
 Product product_of(const Grid& grid, int64_t m, int64_t n, int64_t k) {
   Product p{1, m, n, k};
-  if (grid.batched_elements > 0)
-    p.batch = std::max<int64_t>(16, grid.batched_elements / p.elements() / 2 * 2);
+  p.batch = std::max(grid.least_batch, grid.batched_elements / p.elements() / 2 * 2);
   return p;
+}
+
+std::vector<double> as_numbers(const std::vector<int64_t>& sizes) {
+  return {sizes.begin(), sizes.end()};
 }
 
 class ProductCalibration {
@@ -66,20 +133,18 @@ class ProductCalibration {
 
   // A product that would take too long gets the rate of the one whose longest size is the next smaller.
   ProductTable table() {
-    ProductTable table;
-    for (const int64_t size : grid_.sizes)
-      for (std::vector<double>* sizes : {&table.m, &table.n, &table.k})
-        sizes->push_back(static_cast<double>(size));
-    const size_t count = grid_.sizes.size();
-    table.shares.assign(count * count * count, 0);
-    const auto index = [&](size_t m, size_t n, size_t k) { return (m * count + n) * count + k; };
-    for (size_t m = 0; m < count; ++m)
-      for (size_t n = 0; n < count; ++n)
-        for (size_t k = 0; k < count; ++k) {
-          const Product p = product_of(grid_, grid_.sizes[m], grid_.sizes[n], grid_.sizes[k]);
+    ProductTable table{as_numbers(grid_.m), as_numbers(grid_.n), as_numbers(grid_.k), {}};
+    table.shares.assign(grid_.m.size() * grid_.n.size() * grid_.k.size(), 0);
+    const auto index = [&](size_t m, size_t n, size_t k) {
+      return (m * grid_.n.size() + n) * grid_.k.size() + k;
+    };
+    for (size_t m = 0; m < grid_.m.size(); ++m)
+      for (size_t n = 0; n < grid_.n.size(); ++n)
+        for (size_t k = 0; k < grid_.k.size(); ++k) {
+          const Product p = product_of(grid_, grid_.m[m], grid_.n[n], grid_.k[k]);
           std::array<size_t, 3> smaller = {m, n, k};
           --*std::max_element(smaller.begin(), smaller.end());
-          const bool fits = p.flops() <= grid_.most_flops && p.elements() <= kMostElements;
+          const bool fits = p.flops() <= kMostFlops && p.elements() <= kMostElements;
           table.shares[index(m, n, k)] =
               fits ? share(p) : table.shares[index(smaller[0], smaller[1], smaller[2])];
         }
@@ -89,7 +154,7 @@ class ProductCalibration {
   FitQuality quality() {
     std::vector<double> predicted, measured;
     for (const Product& p : grid_.kept_out) {
-      TimedProgram timed = timed_product(p, DType::kF32, node_);
+      TimedProgram timed = grid_.timed(p, DType::kF32, node_);
       measured.push_back(timed.seconds(watch_));
       predicted.push_back(timed.predicted(hardware_));
     }
@@ -100,7 +165,7 @@ class ProductCalibration {
   // The share of the peak rate, from the time without overhead and memory traffic, which depends on what ran
   // before.
   double share(const Product& p) {
-    TimedProgram timed = timed_product(p, DType::kF32, node_);
+    TimedProgram timed = grid_.timed(p, DType::kF32, node_);
     const double seconds = timed.seconds(watch_);
     const double net = std::max(
         seconds - hardware_.step_overhead_s - (1 - hardware_.overlap) * timed.predicted_memory(hardware_),
@@ -125,14 +190,21 @@ void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMe
       const Product cube{1, n, n, n};
       best = std::max(best, cube.flops() / timed_product(cube, dtype, node).seconds(watch));
     }
+    // Convolutions have kernels of their own, which may be faster.
+    const Product layer{1, 56 * 56, 64, 9 * 64};
+    best = std::max(best, layer.flops() / timed_convolution(layer, dtype, node).seconds(watch));
     hardware.flops[to_string(dtype)] = best;
   }
 }
 
 void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                         Hardware& hardware, std::vector<FitQuality>& fits) {
-  for (Grid grid : {kSingle, kBatched}) {
-    if (options.quick) grid.sizes = {8, 128, 1024};
+  for (Grid grid : {kSingle, kBatched, kConv, kGroupedConv}) {
+    if (options.quick) {
+      grid.m = grid.quick_m;
+      grid.n = grid.quick_n;
+      grid.k = grid.quick_k;
+    }
     options.begins(grid.kernel);
     ProductCalibration calibration(watch, node, grid, hardware);
     hardware.products[grid.kernel] = calibration.table();
