@@ -88,7 +88,8 @@ struct Hardware {
   double overlap = 1;
   double step_overhead_s = 0;  // added to every kernel, whatever its size
   /// The share of `flops` that a kernel reaches, by the number of its operations. The key is the operation,
-  /// or else its class (kernel_classes()); without either, the share is 1. The size of products is that of
+  /// or else its class (kernel_classes()); without either, the share is 1, or for products that of a related
+  /// class (formats/README.md, "Hardware profile"). The size of products is that of
   /// one product of a batch. An operation that computes nothing counts one for each element it touches, if it
   /// or its class is listed.
   std::map<std::string, Curve> efficiency;

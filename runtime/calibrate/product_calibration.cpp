@@ -57,6 +57,7 @@ struct Grid {
   std::vector<int64_t> quick_m, quick_n, quick_k;
   int64_t least_batch;       // the minimum size of a batch ...
   int64_t batched_elements;  // ... and its minimum elements
+  int64_t taps;              // how often a product has each element of its first operand
   std::vector<Product> kept_out;
 };
 
@@ -72,6 +73,7 @@ const Grid kSingle = {.kernel = "einsum",
                       .quick_k = kQuickSizes,
                       .least_batch = 1,
                       .batched_elements = 0,
+                      .taps = 1,
                       .kept_out = {{1, 64, 64, 64},
                                    {1, 256, 256, 256},
                                    {1, 1024, 100, 48},
@@ -89,6 +91,7 @@ const Grid kBatched = {
     .quick_k = kQuickSizes,
     .least_batch = 16,
     .batched_elements = 1 << 18,
+    .taps = 1,
     .kept_out = {{64, 64, 64, 64}, {64, 200, 200, 40}, {64, 128, 48, 128}, {16, 256, 256, 64}}};
 const Grid kConv = {
     .kernel = "conv",
@@ -101,6 +104,7 @@ const Grid kConv = {
     .quick_k = {72, 576},
     .least_batch = 1,
     .batched_elements = 0,
+    .taps = 9,
     .kept_out = {{1, 3136, 96, 432}, {1, 10000, 32, 144}, {1, 196, 256, 2304}, {1, 50176, 16, 27}}};
 const Grid kGroupedConv = {.kernel = "grouped_conv",
                            .timed = timed_convolution,
@@ -112,14 +116,23 @@ const Grid kGroupedConv = {.kernel = "grouped_conv",
                            .quick_k = {9, 72},
                            .least_batch = 32,
                            .batched_elements = 0,
+                           .taps = 9,
                            .kept_out = {{48, 3136, 1, 9}, {8, 784, 16, 144}}};
-constexpr double kMostFlops = 1.2e9;
+constexpr double kMostFlops = 1.25e9;
 constexpr int64_t kMostElements = int64_t{24} << 20;
 
 Product product_of(const Grid& grid, int64_t m, int64_t n, int64_t k) {
   Product p{1, m, n, k};
   p.batch = std::max(grid.least_batch, grid.batched_elements / p.elements() / 2 * 2);
   return p;
+}
+
+// Of the sizes for which the grid has a smaller one, so that `at` is above 0, the place of the longest.
+size_t longest(const std::array<int64_t, 3>& sizes, const std::array<size_t, 3>& at) {
+  size_t found = at[0] > 0 ? 0 : at[1] > 0 ? 1 : 2;
+  for (size_t axis = 0; axis < 3; ++axis)
+    if (at[axis] > 0 && sizes[axis] > sizes[found]) found = axis;
+  return found;
 }
 
 std::vector<double> as_numbers(const std::vector<int64_t>& sizes) {
@@ -131,7 +144,7 @@ class ProductCalibration {
   ProductCalibration(Stopwatch& watch, NodeMemory* node, const Grid& grid, Hardware& hardware)
       : watch_(watch), node_(node), grid_(grid), hardware_(hardware) {}
 
-  // A product that would take too long gets the rate of the one whose longest size is the next smaller.
+  // A product that would take too long, or too much memory, gets the rate of the one whose longest size is the next smaller.
   ProductTable table() {
     ProductTable table{as_numbers(grid_.m), as_numbers(grid_.n), as_numbers(grid_.k), {}};
     table.shares.assign(grid_.m.size() * grid_.n.size() * grid_.k.size(), 0);
@@ -142,11 +155,10 @@ class ProductCalibration {
       for (size_t n = 0; n < grid_.n.size(); ++n)
         for (size_t k = 0; k < grid_.k.size(); ++k) {
           const Product p = product_of(grid_, grid_.m[m], grid_.n[n], grid_.k[k]);
-          std::array<size_t, 3> smaller = {m, n, k};
-          --*std::max_element(smaller.begin(), smaller.end());
-          const bool fits = p.flops() <= kMostFlops && p.elements() <= kMostElements;
-          table.shares[index(m, n, k)] =
-              fits ? share(p) : table.shares[index(smaller[0], smaller[1], smaller[2])];
+          std::array<size_t, 3> at = {m, n, k};
+          const bool fits = p.flops() <= kMostFlops && p.elements() / grid_.taps <= kMostElements;
+          if (!fits) --at[longest({p.m, p.n, p.k}, at)];
+          table.shares[index(m, n, k)] = fits ? share(p) : table.shares[index(at[0], at[1], at[2])];
         }
     return table;
   }
