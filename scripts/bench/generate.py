@@ -7,8 +7,8 @@
 
 The model, one of models/, has its `length` set; a sequence is generated to that length, greedily or with beams, from
 initial weights. Prints the least milliseconds per position of any run, which other programs disturb least, and their
-ratio. With a peer, prints how many times as fast mtfc is at the first length, by the medians of both. OPTIONS go to mtfc,
-such as --mesh a:2 --layout heads:a,d_ff:a."""
+ratio. With a peer, prints how many times as fast mtfc is at the first length: the median of the rounds, each the mean of all
+positions. OPTIONS go to mtfc, such as --mesh a:2 --layout heads:a,d_ff:a."""
 import argparse
 import re
 import subprocess
@@ -49,6 +49,8 @@ def main():
     args = parser.parse_args()
     bench.tell_settings()
     if args.peer:
+        if args.beams > 1 or args.options:
+            parser.error("the peer decodes greedily: give it neither --beams nor OPTIONS")
         return compare(args)
     found = {length: [] for length in args.lengths}
     for _ in range(args.rounds):

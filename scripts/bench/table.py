@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Every benchmark of this folder that compares with a target, one after the other: a row each, with pass or FAIL.
+"""The benchmarks with a target that need no peer, or the peer torch_peers.py: a row each, with pass or FAIL.
 
   scripts/bench/table.py [--build build] [--peer torch_peers.py] [--rounds 5] [--json]
 
-Takes some ten minutes, in which nothing else should run."""
+Takes some ten minutes, and with a peer twenty more, in which nothing else should run. The peers of attention.py,
+generate.py, images.py and mixture_of_experts.py are beside them."""
 import pathlib
 import subprocess
 import sys
