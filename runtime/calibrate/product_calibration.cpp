@@ -49,28 +49,29 @@ TimedProgram timed_convolution(const Product& p, DType dtype, NodeMemory* node) 
           node};
 }
 
+struct Sizes {
+  std::vector<int64_t> m, n, k;  // ascending
+};
+
+Sizes cube(const std::vector<int64_t>& sizes) {
+  return {sizes, sizes, sizes};
+}
+
 // The products that are measured for a class of kernels.
 struct Grid {
   const char* kernel;
   TimedProgram (*timed)(const Product&, DType, NodeMemory*);
-  std::vector<int64_t> m, n, k;
-  std::vector<int64_t> quick_m, quick_n, quick_k;
+  Sizes sizes, quick_sizes;
   int64_t least_batch;       // the minimum size of a batch ...
   int64_t batched_elements;  // ... and its minimum elements
   int64_t taps;              // how often a product has each element of its first operand
   std::vector<Product> kept_out;
 };
 
-const std::vector<int64_t> kSizes = {1, 8, 32, 128, 512, 2048, 8192},
-                           kBatchedSizes = {1, 8, 32, 128, 512, 2048}, kQuickSizes = {8, 128, 1024};
 const Grid kSingle = {.kernel = "einsum",
                       .timed = timed_product,
-                      .m = kSizes,
-                      .n = kSizes,
-                      .k = kSizes,
-                      .quick_m = kQuickSizes,
-                      .quick_n = kQuickSizes,
-                      .quick_k = kQuickSizes,
+                      .sizes = cube({1, 8, 32, 128, 512, 2048, 8192}),
+                      .quick_sizes = cube({8, 128, 1024}),
                       .least_batch = 1,
                       .batched_elements = 0,
                       .taps = 1,
@@ -83,12 +84,8 @@ const Grid kSingle = {.kernel = "einsum",
 const Grid kBatched = {
     .kernel = "batched_einsum",
     .timed = timed_product,
-    .m = kBatchedSizes,
-    .n = kBatchedSizes,
-    .k = kBatchedSizes,
-    .quick_m = kQuickSizes,
-    .quick_n = kQuickSizes,
-    .quick_k = kQuickSizes,
+    .sizes = cube({1, 8, 32, 128, 512, 2048}),
+    .quick_sizes = cube({8, 128, 1024}),
     .least_batch = 16,
     .batched_elements = 1 << 18,
     .taps = 1,
@@ -96,24 +93,16 @@ const Grid kBatched = {
 const Grid kConv = {
     .kernel = "conv",
     .timed = timed_convolution,
-    .m = {64, 256, 1024, 4096, 16384},
-    .n = {1, 8, 16, 64, 512},
-    .k = {9, 36, 144, 576, 4608},
-    .quick_m = {64, 1024},
-    .quick_n = {8, 64},
-    .quick_k = {72, 576},
+    .sizes = {{64, 256, 1024, 4096, 16384}, {1, 8, 16, 64, 512}, {9, 36, 144, 576, 4608}},
+    .quick_sizes = {{64, 1024}, {8, 64}, {72, 576}},
     .least_batch = 1,
     .batched_elements = 0,
     .taps = 9,
     .kept_out = {{1, 3136, 96, 432}, {1, 10000, 32, 144}, {1, 196, 256, 2304}, {1, 50176, 16, 27}}};
 const Grid kGroupedConv = {.kernel = "grouped_conv",
                            .timed = timed_convolution,
-                           .m = {64, 256, 1024, 4096, 16384},
-                           .n = {1, 8, 16, 32},
-                           .k = {9, 36, 144, 288},
-                           .quick_m = {64, 1024},
-                           .quick_n = {1, 8},
-                           .quick_k = {9, 72},
+                           .sizes = {{64, 256, 1024, 4096, 16384}, {1, 8, 16, 32}, {9, 36, 144, 288}},
+                           .quick_sizes = {{64, 1024}, {1, 8}, {9, 72}},
                            .least_batch = 32,
                            .batched_elements = 0,
                            .taps = 9,
@@ -127,7 +116,8 @@ Product product_of(const Grid& grid, int64_t m, int64_t n, int64_t k) {
   return p;
 }
 
-// Of the sizes for which the grid has a smaller one, so that `at` is above 0, the place of the longest.
+// Returns which of m, n and k is the longest. Those at the beginning of the grid, where `at` is 0, don't count, because the grid
+// has no smaller size for them.
 size_t longest(const std::array<int64_t, 3>& sizes, const std::array<size_t, 3>& at) {
   size_t found = at[0] > 0 ? 0 : at[1] > 0 ? 1 : 2;
   for (size_t axis = 0; axis < 3; ++axis)
@@ -146,15 +136,15 @@ class ProductCalibration {
 
   // A product that would take too long, or too much memory, gets the rate of the one whose longest size is the next smaller.
   ProductTable table() {
-    ProductTable table{as_numbers(grid_.m), as_numbers(grid_.n), as_numbers(grid_.k), {}};
-    table.shares.assign(grid_.m.size() * grid_.n.size() * grid_.k.size(), 0);
+    ProductTable table{as_numbers(grid_.sizes.m), as_numbers(grid_.sizes.n), as_numbers(grid_.sizes.k), {}};
+    table.shares.assign(grid_.sizes.m.size() * grid_.sizes.n.size() * grid_.sizes.k.size(), 0);
     const auto index = [&](size_t m, size_t n, size_t k) {
-      return (m * grid_.n.size() + n) * grid_.k.size() + k;
+      return (m * grid_.sizes.n.size() + n) * grid_.sizes.k.size() + k;
     };
-    for (size_t m = 0; m < grid_.m.size(); ++m)
-      for (size_t n = 0; n < grid_.n.size(); ++n)
-        for (size_t k = 0; k < grid_.k.size(); ++k) {
-          const Product p = product_of(grid_, grid_.m[m], grid_.n[n], grid_.k[k]);
+    for (size_t m = 0; m < grid_.sizes.m.size(); ++m)
+      for (size_t n = 0; n < grid_.sizes.n.size(); ++n)
+        for (size_t k = 0; k < grid_.sizes.k.size(); ++k) {
+          const Product p = product_of(grid_, grid_.sizes.m[m], grid_.sizes.n[n], grid_.sizes.k[k]);
           std::array<size_t, 3> at = {m, n, k};
           const bool fits = p.flops() <= kMostFlops && p.elements() / grid_.taps <= kMostElements;
           if (!fits) --at[longest({p.m, p.n, p.k}, at)];
@@ -212,11 +202,7 @@ void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMe
 void calibrate_products(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                         Hardware& hardware, std::vector<FitQuality>& fits) {
   for (Grid grid : {kSingle, kBatched, kConv, kGroupedConv}) {
-    if (options.quick) {
-      grid.m = grid.quick_m;
-      grid.n = grid.quick_n;
-      grid.k = grid.quick_k;
-    }
+    if (options.quick) grid.sizes = grid.quick_sizes;
     options.begins(grid.kernel);
     ProductCalibration calibration(watch, node, grid, hardware);
     hardware.products[grid.kernel] = calibration.table();
