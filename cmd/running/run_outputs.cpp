@@ -7,6 +7,7 @@
 
 #include "cmd/running/input_data.h"
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 #include "core/tensors/relayout.h"
 #include "formats/data/npy.h"
 #include "runtime/data/array_file.h"
@@ -24,6 +25,8 @@ double number_at(const LocalShard& shard) {
       return read(float{});
     case DType::kF64:
       return read(double{});
+    case DType::kBF16:
+      return read(Bf16{});
     case DType::kI32:
       return read(int32_t{});
     case DType::kI64:
@@ -70,10 +73,12 @@ void write_tensor(Comm& comm, const std::string& path, const DistributedTensor& 
   write_array(comm, path, npy_header(tensor.type), tensor.sharding, tensor.shards);
 }
 
-// Writes a float scalar of this value.
+// Writes a float scalar of this value. A bf16 scalar is written as f32, since a mean over batches has more digits.
 void write_number(Comm& comm, const std::string& path, DistributedTensor tensor, double number) {
   const auto number32 = static_cast<float>(number);
   std::byte bytes[sizeof number];
+  if (tensor.type.dtype == DType::kBF16) tensor.type.dtype = DType::kF32;
+  for (LocalShard& shard : tensor.shards) shard.type.dtype = tensor.type.dtype;
   if (tensor.type.dtype == DType::kF64)
     std::memcpy(bytes, &number, sizeof number);
   else

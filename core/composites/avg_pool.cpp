@@ -68,6 +68,7 @@ extern const CompositeDef kComposite =
         .expand = expand,
         .gradient = kGradientOfParts,
         .in_evaluation = kAsInTraining,
+        .in_f32 = true,
 };
 
 }  // namespace mtfc::avg_pool_composite

@@ -40,6 +40,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = gradient,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::layer_norm_composite

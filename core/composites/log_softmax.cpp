@@ -29,6 +29,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::log_softmax_composite

@@ -12,8 +12,9 @@ namespace {
 std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const TensorId x = node.operands[0];
   const DType dtype = b.type(x).dtype;
-  const double limit = dtype == DType::kF32 ? static_cast<double>(std::numeric_limits<float>::max())
-                                            : std::numeric_limits<double>::max();
+  const double limit = dtype == DType::kF64   ? std::numeric_limits<double>::max()
+                       : dtype == DType::kF32 ? static_cast<double>(std::numeric_limits<float>::max())
+                                              : 0x1.fep127;  // of bf16
   const TensorId largest = b.op("stop_gradient", {b.op("reduce_max", {x}, node.attributes)});
   const TensorId above = b.op("maximum", {largest, b.constant(-limit, dtype)});
   const TensorId shift = b.op("minimum", {above, b.constant(limit, dtype)});
@@ -46,6 +47,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::logsumexp_composite

@@ -65,6 +65,7 @@ extern const CompositeDef kComposite =
         .expand = expand,
         .gradient = kGradientOfParts,
         .in_evaluation = kAsInTraining,
+        .in_f32 = true,
 };
 
 }  // namespace mtfc::reduce_window_composite

@@ -35,6 +35,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = gradient,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::rms_norm_composite

@@ -38,6 +38,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = gradient,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::softmax_composite

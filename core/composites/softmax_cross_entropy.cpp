@@ -100,6 +100,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::softmax_cross_entropy_composite

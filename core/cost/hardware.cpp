@@ -62,6 +62,7 @@ double ProductTable::at(double rows, double columns, double inner) const {
 
 double Hardware::peak(DType dtype) const {
   if (const auto at = flops.find(to_string(dtype)); at != flops.end()) return at->second;
+  if (dtype == DType::kBF16 && flops.contains(to_string(DType::kF32))) return peak(DType::kF32);
   double slowest = flops.begin()->second;
   for (const auto& [unused, rate] : flops) slowest = std::min(slowest, rate);
   return slowest;

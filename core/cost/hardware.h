@@ -80,7 +80,8 @@ inline constexpr auto kEnumNames<Topology> =
 struct Hardware {
   std::string name;
   std::string doc;
-  std::map<std::string, double> flops;  // per second, by dtype; a missing dtype is as slow as the slowest
+  // Per second, by dtype. Without bf16, it is computed as f32; any other missing dtype is as slow as the slowest
+  std::map<std::string, double> flops;
   double memory_bytes = 0;
   Curve memory_bandwidth;                // bytes per second read, by distance (core/cost/memory_traffic.h)
   std::optional<Curve> write_bandwidth;  // if absent, as for reads

@@ -51,12 +51,6 @@ std::span<const HardwareKey<Link>> link_keys() {
   return kLinkKeys;
 }
 
-std::vector<std::string> rated_dtypes() {
-  std::vector<std::string> names = enum_names<DType>();
-  names.emplace_back("bf16");
-  return names;
-}
-
 std::vector<std::string> plain_topologies() {
   std::vector<std::string> names = enum_names<Topology>();
   std::erase(names, to_string(Topology::kTwoLevel));

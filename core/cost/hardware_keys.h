@@ -68,8 +68,6 @@ void append_key_names(std::span<const HardwareKey<Owner>> keys, bool only_requir
     if (key.required || !only_required) names.emplace_back(key.name);
 }
 
-/// Dtypes whose operations a profile may rate: also some that models don't have yet.
-std::vector<std::string> rated_dtypes();
 /// Topologies that a file names by a string; a two-level one is an object.
 std::vector<std::string> plain_topologies();
 

@@ -73,7 +73,7 @@ int64_t bytes_packed(std::span<const LocalType> operands, const LocalType& resul
 void add_products(std::span<const LocalType> operands, const LocalType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
-  const double at_peak = flops / hardware.peak(result.dtype);
+  const double at_peak = flops / hardware.peak(operands[0].dtype);
   if (plan.multiplies) {
     time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
     return;
@@ -85,9 +85,12 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
-// The type in which an operation computes. Comparisons give bool, but compute in the type of their operands.
-DType computed_dtype(std::span<const LocalType> operands, const LocalType& result) {
-  return result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
+// The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands, and products
+// of bf16 may give f32.
+DType computed_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
+  if (operands.empty()) return result.dtype;
+  if (is_product(op)) return operands.front().dtype;
+  return result.dtype == DType::kBool ? operands.back().dtype : result.dtype;
 }
 
 // True if the operation multiplies operands, so that products are added up.
@@ -137,7 +140,7 @@ void add_operations(const OpDef& op, const LocalCall& call, const std::vector<Lo
                     const Hardware& hardware, KernelTime& time) {
   const double flops = computed_flops(op, call, results);
   if (flops <= 0) return;
-  const double peak = hardware.peak(computed_dtype(call.operands, results[0]));
+  const double peak = hardware.peak(computed_dtype(op, call.operands, results[0]));
   const std::string name(op.signature.name), kind = class_of(op.family);
   time.peak_s += flops / peak;
   if (op.family == Family::kAttention)
@@ -230,7 +233,7 @@ double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& 
   const double flops =
       static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) * share_useful(step);
   if (flops <= 0) return 0;
-  const double peak = hardware.peak(computed_dtype(operands, results[0]));
+  const double peak = hardware.peak(computed_dtype(*step.op(), operands, results[0]));
   if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
   const Curve* curve =
       listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});

@@ -1,10 +1,47 @@
 #include "core/graph/expand_composites.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mtfc {
+namespace {
+
+bool is_widened(const Graph& graph, const Node& node) {
+  return node.kind == NodeKind::kComposite && node.composite->in_f32 &&
+         std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](TensorId operand) { return graph.type(operand).dtype == DType::kBF16; });
+}
+
+TensorId as(GraphBuilder& b, TensorId tensor, DType dtype) {
+  return b.op("cast", {tensor}, {{"dtype", dtype}});
+}
+
+// softmax(x) of a bf16 x becomes cast(softmax(cast(x))), where the composite in_f32 asks for it.
+EntryGraph widen_composites(EntryGraph entry) {
+  const Nodes& nodes = entry.graph.nodes();
+  if (std::none_of(nodes.begin(), nodes.end(),
+                   [&](const Node& node) { return is_widened(entry.graph, node); }))
+    return entry;
+  const EntryGraph& narrow = entry;
+  return rewritten(narrow,
+                   [&](GraphBuilder& b, const Node& node,
+                       std::vector<TensorId> operands) -> std::optional<std::vector<TensorId>> {
+                     if (!is_widened(narrow.graph, node)) return std::nullopt;
+                     for (TensorId& operand : operands)
+                       if (b.type(operand).dtype == DType::kBF16) operand = as(b, operand, DType::kF32);
+                     std::vector<TensorId> results = b.add(*node.composite, operands, node.attributes);
+                     for (size_t i = 0; i < results.size(); ++i)
+                       if (const DType dtype = narrow.graph.type(node.results[i]).dtype;
+                           dtype != b.type(results[i]).dtype)
+                         results[i] = as(b, results[i], dtype);
+                     return results;
+                   });
+}
+
+}  // namespace
 
 EntryGraph expand_composites(EntryGraph entry, bool differentiated) {
+  entry = widen_composites(std::move(entry));
   const Nodes& nodes = entry.graph.nodes();
   const bool has_gradients = differentiated || std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
                                return node.kind == NodeKind::kGradients;

@@ -157,14 +157,14 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
   return graph_.nodes_.back().results;
 }
 
-// The types of the node's results. When floats are widened, no operand is f32, so an f32 result can only come
+// The types of the node's results. When floats are widened, every float operand is f64, so another result can only come
 // from a dtype attribute or from the default of an absent one.
 std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) {
   operand_types_.resize(node.operands.size());
   for (size_t i = 0; i < node.operands.size(); ++i) operand_types_[i] = type(node.operands[i]);
   std::vector<TensorType> results = signature.infer({node.attributes, operand_types_});
   if (!widens_ || std::none_of(results.begin(), results.end(),
-                               [](const TensorType& type) { return type.dtype == DType::kF32; }))
+                               [&](const TensorType& type) { return type.dtype != widened(type.dtype); }))
     return results;
   for (const AttributeSpec& spec : signature.attributes)
     if (spec.type == AttributeType::kDType) node.attributes.set(std::string(spec.name), DType::kF64);

@@ -192,9 +192,9 @@ class GraphBuilder {
   int open_region();
   void close_region(int open_before) { region_ = open_before; }
 
-  /// From now on, every f32 asked for becomes f64.
+  /// From now on, every f32 and bf16 asked for becomes f64.
   void widen_floats() { widens_ = true; }
-  DType widened(DType dtype) const { return widens_ && dtype == DType::kF32 ? DType::kF64 : dtype; }
+  DType widened(DType dtype) const { return widens_ && is_float(dtype) ? DType::kF64 : dtype; }
 
   TensorId add_input(const std::string& name, const TensorType& type);
   TensorId add_variable(const std::string& name, const TensorType& type);

@@ -3,12 +3,36 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/tensors/alignment.h"
+
 namespace mtfc {
 
 OpError::OpError(const std::string& message, std::string advice, int to_blame, std::string attribute_to_blame)
     : Error(message), hint(std::move(advice)), operand(to_blame), attribute(std::move(attribute_to_blame)) {}
 
 OpError::~OpError() = default;
+
+KernelWorkspace kernel_workspace(const OpDef& op, const LocalCall& call, std::span<const LocalType> results) {
+  KernelWorkspace workspace;
+  std::vector<LocalType> operands(call.operands.begin(), call.operands.end()),
+      made(results.begin(), results.end());
+  for (std::vector<LocalType>* types : {&operands, &made})
+    for (LocalType& type : *types) type.dtype = in_kernel(op, type.dtype);
+  if (op.workspace) workspace.own = op.workspace({call.attributes, operands}, made);
+  workspace.bytes = workspace.own;
+  const auto place = [&](std::span<const LocalType> given, const std::vector<LocalType>& computed,
+                         std::vector<int64_t>& offsets) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      offsets.push_back(-1);
+      if (given[i].dtype == computed[i].dtype) continue;
+      offsets.back() = aligned(workspace.bytes);
+      workspace.bytes = offsets.back() + bytes(computed[i]);
+    }
+  };
+  place(call.operands, operands, workspace.operands);
+  place(results, made, workspace.results);
+  return workspace;
+}
 
 std::vector<std::vector<int>> linear_sets(const OpDef& op, size_t operands) {
   std::vector<int> all(operands);

@@ -200,6 +200,8 @@ struct OpTraits {
   /// A contraction of two operands whose kernel takes boxes of operands and adds to its result: it may run as a ring
   /// (core/program/ring.h).
   bool can_turn = false;
+  /// The kernel knows no bf16: it computes in f32, on copies of bf16 operands and results in the workspace.
+  bool in_f32 = false;
   /// For an operation that adds up terms, but is linear in no operand: the largest magnitude of the terms of an element of
   /// each result, given the largest magnitude of the elements of each operand.
   std::vector<double> (*largest_terms)(const OpCall&, std::span<const double> largest) = nullptr;
@@ -237,6 +239,20 @@ struct OpDef {
 
   OpTraits traits;
 };
+
+/// The dtype in which an operation computes a tensor of `dtype`.
+inline DType in_kernel(const OpDef& op, DType dtype) {
+  return op.traits.in_f32 && dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
+/// The workspace of a kernel on one device: first what the operation's `workspace` asks for, in the dtypes that it
+/// computes in, then the copies of operands and of results that it computes in another dtype, each at an aligned offset.
+struct KernelWorkspace {
+  int64_t own = 0;                         // bytes
+  std::vector<int64_t> operands, results;  // offsets of copies; -1 where there is none
+  int64_t bytes = 0;
+};
+KernelWorkspace kernel_workspace(const OpDef& op, const LocalCall& call, std::span<const LocalType> results);
 
 /// The sets of `linear_in` for a call with so many operands, each a list of operands. A set that names an operand
 /// that the call leaves out is not among them.
@@ -282,6 +298,8 @@ struct CompositeDef {
   /// The operation that gives the results in evaluation and decoding, where they are others than in training; otherwise
   /// kAsInTraining.
   StandIn (*in_evaluation)(const Node&);
+  /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back.
+  bool in_f32 = false;
 };
 inline constexpr std::nullptr_t kGradientOfParts = nullptr;
 inline constexpr std::nullptr_t kAsInTraining = nullptr;

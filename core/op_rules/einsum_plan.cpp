@@ -115,22 +115,32 @@ int64_t grant(EinsumPlan& plan, int64_t bytes) {
 }
 
 /// The result comes first: its place is the same for operands of any size.
-void place_in_workspace(EinsumPlan& plan, int64_t element) {
-  for (EinsumMatrix* matrix : {&plan.c, &plan.a, &plan.b}) {
-    if (!matrix->packed) continue;
-    matrix->offset = grant(plan, elements(matrix->packed_dims) * element);
-  }
+void place_in_workspace(EinsumPlan& plan) {
+  for (EinsumMatrix* matrix : {&plan.c, &plan.a, &plan.b})
+    if (matrix->packed || matrix->converted)
+      matrix->offset = grant(plan, elements(matrix->packed_dims) * size_of(plan.computed));
+}
+
+/// Has a matrix that would be used in place copied, if products are not computed in its dtype.
+void convert(EinsumMatrix& matrix, const LocalType& type, DType computed) {
+  if (matrix.packed || type.dtype == computed) return;
+  matrix.converted = true;
+  matrix.packed_dims = type.dims;
 }
 
 /// Grants a large result the most that a small one needs, since shards of a large result may be small.
-void cut_contracted(EinsumPlan& plan, int64_t element) {
+void cut_contracted(EinsumPlan& plan) {
   if (plan.k < kLongGroup) return;
   const int64_t result = elements(plan.batch) * plan.m * plan.n;
-  plan.parts_offset = grant(plan, kParts * std::min(result, kSmallResult) * element);
+  plan.parts_offset = grant(plan, kParts * std::min(result, kSmallResult) * size_of(plan.computed));
   if (result <= kSmallResult) plan.parts = kParts;
 }
 
 }  // namespace
+
+DType computed_dtype(DType dtype) {
+  return dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
 
 EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& second_tensor,
                        const EinsumTensor& product) {
@@ -141,6 +151,7 @@ EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& sec
     plan.multiplies = true;
     return plan;
   }
+  plan.computed = computed_dtype(first.dtype);
   plan.batch = common(common(result.dims, first.dims), second.dims);
   const std::array<LocalDims, 2> free = {common(without(result.dims, second.dims), first.dims),
                                          common(without(result.dims, first.dims), second.dims)};
@@ -164,8 +175,11 @@ EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& sec
   plan.m = elements(plan.rows);
   plan.n = elements(plan.columns);
   plan.k = elements(plan.contracted);
-  place_in_workspace(plan, size_of(result.dtype));
-  if (plan.m * plan.n > 1) cut_contracted(plan, size_of(result.dtype));
+  convert(plan.a, operands[left]->type, plan.computed);
+  convert(plan.b, operands[right]->type, plan.computed);
+  convert(plan.c, result, plan.computed);
+  place_in_workspace(plan);
+  if (plan.m * plan.n > 1) cut_contracted(plan);
   return plan;
 }
 

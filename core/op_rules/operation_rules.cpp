@@ -26,7 +26,7 @@ void require_same_dtype(const OpCall& call) {
 void require_floats(const OpCall& call) {
   for (size_t i = 0; i < call.operands.size(); ++i)
     if (!is_float(call.operands[i].dtype))
-      throw OpError{fmt::format("needs f32 or f64, but the operand is {}", to_string(call.operands[i])),
+      throw OpError{fmt::format("needs f32, f64 or bf16, but the operand is {}", to_string(call.operands[i])),
                     cast_hint("f32"), static_cast<int>(i)};
 }
 
@@ -84,6 +84,9 @@ void require_value(double value, DType dtype, std::string_view attribute) {
   // An infinity may be meant; a finite number must not become one.
   if (dtype == DType::kF32 && std::isfinite(value) && !fits_f32(value))
     throw OpError{fmt::format("{} is out of the range of f32, whose largest number is 3.4028235e+38", value),
+                  "f64 holds larger numbers", -1, std::string(attribute)};
+  if (dtype == DType::kBF16 && std::isfinite(value) && !fits_bf16(value))
+    throw OpError{fmt::format("{} is out of the range of bf16, whose largest number is 3.3895314e+38", value),
                   "f64 holds larger numbers", -1, std::string(attribute)};
   if (dtype == DType::kBool && value != 0 && value != 1)
     throw OpError{fmt::format("{} is not a bool", value), "0 is false, 1 is true", -1,

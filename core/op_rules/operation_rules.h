@@ -14,7 +14,7 @@ inline constexpr int64_t kMostResults = 65536;
 
 /// Each operand has the dtype of the first one.
 void require_same_dtype(const OpCall& call);
-/// Each operand is f32 or f64.
+/// Each operand is f32, f64 or bf16.
 void require_floats(const OpCall& call);
 /// Each operand is a number: anything but bool.
 void require_numbers(const OpCall& call);

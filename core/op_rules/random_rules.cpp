@@ -24,7 +24,7 @@ std::vector<TensorType> infer_random(const OpCall& call) {
   const Dims& dims = call.attributes.get<Dims>("dims");
   require_distinct(dims, "dims");
   if (!is_float(dtype))
-    throw OpError{"'dtype' must be f32 or f64, not " + to_string(dtype), "use cast for other types", -1,
+    throw OpError{"'dtype' must be f32, f64 or bf16, not " + to_string(dtype), "use cast for other types", -1,
                   "dtype"};
   if (call.operands.empty() != !call.attributes.has("interleaved"))
     throw OpError{"random numbers are generated without operands", "", 0};

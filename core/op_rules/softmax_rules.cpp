@@ -7,7 +7,8 @@ namespace mtfc {
 void require_logits(const OpCall& call) {
   const TensorType& logits = call.operands[0];
   if (!is_float(logits.dtype))
-    throw OpError{"needs f32 or f64, but the operand is " + to_string(logits), "use cast to make it f32", 0};
+    throw OpError{"needs f32, f64 or bf16, but the operand is " + to_string(logits),
+                  "use cast to make it f32", 0};
   const Dims& over = call.attributes.get<Dims>("over");
   require_known(over, logits.dims, to_string(logits), "over");
   require_distinct(over, "over");

@@ -59,7 +59,7 @@ extern const OpDef kOp =
         .flops = pool_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
-        .traits = {},
+        .traits = {.in_f32 = true},
 };
 
 }  // namespace mtfc::argmax_pool_op

@@ -118,7 +118,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true, .largest_terms = largest_terms},
+    .traits = {.multiplies = true, .in_f32 = true, .largest_terms = largest_terms},
 };
 
 }  // namespace mtfc::attention_op

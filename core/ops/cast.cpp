@@ -17,32 +17,43 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
 
 }  // namespace
 
-extern const OpDef kOp = {
-    .signature =
-        {
-            .name = "cast",
-            .doc = "Each element converted to another dtype; floats become integers by truncation towards "
-                   "zero, limited to the integers' range.",
-            .min_operands = 1,
-            .max_operands = 1,
-            .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"}},
-            .infer = infer,
-            .examples =
-                {{.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF64}}},
-                 {.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
-                 {.operands = {steps("batch=5", DType::kI32)}, .attributes = {{"dtype", DType::kF32}}},
-                 {.operands = {normal("batch=5", DType::kF32)}, .attributes = {{"dtype", DType::kI64}}},
-                 {.operands = {flags("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
-                 {.operands = {steps("batch=5", DType::kI64)}, .attributes = {{"dtype", DType::kBool}}}},
-        },
-    .family = Family::kElementwise,
-    .roles = pass_factors,
-    .linear_in = {},
-    .gradient = gradient,
-    .flops = result_elements,
-    .workspace = kNoWorkspace,
-    .split_rule = kNoSplitRule,
-    .traits = {},
+extern const OpDef kOp =
+    {
+        .signature =
+            {
+                .name = "cast",
+                .doc =
+                    "Each element converted to another dtype; floats become integers by truncation towards "
+                    "zero, limited to the integers' range.",
+                .min_operands = 1,
+                .max_operands = 1,
+                .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"}},
+                .infer = infer,
+                .examples =
+                    {
+                        {.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF64}}},
+                        {.operands = {normal("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
+                        {.operands = {steps("batch=5", DType::kI32)}, .attributes = {{"dtype", DType::kF32}}},
+                        {.operands = {normal("batch=5", DType::kF32)},
+                         .attributes = {{"dtype", DType::kI64}}},
+                        {.operands = {flags("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
+                        {.operands = {normal("batch=5 hidden=7", DType::kF32)},
+                         .attributes = {{"dtype", DType::kBF16}}},
+                        {.operands = {normal("batch=5", DType::kBF16)},
+                         .attributes = {{"dtype", DType::kF32}}},
+                        {.operands = {normal("batch=5", DType::kBF16)},
+                         .attributes = {{"dtype", DType::kI32}}},
+                        {.operands = {steps("batch=5", DType::kI64)},
+                         .attributes = {{"dtype", DType::kBool}}}},
+            },
+        .family = Family::kElementwise,
+        .roles = pass_factors,
+        .linear_in = {},
+        .gradient = gradient,
+        .flops = result_elements,
+        .workspace = kNoWorkspace,
+        .split_rule = kNoSplitRule,
+        .traits = {},
 };
 
 }  // namespace mtfc::cast_op

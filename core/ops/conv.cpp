@@ -214,7 +214,7 @@ extern const OpDef kOp =
         .flops = flops,
         .workspace = workspace,
         .split_rule = kNoSplitRule,
-        .traits = {.multiplies = true},
+        .traits = {.multiplies = true, .in_f32 = true},
 };
 
 }  // namespace mtfc::conv_op

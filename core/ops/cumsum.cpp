@@ -93,7 +93,7 @@ extern const OpDef kOp = {
     .flops = operand_elements,
     .workspace = kNoWorkspace,
     .split_rule = split_rule,
-    .traits = {},
+    .traits = {.in_f32 = true},
 };
 
 }  // namespace mtfc::cumsum_op

@@ -48,7 +48,11 @@ std::vector<TensorType> infer(const OpCall& call) {
                   "multiply some of them by an einsum of their own", static_cast<int>(kMostOperands)};
   require_numbers(call);
   require_same_dtype(call);
-  return {{call.operands[0].dtype, result_dims(call)}};
+  const DType own = call.operands[0].dtype, dtype = call.attributes.get_or("dtype", own);
+  if (dtype != own && !(own == DType::kBF16 && dtype == DType::kF32))
+    throw OpError{fmt::format("the result of {} operands can't be {}", to_string(own), to_string(dtype)),
+                  "f32 results of bf16 operands are the only ones of another dtype; use cast", -1, "dtype"};
+  return {{dtype, result_dims(call)}};
 }
 
 std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> results) {
@@ -62,6 +66,8 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 // has.
 TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, TensorId gradient) {
   const Dims wanted = b.dims(node.operands[operand]);
+  const DType dtype = b.type(node.operands[operand]).dtype;
+  if (b.type(gradient).dtype != dtype) gradient = b.op("cast", {gradient}, {{"dtype", dtype}});
   if (node.operands.size() == 1) return spread_to(b, gradient, wanted);
   std::vector<TensorId> factors = {gradient};
   Dims present = b.dims(gradient);
@@ -98,8 +104,12 @@ std::vector<Example> examples() {
     return Example{std::move(operands), {{"over", dims_of(dims)}}};
   };
   const DType f32 = DType::kF32;
+  const DType bf16 = DType::kBF16;
+  const Example wide = {{normal("batch=5 io=7", bf16), normal("io=7 hidden=3", bf16)},
+                        {{"dims", dims_of("batch=5 hidden=3")}, {"dtype", f32}}};
   return {
       with_dims({normal("batch=5 io=7"), normal("io=7 hidden=3")}, "batch=5 hidden=3"),
+      wide,
       with_dims({normal("batch=5 io=7", f32), normal("io=7 hidden=3", f32)}, "batch=5 hidden=3"),
       over({normal("batch=5 rows=3 cols=7"), normal("rows=3 cols=7 hidden=5")}, "rows=3 cols=7"),
       with_dims({normal("batch=5 rows=3"), normal("batch=5 hidden=7")}, "rows=3 hidden=7"),
@@ -137,10 +147,11 @@ extern const OpDef kOp = {
                    "over the contracted dimensions.",
             .min_operands = 1,
             .max_operands = -1,
-            .attributes =
-                {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
-                 {"over", AttributeType::kOver, false,
-                  "the dimensions to contract; the result keeps the others in order of appearance"}},
+            .attributes = {{"dims", AttributeType::kDims, false, "the dimensions of the result"},
+                           {"over", AttributeType::kOver, false,
+                            "the dimensions to contract; the result keeps the others in order of appearance"},
+                           {"dtype", AttributeType::kDType, false,
+                            "f32 for an f32 result of bf16 operands; default: the operands' dtype"}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("i=2 k=2", {1, 2, 3, 4}), known("k=2 j=2", {5, 6, 7, 8})},

@@ -107,7 +107,7 @@ extern const OpDef kOp = {
     .flops = flops,
     .workspace = kNoWorkspace,
     .split_rule = kNoSplitRule,
-    .traits = {.multiplies = true},
+    .traits = {.multiplies = true, .in_f32 = true},
 };
 
 }  // namespace mtfc::gather_dot_op

@@ -50,7 +50,7 @@ extern const OpDef kOp =
         .flops = result_elements,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
-        .traits = {},
+        .traits = {.in_f32 = true},
 };
 
 }  // namespace mtfc::pick_pool_op

@@ -133,7 +133,7 @@ extern const OpDef kOp =
         .flops = flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
-        .traits = {},
+        .traits = {.in_f32 = true},
 };
 
 }  // namespace mtfc::scatter_add_op

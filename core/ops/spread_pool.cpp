@@ -85,7 +85,7 @@ extern const OpDef kOp =
         .flops = pool_flops,
         .workspace = kNoWorkspace,
         .split_rule = kNoSplitRule,
-        .traits = {},
+        .traits = {.in_f32 = true},
 };
 
 }  // namespace mtfc::spread_pool_op

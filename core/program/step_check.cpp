@@ -234,9 +234,11 @@ std::string operation_problem(const EntryPoint& entry, const Step& step, const M
 std::string kernel_problem(const EntryPoint& entry, const Step& step, const Mesh& mesh, bool has_buffers) {
   if (!step.op()) return "a kernel needs an operation";
   if (std::string problem = operation_problem(entry, step, mesh); !problem.empty()) return problem;
-  if (step.op()->workspace == kNoWorkspace || !has_buffers) return "";
-  const int64_t needed = step.op()->workspace({step.attributes(), largest_types(entry, step.inputs, mesh)},
-                                              largest_types(entry, step.outputs, mesh));
+  if (!has_buffers) return "";
+  const int64_t needed =
+      kernel_workspace(*step.op(), {step.attributes(), largest_types(entry, step.inputs, mesh)},
+                       largest_types(entry, step.outputs, mesh))
+          .bytes;
   return workspace_bytes(entry, step) < needed ? fmt::format("the kernel needs {} bytes of workspace", needed)
                                                : "";
 }

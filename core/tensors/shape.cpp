@@ -19,7 +19,7 @@ std::string text_of(const List& dims) {
 }  // namespace
 
 int64_t size_of(DType dtype) {
-  static constexpr int64_t kSizes[] = {4, 8, 4, 8, 1};
+  static constexpr int64_t kSizes[] = {4, 8, 2, 4, 8, 1};
   return kSizes[static_cast<int>(dtype)];
 }
 

@@ -18,10 +18,11 @@
 
 namespace mtfc {
 
-enum class DType : uint8_t { kF32, kF64, kI32, kI64, kBool };
+enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kI64, kBool };
 template <>
 inline constexpr auto kEnumNames<DType> = std::to_array<EnumName<DType>>({{DType::kF32, "f32"},
                                                                           {DType::kF64, "f64"},
+                                                                          {DType::kBF16, "bf16"},
                                                                           {DType::kI32, "i32"},
                                                                           {DType::kI64, "i64"},
                                                                           {DType::kBool, "bool"}});
@@ -29,11 +30,15 @@ inline constexpr auto kEnumNames<DType> = std::to_array<EnumName<DType>>({{DType
 /// Bytes of one element; bool takes one.
 int64_t size_of(DType dtype);
 inline bool is_float(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64;
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
 }
 /// True if `value` stays finite when it is rounded to f32.
 inline bool fits_f32(double value) {
   return value < 0x1.ffffffp127 && value > -0x1.ffffffp127;
+}
+/// True if `value` stays finite when it is rounded to bf16.
+inline bool fits_bf16(double value) {
+  return value < 0x1.ffp127 && value > -0x1.ffp127;
 }
 inline bool is_integer(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;

@@ -226,7 +226,7 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
   CHECK(error_of("add", {type("a=2"), type("a=2", DType::kI32)}) ==
         "operands have different dtypes: f32[a=2] and i32[a=2] | use cast to make them the same | operand 1");
   CHECK(error_of("exp", {type("a=2", DType::kI32)}) ==
-        "needs f32 or f64, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
+        "needs f32, f64 or bf16, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
   CHECK(error_of("mul", {type("a=2"), type("a=2", DType::kBool)}) ==
         "needs numbers, but the operand is bool[a=2] | use cast to make it f32 or i32 | operand 1");
   CHECK(error_of("sub", {type("a=2"), type("b=3")}, {{"dims", dims_of("a=2")}}) ==
@@ -248,7 +248,7 @@ TEST_CASE("element-wise operations refuse what they can't work with") {
   CHECK(error_of("not_equal", {type("a=2", DType::kI32), type("a=2", DType::kI64)}) ==
         "operands have different dtypes: i32[a=2] and i64[a=2] | use cast to make them the same | operand 1");
   CHECK(error_of("pow", {type("a=2"), type("", DType::kI32)}) ==
-        "needs f32 or f64, but the operand is i32[] | use cast to make it f32 | operand 1");
+        "needs f32, f64 or bf16, but the operand is i32[] | use cast to make it f32 | operand 1");
   CHECK(to_string(result_of("not_equal", {type("a=2", DType::kBool), type("b=3", DType::kBool)})) ==
         "bool[a=2, b=3]");
 }
@@ -311,7 +311,7 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
   CHECK(error_of("reduce_max", {x}, {{"over", dims_of("batch=5")}, {"dims", dims_of("batch=5")}}) ==
         "'over' and 'dims' exclude each other | use one of them | 'dims'");
   CHECK(error_of("reduce_mean", {type("batch=5", DType::kI32)}) ==
-        "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
+        "needs f32, f64 or bf16, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
   CHECK(to_string(result_of("reduce_sum", {x})) == "f32[]");
   CHECK(to_string(result_of("reduce_sum", {type("a=2 b=3 c=5")}, {{"dims", dims_of("c=5 a=2")}})) ==
         "f32[c=5, a=2]");
@@ -322,7 +322,7 @@ TEST_CASE("einsum and reductions name the dimension that is wrong") {
   CHECK(error_of("reduce_prod", {type("batch=5", DType::kBool)}) ==
         "needs numbers, but the operand is bool[batch=5] | use cast to make it f32 or i32 | operand 0");
   CHECK(error_of("logsumexp", {type("batch=5", DType::kI32)}) ==
-        "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
+        "needs f32, f64 or bf16, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
 }
 
 TEST_CASE("normalization says what it can't do") {
@@ -338,7 +338,7 @@ TEST_CASE("normalization says what it can't do") {
   CHECK(error_of("layer_norm", {x}, {{"over", dims_of("model=7")}, {"eps", -0.5}}) ==
         "'eps' is -0.5, but it is added under a square root | use a small positive number | 'eps'");
   CHECK(error_of("rms_norm", {type("a=2", DType::kI32)}, {{"over", dims_of("a=2")}}) ==
-        "needs f32 or f64, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
+        "needs f32, f64 or bf16, but the operand is i32[a=2] | use cast to make it f32 | operand 0");
 }
 
 TEST_CASE("relabelling and movement check sizes and names") {
@@ -484,7 +484,7 @@ TEST_CASE("generators check what they are to make") {
   CHECK(error_of("constant", {}, {{"value", 3e9}, {"dtype", DType::kI32}}) ==
         "3000000000 is out of the range of i32 | 'value'");
   CHECK(error_of("random_normal", {}, {{"dims", dims_of("a=2")}, {"dtype", DType::kI32}}) ==
-        "'dtype' must be f32 or f64, not i32 | use cast for other types | 'dtype'");
+        "'dtype' must be f32, f64 or bf16, not i32 | use cast for other types | 'dtype'");
   CHECK(error_of("range", {}, {{"dim", dim_of("a=2")}, {"dtype", DType::kBool}}) ==
         "an index is a number, but 'dtype' is bool | 'dtype'");
 }
@@ -493,7 +493,7 @@ TEST_CASE("dropout checks its rate") {
   CHECK(error_of("dropout", {type("batch=5")}, {{"rate", 1.0}}) ==
         "'rate' must be at least 0 and less than 1, but it is 1 | 'rate'");
   CHECK(error_of("dropout", {type("batch=5", DType::kI32)}, {{"rate", 0.5}}) ==
-        "needs f32 or f64, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
+        "needs f32, f64 or bf16, but the operand is i32[batch=5] | use cast to make it f32 | operand 0");
 }
 
 TEST_CASE("the cross-entropy says which labels it wants") {

@@ -312,7 +312,8 @@ void SpecReader::check_random_range() const {
           ? kMostDeviations
           : std::max({std::abs(random_.low), std::abs(random_.high), random_.high - random_.low});
   const double scaled = most * std::abs(scale_);
-  if (!std::isfinite(scaled) || (input_.dtype == DType::kF32 && !fits_f32(scaled)))
+  if (!std::isfinite(scaled) || (input_.dtype == DType::kF32 && !fits_f32(scaled)) ||
+      (input_.dtype == DType::kBF16 && !fits_bf16(scaled)))
     fail(fmt::format("random numbers of up to {:.3g} are beyond the range of {}", scaled,
                      to_string(input_.dtype.value_or(DType::kF64))));
 }

@@ -115,14 +115,17 @@ class HeaderParser {
 
 StoredType stored_type(const std::string& descr, const std::string& file) {
   static const std::map<std::string, StoredType, std::less<>> kTypes = {
-      {"u1", StoredType::kU8},  {"i1", StoredType::kI8},  {"u2", StoredType::kU16}, {"i2", StoredType::kI16},
-      {"u4", StoredType::kU32}, {"i4", StoredType::kI32}, {"u8", StoredType::kU64}, {"i8", StoredType::kI64},
-      {"f4", StoredType::kF32}, {"f8", StoredType::kF64}, {"b1", StoredType::kBool}};
+      {"u1", StoredType::kU8},   {"i1", StoredType::kI8},
+      {"u2", StoredType::kU16},  {"i2", StoredType::kI16},
+      {"u4", StoredType::kU32},  {"i4", StoredType::kI32},
+      {"u8", StoredType::kU64},  {"i8", StoredType::kI64},
+      {"f4", StoredType::kF32},  {"f8", StoredType::kF64},
+      {"b1", StoredType::kBool}, {"V2", StoredType::kBF16}};  // as ml_dtypes, the bf16 of NumPy, writes it
   const bool marked = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   const auto at = kTypes.find(std::string_view(descr).substr(marked ? 1 : 0));
   if (at == kTypes.end())
     throw RunError(fmt::format(
-        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)", file, descr));
+        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 V2 can)", file, descr));
   return at->second;
 }
 
@@ -183,7 +186,7 @@ StoredArray read_npy(const std::string& path) {
 }
 
 std::string npy_header(const TensorType& type) {
-  constexpr const char* kCodes[] = {"<f4", "<f8", "<i4", "<i8", "|b1"};
+  constexpr const char* kCodes[] = {"<f4", "<f8", "<V2", "<i4", "<i8", "|b1"};
   std::string shape;
   for (const Dim& dim : type.dims) shape += fmt::format("{}, ", dim.size);
   if (type.dims.size() > 1) shape.resize(shape.size() - 2);

@@ -76,6 +76,16 @@ TEST_CASE("headers are NumPy's own") {
         std::string::npos);
 }
 
+TEST_CASE("bf16 is written as its bits, under the name that ml_dtypes gives it") {
+  const std::string header = npy_header({DType::kBF16, {{"a", 2}}});
+  CHECK(header.substr(10, 60).starts_with("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }"));
+  const ScratchFile file(header + std::string("\x80\x3f\0\xc0", 4));  // 1, -2
+  const StoredArray array = read_npy(file.path());
+  CHECK(array.type == StoredType::kBF16);
+  const ScratchFile other(file_of("{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }\n", "12"));
+  CHECK(read_npy(other.path()).type == StoredType::kBF16);
+}
+
 TEST_CASE("other writers' headers") {
   const ScratchFile big(
       file_of("{\"shape\":(2L,),\"fortran_order\":True,\"descr\":\">i2\"}\n", "\1\2\3\4", 2));
@@ -111,11 +121,11 @@ TEST_CASE("broken files are refused with a reason") {
   CHECK(complaint(file_of("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "")) ==
         "the .npy header has a structured type, which can't be read");
   CHECK(complaint(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "1234")) ==
-        "elements of type '<f2' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)");
+        "elements of type '<f2' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 V2 can)");
   CHECK(complaint(file_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2), }", "1234")) ==
         "the array is in column-major (Fortran) order; save the result of numpy.ascontiguousarray instead");
   CHECK(complaint(file_of("{'descr': '<f\n', 'fortran_order': False, 'shape': (2,), }", "")) ==
-        "elements of type '<f\\n' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)");
+        "elements of type '<f\\n' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 V2 can)");
   CHECK_THROWS_WITH_AS(read_npy("/nonexistent.npy"), "/nonexistent.npy: No such file or directory", RunError);
   CHECK_THROWS_WITH_AS(read_npy("/"), "/: not a regular file", RunError);
 }

@@ -248,7 +248,7 @@ void check_cover(const std::vector<Entry>& entries, int64_t bytes, const std::st
 }
 
 const char* code_of(DType dtype) {
-  constexpr const char* kCodes[] = {"F32", "F64", "I32", "I64", "BOOL"};
+  constexpr const char* kCodes[] = {"F32", "F64", "BF16", "I32", "I64", "BOOL"};
   return kCodes[static_cast<int>(dtype)];
 }
 

@@ -63,6 +63,7 @@ TEST_CASE("what is planned is read back: places, types, empty tensors and scalar
                                                  {"w/1", {DType::kF32, {{"a", 3}, {"b", 2}}}},
                                                  {"é\"", {DType::kI32, {}}},
                                                  {"none", {DType::kF64, {{"z", 0}}}},
+                                                 {"half", {DType::kBF16, {{"a", 3}}}},
                                                  {"step", {DType::kI64, {}}}},
                                                 {{"format", "mtfc"}});
   REQUIRE(plan.header.size() % 8 == 0);
@@ -76,7 +77,7 @@ TEST_CASE("what is planned is read back: places, types, empty tensors and scalar
   file.write(bytes);
   const Safetensors found = read_safetensors(file.path());
   CHECK(found.metadata == std::map<std::string, std::string>{{"format", "mtfc"}});
-  REQUIRE(found.tensors.size() == 5);
+  REQUIRE(found.tensors.size() == 6);
   for (const TensorPlace& place : plan.places) {
     const StoredArray& array = found.tensors.at(place.name);
     CHECK(to_string(array.type) == to_string(place.type.dtype));

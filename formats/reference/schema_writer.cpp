@@ -263,7 +263,7 @@ Json link_schema() {
 Json flops_schema(const std::string& doc) {
   return {{"type", "object"},
           {"description", doc},
-          {"propertyNames", {{"enum", rated_dtypes()}}},
+          {"propertyNames", {{"enum", enum_names<DType>()}}},
           {"minProperties", 1},
           {"additionalProperties", above_zero("the rate of this dtype")}};
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 #include "runtime/comm/prepared_ring.h"
 #include "runtime/comm/reduce.h"
 #include "runtime/comm/transfer.h"
@@ -97,6 +98,7 @@ class LockstepCollectives : public Collectives {
   }
 
   void all_reduce(const CollectivePlan& plan) {
+    if (plan.dtype == DType::kBF16) return all_reduce_in_f32(plan);
     const int64_t size = size_of(plan.dtype), total = plan.input.elements();
     for (int64_t first = 0; first < total; first += kChunk) {
       const int64_t count = std::min(kChunk, total - first);
@@ -107,6 +109,24 @@ class LockstepCollectives : public Collectives {
                 count);
       for (size_t m = 0; m < plan.ranks.size(); ++m)
         std::memcpy(arena(plan, m).at(plan.output.offset + first * size), chunk_.data(), bytes);
+    }
+  }
+
+  // Adds up all operands before it rounds the sum.
+  void all_reduce_in_f32(const CollectivePlan& plan) {
+    const int64_t total = plan.input.elements();
+    float* const sums = reinterpret_cast<float*>(chunk_.data());
+    for (int64_t first = 0; first < total; first += kChunk) {
+      const int64_t count = std::min(kChunk, total - first);
+      const auto at = [&](size_t m, int64_t offset) {
+        return reinterpret_cast<Bf16*>(arena(plan, m).at(offset)) + first;
+      };
+      std::copy_n(at(0, plan.input.offset), count, sums);
+      for (size_t m = 1; m < plan.ranks.size(); ++m)
+        combine_in_f32(plan.reduce, reinterpret_cast<const std::byte*>(at(m, plan.input.offset)),
+                       chunk_.data(), count);
+      for (size_t m = 0; m < plan.ranks.size(); ++m)
+        std::transform(sums, sums + count, at(m, plan.output.offset), [](float sum) { return Bf16(sum); });
     }
   }
 
@@ -131,6 +151,7 @@ class LockstepCollectives : public Collectives {
 
   // Computes one member's output from the inputs of all.
   void collect(const CollectivePlan& plan, std::byte* result) const {
+    if (reduces(plan.kind) && plan.dtype == DType::kBF16) return collect_in_f32(plan, result);
     const int64_t size = size_of(plan.dtype);
     if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result);
     for (size_t m = 0; m < plan.ranks.size(); ++m) {
@@ -142,6 +163,24 @@ class LockstepCollectives : public Collectives {
       for (const Run& run : plan.receives[m])
         combine(plan.reduce, plan.dtype, source + run.from * size, result + run.to * size, run.length);
     }
+  }
+
+  void collect_in_f32(const CollectivePlan& plan, std::byte* result) const {
+    std::vector<float> sums(static_cast<size_t>(plan.output.elements()));
+    for (size_t m = 0; m < plan.ranks.size(); ++m) {
+      const auto* source = reinterpret_cast<const Bf16*>(arena(plan, m).at(plan.input.offset));
+      for (const Run& run : plan.receives[m]) {
+        check_invariant(run.is_contiguous(), "a reduce_scatter takes whole runs");
+        float* const to = sums.data() + run.to;
+        if (m == 0)
+          std::copy_n(source + run.from, run.length, to);
+        else
+          combine_in_f32(plan.reduce, reinterpret_cast<const std::byte*>(source + run.from),
+                         reinterpret_cast<std::byte*>(to), run.length);
+      }
+    }
+    std::transform(sums.begin(), sums.end(), reinterpret_cast<Bf16*>(result),
+                   [](float sum) { return Bf16(sum); });
   }
 
   std::span<const Arena> arenas_;

@@ -1,34 +1,36 @@
 #include "runtime/comm/reduce.h"
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 #include "runtime/compute/nan_aware.h"
 #include "runtime/compute/wrapping.h"
 
 namespace mtfc {
 namespace {
 
-template <typename T>
-void combine_as(ReduceKind kind, const T* operand, T* result, int64_t count) {
+// S is the type of results: that of operands, or a wider one.
+template <typename T, typename S>
+void combine_as(ReduceKind kind, const T* operand, S* result, int64_t count) {
+  using C = Computed<S>;
+  const auto each = [&](auto f) {
+    for (int64_t i = 0; i < count; ++i) result[i] = static_cast<S>(f(C(result[i]), C(operand[i])));
+  };
   // `x != x` holds only for NaN; for integers the compiler drops it.
   switch (kind) {
     case ReduceKind::kSum:
-      for (int64_t i = 0; i < count; ++i) result[i] = add_wrapping(result[i], operand[i]);
-      return;
+      return each([](C sum, C x) { return add_wrapping(sum, x); });
     case ReduceKind::kProd:
-      for (int64_t i = 0; i < count; ++i) result[i] = mul_wrapping(result[i], operand[i]);
-      return;
+      return each([](C product, C x) { return mul_wrapping(product, x); });
     case ReduceKind::kMax:
-      for (int64_t i = 0; i < count; ++i) result[i] = larger(operand[i], result[i]);
-      return;
+      return each([](C most, C x) { return larger(x, most); });
     case ReduceKind::kMin:
-      for (int64_t i = 0; i < count; ++i) result[i] = smaller(operand[i], result[i]);
-      return;
+      return each([](C least, C x) { return smaller(x, least); });
   }
 }
 
-template <typename T>
+template <typename T, typename S = T>
 void combine_bytes(ReduceKind kind, const std::byte* operand, std::byte* result, int64_t count) {
-  combine_as<T>(kind, reinterpret_cast<const T*>(operand), reinterpret_cast<T*>(result), count);
+  combine_as<T>(kind, reinterpret_cast<const T*>(operand), reinterpret_cast<S*>(result), count);
 }
 
 }  // namespace
@@ -37,6 +39,8 @@ void combine(ReduceKind kind, DType dtype, const std::byte* operand, std::byte* 
   switch (dtype) {
     case DType::kF32:
       return combine_bytes<float>(kind, operand, result, count);
+    case DType::kBF16:
+      return combine_bytes<Bf16>(kind, operand, result, count);
     case DType::kF64:
       return combine_bytes<double>(kind, operand, result, count);
     case DType::kI32:
@@ -48,6 +52,10 @@ void combine(ReduceKind kind, DType dtype, const std::byte* operand, std::byte* 
                       "bool is not summed or multiplied");
       return combine_bytes<uint8_t>(kind, operand, result, count);
   }
+}
+
+void combine_in_f32(ReduceKind kind, const std::byte* bf16, std::byte* f32, int64_t count) {
+  combine_bytes<Bf16, float>(kind, bf16, f32, count);
 }
 
 }  // namespace mtfc

@@ -106,7 +106,7 @@ Kernel prepare(const KernelSite& site) {
 }  // namespace
 
 Kernel prepare_convolution(const KernelSite& site) {
-  return dispatch(Floats{}, site.results[0].type.dtype,
+  return dispatch(WideFloats{}, site.results[0].type.dtype,
                   [&]<typename T>() -> Kernel { return prepare<T>(site); });
 }
 

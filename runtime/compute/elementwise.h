@@ -21,18 +21,25 @@ Kernel prepare_elementwise(const std::vector<LocalTensor>& operands, const Local
 
 TileTypes tile_types(const KernelSite& site);
 
-/// The loop over F{}(operands...) of dtypes Ts, compiled for this machine's vectors.
-template <typename F, typename... Ts>
-TileFunction tile_function() {
+/// The loop over F{}(operands...) of dtypes Ts, compiled for this machine's vectors. F is given bf16 as f32.
+template <typename Result, typename F, typename... Ts>
+TileFunction tile_function_to() {
+  using Loop = Tile<Result, F, Ts...>;
   switch (vector_level()) {
     case VectorLevel::kAvx512:
-      return Tile<F, Ts...>::run_avx512;
+      return Loop::run_avx512;
     case VectorLevel::kAvx2:
-      return Tile<F, Ts...>::run_avx2;
+      return Loop::run_avx2;
     case VectorLevel::kPlain:
       break;
   }
-  return Tile<F, Ts...>::run_plain;
+  return Loop::run_plain;
+}
+
+/// The same where the result has the dtype that F gives it, or that of bf16 operands.
+template <typename F, typename... Ts>
+TileFunction tile_function() {
+  return tile_function_to<ResultOf<F, Ts...>, F, Ts...>();
 }
 
 /// The tile loop of `function(x)` for the dtypes in `types`.

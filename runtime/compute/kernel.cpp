@@ -3,7 +3,9 @@
 #include <map>
 
 #include "core/diagnostics/error.h"
+#include "core/graph/op_registry.h"
 #include "runtime/compute/elementwise.h"
+#include "runtime/compute/in_f32.h"
 #include "runtime/compute/reduction.h"
 
 namespace mtfc {
@@ -42,7 +44,9 @@ const KernelDef& kernel_named(std::string_view op) {
 Kernel prepare_kernel(std::string_view op, const KernelSite& site) {
   const KernelDef& def = kernel_named(op);
   if (def.tile) return prepare_elementwise(site, def.tile(tile_types(site)));
-  return def.reduction ? prepare_reduction(site, *def.reduction) : def.prepare(site);
+  if (def.reduction) return prepare_reduction(site, *def.reduction);
+  const OpDef& operation = op_named(op);
+  return needs_f32(operation, site) ? prepare_in_f32(operation, site, def.prepare) : def.prepare(site);
 }
 
 }  // namespace mtfc

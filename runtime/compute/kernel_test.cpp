@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
@@ -410,6 +411,47 @@ void check_example(const OpDef& op, const Example& example, const Reference& ref
   for (size_t i = 0; i < others.size(); ++i) check_equal(evaluated.others[i], others[i]);
 }
 
+// The same numbers as f64.
+HostTensor widened(const HostTensor& tensor) {
+  HostTensor wide({is_float(tensor.type.dtype) ? DType::kF64 : tensor.type.dtype, tensor.type.dims});
+  for (int64_t i = 0; i < elements(tensor.type.dims); ++i) set_element(wide, i, element(tensor, i));
+  return wide;
+}
+
+// A result in bf16 is that of the definition in f64, rounded once.
+void check_rounded_once(const HostTensor& found, const HostTensor& exact) {
+  double largest = 1;
+  for (const double value : numbers_of(exact)) largest = std::max(largest, std::abs(value));
+  for (int64_t i = 0; i < elements(exact.type.dims); ++i) {
+    CAPTURE(i);
+    const double expected = element(exact, i);
+    const double allowed = is_float(found.type.dtype) ? 0x1.01p-8 * std::abs(expected) + 1e-5 * largest : 0;
+    CHECK(element(found, i) - expected <= allowed);
+    CHECK(expected - element(found, i) <= allowed);
+  }
+}
+
+void check_example_in_bf16(const OpDef& op, const Example& example, const Reference& reference) {
+  const Example narrow = with_floats(example, DType::kBF16), wide = with_floats(example, DType::kF64);
+  std::vector<HostTensor> operands, exact;
+  for (const ExampleOperand& operand : narrow.operands) {
+    operands.push_back(example_tensor(operand, operands.size()));
+    exact.push_back(widened(operands.back()));
+  }
+  const KernelAnswer evaluated =
+      call_kernel({.op = op.signature.name, .attributes = narrow.attributes, .operands = operands});
+  CHECK(evaluated.flops == evaluated.planned_flops);
+  if (!reference) return;
+  HostTensor expected = widened(evaluated.result);
+  std::vector<HostTensor> others;
+  for (const HostTensor& other : evaluated.others) others.push_back(widened(other));
+  std::fill(expected.data.begin(), expected.data.end(), std::byte{0});
+  for (HostTensor& other : others) std::fill(other.data.begin(), other.data.end(), std::byte{0});
+  reference({exact, wide.attributes, expected, others});
+  check_rounded_once(evaluated.result, expected);
+  for (size_t i = 0; i < others.size(); ++i) check_rounded_once(evaluated.others[i], others[i]);
+}
+
 void check_worked(const OpDef& op, const WorkedExample& worked) {
   std::vector<HostTensor> operands;
   for (const KnownTensor& operand : worked.operands)
@@ -458,8 +500,9 @@ TEST_CASE("every kernel agrees with its definition on every example") {
       FAIL_CHECK("the operation has neither a worked example in its signature nor a second definition here");
     for (size_t i = 0; i < op->signature.examples.size(); ++i) {
       CAPTURE(i);
-      check_example(*op, op->signature.examples[i],
-                    reference == known.end() ? Reference{} : reference->second);
+      const Reference definition = reference == known.end() ? Reference{} : reference->second;
+      check_example(*op, op->signature.examples[i], definition);
+      check_example_in_bf16(*op, op->signature.examples[i], definition);
     }
   }
 }

@@ -18,6 +18,12 @@ constexpr int64_t kDrawWork = 16;  // element operations that one draw costs, ro
 // The distance between the seeds of a loop's iterations: odd, and far from seeds that people choose.
 constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15;
 
+// The largest number below 1.
+template <typename T>
+constexpr T kMost = T(sizeof(T) == 2   ? 0x1p0 - 0x1p-8
+                      : sizeof(T) == 4 ? 0x1p0 - 0x1p-24
+                                       : 0x1p0 - 0x1p-53);
+
 uint32_t low(uint64_t x) {
   return static_cast<uint32_t>(x);
 }
@@ -48,7 +54,6 @@ struct UniformRun {
 
   MTFC_INLINE void run(const UniformRun& work) {
     constexpr auto kTogether = static_cast<uint64_t>(2 * PhiloxLanes::kLanes);
-    constexpr T kMost = sizeof(T) == 4 ? T(0x1p0 - 0x1p-24) : T(0x1p0 - 0x1p-53);
     const uint64_t end = work.first + static_cast<uint64_t>(work.count);
     PhiloxLanes lanes;
     for (uint64_t base = work.first / kTogether * kTogether; base < end; base += kTogether) {
@@ -63,7 +68,7 @@ struct UniformRun {
                            static_cast<int32_t>(lanes.words[word + 1][lane] ^ 0x80000000u)),
                        lower = static_cast<double>(static_cast<int32_t>(lanes.words[word][lane] >> 11));
           const T value = static_cast<T>((upper + 0x1p31) * 0x1p-32 + lower * 0x1p-53);
-          found[2 * lane + word / 2] = value < kMost ? value : kMost;
+          found[2 * lane + word / 2] = value < kMost<T> ? value : kMost<T>;
         }
       const uint64_t from = std::max(base, work.first), to = std::min(base + kTogether, end);
       std::copy(found + (from - base), found + (to - base), work.result + (from - work.first));
@@ -75,8 +80,7 @@ template <typename T>
 T rounded(double x, Distribution distribution) {
   const T value = static_cast<T>(x);
   // Rounding must not reach the end of the half-open interval.
-  if (distribution == Distribution::kUniform && value >= 1) return std::nextafter(T{1}, T{0});
-  return value;
+  return distribution == Distribution::kUniform && value >= 1 ? kMost<T> : value;
 }
 
 /// Maps each local position to its global index: `first` plus the nest's offset, plus `part_stride` times the
@@ -184,6 +188,7 @@ void RandomNumbers::uniforms(uint64_t first, int64_t count, T* result) const {
 
 template void RandomNumbers::uniforms(uint64_t, int64_t, float*) const;
 template void RandomNumbers::uniforms(uint64_t, int64_t, double*) const;
+template void RandomNumbers::uniforms(uint64_t, int64_t, Bf16*) const;
 
 double RandomNumbers::normal(uint64_t index, uint32_t attempt) const {
   const auto [radius, turn] = uniforms(index, attempt);

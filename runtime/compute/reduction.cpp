@@ -62,21 +62,21 @@ typename R::Accumulator reduce_range(const LoopNest& nest, int64_t begin, int64_
 }
 
 /// Computes each result by itself: the reduced loops include the operand's innermost one.
-template <typename R, typename T>
-void reduce_rows(const ReductionPlan& plan, const T* x, T* y) {
+template <typename R, typename T, typename Y>
+void reduce_rows(const ReductionPlan& plan, const T* x, Y* y) {
   using A = typename R::Accumulator;
   parallel_ranges(plan.results, plan.results * plan.count, [&](int64_t begin, int64_t end) {
     if (begin >= end) return;
     NestCursor at(plan.kept, plan.kept.loops(), begin);
     for (int64_t i = begin; i < end; ++i, at.next())
       y[at.offset(1)] =
-          finish<A, T>(reduce_range<R>(plan.reduced, 0, plan.count, x + at.offset(0)), plan.divisor);
+          finish<A, Y>(reduce_range<R>(plan.reduced, 0, plan.count, x + at.offset(0)), plan.divisor);
   });
 }
 
 /// The same with the elements of each result cut into pieces, whose results are combined in order.
-template <typename R, typename T>
-void reduce_pieces(const ReductionPlan& plan, const T* x, T* y) {
+template <typename R, typename T, typename Y>
+void reduce_pieces(const ReductionPlan& plan, const T* x, Y* y) {
   using A = typename R::Accumulator;
   A pieces[kPieces];
   NestCursor at(plan.kept, plan.kept.loops(), 0);
@@ -89,13 +89,13 @@ void reduce_pieces(const ReductionPlan& plan, const T* x, T* y) {
     });
     A sum = R::identity();
     for (const A piece : pieces) sum = R::combine(sum, piece);
-    y[at.offset(1)] = finish<A, T>(sum, plan.divisor);
+    y[at.offset(1)] = finish<A, Y>(sum, plan.divisor);
   }
 }
 
 /// Computes neighbouring results together: the operand's innermost loop is kept.
-template <typename R, typename T>
-void reduce_columns(const ReductionPlan& plan, const T* x, T* y) {
+template <typename R, typename T, typename Y>
+void reduce_columns(const ReductionPlan& plan, const T* x, Y* y) {
   using A = typename R::Accumulator;
   const int64_t tiles = (plan.columns + kColumns - 1) / kColumns;
   parallel_ranges(
@@ -112,9 +112,9 @@ void reduce_columns(const ReductionPlan& plan, const T* x, T* y) {
               for (int64_t j = 0; j < width; ++j)
                 sums[j] = R::combine(sums[j], R::take(from[row.offset(0) + j]));
           }
-          T* to = y + at.offset(1) + first * plan.column_stride;
+          Y* to = y + at.offset(1) + first * plan.column_stride;
           for (int64_t j = 0; j < width; ++j)
-            to[j * plan.column_stride] = finish<A, T>(sums[j], plan.divisor);
+            to[j * plan.column_stride] = finish<A, Y>(sums[j], plan.divisor);
         }
       });
 }
@@ -143,11 +143,11 @@ ReductionPlan plan_reduction(const LocalTensor& operand, const LocalTensor& resu
   return plan;
 }
 
-template <typename R, typename T>
+template <typename R, typename T, typename Y = T>
 Kernel kernel_of(const ReductionPlan& plan, int64_t flops) {
   return [plan, flops](const KernelRun& run) {
     const T* x = reinterpret_cast<const T*>(run.operands[0]);
-    T* y = reinterpret_cast<T*>(run.results[0]);
+    Y* y = reinterpret_cast<Y*>(run.results[0]);
     if (plan.results == 0) return flops;
     if (plan.columns > 1)
       reduce_columns<R>(plan, x, y);
@@ -172,6 +172,11 @@ Kernel prepare_reduction(const LocalTensor& operand, const LocalTensor& result, 
     }
     throw InternalError("bool is not summed or multiplied");
   });
+}
+
+Kernel prepare_wide_sum(const LocalTensor& operand, const LocalTensor& result) {
+  return kernel_of<Sum<Bf16>, Bf16, float>(plan_reduction(operand, result, Reduction::kSum),
+                                           operand.elements());
 }
 
 Kernel prepare_reduction(const KernelSite& site, Reduction reduction) {

@@ -14,5 +14,7 @@ Kernel prepare_reduction(const KernelSite& site, Reduction reduction);
 /// The same for a part of a kernel. `result` has some of the dimensions of `operand`, and both have one
 /// dtype.
 Kernel prepare_reduction(const LocalTensor& operand, const LocalTensor& result, Reduction reduction);
+/// Sums of bf16 that are left in f32.
+Kernel prepare_wide_sum(const LocalTensor& operand, const LocalTensor& result);
 
 }  // namespace mtfc

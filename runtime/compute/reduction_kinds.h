@@ -5,13 +5,14 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/tensors/bf16.h"
 #include "runtime/compute/nan_aware.h"
 
 namespace mtfc {
 
 template <typename T>
 struct Sum {
-  using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+  using Accumulator = std::conditional_t<std::is_floating_point_v<Computed<T>>, double, uint64_t>;
   static Accumulator identity() { return 0; }
   static Accumulator combine(Accumulator a, Accumulator b) { return a + b; }
   static Accumulator take(T x) { return static_cast<Accumulator>(x); }
@@ -27,20 +28,20 @@ struct Prod {
 
 template <typename T>
 struct Max {
-  using Accumulator = T;
-  using Limits = std::numeric_limits<T>;
-  static T identity() { return Limits::has_infinity ? -Limits::infinity() : Limits::lowest(); }
-  static T combine(T a, T b) { return larger(a, b); }
-  static T take(T x) { return x; }
+  using Accumulator = Computed<T>;
+  using Limits = std::numeric_limits<Accumulator>;
+  static Accumulator identity() { return Limits::has_infinity ? -Limits::infinity() : Limits::lowest(); }
+  static Accumulator combine(Accumulator a, Accumulator b) { return larger(a, b); }
+  static Accumulator take(T x) { return x; }
 };
 
 template <typename T>
 struct Min {
-  using Accumulator = T;
-  using Limits = std::numeric_limits<T>;
-  static T identity() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
-  static T combine(T a, T b) { return smaller(a, b); }
-  static T take(T x) { return x; }
+  using Accumulator = Computed<T>;
+  using Limits = std::numeric_limits<Accumulator>;
+  static Accumulator identity() { return Limits::has_infinity ? Limits::infinity() : Limits::max(); }
+  static Accumulator combine(Accumulator a, Accumulator b) { return smaller(a, b); }
+  static Accumulator take(T x) { return x; }
 };
 
 /// Converts to the tensor's type; `divisor` is the count of a mean, otherwise 1.

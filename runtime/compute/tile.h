@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/tensors/bf16.h"
 #include "runtime/compute/vector_targets.h"
 
 #if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35) && !defined(__clang__)
@@ -41,10 +42,14 @@ enum class VectorLevel { kPlain, kAvx2, kAvx512 };
 /// The widest vectors that this machine has.
 VectorLevel vector_level();
 
+/// What F makes of elements of types Ts: bf16 where it makes f32 of bf16.
 template <typename F, typename... Ts>
-struct Tile {
-  using Result = decltype(F{}(Ts{}...));
+using ResultOf = std::conditional_t<std::is_same_v<decltype(F{}(Computed<Ts>{}...)), float> &&
+                                        (std::is_same_v<Ts, Bf16> || ...),
+                                    Bf16, decltype(F{}(Computed<Ts>{}...))>;
 
+template <typename Result, typename F, typename... Ts>
+struct Tile {
 #if defined(__x86_64__)
   MTFC_AVX512 static void run_avx512(const std::byte* const* operands, std::byte* result, int64_t count) {
     run(operands, result, count);
@@ -70,7 +75,7 @@ struct Tile {
   template <size_t... I>
   [[gnu::always_inline]] static inline void run(const std::byte* const* operands, std::byte* result,
                                                 int64_t count, std::index_sequence<I...>) {
-    if constexpr (!(std::is_floating_point_v<Ts> || ...)) {
+    if constexpr (!(std::is_floating_point_v<Computed<Ts>> || ...)) {
       loop(reinterpret_cast<Result*>(result), count, reinterpret_cast<const Ts*>(operands[I])...);
       return;
     }
@@ -89,7 +94,8 @@ struct Tile {
   // Nothing is carried from one element to the next, even if the result overwrites an operand.
   [[gnu::always_inline]] static inline void loop(Result* result, int64_t count, const Ts*... operand) {
 #pragma omp simd
-    for (int64_t i = 0; i < count; ++i) result[i] = F{}(operand[i]...);
+    for (int64_t i = 0; i < count; ++i)
+      result[i] = static_cast<Result>(F{}(static_cast<Computed<Ts>>(operand[i])...));
   }
 };
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 #include "core/tensors/random_bits.h"
 #include "runtime/data/stored_values.h"
 #include "runtime/processes/processes.h"
@@ -46,6 +47,8 @@ void fill_random(const RandomFill& fill, DType dtype, const Run& run, std::byte*
       return fill_random<float>(fill, run, data);
     case DType::kF64:
       return fill_random<double>(fill, run, data);
+    case DType::kBF16:
+      return fill_random<Bf16>(fill, run, data);
     case DType::kI32:
       return fill_random<int32_t>(fill, run, data);
     case DType::kI64:
@@ -77,6 +80,8 @@ void mark_rows(const LocalShard& shard, int64_t present) {
       return mark_rows<float>(shard, present);
     case DType::kF64:
       return mark_rows<double>(shard, present);
+    case DType::kBF16:
+      return mark_rows<Bf16>(shard, present);
     case DType::kI32:
       return mark_rows<int32_t>(shard, present);
     case DType::kI64:

@@ -355,7 +355,7 @@ TEST_CASE("data that does not fit is refused with both shapes") {
 TEST_CASE("rows that fill up the last batch of an evaluation are marked, and in training all are there") {
   const InputData rows{"x", "", array_of({7, 2}), {}, 1}, present{"mask", "present", PresentRows{}, {}, 1};
   const Dims pair = {{"batch", 3}, {"in", 2}};
-  for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool}) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32, DType::kI64, DType::kBool}) {
     const std::vector<TensorType> types = {{DType::kF32, pair}, {dtype, pair}};
     CHECK(fed_together(types, {rows, present}, 1, false) ==
           std::vector<std::vector<double>>{{6, 7, 8, 9, 10, 11}, {1, 1, 1, 1, 1, 1}});

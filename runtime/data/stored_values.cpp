@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 
 namespace mtfc {
 namespace {
@@ -26,12 +27,6 @@ struct Half {
     if (exponent == 0) return sign * std::ldexp(fraction, -24);
     return sign * std::ldexp(0x400 + fraction, exponent - 25);
   }
-};
-
-// bfloat16: the upper half of an f32.
-struct Bfloat {
-  uint16_t bits;
-  explicit operator double() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
 template <typename Stored>
@@ -102,7 +97,7 @@ void convert_to(const StoredArray& array, int64_t first, int64_t count, double s
     case StoredType::kF16:
       return convert<Half, Element>(array, first, count, scale, to);
     case StoredType::kBF16:
-      return convert<Bfloat, Element>(array, first, count, scale, to);
+      return convert<Bf16, Element>(array, first, count, scale, to);
   }
 }
 
@@ -124,6 +119,8 @@ void copy_stored(const StoredArray& array, const Interval& range, double scale, 
   switch (dtype) {
     case DType::kF32:
       return convert_to<float>(array, first, count, scale, to);
+    case DType::kBF16:
+      return convert_to<Bf16>(array, first, count, scale, to);
     case DType::kF64:
       return convert_to<double>(array, first, count, scale, to);
     case DType::kI32:

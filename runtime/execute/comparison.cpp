@@ -14,7 +14,7 @@ namespace {
 // Numbers near the smallest ones lose digits.
 double smallest(DType dtype) {
   return 1024 * (dtype == DType::kF64 ? std::numeric_limits<double>::min()
-                                      : static_cast<double>(std::numeric_limits<float>::min()));
+                                      : static_cast<double>(std::numeric_limits<float>::min()));  // bf16 too
 }
 
 bool same(double a, double b) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/tensors/bf16.h"
 #include "runtime/compute/index_check.h"
 
 namespace mtfc {
@@ -44,9 +45,14 @@ std::string problem_in(const std::string& name, const LocalShard& shard, bool in
 
 std::string not_finite_problem(const std::string& name, const LocalShard& shard, bool infinities) {
   if (!is_float(shard.type.dtype)) return "";
-  return shard.type.dtype == DType::kF64
-             ? problem_in<double>(name, shard, infinities, uint64_t{0x7ff0000000000000})
-             : problem_in<float>(name, shard, infinities, uint32_t{0x7f800000});
+  switch (shard.type.dtype) {
+    case DType::kF64:
+      return problem_in<double>(name, shard, infinities, uint64_t{0x7ff0000000000000});
+    case DType::kBF16:
+      return problem_in<Bf16>(name, shard, infinities, uint16_t{0x7f80});
+    default:
+      return problem_in<float>(name, shard, infinities, uint32_t{0x7f800000});
+  }
 }
 
 std::string not_finite_variable(const Executor& executor) {

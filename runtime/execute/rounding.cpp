@@ -12,9 +12,17 @@ namespace {
 // quarter of this, and 300 equal terms, whose roundings go the same way, two thirds.
 constexpr double kRoundings = 16, kRoundingsPerTerm = 2;
 
+// Sums of bf16 are computed in f32 and rounded once on each device, and once more where devices are added.
+constexpr double kRoundingsOfBf16 = 2, kEpsilonOfBf16 = 0x1p-7;
+
+// The precision in which a dtype is computed.
 double epsilon_of(DType dtype) {
   return dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
                               : static_cast<double>(std::numeric_limits<float>::epsilon());
+}
+
+double rounding_of_bf16(DType dtype) {
+  return dtype == DType::kBF16 ? kRoundingsOfBf16 * kEpsilonOfBf16 : 0;
 }
 
 // True if an element of the result is a sum over elements of an operand.
@@ -111,11 +119,12 @@ double rounding_of(const RunKernel& kernel, std::span<const Operand> operands, D
   for (const Operand& operand : operands)
     if (is_float(operand.value->type.dtype))
       epsilon = std::max(epsilon, epsilon_of(operand.value->type.dtype));
-  return epsilon * (kRoundings + kRoundingsPerTerm * std::sqrt(terms_of(kernel, operands)));
+  return epsilon * (kRoundings + kRoundingsPerTerm * std::sqrt(terms_of(kernel, operands))) +
+         rounding_of_bf16(result);
 }
 
 double rounding_of(DType dtype) {
-  return kRoundings * epsilon_of(dtype);
+  return kRoundings * epsilon_of(dtype) + rounding_of_bf16(dtype);
 }
 
 }  // namespace mtfc

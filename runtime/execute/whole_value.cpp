@@ -129,8 +129,8 @@ std::vector<WholeValue> computed(const RunKernel& kernel, std::span<const WholeV
     site.results.push_back({value.type, whole_box(value.type.dims)});
     to.push_back(value.data.data());
   }
-  if (kernel.op->workspace)
-    site.workspace_bytes = kernel.op->workspace({kernel.attributes, held_whole(types)}, held_whole(results));
+  site.workspace_bytes =
+      kernel_workspace(*kernel.op, {kernel.attributes, held_whole(types)}, held_whole(results)).bytes;
   std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
   const Kernel prepared = prepare_kernel(kernel.op->signature.name, site);
   prepared({from, to, workspace.data(), call.seed, call.step, call.round});

@@ -13,6 +13,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "runtime/compute/elementwise.h"
 #include "runtime/compute/index_check.h"
 #include "runtime/compute/parallel.h"
 
@@ -235,6 +236,8 @@ class Worker {
     switch (instruction.element) {
       case 1:
         return fill<uint8_t>(from, rows, times, to);
+      case 2:
+        return fill<uint16_t>(from, rows, times, to);
       case 4:
         return fill<uint32_t>(from, rows, times, to);
       default:
@@ -253,9 +256,9 @@ class Worker {
     const std::byte* values = at(instruction.result);
     const int64_t elements = count(instruction.extent);
     for (int64_t i = 0; i < elements; ++i) {
-      const double number = instruction.dtype == DType::kF64
-                                ? reinterpret_cast<const double*>(values)[i]
-                                : static_cast<double>(reinterpret_cast<const float*>(values)[i]);
+      const double number = dispatch(Floats{}, instruction.dtype, [&]<typename T>() {
+        return static_cast<double>(reinterpret_cast<const T*>(values)[i]);
+      });
       if (std::isfinite(number)) continue;
       const int64_t start = instruction.extent == Extent::kElement ? row_ * blocks_.columns + column_
                             : instruction.extent == Extent::kRow   ? row_

@@ -8,6 +8,7 @@
 
 #include "core/diagnostics/error.h"
 #include "core/model/entry_points.h"
+#include "core/tensors/bf16.h"
 
 namespace mtfc {
 namespace {
@@ -164,6 +165,8 @@ std::vector<double> Decoder::logits(int64_t sequence) const {
   const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, found.begin()); };
   if (shard.type.dtype == DType::kF64)
     copy(reinterpret_cast<const double*>(shard.data));
+  else if (shard.type.dtype == DType::kBF16)
+    copy(reinterpret_cast<const Bf16*>(shard.data));
   else
     copy(reinterpret_cast<const float*>(shard.data));
   for (const double logit : found)

@@ -43,7 +43,7 @@ extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           const std::string& over = site.attributes.get<Dims>("over")[0].name;
-          return dispatch(Numbers{}, site.operands[0].type.dtype,
+          return dispatch(WideNumbers{}, site.operands[0].type.dtype,
                           [&]<typename T>() -> Kernel { return prepare<T>(site, over); });
         },
 };

@@ -32,7 +32,7 @@ extern const KernelDef kKernel = {
           return dispatch(AllTypes{}, types.operands[0],
                           [to = types.result]<typename From>() -> TileFunction {
                             return dispatch(AllTypes{}, to, []<typename To>() -> TileFunction {
-                              return tile_function<Conversion<To>, From>();
+                              return tile_function_to<To, Conversion<To>, From>();
                             });
                           });
         },

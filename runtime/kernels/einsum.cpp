@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstring>
 
 #include "core/op_rules/einsum_plan.h"
 #include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/filled_rows.h"
+#include "runtime/compute/in_f32.h"
 #include "runtime/compute/loop_nest.h"
 #include "runtime/compute/onednn.h"
 #include "runtime/compute/parallel.h"
@@ -52,11 +54,18 @@ struct Contraction {
   int64_t result_bytes = 0;
 };
 
-Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
-  if (!matrix.packed) return {};
-  const LocalTensor copy = copy_of(operand.type.dtype, matrix.packed_dims);
-  if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_spread(operand, copy);
-  return prepare_reduction(operand, copy, Reduction::kSum);
+/// Copies a tensor in another order, from bf16 to f32 or back where the dtypes differ.
+Kernel prepare_copy(const LocalTensor& from, const LocalTensor& to) {
+  if (from.type.dtype == to.type.dtype) return prepare_spread(from, to);
+  return prepare_elementwise({from}, to, to.type.dtype == DType::kBF16 ? f32_to_bf16() : bf16_to_f32());
+}
+
+Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix, DType computed) {
+  if (!matrix.packed && !matrix.converted) return {};
+  const LocalTensor copy = copy_of(computed, matrix.packed_dims);
+  if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_copy(operand, copy);
+  return operand.type.dtype == computed ? prepare_reduction(operand, copy, Reduction::kSum)
+                                        : prepare_wide_sum(operand, copy);
 }
 
 EinsumTensor in_memory(const LocalTensor& tensor) {
@@ -70,17 +79,17 @@ Kernel zeroing(const LocalTensor& result) {
     return [nest](const KernelRun& run) -> int64_t {
       NestCursor at(nest, nest.loops(), 0);
       for (int64_t i = 0, count = nest.count(); i < count; ++i, at.next())
-        reinterpret_cast<T*>(run.results[0])[at.offset(0)] = 0;
+        reinterpret_cast<T*>(run.results[0])[at.offset(0)] = T{};
       return 0;
     };
   });
 }
 
 Contraction plan_contraction(const KernelSite& site, int64_t flops) {
-  const DType dtype = site.results[0].type.dtype;
   Contraction c;
   c.plan = plan_einsum(in_memory(site.operands[0]), in_memory(site.operands[1]), in_memory(site.results[0]));
   const EinsumPlan& plan = c.plan;
+  const DType computed = plan.computed;
   check_invariant(plan.workspace_bytes <= site.workspace_bytes, "an einsum was granted too little workspace");
   c.product = {.m = plan.m,
                .n = plan.n,
@@ -94,15 +103,16 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   for (const LocalDim& dim : plan.batch) c.batch.extents.push_back(dim.size);
   c.batch.strides = {plan.a.batch_strides, plan.b.batch_strides, plan.c.batch_strides};
   c.batch = collapse(c.batch);
-  c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
-  c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
+  c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a, computed);
+  c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b, computed);
   c.zero = zeroing(site.results[0]);
-  if (plan.c.packed) c.unpack = prepare_spread(copy_of(dtype, plan.c.packed_dims), site.results[0]);
-  if (dtype == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
+  if (plan.c.packed || plan.c.converted)
+    c.unpack = prepare_copy(copy_of(computed, plan.c.packed_dims), site.results[0]);
+  if (computed == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
   if (c.by_onednn)
     c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
   c.flops = flops;
-  c.result_bytes = site.results[0].elements() * size_of(dtype);
+  c.result_bytes = site.results[0].elements() * size_of(computed);
   return c;
 }
 
@@ -236,23 +246,27 @@ struct Times {
   }
 };
 
+TileFunction times_function(const KernelSite& site) {
+  const DType from = site.operands[0].type.dtype, to = site.results[0].type.dtype;
+  if (from == DType::kBF16 && to == DType::kF32) return tile_function_to<float, Times, Bf16, Bf16>();
+  return dispatch(Numbers{}, to, []<typename T>() -> TileFunction { return tile_function<Times, T, T>(); });
+}
+
 Kernel prepare_pair(const KernelSite& site, int64_t flops) {
-  const DType dtype = site.results[0].type.dtype;
   Contraction contraction = plan_contraction(site, flops);
   if (contraction.plan.multiplies) {
-    Kernel product = prepare_elementwise(site, dispatch(Numbers{}, dtype, []<typename T>() -> TileFunction {
-                                           return tile_function<Times, T, T>();
-                                         }));
+    Kernel product = prepare_elementwise(site, times_function(site));
     return [product, flops](const KernelRun& run) { return product(run), flops; };
   }
-  return dispatch(Numbers{}, dtype, [&]<typename T>() -> Kernel {
+  return dispatch(WideNumbers{}, contraction.plan.computed, [&]<typename T>() -> Kernel {
     return [contraction](const KernelRun& run) { return run_contraction<T>(contraction, run); };
   });
 }
 
 /// Any number of operands, element by element, for graphs that no pass has cut into pairs.
-template <typename T>
+template <typename T, typename Y>
 Kernel prepare_many(const KernelSite& site, int64_t flops) {
+  using C = Computed<T>;
   Dims all;
   std::vector<int64_t> extents;
   for (const LocalTensor& operand : site.operands)
@@ -263,19 +277,21 @@ Kernel prepare_many(const KernelSite& site, int64_t flops) {
   std::vector<std::vector<int64_t>> strides;
   for (const LocalTensor& operand : site.operands) strides.push_back(aligned_strides(operand, all));
   const std::vector<int64_t> to = aligned_strides(site.results[0], all);
-  return [=, bytes = site.results[0].elements() * size_of(kDTypeOf<T>)](const KernelRun& run) {
-    if (bytes > 0) std::memset(run.results[0], 0, static_cast<size_t>(bytes));
-    T* result = reinterpret_cast<T*>(run.results[0]);
+  return [=, size = static_cast<size_t>(site.results[0].elements())](const KernelRun& run) {
+    std::vector<C> sums(size, C{});
     const LoopNest nest{extents, {to}};
     for (int64_t i = 0, count = nest.count(); i < count; ++i) {
-      T product = 1;
+      C product = 1;
       for (size_t o = 0; o < strides.size(); ++o) {
         const NestCursor at({extents, {strides[o]}}, extents.size(), i);
-        product = mul_wrapping(product, reinterpret_cast<const T*>(run.operands[o])[at.offset(0)]);
+        product =
+            mul_wrapping(product, static_cast<C>(reinterpret_cast<const T*>(run.operands[o])[at.offset(0)]));
       }
-      T& sum = result[NestCursor(nest, extents.size(), i).offset(0)];
+      C& sum = sums[static_cast<size_t>(NestCursor(nest, extents.size(), i).offset(0))];
       sum = add_wrapping(sum, product);
     }
+    std::transform(sums.begin(), sums.end(), reinterpret_cast<Y*>(run.results[0]),
+                   [](C sum) { return static_cast<Y>(sum); });
     return flops;
   };
 }
@@ -284,14 +300,17 @@ Kernel prepare(const KernelSite& site) {
   LocalDims all;
   for (const LocalTensor& operand : site.operands) all = unite(all, operand.local_type().dims);
   const int64_t flops = 2 * elements(all);
+  const DType from = site.operands[0].type.dtype, to = site.results[0].type.dtype;
   if (site.operands.size() == 1) {
     const bool turns = site.operands[0].type.dims.size() == site.results[0].type.dims.size();
-    const Kernel sum = turns ? prepare_spread(site) : prepare_reduction(site, Reduction::kSum);
+    const Kernel sum = turns        ? prepare_copy(site.operands[0], site.results[0])
+                       : from == to ? prepare_reduction(site, Reduction::kSum)
+                                    : prepare_wide_sum(site.operands[0], site.results[0]);
     return [sum, flops](const KernelRun& run) { return sum(run), flops; };
   }
   if (site.operands.size() == 2) return prepare_pair(site, flops);
-  return dispatch(Numbers{}, site.results[0].type.dtype,
-                  [&]<typename T>() -> Kernel { return prepare_many<T>(site, flops); });
+  if (from != to) return prepare_many<Bf16, float>(site, flops);
+  return dispatch(Numbers{}, to, [&]<typename T>() -> Kernel { return prepare_many<T, T>(site, flops); });
 }
 
 }  // namespace

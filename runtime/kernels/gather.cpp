@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/compute/parallel.h"
@@ -41,18 +42,19 @@ GatherPlan plan_gather(const KernelSite& site) {
   return plan;
 }
 
-/// Adds one slice, times its weight (nullptr: 1), to a result; the first slice replaces what was there.
-template <typename T>
-void pick(const LoopNest& slice, const T* table, const T* weight, bool is_first, T* result) {
+/// Adds one slice, times its weight (nullptr: 1), to a sum; the first slice replaces what was there. Sums of bf16 are f32.
+template <typename T, typename S>
+void pick(const LoopNest& slice, const T* table, const T* weight, bool is_first, S* sum) {
+  using C = Computed<T>;
   if (!weight && is_first)
-    for_each_pair(slice, table, result, [](const T& x, T& y) { y = x; });
+    for_each_pair(slice, table, sum, [](const T& x, S& y) { y = S(x); });
   else if (!weight)
-    for_each_pair(slice, table, result, [](const T& x, T& y) { y = add_wrapping(y, x); });
+    for_each_pair(slice, table, sum, [](const T& x, S& y) { y = S(add_wrapping(C(y), C(x))); });
   else if (is_first)
-    for_each_pair(slice, table, result, [w = *weight](const T& x, T& y) { y = mul_wrapping(w, x); });
+    for_each_pair(slice, table, sum, [w = C(*weight)](const T& x, S& y) { y = S(mul_wrapping(w, C(x))); });
   else
-    for_each_pair(slice, table, result,
-                  [w = *weight](const T& x, T& y) { y = add_wrapping(y, mul_wrapping(w, x)); });
+    for_each_pair(slice, table, sum,
+                  [w = C(*weight)](const T& x, S& y) { y = S(add_wrapping(C(y), mul_wrapping(w, C(x)))); });
 }
 
 /// Computes the results in `range`. One that has no slice on this device is zero, because the devices' results
@@ -70,17 +72,28 @@ void gather(const GatherPlan& plan, const KernelRun& run, const Interval& range)
   const I* indices = reinterpret_cast<const I*>(run.operands[1]);
   const T* weights = run.operands.size() > 2 ? reinterpret_cast<const T*>(run.operands[2]) : nullptr;
   T* result = reinterpret_cast<T*>(run.results[0]) + range.begin * plan.slice_elements;
+  using C = Computed<T>;
+  const bool rounds = !std::is_same_v<T, C> && plan.added > 1;
+  thread_local std::vector<C> sums;
+  if (rounds) sums.resize(static_cast<size_t>(plan.slice_elements));
   NestCursor at(plan.index, plan.index.loops(), range.begin * plan.added);
   for (int64_t i = range.begin; i < range.end; ++i, result += plan.slice_elements) {
     bool is_first = true;
     for (int64_t j = 0; j < plan.added; ++j, at.next()) {
       const int64_t index = static_cast<int64_t>(indices[at.offset(0)]);
       if (!plan.dim.holds(index)) continue;
-      pick(plan.slice, table + at.offset(1) + plan.dim.offset(index),
-           weights ? weights + at.offset(2) : nullptr, is_first, result);
+      const T* const slice = table + at.offset(1) + plan.dim.offset(index);
+      const T* const weight = weights ? weights + at.offset(2) : nullptr;
+      if (rounds)
+        pick(plan.slice, slice, weight, is_first, sums.data());
+      else
+        pick(plan.slice, slice, weight, is_first, result);
       is_first = false;
     }
-    if (is_first) std::memset(result, 0, static_cast<size_t>(plan.slice_elements) * sizeof(T));
+    if (is_first)
+      std::memset(result, 0, static_cast<size_t>(plan.slice_elements) * sizeof(T));
+    else if (rounds)
+      std::transform(sums.begin(), sums.end(), result, [](C sum) { return T(sum); });
   }
 }
 

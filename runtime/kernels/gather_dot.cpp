@@ -60,7 +60,7 @@ Kernel kernel_of(const DotPlan& plan) {
 Kernel prepare(const KernelSite& site) {
   const DotPlan plan = plan_dot(site);
   const DType index = site.operands[1].type.dtype;
-  return dispatch(Numbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
+  return dispatch(WideNumbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
     return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
   });
 }

@@ -120,7 +120,7 @@ Kernel prepare(const KernelSite& site) {
 extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
-          return dispatch(Numbers{}, site.operands[0].type.dtype,
+          return dispatch(WideNumbers{}, site.operands[0].type.dtype,
                           [&]<typename T>() -> Kernel { return prepare<T>(site); });
         },
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/diagnostics/error.h"
+#include "core/tensors/bf16.h"
 #include "core/tensors/shape.h"
 
 namespace mtfc {
@@ -16,6 +17,8 @@ inline constexpr DType kDTypeOf<float> = DType::kF32;
 template <>
 inline constexpr DType kDTypeOf<double> = DType::kF64;
 template <>
+inline constexpr DType kDTypeOf<Bf16> = DType::kBF16;
+template <>
 inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
 template <>
 inline constexpr DType kDTypeOf<int64_t> = DType::kI64;
@@ -23,10 +26,13 @@ static_assert(sizeof(bool) == 1);
 
 template <typename... Ts>
 struct Types {};
-using Floats = Types<float, double>;
+using Floats = Types<float, double, Bf16>;
 using Integers = Types<int32_t, int64_t>;
-using Numbers = Types<float, double, int32_t, int64_t>;
-using AllTypes = Types<float, double, int32_t, int64_t, bool>;
+using Numbers = Types<float, double, Bf16, int32_t, int64_t>;
+using AllTypes = Types<float, double, Bf16, int32_t, int64_t, bool>;
+/// For kernels of operations that compute in f32 in place of bf16 (OpTraits::in_f32).
+using WideFloats = Types<float, double>;
+using WideNumbers = Types<float, double, int32_t, int64_t>;
 
 /// Returns `choose.operator()<T>()` for the type T of `dtype`, which must be one of First and Rest; throws
 /// InternalError otherwise. All instances of `choose` return the same type.

@@ -56,6 +56,8 @@ void copy_strided(const StridedCopy& copy, int64_t size) {
   switch (size) {
     case 1:
       return copy_each<1>(copy);
+    case 2:
+      return copy_each<2>(copy);
     case 4:
       return copy_each<4>(copy);
     case 8:

@@ -7,7 +7,7 @@ namespace mtfc {
 CaseDraft::CaseDraft(uint64_t seed) : random_(seed) {
   case_.seed = seed;
   draw_sizes();
-  float_ = chance(0.75) ? DType::kF64 : DType::kF32;
+  float_ = chance(0.75) ? DType::kF64 : chance(0.5) ? DType::kF32 : DType::kBF16;
 }
 
 void CaseDraft::draw_sizes() {

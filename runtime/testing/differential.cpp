@@ -30,9 +30,14 @@ struct Expected {
   double rounding = 0;     // what floats may differ by
 };
 
-bool has_f32(const Graph& graph) {
+bool has(const Graph& graph, DType dtype) {
   return std::any_of(graph.tensors().begin(), graph.tensors().end(),
-                     [](const Tensor& tensor) { return tensor.type.dtype == DType::kF32; });
+                     [&](const Tensor& tensor) { return tensor.type.dtype == dtype; });
+}
+
+// What floats may differ by, as a share of the largest value.
+double rounding_in(const Graph& graph) {
+  return has(graph, DType::kBF16) ? 0x1p-4 : has(graph, DType::kF32) ? 2e-5 : 1e-11;
 }
 
 // Results of the plain graph. `largest` grows to the largest value on the way.
@@ -173,7 +178,7 @@ ExpectedRun expected_of(const Model& model, const WholeTensors& leaves) {
   }
   expected.evaluate =
       interpreted(plain_entry(evaluate_entry(model, {})), leaves, variables, 0, expected.largest);
-  const double rounding = (has_f32(model.graph) ? 2e-5 : 1e-11) * expected.largest;
+  const double rounding = rounding_in(model.graph) * expected.largest;
   expected.evaluate.rounding = rounding;
   for (Expected& step : expected.train) step.rounding = rounding;
   return expected;

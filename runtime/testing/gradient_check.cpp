@@ -19,8 +19,9 @@ bool is_smooth(const Model& model) {
                                                  "reduce_max", "reduce_min", "stop_gradient", "cast"};
   for (const Node& node : model.graph.nodes())
     if (node.kind == NodeKind::kOp && kRough.count(node.op->signature.name) > 0) return false;
-  return std::all_of(model.graph.tensors().begin(), model.graph.tensors().end(),
-                     [](const Tensor& tensor) { return tensor.type.dtype != DType::kF32; });
+  return std::all_of(model.graph.tensors().begin(), model.graph.tensors().end(), [](const Tensor& tensor) {
+    return tensor.type.dtype != DType::kF32 && tensor.type.dtype != DType::kBF16;
+  });
 }
 
 // A scalar, a leaf and the gradient of the one in the other, by their names.

@@ -15,9 +15,9 @@ KernelSite site_of(const Graph& graph, const Node& node) {
   KernelSite site{node.attributes, {}, {}, graph.tensor(node.results[0]).name, 0};
   for (const TensorId id : node.operands) site.operands.push_back(whole(graph.type(id)));
   for (const TensorId id : node.results) site.results.push_back(whole(graph.type(id)));
-  if (node.op->workspace)
-    site.workspace_bytes = node.op->workspace({node.attributes, held_whole(graph.operand_types(node))},
-                                              held_whole(graph.result_types(node)));
+  site.workspace_bytes = kernel_workspace(*node.op, {node.attributes, held_whole(graph.operand_types(node))},
+                                          held_whole(graph.result_types(node)))
+                             .bytes;
   return site;
 }
 

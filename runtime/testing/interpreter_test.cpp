@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "runtime/testing/example_data.h"
 #include "runtime/testing/kernel_call.h"
 
@@ -107,7 +108,8 @@ void check_gradients(const Case& c) {
 bool is_smooth(const Example& example) {
   return !example.operands.empty() &&
          std::all_of(example.operands.begin(), example.operands.end(), [](const ExampleOperand& operand) {
-           return operand.type.dtype != DType::kF32 && operand.fill != Fill::kSteps;
+           return operand.type.dtype != DType::kF32 && operand.type.dtype != DType::kBF16 &&
+                  operand.fill != Fill::kSteps;
          });
 }
 
@@ -115,6 +117,34 @@ bool gives_f64(const Signature& signature, const Example& example) {
   std::vector<TensorType> types;
   for (const ExampleOperand& operand : example.operands) types.push_back(operand.type);
   return signature.infer({example.attributes, types})[0].dtype == DType::kF64;
+}
+
+double largest_in(const HostTensor& tensor) {
+  double largest = 1;
+  for (int64_t i = 0; i < elements(tensor.type.dims); ++i)
+    largest = std::max(largest, std::abs(element(tensor, i)));
+  return largest;
+}
+
+// Gradients in bf16 are those in f64 of the same operands, to rounding.
+void check_gradients_in_bf16(const Signature& signature, const Example& example) {
+  const Case narrow = case_of(signature, with_floats(example, DType::kBF16));
+  Case wide = case_of(signature, with_floats(example, DType::kF64));
+  for (auto& [leaf, tensor] : wide.leaves)
+    for (int64_t i = 0; i < elements(tensor.type.dims); ++i)
+      set_element(tensor, i, element(narrow.leaves.at(leaf), i));
+  const PerTensor<HostTensor> found = interpret(narrow.graph, narrow.leaves),
+                              exact = interpret(wide.graph, wide.leaves);
+  for (size_t o = 0; o < narrow.operands.size(); ++o) {
+    if (narrow.gradients[o] == kNoTensor) continue;
+    CAPTURE(o);
+    const HostTensor &gradient = found[narrow.gradients[o]], &expected = exact[wide.gradients[o]];
+    const double allowed = 0x1p-5 * largest_in(expected);
+    for (int64_t i = 0; i < elements(gradient.type.dims); ++i) {
+      CAPTURE(i);
+      CHECK(std::abs(element(gradient, i) - element(expected, i)) <= allowed);
+    }
+  }
 }
 
 int check_examples(const Signature& signature) {
@@ -125,6 +155,7 @@ int check_examples(const Signature& signature) {
     CAPTURE(signature.name);
     CAPTURE(i);
     check_gradients(case_of(signature, example));
+    check_gradients_in_bf16(signature, example);
     ++checked;
   }
   return checked;

@@ -62,7 +62,7 @@ KernelAnswer call_kernel(const KernelCall& call) {
   KernelAnswer answer;
   const LocalCall local_call{call.attributes, local};
   answer.planned_flops = op.flops(local_call, made);
-  site.workspace_bytes = op.workspace ? op.workspace(local_call, made) : 0;
+  site.workspace_bytes = kernel_workspace(op, local_call, made).bytes;
   std::vector<std::byte> workspace(static_cast<size_t>(site.workspace_bytes));
   std::vector<const std::byte*> operands;
   for (const HostTensor& part : parts) operands.push_back(part.data.data());

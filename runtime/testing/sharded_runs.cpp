@@ -10,6 +10,7 @@
 #include "core/diagnostics/error.h"
 #include "core/graph/op_registry.h"
 #include "core/passes/steps/resolve_shardings.h"
+#include "core/tensors/bf16.h"
 #include "core/tensors/relayout.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"
@@ -93,6 +94,7 @@ WholeTensor drawn(const ExampleOperand& operand, uint64_t seed) {
     }
     if (is_integer(operand.type.dtype)) value = std::round(value);
     if (operand.type.dtype == DType::kF32) value = static_cast<float>(value);
+    if (operand.type.dtype == DType::kBF16) value = static_cast<float>(Bf16(value));
     tensor.values.push_back(value);
   }
   return tensor;
@@ -230,9 +232,10 @@ std::string difference(const WholeTensors& expected, const WholeTensors& found) 
     double largest = 1;
     for (const double value : tensor.values)
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-    const double allowed = tensor.type.dtype == DType::kF32   ? 1e-5 * largest
-                           : tensor.type.dtype == DType::kF64 ? 1e-12 * largest
-                                                              : 0;
+    const double allowed = tensor.type.dtype == DType::kF32    ? 1e-5 * largest
+                           : tensor.type.dtype == DType::kF64  ? 1e-12 * largest
+                           : tensor.type.dtype == DType::kBF16 ? 0x1p-5 * largest
+                                                               : 0;
     for (size_t i = 0; i < tensor.values.size(); ++i) {
       const double a = tensor.values[i], b = at->second.values[i];
       if (!(std::abs(a - b) <= allowed) && !(std::isnan(a) && std::isnan(b)) && a != b)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/mpi/comm_mpi.h"
 #include "runtime/testing/reference.h"
@@ -57,6 +58,18 @@ TEST_CASE("operations on ranks") {
     for (const Example& example : signature.examples) {
       WholeTensors inputs;
       CHECK(try_sample(model_of(kind, example, true, inputs), inputs, processes, 7) > 0);
+    }
+  }
+}
+
+TEST_CASE("operations in bf16 on ranks") {
+  Processes& processes = test_processes();
+  for (const char* kind : {"einsum", "gather", "scatter_add", "reduce_max", "layer_norm", "softmax"}) {
+    const Signature& signature = *find_signature(kind);
+    for (const Example& example : signature.examples) {
+      WholeTensors inputs;
+      const Model model = model_of(kind, with_floats(example, DType::kBF16), true, inputs);
+      CHECK(try_sample(model, inputs, processes, 7) > 0);
     }
   }
 }

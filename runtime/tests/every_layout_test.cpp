@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/graph/op_registry.h"
+#include "core/op_rules/example.h"
 #include "core/passes/pipeline.h"
 #include "core/testing/sanitized.h"
 #include "runtime/testing/reference.h"
@@ -86,17 +87,32 @@ std::vector<Layout> layouts_of(const Mesh& mesh, const Dims& dims) {
   return layouts;
 }
 
+ExampleRun run_of(const std::string& kind, const std::string& label, const Example& example) {
+  ExampleRun run{label, {}, {}, {}};
+  run.model = model_of(kind, example, true, run.inputs);
+  run.expected = reference_outputs(run.model, run.inputs);
+  return run;
+}
+
 void try_everywhere(const Signature& signature, Tally& tally) {
   const std::string kind(signature.name);
   CAPTURE(kind);
   for (size_t e = 0; e < signature.examples.size(); ++e) {
-    ExampleRun example;
-    example.label = fmt::format("{} example {}", kind, e);
-    example.model = model_of(kind, signature.examples[e], true, example.inputs);
-    example.expected = reference_outputs(example.model, example.inputs);
-    const Dims& dims = example.model.dims;
+    const ExampleRun example = run_of(kind, fmt::format("{} example {}", kind, e), signature.examples[e]);
     for (const Mesh& mesh : meshes())
-      for (const Layout& layout : layouts_of(mesh, dims)) try_layout(example, layout, tally);
+      for (const Layout& layout : layouts_of(mesh, example.model.dims)) try_layout(example, layout, tally);
+  }
+}
+
+// In bf16, on one mesh of each number of devices up to four.
+void try_in_bf16(const Signature& signature, Tally& tally) {
+  const std::string kind(signature.name);
+  CAPTURE(kind);
+  for (size_t e = 0; e < signature.examples.size(); ++e) {
+    const ExampleRun example = run_of(kind, fmt::format("{} example {} in bf16", kind, e),
+                                      with_floats(signature.examples[e], DType::kBF16));
+    for (const Mesh& mesh : {Mesh({{"p", 2}}), Mesh({{"p", 3}}), Mesh({{"p", 2}, {"q", 2}})})
+      for (const Layout& layout : layouts_of(mesh, example.model.dims)) try_layout(example, layout, tally);
   }
 }
 
@@ -122,6 +138,13 @@ TEST_CASE("every operation under every layout, first half") {
 }
 TEST_CASE("every operation under every layout, second half") {
   try_half(1);
+}
+
+TEST_CASE("every operation in bf16 under layouts of up to four devices") {
+  Tally tally;
+  for (const OpDef* op : all_ops()) try_in_bf16(op->signature, tally);
+  for (const CompositeDef* composite : all_composites()) try_in_bf16(composite->signature, tally);
+  report(tally);
 }
 
 }  // namespace

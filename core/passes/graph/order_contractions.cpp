@@ -132,15 +132,22 @@ class Growths {
   std::vector<std::vector<double>> growths_;  // [i][j] with i < j
 };
 
+// The attributes of the einsum that makes `result` of operands of this dtype.
+Attributes attributes_of(const TensorType& result, DType operands) {
+  Attributes attributes{{"dims", result.dims}};
+  if (result.dtype != operands) attributes.set("dtype", result.dtype);
+  return attributes;
+}
+
 // Chooses and emits the pairwise order of one einsum.
 class Contraction {
  public:
-  Contraction(GraphBuilder& builder, const std::vector<TensorId>& operands, const Dims& result)
-      : builder_(builder), operands_(operands), result_(result) {}
+  Contraction(GraphBuilder& builder, const std::vector<TensorId>& operands, const TensorType& result)
+      : builder_(builder), operands_(operands), result_(result.dims), dtype_(result.dtype) {}
 
   TensorId emit() {
     sum_lone_dims();
-    if (operands_.size() <= 2) return einsum(operands_, result_);
+    if (operands_.size() <= 2) return last_einsum(operands_);
     Dims all;
     for (const TensorId operand : operands_) all = unite(all, builder_.dims(operand));
     const NumberedDims numbered(all);
@@ -153,6 +160,12 @@ class Contraction {
 
   TensorId einsum(const std::vector<TensorId>& operands, const Dims& dims) {
     return builder_.op("einsum", operands, {{"dims", dims}});
+  }
+
+  // The einsum that makes the result. Those before it have the dtype of the operands.
+  TensorId last_einsum(const std::vector<TensorId>& operands) {
+    return builder_.op("einsum", operands,
+                       attributes_of({dtype_, result_}, builder_.type(operands[0]).dtype));
   }
 
   void sum_lone_dims() {
@@ -211,7 +224,7 @@ class Contraction {
     const TensorId a = build(left[subset], left);
     const TensorId b = build(subset ^ left[subset], left);
     const bool last = subset == (Subset{1} << operands_.size()) - 1;
-    return einsum({a, b}, last ? result_ : kept(subset));
+    return last ? last_einsum({a, b}) : einsum({a, b}, kept(subset));
   }
 
   // Pairs the operands with the least growth: the size of the product less those of the operands it replaces.
@@ -225,12 +238,13 @@ class Contraction {
       operands_.erase(operands_.begin() + static_cast<std::ptrdiff_t>(j));
       growths.join(i, j);
     }
-    return einsum(operands_, result_);
+    return last_einsum(operands_);
   }
 
   GraphBuilder& builder_;
   std::vector<TensorId> operands_;
   Dims result_;
+  DType dtype_;
 };
 
 bool is_contraction(const Node& node) {
@@ -240,7 +254,9 @@ bool is_contraction(const Node& node) {
 // True if the node is what Contraction would emit for it.
 bool is_in_order(const Graph& graph, const Node& node) {
   const Dims& result = graph.type(node.results[0]).dims;
-  if (node.operands.size() > 2 || node.attributes != Attributes{{"dims", result}}) return false;
+  if (node.operands.size() > 2 ||
+      node.attributes != attributes_of(graph.type(node.results[0]), graph.type(node.operands[0]).dtype))
+    return false;
   if (node.operands.size() < 2) return true;
   const auto has_lone_dim = [&](TensorId operand, TensorId other) {
     const Dims &dims = graph.type(operand).dims, &others = graph.type(other).dims;
@@ -263,7 +279,7 @@ EntryGraph order_contractions(EntryGraph entry) {
                    [&](GraphBuilder& builder, const Node& node,
                        const std::vector<TensorId>& operands) -> std::optional<std::vector<TensorId>> {
                      if (!is_contraction(node)) return std::nullopt;
-                     return {{Contraction(builder, operands, entry.graph.type(node.results[0]).dims).emit()}};
+                     return {{Contraction(builder, operands, entry.graph.type(node.results[0])).emit()}};
                    });
 }
 

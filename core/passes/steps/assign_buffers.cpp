@@ -250,10 +250,10 @@ void mark_gradients(EntryPoint& entry, const std::vector<ProgramVariable>& varia
 void give_workspaces(EntryPoint& entry, const Mesh& mesh) {
   for (int s = 0; s <= last_step(entry); ++s) {
     Step& step = entry.steps[s];
-    if (step.kind() == StepKind::kKernel && step.op()->workspace != kNoWorkspace) {
+    if (step.kind() == StepKind::kKernel) {
       const std::vector<LocalType> operands = largest_types(entry, step.inputs, mesh);
       const std::vector<LocalType> results = largest_types(entry, step.outputs, mesh);
-      const int64_t bytes = step.op()->workspace({step.attributes(), operands}, results);
+      const int64_t bytes = kernel_workspace(*step.op(), {step.attributes(), operands}, results).bytes;
       if (bytes > 0) step.workspace = add_buffer(entry, {BufferKind::kWorkspace, bytes, 0, s, s});
     } else if (step.kind() == StepKind::kRing) {
       step.workspace =

@@ -87,6 +87,8 @@ class RingSearch {
     if (uses_.is_kept[partial] || uses_.readers[partial].size() != 1) return std::nullopt;
     const StepIndex start = collective(uses_.readers[partial][0], CollectiveKind::kReduceScatter);
     if (start == StepIndex()) return std::nullopt;
+    // A sum of bf16 that goes round would be rounded by every member; a reduce_scatter rounds it once.
+    if (entry_.values[partial].type.dtype == DType::kBF16) return std::nullopt;
     const Step& scatter = entry_.steps[start];
     const ValueId own = scatter.outputs[0];
     if (scatter.collective().reduce != ReduceKind::kSum ||

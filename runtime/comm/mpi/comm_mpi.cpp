@@ -9,6 +9,7 @@
 #include "runtime/comm/mpi/mpi_batches.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
 #include "runtime/comm/mpi/mpi_ring.h"
+#include "runtime/comm/mpi/rounded_reduce.h"
 #include "runtime/comm/node/node_collectives.h"
 #include "runtime/comm/node/node_ring.h"
 #include "runtime/comm/reduce.h"
@@ -97,7 +98,7 @@ class MpiComm::Groups {
   Groups& operator=(const Groups&) = delete;
 
   MPI_Op op(const CollectivePlan& plan) const {
-    if (!reduces(plan.kind)) return MPI_OP_NULL;
+    if (!reduces(plan.kind) || plan.dtype == DType::kBF16) return MPI_OP_NULL;
     const bool logical = plan.dtype == DType::kBool;
     switch (plan.reduce) {
       case ReduceKind::kSum:
@@ -261,6 +262,17 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const Collective
     check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, share, count, type, op, comm, &request), "MPI_Iallreduce_c");
     wait_for(request, waiting, counterparts);
   };
+  const auto across_in_f32 = [comm, kind = plan.reduce, waiting = processes_.waiting(), counterparts](
+                                 std::byte* share, int64_t count) {
+    RoundedReduce sum(comm, kind, equal_pieces(count, counterparts.size()));
+    MPI_Request request;
+    sum.exchange(share, &request);
+    wait_for(request, waiting, counterparts);
+    sum.reduce(share + sum.own_place());
+    sum.gather(share, &request);
+    wait_for(request, waiting, counterparts);
+  };
+  if (plan.dtype == DType::kBF16) return two_level_all_reduce(plan, std::move(site), {fewest, across_in_f32});
   return two_level_all_reduce(plan, std::move(site), {fewest, across});
 }
 

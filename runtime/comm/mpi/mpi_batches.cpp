@@ -81,7 +81,7 @@ class MpiBatches::Part : public PreparedCollective {
 };
 
 bool MpiBatches::takes(const CollectivePlan& plan) {
-  return works_in_place(plan.kind) && bytes_of(plan) <= kLargestPart;
+  return works_in_place(plan.kind) && plan.dtype != DType::kBF16 && bytes_of(plan) <= kLargestPart;
 }
 
 bool MpiBatches::fits(const CollectivePlan& plan, MPI_Comm comm, MPI_Op op, int start) const {

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "core/diagnostics/error.h"
+#include "runtime/comm/mpi/rounded_reduce.h"
 #include "runtime/memory/runs.h"
 
 namespace mtfc {
@@ -18,6 +20,8 @@ MPI_Datatype mpi_type_of(DType dtype) {
       return MPI_FLOAT;
     case DType::kF64:
       return MPI_DOUBLE;
+    case DType::kBF16:
+      return MPI_UINT16_T;  // to move them; rounded_reduce.h adds them
     case DType::kI32:
       return MPI_INT32_T;
     case DType::kI64:
@@ -77,7 +81,8 @@ class MpiCollective : public PreparedCollective {
   }
 
   void wait() final {
-    wait_for(request_, site_.waiting, plan().ranks);
+    do wait_for(request_, site_.waiting, plan().ranks);
+    while (proceed());
     finish();
   }
 
@@ -88,6 +93,9 @@ class MpiCollective : public PreparedCollective {
 
  protected:
   virtual void send() = 0;
+  // Posts a further request when one is complete, and returns whether it did. Called by wait() alone, so that all members
+  // post their requests in the same order.
+  virtual bool proceed() { return false; }
   // Moves what has arrived to its place.
   virtual void finish() {}
   // The amounts from which start() counts its traffic.
@@ -173,6 +181,60 @@ class MpiReduceScatter : public MpiCollective {
 
   std::vector<MPI_Count> counts_;  // elements of each member's piece
   bool pack_ = false;              // members' pieces do not lie one after another
+};
+
+// An all_reduce or a reduce_scatter of bf16.
+class MpiRoundedReduce : public MpiCollective {
+ public:
+  explicit MpiRoundedReduce(MpiSite site)
+      : MpiCollective(std::move(site)),
+        gathers_(works_in_place(plan().kind) || plan().replicated),
+        pack_(!gathers_ && !in_order(plan())),
+        reduce_(comm(), plan().reduce, pieces()) {
+    require_workspace(plan().replicated ? plan().input.elements() * size()
+                      : pack_           ? sum(pieces()) * size()
+                                        : 0);
+  }
+
+ private:
+  std::vector<MPI_Count> pieces() const {
+    if (gathers_) return equal_pieces(plan().input.elements(), plan().ranks.size());
+    std::vector<MPI_Count> counts;
+    for (const std::vector<Run>& runs : plan().sends) counts.push_back(elements(runs));
+    return counts;
+  }
+  // All pieces, if each member ends with all of them.
+  std::byte* gathered() const { return plan().replicated ? workspace() : output(); }
+
+  void send() override {
+    if (pack_) pack_sends();
+    reduce_.exchange(pack_ ? workspace() : input(), request());
+    exchanged_ = false;
+  }
+
+  bool proceed() override {
+    if (std::exchange(exchanged_, true)) return false;
+    reduce_.reduce(gathers_ ? gathered() + reduce_.own_place() : output());
+    if (gathers_) reduce_.gather(gathered(), request());
+    return gathers_;
+  }
+
+  void finish() override {
+    if (plan().replicated) copy_runs(plan().receives[plan().self], size(), workspace(), output());
+  }
+
+  CollectiveAmounts handed_to_mpi() const override {
+    const int64_t all = plan().input.elements();
+    if (works_in_place(plan().kind)) return {all, all, all / static_cast<int64_t>(plan().ranks.size())};
+    std::vector<MPI_Count> counts;
+    for (const std::vector<Run>& runs : plan().sends) counts.push_back(elements(runs));
+    return {all, 0, fewest(counts)};
+  }
+
+  const bool gathers_;  // every member ends with all pieces
+  const bool pack_;     // members' pieces do not lie one after another
+  RoundedReduce reduce_;
+  bool exchanged_ = false;
 };
 
 // The members' parts arrive straight in their places, or in the workspace if any of them is not contiguous.
@@ -322,6 +384,8 @@ class Alone : public PreparedCollective {
 std::unique_ptr<PreparedCollective> mpi_exchange(CollectivePlan plan, MPI_Comm comm, MPI_Op op,
                                                  const Arena& arena, const Waiting& waiting) {
   MpiSite site{std::move(plan), comm, op, arena, waiting};
+  if (reduces(site.plan.kind) && site.plan.dtype == DType::kBF16)
+    return std::make_unique<MpiRoundedReduce>(std::move(site));
   switch (site.plan.kind) {
     case CollectiveKind::kAllReduce:
       return std::make_unique<MpiAllReduce>(std::move(site));

@@ -16,8 +16,8 @@ namespace {
 // A block of every input and output and of the result stays in the first-level cache.
 constexpr int64_t kBlockBytes = 4096;
 
-template <ReduceKind kind, typename T>
-[[gnu::always_inline]] inline T combined(T a, T b) {
+template <ReduceKind kind, typename C>
+[[gnu::always_inline]] inline C combined(C a, C b) {
   if constexpr (kind == ReduceKind::kSum) return add_wrapping(a, b);
   if constexpr (kind == ReduceKind::kProd) return mul_wrapping(a, b);
   if constexpr (kind == ReduceKind::kMax) return larger(b, a);
@@ -29,14 +29,14 @@ template <ReduceKind kind, typename T>
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, int64_t count) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) to[i] = combined<kind>(a[i], b[i]);
+  for (int64_t i = 0; i < count; ++i) to[i] = T(combined<kind, Computed<T>>(a[i], b[i]));
 }
 
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, T* also, int64_t count) {
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
-    const T value = combined<kind>(a[i], b[i]);
+    const auto value = T(combined<kind, Computed<T>>(a[i], b[i]));
     to[i] = value;
     also[i] = value;
   }
@@ -46,14 +46,18 @@ template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_many(std::span<const std::byte* const> inputs,
                                            std::span<std::byte* const> outputs, int64_t first,
                                            int64_t count) {
-  alignas(64) T result[kBlockBytes / sizeof(T)];
-  std::memcpy(result, reinterpret_cast<const T*>(inputs[0]) + first, static_cast<size_t>(count) * sizeof(T));
+  using C = Computed<T>;
+  alignas(64) C result[kBlockBytes / sizeof(T)];
+  const T* values = reinterpret_cast<const T*>(inputs[0]) + first;
+  for (int64_t i = 0; i < count; ++i) result[i] = C(values[i]);
   for (const std::byte* input : inputs.subspan(1)) {
-    const T* values = reinterpret_cast<const T*>(input) + first;
-    for (int64_t i = 0; i < count; ++i) result[i] = combined<kind>(result[i], values[i]);
+    values = reinterpret_cast<const T*>(input) + first;
+    for (int64_t i = 0; i < count; ++i) result[i] = combined<kind, C>(result[i], C(values[i]));
   }
+  alignas(64) T rounded[kBlockBytes / sizeof(T)];
+  for (int64_t i = 0; i < count; ++i) rounded[i] = T(result[i]);
   for (std::byte* output : outputs)
-    std::memcpy(reinterpret_cast<T*>(output) + first, result, static_cast<size_t>(count) * sizeof(T));
+    std::memcpy(reinterpret_cast<T*>(output) + first, rounded, static_cast<size_t>(count) * sizeof(T));
 }
 
 template <typename T, ReduceKind kind>
@@ -126,6 +130,8 @@ ReduceAcross reduce_across(ReduceKind kind, DType dtype) {
       return chosen<float>(kind);
     case DType::kF64:
       return chosen<double>(kind);
+    case DType::kBF16:
+      return chosen<Bf16>(kind);
     case DType::kI32:
       return chosen<int32_t>(kind);
     case DType::kI64:
