@@ -23,6 +23,7 @@ struct CollectiveCase {
   Sharding to_sharding;
   ReduceKind reduce = ReduceKind::kSum;
   bool in_place = false;
+  bool rounds_once = true;  // of bf16: the sum of all devices, not that of each node
 };
 
 /// Returns collectives on `devices` devices. They cover every kind with every change of a matrix's sharding that the kind
