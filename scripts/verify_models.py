@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs `mtfc verify` for every bundled model under every bundled layout, several meshes and random layouts, in f32 and
-f64, and prints what differs.
+"""Runs `mtfc verify` for every bundled model under every bundled layout, several meshes and random layouts, in f32,
+f64 and bf16, and prints what differs.
 
   scripts/verify_models.py [--random N] [--only-random] [--seed S] [--jobs N] [--mtfc FILE] [MODEL...]
 
@@ -35,15 +35,15 @@ VARIANTS = {
     "char_lm": [{"beam": 2, "dropout": 0.1}],
     "gpt2": [{"dropout": 0.1}],
 }
+DTYPES = ["f32", "f64", "bf16"]
 MESHES = ["p:2", "p:3", "p:4", "p:2,q:2", "p:4,q:2", "p:3,q:2", "p:2,q:2,r:2"]
 
 
-def run(mtfc, model, sets, layout, wide, steps):
+def run(mtfc, model, sets, layout, dtype, steps):
     command = [mtfc, "verify", str(ROOT / "models" / f"{model}.json"), "-q", "--steps", str(steps), *layout]
     for name, value in sets.items():
         command += ["--set", f"{name}={value}"]
-    if wide:
-        command += ["--dtype", "f64"]
+    command += ["--dtype", dtype]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200)
     return command, done.returncode, done.stdout + done.stderr
 
@@ -86,8 +86,8 @@ def systematic_cases(models):
     for model in models:
         for variant in [{}] + VARIANTS.get(model, []):
             for layout in systematic_layouts(model):
-                for wide in (False, True):
-                    yield model, {**SIZES[model], **variant}, layout, wide, 1
+                for dtype in DTYPES:
+                    yield model, {**SIZES[model], **variant}, layout, dtype, 1
 
 
 def random_cases(models, seed):
@@ -96,7 +96,7 @@ def random_cases(models, seed):
         for model in models:
             variant = chance.choice([{}] + VARIANTS.get(model, []))
             steps = chance.choice([1, 1, 3])
-            yield model, {**SIZES[model], **variant}, random_layout(model, chance), chance.random() < 0.5, steps
+            yield model, {**SIZES[model], **variant}, random_layout(model, chance), chance.choice(DTYPES), steps
 
 
 class Count:

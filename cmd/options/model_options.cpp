@@ -37,9 +37,11 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
                   "result in less memory")
       .check(whole_number(1))
       .type_name("N");
-  line.add_option("--dtype", options.dtype, "f64: compute in f64 instead of f32")
-      .check(one_of({"f64"}))
-      .type_name("f64");
+  line.add_option("--dtype", options.dtype,
+                  "bf16: mixed precision, products and activations in bf16; f64: compute in f64 instead of "
+                  "f32; f32: as the model states it, without mixed precision")
+      .check(one_of({"bf16", "f32", "f64"}))
+      .type_name("bf16|f32|f64");
   line.add_flag("--quiet,-q", options.quiet, "print neither warnings nor progress");
   line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
@@ -90,7 +92,8 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
                     "run and cost-report take programs");
   return read_model(sources.model_text, file, options.sets, warnings,
                     {[&](const IncludeName& name) { return sources.includes->read(name); },
-                     {options.optimizer, options.dtype.has_value(), options.microbatches},
+                     {options.optimizer, options.dtype ? value_named<DType>(*options.dtype) : std::nullopt,
+                      options.microbatches},
                      sources.defaults});
 }
 

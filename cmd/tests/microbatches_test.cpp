@@ -45,9 +45,9 @@ Program program_of(const Use& use) {
   if (use.tokens > 0) sets.push_back(fmt::format("tokens={}", use.tokens));
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
-  const Model model =
-      read_model(read_text(file, "model"), file, sets, warnings,
-                 {[&](const IncludeName& name) { return includes.read(name); }, {{}, true, use.parts}});
+  const Model model = read_model(
+      read_text(file, "model"), file, sets, warnings,
+      {[&](const IncludeName& name) { return includes.read(name); }, {{}, DType::kF64, use.parts}});
   LayoutSources sources;
   sources.mesh = use.mesh;
   sources.rules = use.rules;

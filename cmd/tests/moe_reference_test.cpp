@@ -123,7 +123,7 @@ std::string variable_name(const Json& expected, const Named& variable) {
 
 Program program_of(const Json& expected, const Split& split, bool one_hot) {
   ModelOverrides overrides;
-  overrides.f64 = true;
+  overrides.dtype = DType::kF64;
   IncludedFiles includes;
   std::vector<Diagnostic> warnings;
   const Model model = read_model(model_text(expected, one_hot), "moe.json", {}, warnings,

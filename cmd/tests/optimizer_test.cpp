@@ -48,7 +48,8 @@ Model model_of(const Json& train, const Use& use, const std::vector<std::string>
   model["train"]["loss"] = "loss";
   if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   std::vector<Diagnostic> warnings;
-  Model read = read_model(model.dump(), "model.json", sets, warnings, {{}, {{}, use.f64}});
+  Model read = read_model(model.dump(), "model.json", sets, warnings,
+                          {{}, {{}, use.f64 ? std::optional(DType::kF64) : std::nullopt}});
   CHECK(warnings.empty());
   return read;
 }

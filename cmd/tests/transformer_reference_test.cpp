@@ -97,7 +97,7 @@ Program program_of(const Reference& reference, const Use& use, const std::vector
     sets.push_back(fmt::format("{}={}", name, value.dump()));
   ModelOverrides overrides;
   overrides.optimizer = use.optimizer;
-  overrides.f64 = use.f64;
+  if (use.f64) overrides.dtype = DType::kF64;
   Json model = Json::parse(read_text(file, "model"));
   if (!use.shard_state_over.empty()) model["train"]["shard_state_over"] = use.shard_state_over;
   IncludedFiles includes;

@@ -36,7 +36,7 @@ Program compiled(const std::string& path, const std::string& mesh, const std::st
   std::vector<Diagnostic> warnings;
   const Model model =
       read_model(read_text(file, "model"), file, sets, warnings,
-                 {[&](const IncludeName& name) { return includes.read(name); }, {{}, false, microbatches}});
+                 {[&](const IncludeName& name) { return includes.read(name); }, {{}, {}, microbatches}});
   CHECK(warnings.empty());
   LayoutSources sources;
   sources.mesh = mesh;

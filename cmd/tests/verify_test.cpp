@@ -60,7 +60,7 @@ TEST_CASE("compares outputs that no operation makes, and a run that compares not
 }
 
 // scripts/verify_models.py does the same for many more layouts.
-TEST_CASE("passes for every bundled model, in f32 and in f64") {
+TEST_CASE("passes for every bundled model, in f32, f64 and bf16") {
   const std::string sizes =
       " --set layers=2 --set d_model=24 --set d_ff=30 --set heads=4 --set d_kv=6 --set vocab=37 --set "
       "batch=6 ";
@@ -82,7 +82,7 @@ TEST_CASE("passes for every bundled model, in f32 and in f64") {
        {"--layout models/layouts/transformer_both.json", "--mesh p:3 --layout qkv:p,vocab:p"}}};
   for (const auto& [model, layouts] : models)
     for (const std::string& layout : layouts)
-      for (const char* dtype : {"", " --dtype f64"}) {
+      for (const char* dtype : {"", " --dtype f64", " --dtype bf16"}) {
         const size_t name = model.find(' ');
         const std::string command =
             fmt::format("verify models/{}.json{} {}{}", model.substr(0, name),

@@ -43,7 +43,7 @@ Model model_of(const Use& use) {
   std::vector<Diagnostic> warnings;
   return read_model(text, kModel, use.sets, warnings,
                     {[&](const IncludeName& name) { return includes.read(name); },
-                     {use.optimizer, use.f64, use.microbatches}});
+                     {use.optimizer, use.f64 ? std::optional(DType::kF64) : std::nullopt, use.microbatches}});
 }
 
 Program program_of(const Use& use) {

@@ -55,6 +55,7 @@ extern const CompositeDef kComposite = {
     .expand = expand,
     .gradient = kGradientOfParts,
     .in_evaluation = first_operand,
+    .in_f32 = true,
 };
 
 }  // namespace mtfc::dropout_composite

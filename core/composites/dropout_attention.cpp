@@ -31,7 +31,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   const AttentionDims dims = attention_dims(attention);
   require_attention_extras(attention, dims, kExtras);
   const TensorType& q = call.operands[0];
-  return {{q.dtype, result_dims(q.dims, dims)}, {q.dtype, query_dims(q.dims, dims)}};
+  return {{q.dtype, result_dims(q.dims, dims)}, per_query_type(q, dims)};
 }
 
 // Each query has a number of its own, and the kernels of attention and of its gradient make the same draws from it.

@@ -30,6 +30,7 @@ extern const CompositeDef kComposite = {
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
     .in_f32 = true,
+    .reads_logits = true,
 };
 
 }  // namespace mtfc::log_softmax_composite

@@ -48,6 +48,7 @@ extern const CompositeDef kComposite = {
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
     .in_f32 = true,
+    .reads_logits = true,
 };
 
 }  // namespace mtfc::logsumexp_composite

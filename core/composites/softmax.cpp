@@ -39,6 +39,7 @@ extern const CompositeDef kComposite = {
     .gradient = gradient,
     .in_evaluation = kAsInTraining,
     .in_f32 = true,
+    .reads_logits = true,
 };
 
 }  // namespace mtfc::softmax_composite

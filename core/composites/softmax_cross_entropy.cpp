@@ -101,6 +101,7 @@ extern const CompositeDef kComposite = {
     .gradient = kGradientOfParts,
     .in_evaluation = kAsInTraining,
     .in_f32 = true,
+    .reads_logits = true,
 };
 
 }  // namespace mtfc::softmax_cross_entropy_composite

@@ -300,6 +300,8 @@ struct CompositeDef {
   StandIn (*in_evaluation)(const Node&);
   /// It is expanded in f32 in place of bf16: its operands are cast, and its results cast back.
   bool in_f32 = false;
+  /// Its first operand are logits, which mixed precision (core/model/precision.h) keeps in f32.
+  bool reads_logits = false;
 };
 inline constexpr std::nullptr_t kGradientOfParts = nullptr;
 inline constexpr std::nullptr_t kAsInTraining = nullptr;

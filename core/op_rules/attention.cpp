@@ -75,7 +75,7 @@ AttentionDims attention_dims(const OpCall& call) {
   const TensorType &q = call.operands[0], &k = call.operands[1];
   for (size_t i = 0; i < 3; ++i)
     if (!is_float(call.operands[i].dtype) || call.operands[i].dtype != q.dtype)
-      throw OpError{fmt::format("{} is {}, but q, k and v must be all f32 or all f64", kNames[i],
+      throw OpError{fmt::format("{} is {}, but q, k and v must be all f32, all f64 or all bf16", kNames[i],
                                 to_string(call.operands[i])),
                     "use cast", static_cast<int>(i)};
   AttentionDims dims{{}, {}, call.attributes.get<Dim>("dim"), call.attributes.get<Dim>("over"), {}};
@@ -97,6 +97,10 @@ AttentionDims attention_dims(const OpCall& call) {
   dims.value = value_dim(call, dims);
   require_positions(call, dims);
   return dims;
+}
+
+TensorType per_query_type(const TensorType& q, const AttentionDims& dims) {
+  return {q.dtype == DType::kBF16 ? DType::kF32 : q.dtype, query_dims(q.dims, dims)};
 }
 
 double score_scale(const Attributes& attributes) {

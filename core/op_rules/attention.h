@@ -46,6 +46,8 @@ void require_attention_extras(const OpCall& call, const AttentionDims& dims, siz
 
 /// The dimensions of a tensor with one element for each query: those of q without `dim`.
 Dims query_dims(const Dims& q, const AttentionDims& dims);
+/// The type of the result with one element for each query, the logarithm of a sum: f32 for bf16 operands.
+TensorType per_query_type(const TensorType& q, const AttentionDims& dims);
 /// The dimensions of the result: those of q, with the elements of a value in the place of `dim`.
 Dims result_dims(const Dims& q, const AttentionDims& dims);
 

@@ -18,7 +18,7 @@ std::vector<TensorType> infer(const OpCall& call) {
   const AttentionDims dims = attention_dims(call);
   require_attention_extras(call, dims, kExtras);
   const TensorType& q = call.operands[0];
-  return {{q.dtype, result_dims(q.dims, dims)}, {q.dtype, query_dims(q.dims, dims)}};
+  return {{q.dtype, result_dims(q.dims, dims)}, per_query_type(q, dims)};
 }
 
 // Devices that each had a part of the elements of the values would all compute the same weights.
@@ -35,11 +35,14 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const std::vector<TensorId>& in = node.operands;
   const TensorType result = b.type(node.results[0]);
-  const Dims& per_query = b.dims(node.results[1]);
+  const Dims per_query = b.dims(node.results[1]);
   const TensorId given = gradients[0] != kNoTensor
                              ? gradients[0]
                              : b.op("broadcast", {b.constant(0, result.dtype)}, {{"dims", result.dims}});
-  TensorId delta = reduce_to(b, b.op("mul", {given, node.results[0]}), per_query);
+  const auto wide = [&](TensorId id) {
+    return result.dtype == DType::kBF16 ? b.op("cast", {id}, {{"dtype", DType::kF32}}) : id;
+  };
+  TensorId delta = reduce_to(b, b.op("mul", {wide(given), wide(node.results[0])}), per_query);
   if (gradients[1] != kNoTensor) delta = b.op("sub", {delta, gradients[1]});
   std::vector<TensorId> operands = {in[0], in[1], in[2], node.results[1], delta, given};
   operands.insert(operands.end(), in.begin() + kExtras, in.end());

@@ -15,11 +15,10 @@ std::vector<TensorType> infer(const OpCall& call) {
   const AttentionDims dims = attention_dims(call);
   require_attention_extras(call, dims, kExtras);
   const TensorType& q = call.operands[0];
-  const TensorType per_query = {q.dtype, query_dims(q.dims, dims)},
-                   result = {q.dtype, result_dims(q.dims, dims)};
+  const TensorType per_query = per_query_type(q, dims), result = {q.dtype, result_dims(q.dims, dims)};
   const auto require = [&](size_t at, std::string_view what, const TensorType& wanted) {
     const TensorType& found = call.operands[at];
-    if (found.dtype != wanted.dtype || !same_set(found.dims, wanted.dims))
+    if ((found.dtype != wanted.dtype && found.dtype != q.dtype) || !same_set(found.dims, wanted.dims))
       throw OpError{fmt::format("{} is {}, but it must be {}", what, to_string(found), to_string(wanted)), "",
                     static_cast<int>(at)};
   };

@@ -8,9 +8,29 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{call.attributes.get<DType>("dtype"), call.operands[0].dims}};
 }
 
+// The bf16 sum of products or elements as it is in f32 before it is rounded, or kNoTensor for any other tensor.
+TensorId before_rounding(GraphBuilder& b, TensorId sum, DType dtype) {
+  const Node& made = b.graph().producer(sum);
+  if (b.type(sum).dtype != DType::kBF16 || dtype != DType::kF32 || made.kind != NodeKind::kOp)
+    return kNoTensor;
+  const OpDef& op = *made.op;
+  std::vector<TensorId> operands = made.operands;
+  Attributes attributes = made.attributes;
+  if (op.family == Family::kContraction) {
+    attributes.set("dtype", dtype);
+  } else if (op.family == Family::kReduction && !op.linear_in.empty()) {
+    operands[0] = b.op("cast", {operands[0]}, {{"dtype", dtype}});
+  } else {
+    return kNoTensor;
+  }
+  return b.add(op, operands, attributes)[0];
+}
+
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const DType from = b.type(node.operands[0]).dtype;
   if (!is_float(from) || !is_float(b.type(node.results[0]).dtype)) return {kNoTensor};
+  if (node.attributes.get_or("keep_gradient", false))
+    if (const TensorId kept = before_rounding(b, gradients[0], from); kept != kNoTensor) return {kept};
   return {from == b.type(gradients[0]).dtype ? gradients[0]
                                              : b.op("cast", {gradients[0]}, {{"dtype", from}})};
 }
@@ -27,7 +47,11 @@ extern const OpDef kOp =
                     "zero, limited to the integers' range.",
                 .min_operands = 1,
                 .max_operands = 1,
-                .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"}},
+                .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"},
+                               {"keep_gradient", AttributeType::kFlag, false,
+                                "whether a gradient that is a sum of products or elements in bf16 comes to "
+                                "an f32 operand "
+                                "before it is rounded"}},
                 .infer = infer,
                 .examples =
                     {

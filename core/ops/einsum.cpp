@@ -66,8 +66,6 @@ std::vector<Factor> roles(const OpCall& call, std::span<const TensorType> result
 // has.
 TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, TensorId gradient) {
   const Dims wanted = b.dims(node.operands[operand]);
-  const DType dtype = b.type(node.operands[operand]).dtype;
-  if (b.type(gradient).dtype != dtype) gradient = b.op("cast", {gradient}, {{"dtype", dtype}});
   if (node.operands.size() == 1) return spread_to(b, gradient, wanted);
   std::vector<TensorId> factors = {gradient};
   Dims present = b.dims(gradient);
@@ -83,7 +81,10 @@ TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   std::vector<TensorId> result(node.operands.size(), kNoTensor);
   if (!is_float(b.type(node.results[0]).dtype)) return result;
-  for (size_t i = 0; i < result.size(); ++i) result[i] = gradient_of_operand(b, node, i, gradients[0]);
+  const DType dtype = b.type(node.operands[0]).dtype;
+  const bool is_wide = b.type(gradients[0]).dtype != dtype;
+  const TensorId own = is_wide ? b.op("cast", {gradients[0]}, {{"dtype", dtype}}) : gradients[0];
+  for (size_t i = 0; i < result.size(); ++i) result[i] = gradient_of_operand(b, node, i, own);
   return result;
 }
 

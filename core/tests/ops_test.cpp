@@ -260,8 +260,9 @@ TEST_CASE("attention names the operand or attribute that is wrong") {
   CHECK(attention_error({q, k, k, mask}) == "no error");
   CHECK(attention_error({q, k, k, draws}, {{"dropout", 0.5}}) == "no error");
   CHECK(attention_error({q, k, k, mask, draws}, {{"dropout", 0.5}}) == "no error");
-  CHECK(attention_error({q, type("b=2 m=7 k=3", DType::kF64), k}) ==
-        "k is f64[b=2, m=7, k=3], but q, k and v must be all f32 or all f64 | use cast | operand 1");
+  CHECK(
+      attention_error({q, type("b=2 m=7 k=3", DType::kF64), k}) ==
+      "k is f64[b=2, m=7, k=3], but q, k and v must be all f32, all f64 or all bf16 | use cast | operand 1");
   CHECK(attention_error({type("b=2 l=5"), k, k}) ==
         "'dim' names the dimension 'k', which q, f32[b=2, l=5], lacks | 'dim'");
   CHECK(attention_error({q, k, type("b=2 k=3")}) ==

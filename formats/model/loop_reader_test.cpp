@@ -37,7 +37,7 @@ Model read(const std::string& ops, bool f64 = false) {
                                        kBlocks, ops);
   std::vector<Diagnostic> warnings;
   ModelOverrides overrides;
-  overrides.f64 = f64;
+  if (f64) overrides.dtype = DType::kF64;
   return read_model(text, "model.json", {}, warnings, {{}, overrides});
 }
 

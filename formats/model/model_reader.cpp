@@ -11,6 +11,7 @@
 
 #include "core/diagnostics/suggest.h"
 #include "core/graph/reachability.h"
+#include "core/model/precision.h"
 #include "core/model/training.h"
 #include "formats/data/data_spec.h"
 #include "formats/json/cursor.h"
@@ -18,6 +19,7 @@
 #include "formats/model/include_reader.h"
 #include "formats/model/model_draft.h"
 #include "formats/model/operation_reader.h"
+#include "formats/model/precision_reader.h"
 #include "formats/model/sharding_reader.h"
 #include "formats/model/train_reader.h"
 #include "formats/model/type_reader.h"
@@ -42,7 +44,7 @@ bool is_hardware(const Cursor& root) {
 bool has_known_keys(const Cursor& root) {
   const std::vector<std::string> known = {"mtfc",  "name",    "doc",       "include", "params",
                                           "dims",  "inputs",  "variables", "blocks",  "ops",
-                                          "train", "outputs", "data",      "decode"};
+                                          "train", "outputs", "data",      "decode",  "precision"};
   return root.check_keys(known) &&
          std::all_of(root.value().members.begin(), root.value().members.end(), [&](const JsonMember& member) {
            return std::find(known.begin(), known.end(), member.key) != known.end();
@@ -279,6 +281,16 @@ void read_tensors(const Cursor& root, const ModelOverrides& overrides, ModelDraf
   warn_untrained(draft);
 }
 
+// The model in the precision that the command line or the file asks for.
+Model in_precision(const Cursor& root, const ModelOverrides& overrides, DiagnosticSink& sink,
+                   std::vector<Diagnostic>& warnings, Model model) {
+  const std::optional<Cursor> at = root.find("precision");
+  const StatedPrecision stated = at ? read_precision(*at, model) : StatedPrecision{};
+  sink.finish(warnings);
+  const DType dtype = overrides.dtype.value_or(stated.dtype);
+  return dtype == DType::kBF16 ? with_precision(std::move(model), stated.precision) : std::move(model);
+}
+
 std::vector<ScopePart> scope_parts(const Cursor& root, const IncludeReader& includes) {
   std::vector<ScopePart> parts = {{root.find("params"), root.find("dims")}};
   for (const IncludedFile& file : includes.files()) {
@@ -345,12 +357,12 @@ Model read_model(std::string_view text, const std::string& file, const std::vect
   check_texts(root, file, draft.model);
   draft.model.dims = scope.dims();
   draft.model.params = scope.params();
-  if (context.overrides.f64) draft.builder.widen_floats();
+  if (context.overrides.dtype == DType::kF64) draft.builder.widen_floats();
   draft.keeps_settings = root.find("decode").has_value();
   read_tensors(root, context.overrides, draft);
   sink.finish(warnings);
   draft.model.graph = std::move(draft.builder).build();
-  return std::move(draft.model);
+  return in_precision(root, context.overrides, sink, warnings, std::move(draft.model));
 }
 
 }  // namespace mtfc

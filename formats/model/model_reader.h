@@ -21,7 +21,8 @@ namespace mtfc {
 struct ModelOverrides {
   /// If the kind differs from the file's, only `lr` is kept of the file's settings.
   std::optional<std::string> optimizer = {};
-  bool f64 = false;  // everything that is f32 becomes f64
+  /// f64: every float becomes f64. bf16: mixed precision, as the file's "precision" details it. f32: none.
+  std::optional<DType> dtype = {};
   std::optional<int64_t> microbatches = {};
 };
 

@@ -198,7 +198,7 @@ TEST_CASE("f64 in place of f32") {
     {"out": "s", "op": "dropout", "in": {"op": "add", "in": ["x", "u"]}, "rate": 0.5}],
     "outputs": ["h", "c", "r", "big", "s"])");
   CHECK_THROWS(read_model(text, "dir/two.json", {}, warnings));  // f32 can't hold 1e300
-  const Model model = read_model(text, "dir/two.json", {}, warnings, {.overrides = {{}, true}});
+  const Model model = read_model(text, "dir/two.json", {}, warnings, {.overrides = {{}, DType::kF64}});
   for (const char* name : {"x", "w", "u", "h", "c", "big", "s"}) {
     CAPTURE(name);
     CHECK(type_of(model, name).dtype == DType::kF64);
@@ -218,8 +218,7 @@ TEST_CASE("another optimizer in place of the model's keeps its rate alone") {
       "train": {"loss": "loss", "clip_norm": 2, "no_decay": ["w"],
                 "optimizer": {"kind": "adamw", "beta1": 0.5, "weight_decay": 0.25, "lr": )" +
                                   lr + "}}");
-    const TrainSpec spec =
-        *read_model(text, "dir/two.json", {}, warnings, {.overrides = {kind, false}}).train;
+    const TrainSpec spec = *read_model(text, "dir/two.json", {}, warnings, {.overrides = {kind, {}}}).train;
     CHECK(warnings.size() == 1);  // about the unused input i
     CHECK(spec.optimizer == kind);
     CHECK(spec.clip_norm == 2);
@@ -266,7 +265,7 @@ TEST_CASE("a model that does not train has no optimizer to replace") {
   std::vector<Diagnostic> warnings;
   CHECK_THROWS_WITH(
       read_model(with(R"("ops": [{"out": "y", "op": "exp", "in": "x"}], "outputs": ["y"])"), "dir/two.json",
-                 {}, warnings, {.overrides = {"sgd", false}}),
+                 {}, warnings, {.overrides = {"sgd", {}}}),
       "error: --optimizer: the model does not train (it needs \"train\" with a loss and an optimizer)");
 }
 

@@ -319,6 +319,17 @@ Json part_schema(HardwarePart part, const std::string& doc) {
   throw InternalError("a hardware profile has an unknown part");
 }
 
+Json precision_schema() {
+  const Json dtype = {{"enum", {"f32", "bf16"}}};
+  return {{"anyOf",
+           {dtype, object_schema({{"dtype", dtype},
+                                  {"gradients", dtype},
+                                  {"tensors", map_schema(dtype, "the dtype of tensors by patterns of names")},
+                                  {"doc", text_schema()}},
+                                 {})}},
+          {"description", "bf16: mixed precision"}};
+}
+
 }  // namespace
 
 std::string model_schema() {
@@ -336,6 +347,7 @@ std::string model_schema() {
        {"train", train_schema()},
        {"outputs", {{"type", "array"}, {"items", {{"type", "string"}}}, {"uniqueItems", true}}},
        {"data", map_schema({{"type", "string"}}, "the source of each input, as after --input NAME=")},
+       {"precision", precision_schema()},
        {"decode", decode_schema()}},
       {"mtfc"});
   return text_of(schema("mtfc model", "The computation, on whole tensors"), body, model_definitions());
