@@ -85,8 +85,8 @@ TEST_CASE("another optimizer or dtype") {
   CHECK(said("check mnist.json --optimizer adafuctor") ==
         refusal("--optimizer: 'adafuctor' is not one of adafactor, adam, adamw, momentum, sgd - did you mean "
                 "'adafactor'? (see mtfc check --help)"));
-  CHECK(said("check mnist.json --dtype f32") ==
-        refusal("--dtype: 'f32' is not one of f64 (see mtfc check --help)"));
+  CHECK(said("check mnist.json --dtype f16") ==
+        refusal("--dtype: 'f16' is not one of bf16, f32, f64 (see mtfc check --help)"));
 }
 
 TEST_CASE("missing and repeated arguments") {

@@ -115,17 +115,11 @@ int64_t grant(EinsumPlan& plan, int64_t bytes) {
 }
 
 /// The result comes first: its place is the same for operands of any size.
-void place_in_workspace(EinsumPlan& plan) {
+void place_in_workspace(EinsumPlan& plan, DType operands) {
   for (EinsumMatrix* matrix : {&plan.c, &plan.a, &plan.b})
-    if (matrix->packed || matrix->converted)
-      matrix->offset = grant(plan, elements(matrix->packed_dims) * size_of(plan.computed));
-}
-
-/// Has a matrix that would be used in place copied, if products are not computed in its dtype.
-void convert(EinsumMatrix& matrix, const LocalType& type, DType computed) {
-  if (matrix.packed || type.dtype == computed) return;
-  matrix.converted = true;
-  matrix.packed_dims = type.dims;
+    if (matrix->packed)
+      matrix->offset =
+          grant(plan, elements(matrix->packed_dims) * size_of(matrix == &plan.c ? plan.computed : operands));
 }
 
 /// Grants a large result the most that a small one needs, since shards of a large result may be small.
@@ -175,10 +169,7 @@ EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& sec
   plan.m = elements(plan.rows);
   plan.n = elements(plan.columns);
   plan.k = elements(plan.contracted);
-  convert(plan.a, operands[left]->type, plan.computed);
-  convert(plan.b, operands[right]->type, plan.computed);
-  convert(plan.c, result, plan.computed);
-  place_in_workspace(plan);
+  place_in_workspace(plan, first.dtype);
   if (plan.m * plan.n > 1) cut_contracted(plan);
   return plan;
 }

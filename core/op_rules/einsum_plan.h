@@ -20,7 +20,7 @@
 // A tensor may be a box of a larger one in memory, cut along one dimension. If other dimensions come before that one, there
 // are gaps between its elements, and it is copied as well: libraries are faster for dense matrices.
 //
-// Products of bf16 are computed in f32: operands are converted into the workspace, and the result is rounded from there.
+// Sums of products of bf16 are f32. A bf16 result that is not used in place lies in the workspace as f32.
 //
 // The order of the dimensions alone, never their sizes, decides which operand is copied, so a device with
 // smaller shards needs no more workspace than the one with the largest. The workspace of the parts grows with
@@ -36,12 +36,11 @@ namespace mtfc {
 
 /// The storage of a matrix, or of one matrix per combination of batch indices.
 struct EinsumMatrix {
-  bool packed = false;      // copied; for the result: computed in the workspace, then copied
-  bool converted = false;   // a copy of another dtype that is not packed: in the tensor's own order
-  LocalDims packed_dims;    // the order of either copy
-  int64_t offset = 0;       // offset of the copy in the workspace, in bytes
-  bool transposed = false;  // columns, not rows, are contiguous
-  int64_t leading = 1;      // elements between rows; between columns if transposed
+  bool packed = false;                 // copied; for the result: computed in the workspace, then copied
+  LocalDims packed_dims;               // the order of that copy
+  int64_t offset = 0;                  // offset of the copy in the workspace, in bytes
+  bool transposed = false;             // columns, not rows, are contiguous
+  int64_t leading = 1;                 // elements between rows; between columns if transposed
   std::vector<int64_t> batch_strides;  // in elements, per batch dimension
 };
 
@@ -55,7 +54,7 @@ struct EinsumTensor {
 
 struct EinsumPlan {
   bool multiplies = false;  // nothing is contracted or summed: an element-wise product, and the rest is unset
-  DType computed = DType::kF32;  // the dtype of products and copies
+  DType computed = DType::kF32;  // the dtype of sums of products, in the workspace
   int left = 0;                  // the operand that has the rows; the other one has the columns
   LocalDims batch, rows, columns, contracted;
   int64_t m = 1, n = 1, k = 1;
@@ -68,7 +67,7 @@ struct EinsumPlan {
   int64_t workspace_bytes = 0;
 };
 
-/// The dtype in which products of this dtype are computed.
+/// The dtype in which products of this dtype are added up.
 DType computed_dtype(DType dtype);
 
 /// Operands have one dtype, which is the result's, but that the result of bf16 may be f32. Moreover, every dimension of the result is in some operand.

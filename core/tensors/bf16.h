@@ -24,8 +24,10 @@ struct Bf16 {
 
  private:
   static constexpr uint16_t rounded(uint32_t f32) {
+    // Without a branch, so that the compiler makes vector code of loops.
     const uint32_t nearest = (f32 + 0x7fff + (f32 >> 16 & 1)) >> 16, quiet = f32 >> 16 | 0x40;
-    return static_cast<uint16_t>((f32 & 0x7fffffff) > 0x7f800000 ? quiet : nearest);
+    const uint32_t is_nan = (f32 & 0x7fffffff) > 0x7f800000;
+    return static_cast<uint16_t>(nearest ^ ((nearest ^ quiet) & (0 - is_nan)));
   }
 };
 static_assert(sizeof(Bf16) == 2 && std::is_trivially_copyable_v<Bf16>);
@@ -33,5 +35,14 @@ static_assert(sizeof(Bf16) == 2 && std::is_trivially_copyable_v<Bf16>);
 /// The type in which elements of type T are computed with.
 template <typename T>
 using Computed = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
+
+/// to = T(value). Of this in a loop, compilers make vector code for bf16 too; of an assignment of structures they do not.
+template <typename T, typename V>
+[[gnu::always_inline]] inline void assign(T& to, V value) {
+  if constexpr (std::is_same_v<T, Bf16>)
+    to.bits = Bf16(value).bits;
+  else
+    to = static_cast<T>(value);
+}
 
 }  // namespace mtfc

@@ -13,7 +13,7 @@ template <typename T, typename S>
 void combine_as(ReduceKind kind, const T* operand, S* result, int64_t count) {
   using C = Computed<S>;
   const auto each = [&](auto f) {
-    for (int64_t i = 0; i < count; ++i) result[i] = static_cast<S>(f(C(result[i]), C(operand[i])));
+    for (int64_t i = 0; i < count; ++i) assign(result[i], f(C(result[i]), C(operand[i])));
   };
   // `x != x` holds only for NaN; for integers the compiler drops it.
   switch (kind) {

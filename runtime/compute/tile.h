@@ -6,6 +6,7 @@
 // place. An element's result does not depend on its position: the floats left over after the last whole
 // vector go through the same vector code, padded with zeros.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -91,12 +92,56 @@ struct Tile {
     std::memcpy(reinterpret_cast<Result*>(result) + whole, last, rest * sizeof(Result));
   }
 
-  // Nothing is carried from one element to the next, even if the result overwrites an operand.
+  static constexpr bool kConverts = std::is_same_v<Result, Bf16> || (std::is_same_v<Ts, Bf16> || ...);
+
   [[gnu::always_inline]] static inline void loop(Result* result, int64_t count, const Ts*... operand) {
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i)
-      result[i] = static_cast<Result>(F{}(static_cast<Computed<Ts>>(operand[i])...));
+    if constexpr (kConverts)
+      loop_in_f32(result, count, std::index_sequence_for<Ts...>{}, operand...);
+    else
+      loop_over(result, count, operand...);
   }
+
+  // Nothing is carried from one element to the next, even if the result overwrites an operand.
+  template <typename To, typename... From>
+  [[gnu::always_inline]] static inline void loop_over(To* result, int64_t count, const From*... operand) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) assign(result[i], F{}(operand[i]...));
+  }
+
+  // Loops that convert a few elements and loops that compute with them: the compiler turns each of them into vector code,
+  // but seldom one loop that does both.
+  template <size_t... I>
+  [[gnu::always_inline]] static inline void loop_in_f32(Result* result, int64_t count,
+                                                        std::index_sequence<I...>, const Ts*... operand) {
+    constexpr int64_t kTogether = 256;
+    alignas(64) Computed<Result> made[kTogether];
+    std::tuple<Wide<Ts, kTogether>...> wide;
+    for (int64_t start = 0; start < count; start += kTogether) {
+      const int64_t some = std::min(kTogether, count - start);
+      Computed<Result>* to = made;
+      if constexpr (!std::is_same_v<Result, Bf16>) to = result + start;
+      loop_over(to, some, std::get<I>(wide).of(operand + start, some)...);
+      if constexpr (std::is_same_v<Result, Bf16>) {
+#pragma omp simd
+        for (int64_t i = 0; i < some; ++i) assign(result[start + i], made[i]);
+      }
+    }
+  }
+
+  // A few elements of an operand, as f32 where they are bf16.
+  template <typename T, int64_t kCount>
+  struct Wide {
+    [[gnu::always_inline]] inline const T* of(const T* elements, int64_t) { return elements; }
+  };
+  template <int64_t kCount>
+  struct Wide<Bf16, kCount> {
+    alignas(64) float elements[kCount];
+    [[gnu::always_inline]] inline const float* of(const Bf16* from, int64_t count) {
+#pragma omp simd
+      for (int64_t i = 0; i < count; ++i) elements[i] = from[i];
+      return elements;
+    }
+  };
 };
 
 }  // namespace mtfc

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/op_rules/einsum_plan.h"
+#include "runtime/compute/bf16_product.h"
 #include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/filled_rows.h"
@@ -60,12 +61,11 @@ Kernel prepare_copy(const LocalTensor& from, const LocalTensor& to) {
   return prepare_elementwise({from}, to, to.type.dtype == DType::kBF16 ? f32_to_bf16() : bf16_to_f32());
 }
 
-Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix, DType computed) {
-  if (!matrix.packed && !matrix.converted) return {};
-  const LocalTensor copy = copy_of(computed, matrix.packed_dims);
-  if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_copy(operand, copy);
-  return operand.type.dtype == computed ? prepare_reduction(operand, copy, Reduction::kSum)
-                                        : prepare_wide_sum(operand, copy);
+Kernel packing(const LocalTensor& operand, const EinsumMatrix& matrix) {
+  if (!matrix.packed) return {};
+  const LocalTensor copy = copy_of(operand.type.dtype, matrix.packed_dims);
+  if (matrix.packed_dims.size() == operand.type.dims.size()) return prepare_spread(operand, copy);
+  return prepare_reduction(operand, copy, Reduction::kSum);
 }
 
 EinsumTensor in_memory(const LocalTensor& tensor) {
@@ -89,7 +89,6 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   Contraction c;
   c.plan = plan_einsum(in_memory(site.operands[0]), in_memory(site.operands[1]), in_memory(site.results[0]));
   const EinsumPlan& plan = c.plan;
-  const DType computed = plan.computed;
   check_invariant(plan.workspace_bytes <= site.workspace_bytes, "an einsum was granted too little workspace");
   c.product = {.m = plan.m,
                .n = plan.n,
@@ -103,16 +102,16 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   for (const LocalDim& dim : plan.batch) c.batch.extents.push_back(dim.size);
   c.batch.strides = {plan.a.batch_strides, plan.b.batch_strides, plan.c.batch_strides};
   c.batch = collapse(c.batch);
-  c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a, computed);
-  c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b, computed);
+  c.pack_a = packing(site.operands[static_cast<size_t>(plan.left)], plan.a);
+  c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
   c.zero = zeroing(site.results[0]);
-  if (plan.c.packed || plan.c.converted)
-    c.unpack = prepare_copy(copy_of(computed, plan.c.packed_dims), site.results[0]);
-  if (computed == DType::kF32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
+  if (plan.c.packed) c.unpack = prepare_copy(copy_of(plan.computed, plan.c.packed_dims), site.results[0]);
+  if (site.operands[0].type.dtype == DType::kF32 && plan.parts == 1)
+    c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
   if (c.by_onednn)
     c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
   c.flops = flops;
-  c.result_bytes = site.results[0].elements() * size_of(computed);
+  c.result_bytes = site.results[0].elements() * size_of(plan.computed);
   return c;
 }
 
@@ -135,9 +134,11 @@ bool leaves_rows_out(const Contraction& c, const float* a, const float* b) {
 }
 
 /// Rows of floats that are all zero may be left out.
-template <typename T>
-void multiply_one(const Contraction& c, const T* a, const T* b, T* to) {
-  if constexpr (std::is_floating_point_v<T>) {
+template <typename T, typename Y>
+void multiply_one(const Contraction& c, const T* a, const T* b, Y* to) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    multiply_bf16(c.product, a, b, to);
+  } else if constexpr (std::is_floating_point_v<T>) {
     int64_t unit = 1;
     Multiply<T> by = multiply<T>;
     if constexpr (std::is_same_v<T, float>)
@@ -150,13 +151,14 @@ void multiply_one(const Contraction& c, const T* a, const T* b, T* to) {
       }
     if (share_empty(c.product, a, b) < kShareWorthSkipping) return by(c.product, a, b, to);
     thread_local std::vector<T> copies;
-    return multiply_filled<T>(c.product, a, b, to, unit, by, copies);
+    multiply_filled<T>(c.product, a, b, to, unit, by, copies);
+  } else {
+    multiply(c.product, a, b, to);
   }
-  multiply(c.product, a, b, to);
 }
 
-template <typename T>
-void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
+template <typename T, typename Y>
+void multiply_batch(const Contraction& c, const T* a, const T* b, Y* result) {
   const int64_t count = c.batch.count(), work = c.plan.m * c.plan.n * c.plan.k;
   const auto some = [&](int64_t begin, int64_t end) {
     if (begin >= end) return;
@@ -174,8 +176,9 @@ void multiply_batch(const Contraction& c, const T* a, const T* b, T* result) {
 
 /// Threads share the parts of the contracted group over the whole batch; `products` holds [part, batch, m,
 /// n].
-template <typename T>
-void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* products) {
+template <typename T, typename Y>
+void multiply_parts(const Contraction& c, const T* a, const T* b, Y* result, Computed<T>* products) {
+  using C = Computed<T>;
   const EinsumPlan& plan = c.plan;
   const int64_t count = c.batch.count(), size = plan.m * plan.n, length = plan.k / plan.parts;
   const int64_t a_step = plan.a.transposed ? plan.a.leading : 1;
@@ -188,38 +191,42 @@ void multiply_parts(const Contraction& c, const T* a, const T* b, T* result, T* 
       product.adds = false;
       product.k = part + 1 == plan.parts ? plan.k - first : length;
       product.c_leading = plan.n;
-      multiply(product, a + at.offset(0) + first * a_step, b + at.offset(1) + first * b_step,
-               products + item * size);
+      const T *left = a + at.offset(0) + first * a_step, *right = b + at.offset(1) + first * b_step;
+      if constexpr (std::is_same_v<T, Bf16>)
+        multiply_bf16(product, left, right, products + item * size);
+      else
+        multiply(product, left, right, products + item * size);
     }
   });
   parallel_ranges(count, plan.parts * count * size, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const NestCursor at(c.batch, c.batch.loops(), i);
       for (int64_t element = 0; element < size; ++element) {
-        T sum = products[i * size + element];
+        C sum = products[i * size + element];
         for (int64_t part = 1; part < plan.parts; ++part)
           sum = add_wrapping(sum, products[(part * count + i) * size + element]);
-        T& to = result[at.offset(2) + element / plan.n * plan.c.leading + element % plan.n];
-        to = c.product.adds ? add_wrapping(to, sum) : sum;
+        Y& to = result[at.offset(2) + element / plan.n * plan.c.leading + element % plan.n];
+        to = static_cast<Y>(c.product.adds ? add_wrapping(static_cast<C>(to), sum) : sum);
       }
     }
   });
 }
 
-template <typename T>
+// T: of the operands; Y: of the sums as they are left.
+template <typename T, typename Y>
 void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, std::byte* result,
                   std::byte* workspace) {
   const auto left = reinterpret_cast<const T*>(a), right = reinterpret_cast<const T*>(b);
-  const auto to = reinterpret_cast<T*>(result);
+  const auto to = reinterpret_cast<Y*>(result);
   if constexpr (std::is_same_v<T, float>)
     if (c.by_onednn && !leaves_rows_out(c, left, right)) return c.by_onednn->run(left, right, to);
   if (c.plan.parts > 1)
-    multiply_parts(c, left, right, to, reinterpret_cast<T*>(workspace + c.plan.parts_offset));
+    multiply_parts(c, left, right, to, reinterpret_cast<Computed<T>*>(workspace + c.plan.parts_offset));
   else
     multiply_batch(c, left, right, to);
 }
 
-template <typename T>
+template <typename T, typename Y>
 int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   const EinsumPlan& plan = c.plan;
   if (c.result_bytes == 0) return c.flops;
@@ -234,7 +241,7 @@ int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   if (c.pack_a) run_part(c.pack_a, run, a, run.workspace + plan.a.offset), a = run.workspace + plan.a.offset;
   if (c.pack_b) run_part(c.pack_b, run, b, run.workspace + plan.b.offset), b = run.workspace + plan.b.offset;
   if (c.unpack) result = run.workspace + plan.c.offset;
-  multiply_all<T>(c, a, b, result, run.workspace);
+  multiply_all<T, Y>(c, a, b, result, run.workspace);
   if (c.unpack) run_part(c.unpack, run, result, run.results[0]);
   return c.flops;
 }
@@ -258,8 +265,11 @@ Kernel prepare_pair(const KernelSite& site, int64_t flops) {
     Kernel product = prepare_elementwise(site, times_function(site));
     return [product, flops](const KernelRun& run) { return product(run), flops; };
   }
-  return dispatch(WideNumbers{}, contraction.plan.computed, [&]<typename T>() -> Kernel {
-    return [contraction](const KernelRun& run) { return run_contraction<T>(contraction, run); };
+  return dispatch(Numbers{}, site.operands[0].type.dtype, [&]<typename T>() -> Kernel {
+    if (std::is_same_v<T, Bf16> && (contraction.unpack || site.results[0].type.dtype == DType::kF32))
+      return
+          [contraction](const KernelRun& run) { return run_contraction<T, Computed<T>>(contraction, run); };
+    return [contraction](const KernelRun& run) { return run_contraction<T, T>(contraction, run); };
   });
 }
 
@@ -296,6 +306,12 @@ Kernel prepare_many(const KernelSite& site, int64_t flops) {
   };
 }
 
+bool sums_alone(const KernelSite& site) {
+  const Dims &first = site.operands[0].type.dims, &second = site.operands[1].type.dims,
+             &result = site.results[0].type.dims;
+  return !without(without(first, second), result).empty() || !without(without(second, first), result).empty();
+}
+
 Kernel prepare(const KernelSite& site) {
   LocalDims all;
   for (const LocalTensor& operand : site.operands) all = unite(all, operand.local_type().dims);
@@ -308,7 +324,9 @@ Kernel prepare(const KernelSite& site) {
                                     : prepare_wide_sum(site.operands[0], site.results[0]);
     return [sum, flops](const KernelRun& run) { return sum(run), flops; };
   }
-  if (site.operands.size() == 2) return prepare_pair(site, flops);
+  // A dimension that only one operand has is summed up before products of bf16, which rounds: passes leave none.
+  if (site.operands.size() == 2 && !(from == DType::kBF16 && sums_alone(site)))
+    return prepare_pair(site, flops);
   if (from != to) return prepare_many<Bf16, float>(site, flops);
   return dispatch(Numbers{}, to, [&]<typename T>() -> Kernel { return prepare_many<T, T>(site, flops); });
 }

@@ -132,7 +132,8 @@ Model model_of(const std::string& kind, const Example& example, bool gradients, 
     if (!is_float(b.type(results[i]).dtype)) continue;
     const TensorId weight = add_input(fmt::format("weight{}", i), {b.type(results[i]), Fill::kNormal, 0});
     b.set_origin({"scalar", {}, Phase::kForward});
-    const TensorId sum = b.op("reduce_sum", {b.op("mul", {results[i], weight})});
+    TensorId sum = b.op("reduce_sum", {b.op("mul", {results[i], weight})});
+    if (b.type(sum).dtype == DType::kBF16) sum = b.op("cast", {sum}, {{"dtype", DType::kF32}});
     scalar = scalar == kNoTensor ? sum : b.op("add", {scalar, sum});
   }
   if (scalar != kNoTensor && !differentiated.empty()) {

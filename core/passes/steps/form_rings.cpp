@@ -48,6 +48,11 @@ class RingSearch {
     return contracts && step.inputs[0] != step.inputs[1];
   }
 
+  // True if a sum that grows with every turn would be rounded as often.
+  bool is_rounded(const Step& product) const {
+    return entry_.values[product.outputs[0]].type.dtype == DType::kBF16;
+  }
+
   // The start of a collective of this kind that makes the value, or reads it; StepIndex() otherwise.
   StepIndex collective(StepIndex s, CollectiveKind kind) const {
     const auto* start = s == StepIndex() ? nullptr : entry_.steps[s].as<StartCollective>();
@@ -78,7 +83,8 @@ class RingSearch {
                 uses_.readers[gathered].size() + uses_.is_kept[gathered]};
     found.ring.inputs[operand] = own;
     found.ring.action = RunRing{*product.as<RunKernel>(), gather.collective().axes, turning};
-    if (Ring(entry_, found.ring, mesh_).adds_copies()) return std::nullopt;
+    const Ring ring(entry_, found.ring, mesh_);
+    if (ring.adds_copies() || (ring.adds() && is_rounded(product))) return std::nullopt;
     return found;
   }
 
@@ -87,8 +93,7 @@ class RingSearch {
     if (uses_.is_kept[partial] || uses_.readers[partial].size() != 1) return std::nullopt;
     const StepIndex start = collective(uses_.readers[partial][0], CollectiveKind::kReduceScatter);
     if (start == StepIndex()) return std::nullopt;
-    // A sum of bf16 that goes round would be rounded by every member; a reduce_scatter rounds it once.
-    if (entry_.values[partial].type.dtype == DType::kBF16) return std::nullopt;
+    if (is_rounded(product)) return std::nullopt;
     const Step& scatter = entry_.steps[start];
     const ValueId own = scatter.outputs[0];
     if (scatter.collective().reduce != ReduceKind::kSum ||

@@ -29,16 +29,16 @@ template <ReduceKind kind, typename C>
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, int64_t count) {
 #pragma omp simd
-  for (int64_t i = 0; i < count; ++i) to[i] = T(combined<kind, Computed<T>>(a[i], b[i]));
+  for (int64_t i = 0; i < count; ++i) assign(to[i], combined<kind, Computed<T>>(a[i], b[i]));
 }
 
 template <typename T, ReduceKind kind>
 [[gnu::always_inline]] inline void of_two(const T* a, const T* b, T* to, T* also, int64_t count) {
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
-    const auto value = T(combined<kind, Computed<T>>(a[i], b[i]));
-    to[i] = value;
-    also[i] = value;
+    const Computed<T> value = combined<kind, Computed<T>>(a[i], b[i]);
+    assign(to[i], value);
+    assign(also[i], value);
   }
 }
 
@@ -55,7 +55,7 @@ template <typename T, ReduceKind kind>
     for (int64_t i = 0; i < count; ++i) result[i] = combined<kind, C>(result[i], C(values[i]));
   }
   alignas(64) T rounded[kBlockBytes / sizeof(T)];
-  for (int64_t i = 0; i < count; ++i) rounded[i] = T(result[i]);
+  for (int64_t i = 0; i < count; ++i) assign(rounded[i], result[i]);
   for (std::byte* output : outputs)
     std::memcpy(reinterpret_cast<T*>(output) + first, rounded, static_cast<size_t>(count) * sizeof(T));
 }
