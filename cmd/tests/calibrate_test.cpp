@@ -43,7 +43,7 @@ void check_profile(const Hardware& found, int64_t ranks) {
   const double physical =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   CHECK(found.memory_bytes == doctest::Approx(physical / static_cast<double>(ranks)).epsilon(1e-3));
-  for (const char* dtype : {"f32", "f64"}) {
+  for (const char* dtype : {"f32", "f64", "bf16"}) {
     CAPTURE(dtype);
     REQUIRE(found.flops.count(dtype) == 1);
     check_between(found.flops.at(dtype), 1e6, 1e15);

@@ -85,8 +85,9 @@ TEST_CASE("another optimizer or dtype") {
   CHECK(said("check mnist.json --optimizer adafuctor") ==
         refusal("--optimizer: 'adafuctor' is not one of adafactor, adam, adamw, momentum, sgd - did you mean "
                 "'adafactor'? (see mtfc check --help)"));
-  CHECK(said("check mnist.json --dtype f16") ==
-        refusal("--dtype: 'f16' is not one of bf16, f32, f64 - did you mean 'bf16'? (see mtfc check --help)"));
+  CHECK(
+      said("check mnist.json --dtype f16") ==
+      refusal("--dtype: 'f16' is not one of bf16, f32, f64 - did you mean 'bf16'? (see mtfc check --help)"));
 }
 
 TEST_CASE("missing and repeated arguments") {

@@ -33,13 +33,16 @@ Json report_of(const std::string& arguments) {
   return Json::parse(folder.read("report"));
 }
 
-void check_counts(const Json& report) {
+// `largest`: training takes more memory than making initial values.
+void check_counts(const Json& report, bool largest = true) {
   const Json &predicted = report["predicted"], &measured = report["measured"];
   for (const char* key : {"flops", "communication", "memory", "parameters", "tensors"})
     CHECK(predicted[key] == measured[key]);
   REQUIRE(predicted["steps"].size() == measured["steps"].size());
   for (size_t s = 0; s < predicted["steps"].size(); ++s) CHECK(predicted["steps"][s] == measured["steps"][s]);
-  CHECK(report["run"]["arena_bytes_per_device"] == predicted["memory"]["peak_bytes_per_device"]);
+  const auto arena = report["run"]["arena_bytes_per_device"].get<int64_t>(),
+             peak = predicted["memory"]["peak_bytes_per_device"].get<int64_t>();
+  CHECK((largest ? arena == peak : arena >= peak));
 }
 
 // Compares the largest rank with the plan: at most 10 % and 50 MB more, for the program itself and its
@@ -81,7 +84,7 @@ TEST_CASE("runs of the bundled models count what was predicted, under the bundle
       INFO(c.model << " " << layout << " " << dtype);
       const Json report = report_of(fmt::format("{0}{1}.json{2} --layout {0}layouts/{3}.json --dtype {4}",
                                                 kModels, c.model, c.sets, layout, dtype));
-      check_counts(report);
+      check_counts(report, dtype == "f32");
       check_resident(report);
       CHECK(report["run"]["ranks"] == report["predicted"]["devices"]);
     }

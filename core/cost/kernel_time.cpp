@@ -85,12 +85,13 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
     time.memory_s += copied / hardware.memory_bandwidth.at(copied);
 }
 
-// The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands, and products
-// of bf16 may give f32.
+// The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands. Products of
+// bf16 may give f32, and everything else computes bf16 in f32.
 DType computed_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
-  if (operands.empty()) return result.dtype;
-  if (is_product(op)) return operands.front().dtype;
-  return result.dtype == DType::kBool ? operands.back().dtype : result.dtype;
+  if (is_product(op) && !operands.empty()) return operands.front().dtype;
+  const DType dtype =
+      result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
+  return dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
 // True if the operation multiplies operands, so that products are added up.
@@ -189,7 +190,7 @@ double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, 
   if (!pace) return 0;
   const DType dtype = entry.values[step.outputs[0]].type.dtype;
   const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
-  return touched / (hardware.peak(dtype) * pace->at(touched));
+  return touched / (hardware.peak(dtype == DType::kBF16 ? DType::kF32 : dtype) * pace->at(touched));
 }
 
 }  // namespace

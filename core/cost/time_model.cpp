@@ -174,7 +174,10 @@ class Clocks {
     for (size_t s = 0; s < entry_.steps.size(); ++s) {
       if (counts_[s].flops_total == 0) continue;
       const Step& step = entry_.steps[s];
-      const DType dtype = entry_.values[step.outputs[0]].type.dtype;
+      // Products of bf16 may give f32.
+      const ValueId typical =
+          step.members().empty() && !step.inputs.empty() ? step.inputs[0] : step.outputs[0];
+      const DType dtype = entry_.values[typical].type.dtype;
       const auto flops = static_cast<double>(counts_[s].flops_total);
       all += flops;
       at_peak += flops * share_useful(step) / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);

@@ -158,10 +158,15 @@ std::vector<TensorId> GraphBuilder::append(Node node, std::vector<TensorType> ty
 }
 
 // The types of the node's results. When floats are widened, every float operand is f64, so another result can only come
-// from a dtype attribute or from the default of an absent one.
+// from the default of an absent dtype attribute.
 std::vector<TensorType> GraphBuilder::inferred(const Signature& signature, Node& node) {
   operand_types_.resize(node.operands.size());
   for (size_t i = 0; i < node.operands.size(); ++i) operand_types_[i] = type(node.operands[i]);
+  if (widens_)
+    for (const AttributeSpec& spec : signature.attributes)
+      if (const AttributeValue* stated = node.attributes.find(spec.name);
+          stated && spec.type == AttributeType::kDType)
+        node.attributes.set(std::string(spec.name), widened(std::get<DType>(*stated)));
   std::vector<TensorType> results = signature.infer({node.attributes, operand_types_});
   if (!widens_ || std::none_of(results.begin(), results.end(),
                                [&](const TensorType& type) { return type.dtype != widened(type.dtype); }))

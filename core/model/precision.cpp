@@ -1,6 +1,7 @@
 #include "core/model/precision.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,9 +26,12 @@ bool is_product(const Node& node) {
   return node.kind == NodeKind::kOp && is_product(*node.op) && node.operands.size() > 1;
 }
 
-bool adds_up(const Node& node) {
-  return node.kind == NodeKind::kOp && node.op->family == Family::kReduction &&
-         (node.op->traits.averages || !node.op->linear_in.empty());
+bool adds_up(const Graph& graph, const Node& node) {
+  if (node.kind != NodeKind::kOp) return false;
+  if (node.op->family == Family::kContraction)
+    return node.operands.size() == 1 &&
+           graph.type(node.results[0]).dims.size() < graph.type(node.operands[0]).dims.size();
+  return node.op->family == Family::kReduction && (node.op->traits.averages || !node.op->linear_in.empty());
 }
 
 bool reads_logits(const Node& node) {
@@ -116,12 +120,24 @@ class MixedGraph {
     Attributes attributes = {{"dtype", dtype}};
     if (precision_.gradients == DType::kF32 && b_.graph().producer(id).kind == NodeKind::kVariable)
       attributes.set("keep_gradient", true);
-    made = value ? b_.constant(*value, dtype)
-                 : b_.add(op_named("cast"), {id}, attributes,
-                          {name_of(b_.graph(), id) + "/" + to_string(dtype)})[0];
+    made = value ? b_.constant(within(*value, dtype), dtype)
+                 : b_.add(op_named("cast"), {id}, attributes, {free_name(name_of(b_.graph(), id), dtype)})[0];
     b_.set_origin(here);
     set_role(made, dtype == DType::kBF16 ? Role::kActivation : Role::kWide);
     return made;
+  }
+
+  // A finite number that bf16 can't hold becomes the largest that it can: most often it stands for minus infinity.
+  static double within(double value, DType dtype) {
+    constexpr double kMost = 0x1.fep127;
+    return dtype == DType::kBF16 && std::isfinite(value) ? std::clamp(value, -kMost, kMost) : value;
+  }
+
+  // A name that no tensor of the model has.
+  std::string free_name(const std::string& of, DType dtype) const {
+    std::string name = of + "/" + to_string(dtype);
+    while (from_.find(name) != kNoTensor) name += "_";
+    return name;
   }
 
   std::optional<DType> asked(const Node& node) const {
@@ -135,8 +151,8 @@ class MixedGraph {
   std::optional<DType> computed(const Node& node, const std::vector<TensorId>& operands) const {
     if (const std::optional<DType> dtype = asked(node)) return dtype;
     if (is_product(node)) return DType::kBF16;
-    const bool is_wide = adds_up(node) || std::any_of(node.results.begin(), node.results.end(),
-                                                      [&](TensorId id) { return wide_[id]; });
+    const bool is_wide = adds_up(from_, node) || std::any_of(node.results.begin(), node.results.end(),
+                                                             [&](TensorId id) { return wide_[id]; });
     bool has_activation = false, has_wide = is_wide;
     for (const TensorId id : operands) {
       has_activation = has_activation || role(id) == Role::kActivation;
@@ -149,11 +165,10 @@ class MixedGraph {
 
   // The role of results that are f32.
   Role role_of_f32(const Node& node, const std::vector<TensorId>& operands) const {
-    const bool is_cast = node.kind == NodeKind::kOp && node.op == &op_named("cast");
     const bool is_neutral = std::all_of(operands.begin(), operands.end(), [&](TensorId id) {
-      return role(id) == Role::kNeutral || (!mixes(id) && !is_cast);
+      return role(id) == Role::kNeutral || (!mixes(id) && b_.type(id).dtype != DType::kF64);
     });
-    return is_neutral && !adds_up(node) && !asked(node) ? Role::kNeutral : Role::kWide;
+    return is_neutral && !adds_up(from_, node) && !asked(node) ? Role::kNeutral : Role::kWide;
   }
 
   void add(const Node& node) {
@@ -218,7 +233,8 @@ class MixedGraph {
                              role == Role::kNeutral && node.operands.size() > 1 && !wants_f32(node) &&
                              from_.type(node.results[0]).dtype == DType::kF32;
     const std::vector<TensorId> results =
-        is_gathered ? b_.add(*node.op, std::move(operands), std::move(attributes))
+        is_gathered ? b_.add(*node.op, std::move(operands), std::move(attributes),
+                             {free_name(name_of(from_, node.results[0]), DType::kF32)})
         : node.op   ? b_.add(*node.op, std::move(operands), std::move(attributes), names(node))
                     : b_.add(*node.composite, std::move(operands), std::move(attributes), names(node));
     keep(node, results, role);

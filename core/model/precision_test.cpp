@@ -130,5 +130,25 @@ TEST_CASE("what is gathered from a variable is an activation") {
   CHECK(mixed.graph.type(mixed.graph.find("table")).dtype == DType::kF32);
 }
 
+TEST_CASE("a constant beyond bf16 becomes its largest number, and casts leave names of the model alone") {
+  GraphBuilder b;
+  const TensorId x = b.add_input("x", {DType::kF32, {kBatch, kIn}});
+  const TensorId seen = b.add_input("seen", {DType::kBool, {kBatch}});
+  const TensorId w = b.add_variable("w", {DType::kF32, {kIn}});
+  const TensorId product = named(b, "product", "einsum", {x, w}, {{"over", Dims{kIn}}});
+  const TensorId lowest =
+      named(b, "lowest", "constant", {}, {{"value", -3.4028234e38}, {"dtype", DType::kF32}});
+  const TensorId masked = named(b, "masked", "where", {seen, product, lowest}, {{"dims", Dims{kBatch}}});
+  const TensorId other = named(b, "w/bf16", "neg", {w});
+  Model model;
+  model.outputs = {{"masked", masked}, {"w/bf16", other}};
+  model.graph = std::move(b).build();
+  const Model mixed = with_precision(std::move(model), {});
+  const Graph& graph = mixed.graph;
+  CHECK(graph.constant_value(graph.producer(mixed.outputs[0].tensor).operands[2]) == -0x1.fep127);
+  CHECK(mixed.outputs[1].tensor == graph.find("w/bf16"));
+  CHECK(graph.producer(graph.find("w/bf16")).op == &op_named("neg"));
+}
+
 }  // namespace
 }  // namespace mtfc::precision_test

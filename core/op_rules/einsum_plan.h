@@ -70,7 +70,8 @@ struct EinsumPlan {
 /// The dtype in which products of this dtype are added up.
 DType computed_dtype(DType dtype);
 
-/// Operands have one dtype, which is the result's, but that the result of bf16 may be f32. Moreover, every dimension of the result is in some operand.
+/// Operands have one dtype. The result has the same, or f32 for bf16 operands. Every dimension of the result is in some
+/// operand.
 EinsumPlan plan_einsum(const EinsumTensor& first, const EinsumTensor& second, const EinsumTensor& result);
 
 }  // namespace mtfc

@@ -1,6 +1,10 @@
 #include "core/op_rules/example.h"
 #include "core/op_rules/operation_rules.h"
 
+namespace mtfc::add_op {
+extern const OpDef kOp;
+}
+
 namespace mtfc::cast_op {
 namespace {
 
@@ -8,29 +12,31 @@ std::vector<TensorType> infer(const OpCall& call) {
   return {{call.attributes.get<DType>("dtype"), call.operands[0].dims}};
 }
 
-// The bf16 sum of products or elements as it is in f32 before it is rounded, or kNoTensor for any other tensor.
-TensorId before_rounding(GraphBuilder& b, TensorId sum, DType dtype) {
-  const Node& made = b.graph().producer(sum);
-  if (b.type(sum).dtype != DType::kBF16 || dtype != DType::kF32 || made.kind != NodeKind::kOp)
-    return kNoTensor;
-  const OpDef& op = *made.op;
-  std::vector<TensorId> operands = made.operands;
-  Attributes attributes = made.attributes;
-  if (op.family == Family::kContraction) {
-    attributes.set("dtype", dtype);
-  } else if (op.family == Family::kReduction && !op.linear_in.empty()) {
-    operands[0] = b.op("cast", {operands[0]}, {{"dtype", dtype}});
-  } else {
-    return kNoTensor;
+// A tensor in f32: a bf16 sum of products or of elements, or a sum of such sums, as it is before it is rounded, and any other
+// tensor cast.
+TensorId before_rounding(GraphBuilder& b, TensorId sum) {
+  const Node made = b.graph().producer(sum);
+  const Attributes wide = {{"dtype", DType::kF32}};
+  const bool is_sum = b.type(sum).dtype == DType::kBF16 && made.kind == NodeKind::kOp;
+  if (is_sum && made.op->family == Family::kContraction) {
+    Attributes attributes = made.attributes;
+    attributes.set("dtype", DType::kF32);
+    return b.add(*made.op, made.operands, attributes)[0];
   }
-  return b.add(op, operands, attributes)[0];
+  if (is_sum && made.op->family == Family::kReduction && !made.op->linear_in.empty())
+    return b.add(*made.op, {b.op("cast", {made.operands[0]}, wide)}, made.attributes)[0];
+  if (is_sum && made.op == &add_op::kOp && made.attributes.entries().empty()) {
+    const TensorId first = before_rounding(b, made.operands[0]);
+    return b.op("add", {first, before_rounding(b, made.operands[1])});
+  }
+  return b.op("cast", {sum}, wide);
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   const DType from = b.type(node.operands[0]).dtype;
   if (!is_float(from) || !is_float(b.type(node.results[0]).dtype)) return {kNoTensor};
-  if (node.attributes.get_or("keep_gradient", false))
-    if (const TensorId kept = before_rounding(b, gradients[0], from); kept != kNoTensor) return {kept};
+  if (node.attributes.get_or("keep_gradient", false) && from == DType::kF32)
+    return {before_rounding(b, gradients[0])};
   return {from == b.type(gradients[0]).dtype ? gradients[0]
                                              : b.op("cast", {gradients[0]}, {{"dtype", from}})};
 }
@@ -47,11 +53,10 @@ extern const OpDef kOp =
                     "zero, limited to the integers' range.",
                 .min_operands = 1,
                 .max_operands = 1,
-                .attributes = {{"dtype", AttributeType::kDType, true, "the dtype of the result"},
-                               {"keep_gradient", AttributeType::kFlag, false,
-                                "whether a gradient that is a sum of products or elements in bf16 comes to "
-                                "an f32 operand "
-                                "before it is rounded"}},
+                .attributes =
+                    {{"dtype", AttributeType::kDType, true, "the dtype of the result"},
+                     {"keep_gradient", AttributeType::kFlag, false,
+                      "whether the gradient of an f32 operand is taken before it is rounded to bf16"}},
                 .infer = infer,
                 .examples =
                     {

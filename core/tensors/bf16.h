@@ -8,8 +8,8 @@
 
 namespace mtfc {
 
-/// A number as it is stored. Arithmetic converts it to f32; a conversion from another type rounds to the nearest
-/// bf16, of two equally near ones to the even one. Every NaN becomes a quiet NaN.
+/// A number as it is stored. Arithmetic converts it to f32; a conversion from f32 rounds to the nearest
+/// bf16, of two equally near ones to the even one, and one from another type goes through f32. Every NaN becomes a quiet NaN.
 struct Bf16 {
   uint16_t bits;
 

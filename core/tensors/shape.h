@@ -38,7 +38,7 @@ inline bool fits_f32(double value) {
 }
 /// True if `value` stays finite when it is rounded to bf16.
 inline bool fits_bf16(double value) {
-  return value < 0x1.ffp127 && value > -0x1.ffp127;
+  return value < 0x1.fefffffp127 && value > -0x1.fefffffp127;
 }
 inline bool is_integer(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;

@@ -24,7 +24,11 @@ std::optional<DType> read_mixed_dtype(const Cursor& at) {
 
 bool has_match(const Graph& graph, const std::string& pattern) {
   return std::any_of(graph.tensors().begin(), graph.tensors().end(),
-                     [&](const Tensor& tensor) { return matches_name(pattern, tensor.name); });
+                     [&](const Tensor& tensor) { return matches_name(pattern, tensor.name); }) ||
+         std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+           return node.loop && (has_match(node.loop->condition.graph, pattern) ||
+                                has_match(node.loop->body.graph, pattern));
+         });
 }
 
 void require_match(const NamedCursor& tensor, const Model& model) {

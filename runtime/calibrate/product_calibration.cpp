@@ -186,7 +186,7 @@ class ProductCalibration {
 void calibrate_peaks(Stopwatch& watch, const CalibrationOptions& options, NodeMemory* node,
                      Hardware& hardware) {
   options.begins("the peaks");
-  for (const DType dtype : {DType::kF32, DType::kF64}) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
     double best = 0;
     for (const int64_t n : {256, 768, 1024, 2048}) {
       const Product cube{1, n, n, n};

@@ -4,6 +4,7 @@
 
 #include "core/cost/kernel_time.h"
 #include "core/passes/pipeline.h"
+#include "core/tensors/bf16.h"
 
 namespace mtfc {
 namespace {
@@ -38,6 +39,8 @@ void fill(const LocalShard& shard) {
       reinterpret_cast<float*>(shard.data)[i] = 0.5F + static_cast<float>(i * 7919 % 9973) / 9973.0F;
     else if (shard.type.dtype == DType::kF64)
       reinterpret_cast<double*>(shard.data)[i] = 0.5 + static_cast<double>(i * 7919 % 9973) / 9973.0;
+    else if (shard.type.dtype == DType::kBF16)
+      reinterpret_cast<Bf16*>(shard.data)[i] = Bf16(0.5F + static_cast<float>(i * 7919 % 9973) / 9973.0F);
     else
       reinterpret_cast<int32_t*>(shard.data)[i] = static_cast<int32_t>(i * 7 % 64);
   }

@@ -12,7 +12,7 @@
 namespace mtfc {
 namespace {
 
-// A block of the result, and of the contracted dimension: about a megabyte for each of three blocks.
+// The sides of a block of the result, and the length of a block of the contracted dimension: up to 5 MB of f32 in all.
 constexpr int64_t kBlock = 512, kSmallestBlock = 64, kInnerBlock = 1024;
 
 // Part of a matrix as it is stored: `rows` rows of `columns` elements, `leading` apart.

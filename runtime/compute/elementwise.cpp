@@ -82,6 +82,7 @@ void compute(const ElementwisePlan& plan, const KernelRun& run, int64_t begin, i
 Kernel prepare_elementwise(const std::vector<LocalTensor>& operands, const LocalTensor& result,
                            TileFunction function) {
   check_invariant(operands.size() <= kMaxOperands, "an element-wise kernel has too many operands");
+  check_invariant(!result.is_view(), "an element-wise kernel leaves no gaps in its result");
   ElementwisePlan plan;
   for (const LocalTensor& operand : operands) plan.feeds.push_back(feed_of(operand, result));
   plan.elements = result.elements();

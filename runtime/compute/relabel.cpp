@@ -113,11 +113,11 @@ Kernel transposing(const TransposePlan& plan) {
 }
 
 /// Copies row by row, with gaps between the rows of the result.
-template <typename T>
+template <typename From, typename To>
 Kernel spreading_rows(const LoopNest& nest) {
   return [nest](const KernelRun& run) -> int64_t {
-    const T* from = reinterpret_cast<const T*>(run.operands[0]);
-    T* to = reinterpret_cast<T*>(run.results[0]);
+    const From* from = reinterpret_cast<const From*>(run.operands[0]);
+    To* to = reinterpret_cast<To*>(run.results[0]);
     const size_t outer = nest.loops() == 0 ? 0 : nest.loops() - 1;
     const int64_t length = nest.loops() == 0 ? 1 : nest.extents[outer];
     const int64_t read = nest.loops() == 0 ? 0 : nest.strides[0][outer];
@@ -127,7 +127,8 @@ Kernel spreading_rows(const LoopNest& nest) {
       if (begin >= end) return;
       NestCursor row(nest, outer, begin);
       for (int64_t i = begin; i < end; ++i, row.next())
-        for (int64_t j = 0; j < length; ++j) to[row.offset(1) + j * write] = from[row.offset(0) + j * read];
+        for (int64_t j = 0; j < length; ++j)
+          assign(to[row.offset(1) + j * write], from[row.offset(0) + j * read]);
     });
     return 0;
   };
@@ -154,9 +155,13 @@ Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result) {
   const LoopNest nest =
       collapse({result.extents(),
                 {aligned_strides(operand, result.type.dims), aligned_strides(result, result.type.dims)}});
+  const bool rounds = operand.type.dtype == DType::kF32 && result.type.dtype == DType::kBF16;
+  check_invariant(operand.type.dtype == result.type.dtype || (rounds && result.is_view()),
+                  "a copy changes the dtype");
+  if (rounds) return spreading_rows<float, Bf16>(nest);
   if (result.is_view())
     return dispatch(AllTypes{}, result.type.dtype,
-                    [&]<typename T>() -> Kernel { return spreading_rows<T>(nest); });
+                    [&]<typename T>() -> Kernel { return spreading_rows<T, T>(nest); });
   if (const auto across = crossing_loop(nest))
     return dispatch(AllTypes{}, result.type.dtype,
                     [&]<typename T>() -> Kernel { return transposing<T>(plan_transpose(nest, *across)); });

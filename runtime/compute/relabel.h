@@ -9,6 +9,7 @@ namespace mtfc {
 Kernel prepare_relabel(const KernelSite& site);
 /// Copies the operand's elements in the order of the result's dimensions, repeated along those that it lacks.
 Kernel prepare_spread(const KernelSite& site);
+/// A result that is a view may be bf16 where the operand is f32.
 Kernel prepare_spread(const LocalTensor& operand, const LocalTensor& result);
 
 }  // namespace mtfc

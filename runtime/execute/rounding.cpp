@@ -12,7 +12,8 @@ namespace {
 // quarter of this, and 300 equal terms, whose roundings go the same way, two thirds.
 constexpr double kRoundings = 16, kRoundingsPerTerm = 2;
 
-// Sums of bf16 are computed in f32 and rounded once on each device, and once more where devices are added.
+// Sums of bf16 are computed in f32, and rounded on each device, on each node where there are several, and at the end: half an
+// epsilon each time.
 constexpr double kRoundingsOfBf16 = 2, kEpsilonOfBf16 = 0x1p-7;
 
 // The precision in which a dtype is computed.

@@ -76,6 +76,15 @@ void add_magnitudes(const Assembled& term, std::vector<double>& magnitudes) {
 
 }  // namespace
 
+namespace {
+
+void combine_numbers(ReduceKind kind, const std::vector<double>& operands, std::vector<double>& results) {
+  combine(kind, DType::kF64, reinterpret_cast<const std::byte*>(operands.data()),
+          reinterpret_cast<std::byte*>(results.data()), static_cast<int64_t>(results.size()));
+}
+
+}  // namespace
+
 Assembled assembled(const TensorType& type, const Sharding& sharding,
                     const std::vector<PlacedShard>& shards) {
   if (sharding.partial.empty()) return joined(type, shards, !sharding.windows.empty());
@@ -85,19 +94,24 @@ Assembled assembled(const TensorType& type, const Sharding& sharding,
   std::map<int64_t, std::vector<PlacedShard>> members;
   for (const PlacedShard& placed : shards) members[placed.at[static_cast<size_t>(axis)]].push_back(placed);
   Assembled sum;
+  std::vector<double> wide;  // of bf16
   bool is_first = true;
   for (const auto& [position, held] : members) {
     Assembled term = assembled(type, rest, held);
     std::vector<double> magnitudes = std::move(sum.magnitudes);
     if (kind == ReduceKind::kSum && is_float(type.dtype)) add_magnitudes(term, magnitudes);
+    if (is_first && type.dtype == DType::kBF16) wide = numbers_of(term.value);
     if (is_first)
       sum = std::move(term);
+    else if (type.dtype == DType::kBF16)
+      combine_numbers(kind, numbers_of(term.value), wide);
     else
       combine(kind, type.dtype, term.value.data.data(), sum.value.data.data(),
               static_cast<int64_t>(sum.value.size()));
     sum.magnitudes = std::move(magnitudes);
     is_first = false;
   }
+  if (type.dtype == DType::kBF16) sum.value = value_of(type, wide);  // rounded once
   sum.is_partial = true;
   sum.torn.clear();  // nothing reads a term twice
   return sum;

@@ -57,7 +57,7 @@ struct Contraction {
 
 /// Copies a tensor in another order, from bf16 to f32 or back where the dtypes differ.
 Kernel prepare_copy(const LocalTensor& from, const LocalTensor& to) {
-  if (from.type.dtype == to.type.dtype) return prepare_spread(from, to);
+  if (from.type.dtype == to.type.dtype || to.is_view()) return prepare_spread(from, to);
   return prepare_elementwise({from}, to, to.type.dtype == DType::kBF16 ? f32_to_bf16() : bf16_to_f32());
 }
 

@@ -56,6 +56,9 @@ std::vector<Example> products() {
   };
   add("m=3 a=2 b=1", "b=1 a=2 n=64", "m=3 n=64");
   add("c=1 m=2 a=4 b=2", "b=2 a=4 n=8 d=3", "n=8 c=1 m=2 d=3");
+  for (size_t i = 0, count = found.size(); i < count; ++i)
+    if (is_float(found[i].operands[0].type.dtype) && !found[i].attributes.has("dtype"))
+      found.push_back(with_floats(found[i], DType::kBF16));
   return found;
 }
 

@@ -7,7 +7,8 @@
 //   reduce    A: a0 + b0  B: a1 + b1
 //   gather    both: a0 + b0, a1 + b1      as many bytes as an all_reduce in rings
 //
-// The three steps are called in this order, and every member of the communicator posts its requests in the same order.
+// The gather starts only when a device waits for the result, so half of the bytes move while it computes. The three steps are
+// called in this order, and every member of the communicator posts its requests in the same order.
 
 #include <cstddef>
 #include <vector>

@@ -54,10 +54,14 @@ template <typename T, ReduceKind kind>
     values = reinterpret_cast<const T*>(input) + first;
     for (int64_t i = 0; i < count; ++i) result[i] = combined<kind, C>(result[i], C(values[i]));
   }
-  alignas(64) T rounded[kBlockBytes / sizeof(T)];
-  for (int64_t i = 0; i < count; ++i) assign(rounded[i], result[i]);
-  for (std::byte* output : outputs)
-    std::memcpy(reinterpret_cast<T*>(output) + first, rounded, static_cast<size_t>(count) * sizeof(T));
+  const auto bytes = static_cast<size_t>(count) * sizeof(T);
+  if constexpr (std::is_same_v<T, C>) {
+    for (std::byte* output : outputs) std::memcpy(reinterpret_cast<T*>(output) + first, result, bytes);
+  } else {
+    alignas(64) T rounded[kBlockBytes / sizeof(T)];
+    for (int64_t i = 0; i < count; ++i) assign(rounded[i], result[i]);
+    for (std::byte* output : outputs) std::memcpy(reinterpret_cast<T*>(output) + first, rounded, bytes);
+  }
 }
 
 template <typename T, ReduceKind kind>
