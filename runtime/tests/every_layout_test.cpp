@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <span>
 
 #include "core/graph/op_registry.h"
 #include "core/op_rules/example.h"
@@ -104,14 +105,15 @@ void try_everywhere(const Signature& signature, Tally& tally) {
   }
 }
 
-// In bf16, on one mesh of each number of devices up to four.
+// In bf16, on one mesh of each number of devices up to four; under sanitizers on three devices alone.
 void try_in_bf16(const Signature& signature, Tally& tally) {
   const std::string kind(signature.name);
   CAPTURE(kind);
   for (size_t e = 0; e < signature.examples.size(); ++e) {
     const ExampleRun example = run_of(kind, fmt::format("{} example {} in bf16", kind, e),
                                       with_floats(signature.examples[e], DType::kBF16));
-    for (const Mesh& mesh : {Mesh({{"p", 2}}), Mesh({{"p", 3}}), Mesh({{"p", 2}, {"q", 2}})})
+    const std::vector<Mesh> all = {Mesh({{"p", 3}}), Mesh({{"p", 2}}), Mesh({{"p", 2}, {"q", 2}})};
+    for (const Mesh& mesh : std::span(all).first(kSanitized ? 1 : all.size()))
       for (const Layout& layout : layouts_of(mesh, example.model.dims)) try_layout(example, layout, tally);
   }
 }
