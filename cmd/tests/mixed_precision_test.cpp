@@ -14,9 +14,8 @@ namespace mtfc::mixed_precision_test {
 namespace {
 
 const std::string kRun =
-    "transformer_lm.json --set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 --set "
-    "vocab=48 "
-    "--set length=16 ";
+    "transformer_lm.json --set layers=2 --set d_model=32 --set d_ff=64 --set heads=4 --set d_kv=8 "
+    "--set vocab=48 --set length=16 ";
 
 void check_close(const std::vector<double>& found, const std::vector<double>& expected, double share) {
   REQUIRE(found.size() == expected.size());

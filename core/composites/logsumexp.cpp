@@ -14,7 +14,7 @@ std::vector<TensorId> expand(GraphBuilder& b, const Node& node) {
   const DType dtype = b.type(x).dtype;
   const double limit = dtype == DType::kF64   ? std::numeric_limits<double>::max()
                        : dtype == DType::kF32 ? static_cast<double>(std::numeric_limits<float>::max())
-                                              : 0x1.fep127;  // of bf16
+                                              : kLargestBf16;
   const TensorId largest = b.op("stop_gradient", {b.op("reduce_max", {x}, node.attributes)});
   const TensorId above = b.op("maximum", {largest, b.constant(-limit, dtype)});
   const TensorId shift = b.op("minimum", {above, b.constant(limit, dtype)});

@@ -87,11 +87,11 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
 
 // The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands. Products of
 // bf16 may give f32, and everything else computes bf16 in f32.
-DType computed_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
+DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
   if (is_product(op) && !operands.empty()) return operands.front().dtype;
   const DType dtype =
       result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
-  return dtype == DType::kBF16 ? DType::kF32 : dtype;
+  return computed_dtype(dtype);
 }
 
 // True if the operation multiplies operands, so that products are added up.
@@ -141,7 +141,7 @@ void add_operations(const OpDef& op, const LocalCall& call, const std::vector<Lo
                     const Hardware& hardware, KernelTime& time) {
   const double flops = computed_flops(op, call, results);
   if (flops <= 0) return;
-  const double peak = hardware.peak(computed_dtype(op, call.operands, results[0]));
+  const double peak = hardware.peak(rated_dtype(op, call.operands, results[0]));
   const std::string name(op.signature.name), kind = class_of(op.family);
   time.peak_s += flops / peak;
   if (op.family == Family::kAttention)
@@ -190,7 +190,7 @@ double moving_seconds(const EntryPoint& entry, const Step& step, int64_t bytes, 
   if (!pace) return 0;
   const DType dtype = entry.values[step.outputs[0]].type.dtype;
   const double touched = static_cast<double>(bytes) / static_cast<double>(size_of(dtype));
-  return touched / (hardware.peak(dtype == DType::kBF16 ? DType::kF32 : dtype) * pace->at(touched));
+  return touched / (hardware.peak(computed_dtype(dtype)) * pace->at(touched));
 }
 
 }  // namespace
@@ -234,7 +234,7 @@ double least_seconds(const EntryPoint& entry, const Step& step, const Hardware& 
   const double flops =
       static_cast<double>(step.op()->flops({step.attributes(), operands}, results)) * share_useful(step);
   if (flops <= 0) return 0;
-  const double peak = hardware.peak(computed_dtype(*step.op(), operands, results[0]));
+  const double peak = hardware.peak(rated_dtype(*step.op(), operands, results[0]));
   if (adds_products(*step.op(), operands.size())) return flops / (peak * best_share_of_products(hardware));
   const Curve* curve =
       listed(hardware, {std::string(step.op()->signature.name), class_of(step.op()->family)});

@@ -12,10 +12,6 @@ bool is_widened(const Graph& graph, const Node& node) {
                      [&](TensorId operand) { return graph.type(operand).dtype == DType::kBF16; });
 }
 
-TensorId as(GraphBuilder& b, TensorId tensor, DType dtype) {
-  return b.op("cast", {tensor}, {{"dtype", dtype}});
-}
-
 // softmax(x) of a bf16 x becomes cast(softmax(cast(x))), where the composite in_f32 asks for it.
 EntryGraph widen_composites(EntryGraph entry) {
   const Nodes& nodes = entry.graph.nodes();
@@ -28,12 +24,10 @@ EntryGraph widen_composites(EntryGraph entry) {
                        std::vector<TensorId> operands) -> std::optional<std::vector<TensorId>> {
                      if (!is_widened(narrow.graph, node)) return std::nullopt;
                      for (TensorId& operand : operands)
-                       if (b.type(operand).dtype == DType::kBF16) operand = as(b, operand, DType::kF32);
+                       operand = b.cast(operand, computed_dtype(b.type(operand).dtype));
                      std::vector<TensorId> results = b.add(*node.composite, operands, node.attributes);
                      for (size_t i = 0; i < results.size(); ++i)
-                       if (const DType dtype = narrow.graph.type(node.results[i]).dtype;
-                           dtype != b.type(results[i]).dtype)
-                         results[i] = as(b, results[i], dtype);
+                       results[i] = b.cast(results[i], narrow.graph.type(node.results[i]).dtype);
                      return results;
                    });
 }

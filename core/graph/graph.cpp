@@ -267,6 +267,10 @@ TensorId GraphBuilder::op(std::string_view kind, std::vector<TensorId> operands,
   return add(op_named(kind), std::move(operands), std::move(attributes)).at(0);
 }
 
+TensorId GraphBuilder::cast(TensorId id, DType dtype) {
+  return type(id).dtype == dtype ? id : op("cast", {id}, {{"dtype", dtype}});
+}
+
 std::vector<TensorId> GraphBuilder::copy(const Graph& from, const Node& node,
                                          std::vector<TensorId> operands) {
   Node copied = node;

@@ -217,6 +217,8 @@ class GraphBuilder {
   /// Adds a loop over `operands`, the carried ones first. Its body must return these with the same types.
   std::vector<TensorId> add_loop(std::shared_ptr<const GraphLoop> loop, std::vector<TensorId> operands,
                                  const std::vector<std::string>& names = {});
+  /// The tensor in another dtype; itself if it has that one.
+  TensorId cast(TensorId id, DType dtype);
   /// Adds an operation with one result.
   TensorId op(std::string_view kind, std::vector<TensorId> operands, Attributes attributes = {});
 

@@ -242,7 +242,7 @@ struct OpDef {
 
 /// The dtype in which an operation computes a tensor of `dtype`.
 inline DType in_kernel(const OpDef& op, DType dtype) {
-  return op.traits.in_f32 && dtype == DType::kBF16 ? DType::kF32 : dtype;
+  return op.traits.in_f32 ? computed_dtype(dtype) : dtype;
 }
 
 /// The workspace of a kernel on one device: first what the operation's `workspace` asks for, in the dtypes that it

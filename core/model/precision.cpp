@@ -129,8 +129,8 @@ class MixedGraph {
 
   // A finite number that bf16 can't hold becomes the largest that it can: most often it stands for minus infinity.
   static double within(double value, DType dtype) {
-    constexpr double kMost = 0x1.fep127;
-    return dtype == DType::kBF16 && std::isfinite(value) ? std::clamp(value, -kMost, kMost) : value;
+    const bool may_exceed = dtype == DType::kBF16 && std::isfinite(value);
+    return may_exceed ? std::clamp(value, -kLargestBf16, kLargestBf16) : value;
   }
 
   // A name that no tensor of the model has.
@@ -275,7 +275,7 @@ class MixedGraph {
   std::vector<std::string> narrow_leaves_;
 };
 
-// What is assigned has the dtype of the variable.
+// Casts the values of assignments to the dtypes of their variables.
 void map_assignments(MixedGraph& mixed, std::vector<Assignment>& assignments,
                      const std::vector<VariableDecl>& variables) {
   std::map<std::string_view, DType> dtypes;

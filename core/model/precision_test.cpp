@@ -53,7 +53,7 @@ TEST_CASE("products and activations are bf16; variables, statistics, logits and 
     CAPTURE(name);
     CHECK(mixed.dtype(name) == DType::kBF16);
   }
-  // Where a mean meets an activation, the result is f32, until the next product.
+  // An f32 mean makes the results f32 that it enters, until a product takes them.
   for (const char* name : {"x", "w", "bias", "mean", "centred", "logits", "scaled", "each", "loss"}) {
     CAPTURE(name);
     CHECK(mixed.dtype(name) == DType::kF32);
@@ -145,7 +145,7 @@ TEST_CASE("a constant beyond bf16 becomes its largest number, and casts leave na
   model.graph = std::move(b).build();
   const Model mixed = with_precision(std::move(model), {});
   const Graph& graph = mixed.graph;
-  CHECK(graph.constant_value(graph.producer(mixed.outputs[0].tensor).operands[2]) == -0x1.fep127);
+  CHECK(graph.constant_value(graph.producer(mixed.outputs[0].tensor).operands[2]) == -kLargestBf16);
   CHECK(mixed.outputs[1].tensor == graph.find("w/bf16"));
   CHECK(graph.producer(graph.find("w/bf16")).op == &op_named("neg"));
 }

@@ -100,7 +100,7 @@ AttentionDims attention_dims(const OpCall& call) {
 }
 
 TensorType per_query_type(const TensorType& q, const AttentionDims& dims) {
-  return {q.dtype == DType::kBF16 ? DType::kF32 : q.dtype, query_dims(q.dims, dims)};
+  return {computed_dtype(q.dtype), query_dims(q.dims, dims)};
 }
 
 double score_scale(const Attributes& attributes) {

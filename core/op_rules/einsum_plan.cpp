@@ -132,10 +132,6 @@ void cut_contracted(EinsumPlan& plan) {
 
 }  // namespace
 
-DType computed_dtype(DType dtype) {
-  return dtype == DType::kBF16 ? DType::kF32 : dtype;
-}
-
 EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& second_tensor,
                        const EinsumTensor& product) {
   const LocalType &first = first_tensor.type, &second = second_tensor.type, &result = product.type;

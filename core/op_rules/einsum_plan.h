@@ -67,9 +67,6 @@ struct EinsumPlan {
   int64_t workspace_bytes = 0;
 };
 
-/// The dtype in which products of this dtype are added up.
-DType computed_dtype(DType dtype);
-
 /// Operands have one dtype. The result has the same, or f32 for bf16 operands. Every dimension of the result is in some
 /// operand.
 EinsumPlan plan_einsum(const EinsumTensor& first, const EinsumTensor& second, const EinsumTensor& result);

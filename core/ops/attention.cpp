@@ -39,9 +39,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   const TensorId given = gradients[0] != kNoTensor
                              ? gradients[0]
                              : b.op("broadcast", {b.constant(0, result.dtype)}, {{"dims", result.dims}});
-  const auto wide = [&](TensorId id) {
-    return result.dtype == DType::kBF16 ? b.op("cast", {id}, {{"dtype", DType::kF32}}) : id;
-  };
+  const auto wide = [&](TensorId id) { return b.cast(id, computed_dtype(result.dtype)); };
   TensorId delta = reduce_to(b, b.op("mul", {wide(given), wide(node.results[0])}), per_query);
   if (gradients[1] != kNoTensor) delta = b.op("sub", {delta, gradients[1]});
   std::vector<TensorId> operands = {in[0], in[1], in[2], node.results[1], delta, given};

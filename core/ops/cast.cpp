@@ -16,7 +16,6 @@ std::vector<TensorType> infer(const OpCall& call) {
 // tensor cast.
 TensorId before_rounding(GraphBuilder& b, TensorId sum) {
   const Node made = b.graph().producer(sum);
-  const Attributes wide = {{"dtype", DType::kF32}};
   const bool is_sum = b.type(sum).dtype == DType::kBF16 && made.kind == NodeKind::kOp;
   if (is_sum && made.op->family == Family::kContraction) {
     Attributes attributes = made.attributes;
@@ -24,12 +23,12 @@ TensorId before_rounding(GraphBuilder& b, TensorId sum) {
     return b.add(*made.op, made.operands, attributes)[0];
   }
   if (is_sum && made.op->family == Family::kReduction && !made.op->linear_in.empty())
-    return b.add(*made.op, {b.op("cast", {made.operands[0]}, wide)}, made.attributes)[0];
+    return b.add(*made.op, {b.cast(made.operands[0], DType::kF32)}, made.attributes)[0];
   if (is_sum && made.op == &add_op::kOp && made.attributes.entries().empty()) {
     const TensorId first = before_rounding(b, made.operands[0]);
     return b.op("add", {first, before_rounding(b, made.operands[1])});
   }
-  return b.op("cast", {sum}, wide);
+  return b.cast(sum, DType::kF32);
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
@@ -37,8 +36,7 @@ std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<cons
   if (!is_float(from) || !is_float(b.type(node.results[0]).dtype)) return {kNoTensor};
   if (node.attributes.get_or("keep_gradient", false) && from == DType::kF32)
     return {before_rounding(b, gradients[0])};
-  return {from == b.type(gradients[0]).dtype ? gradients[0]
-                                             : b.op("cast", {gradients[0]}, {{"dtype", from}})};
+  return {b.cast(gradients[0], from)};
 }
 
 }  // namespace
@@ -66,7 +64,7 @@ extern const OpDef kOp =
                         {.operands = {normal("batch=5", DType::kF32)},
                          .attributes = {{"dtype", DType::kI64}}},
                         {.operands = {flags("batch=5 hidden=7")}, .attributes = {{"dtype", DType::kF32}}},
-                        {.operands = {normal("batch=5 hidden=7", DType::kF32)},
+                        {.operands = {normal("batch=5", DType::kF32)},
                          .attributes = {{"dtype", DType::kBF16}}},
                         {.operands = {normal("batch=5", DType::kBF16)},
                          .attributes = {{"dtype", DType::kF32}}},

@@ -81,9 +81,7 @@ TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   std::vector<TensorId> result(node.operands.size(), kNoTensor);
   if (!is_float(b.type(node.results[0]).dtype)) return result;
-  const DType dtype = b.type(node.operands[0]).dtype;
-  const bool is_wide = b.type(gradients[0]).dtype != dtype;
-  const TensorId own = is_wide ? b.op("cast", {gradients[0]}, {{"dtype", dtype}}) : gradients[0];
+  const TensorId own = b.cast(gradients[0], b.type(node.operands[0]).dtype);
   for (size_t i = 0; i < result.size(); ++i) result[i] = gradient_of_operand(b, node, i, own);
   return result;
 }

@@ -36,12 +36,19 @@ inline bool is_float(DType dtype) {
 inline bool fits_f32(double value) {
   return value < 0x1.ffffffp127 && value > -0x1.ffffffp127;
 }
+/// The largest finite bf16.
+inline constexpr double kLargestBf16 = 0x1.fep127;
 /// True if `value` stays finite when it is rounded to bf16.
 inline bool fits_bf16(double value) {
   return value < 0x1.fefffffp127 && value > -0x1.fefffffp127;
 }
 inline bool is_integer(DType dtype) {
   return dtype == DType::kI32 || dtype == DType::kI64;
+}
+
+/// The dtype in which elements of `dtype` are computed and added up.
+inline DType computed_dtype(DType dtype) {
+  return dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
 /// A dimension of a whole tensor. Within a model, all dimensions of one name have the same size.

@@ -43,7 +43,7 @@ enum class VectorLevel { kPlain, kAvx2, kAvx512 };
 /// The widest vectors that this machine has.
 VectorLevel vector_level();
 
-/// What F makes of elements of types Ts: bf16 where it makes f32 of bf16.
+/// The type of results of F on elements of types Ts. F is given bf16 as f32; an f32 result of such an F becomes bf16.
 template <typename F, typename... Ts>
 using ResultOf = std::conditional_t<std::is_same_v<decltype(F{}(Computed<Ts>{}...)), float> &&
                                         (std::is_same_v<Ts, Bf16> || ...),

@@ -35,7 +35,7 @@ bool has(const Graph& graph, DType dtype) {
                      [&](const Tensor& tensor) { return tensor.type.dtype == dtype; });
 }
 
-// What floats may differ by, as a share of the largest value.
+// The largest difference that floats may have, as a share of the largest value.
 double rounding_in(const Graph& graph) {
   return has(graph, DType::kBF16) ? 0x1p-4 : has(graph, DType::kF32) ? 2e-5 : 1e-11;
 }

@@ -50,6 +50,13 @@ bool in_order(const CollectivePlan& plan) {
   return next == plan.input.elements();
 }
 
+// The elements of each member's piece of a reduce_scatter.
+std::vector<MPI_Count> sizes_of_pieces(const CollectivePlan& plan) {
+  std::vector<MPI_Count> counts;
+  for (const std::vector<Run>& runs : plan.sends) counts.push_back(elements(runs));
+  return counts;
+}
+
 MPI_Count sum(const std::vector<MPI_Count>& counts) {
   return std::accumulate(counts.begin(), counts.end(), MPI_Count{0});
 }
@@ -149,7 +156,7 @@ class MpiAllReduce : public MpiCollective {
 class MpiReduceScatter : public MpiCollective {
  public:
   explicit MpiReduceScatter(MpiSite site) : MpiCollective(std::move(site)) {
-    for (const std::vector<Run>& runs : plan().sends) counts_.push_back(elements(runs));
+    counts_ = sizes_of_pieces(plan());
     pack_ = !plan().replicated && !in_order(plan());
     require_workspace(plan().replicated ? plan().input.elements() * size()
                       : pack_           ? sum(counts_) * size()
@@ -198,10 +205,7 @@ class MpiRoundedReduce : public MpiCollective {
 
  private:
   std::vector<MPI_Count> pieces() const {
-    if (gathers_) return equal_pieces(plan().input.elements(), plan().ranks.size());
-    std::vector<MPI_Count> counts;
-    for (const std::vector<Run>& runs : plan().sends) counts.push_back(elements(runs));
-    return counts;
+    return gathers_ ? equal_pieces(plan().input.elements(), plan().ranks.size()) : sizes_of_pieces(plan());
   }
   // All pieces, if each member ends with all of them.
   std::byte* gathered() const { return plan().replicated ? workspace() : output(); }
@@ -226,9 +230,7 @@ class MpiRoundedReduce : public MpiCollective {
   CollectiveAmounts handed_to_mpi() const override {
     const int64_t all = plan().input.elements();
     if (works_in_place(plan().kind)) return {all, all, all / static_cast<int64_t>(plan().ranks.size())};
-    std::vector<MPI_Count> counts;
-    for (const std::vector<Run>& runs : plan().sends) counts.push_back(elements(runs));
-    return {all, 0, fewest(counts)};
+    return {all, 0, fewest(sizes_of_pieces(plan()))};
   }
 
   const bool gathers_;  // every member ends with all pieces
