@@ -2,11 +2,12 @@
 """Training steps of language models beside the same in PyTorch, on the same cores.
 
   scripts/bench/language_model.py [--build build] [--peer torch_peers.py] [--rounds 5] [--only lm_d256,lm_d512,gpt2_124m]
-                                  [--json]
+                                  [--dtype bf16] [--json]
 
 As in the peer's models: causal attention with heads of 64, gelu, AdamW, and one table for input and output (the peer's
 projections have biases too). Each runs on 1 rank of 2 threads; the smallest one also on 2 ranks of 1 thread with the batch
-or the model split. Tokens and targets are the same at every step, as in the peer's script."""
+or the model split. Tokens and targets are the same at every step, as in the peer's script.
+The peer computes in f32, whatever --dtype says."""
 import argparse
 import pathlib
 import random
@@ -50,6 +51,7 @@ def main():
     bench.add_arguments(parser)
     bench.add_peer_argument(parser)
     parser.add_argument("--only", default=",".join(MODELS))
+    parser.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
     args = parser.parse_args()
     names = args.only.split(",")
     if unknown := [name for name in names if name not in MODELS]:
@@ -59,7 +61,7 @@ def main():
     bench.tell_settings()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        options = {name: model_options(folder, name) for name in names}
+        options = {name: model_options(folder, name) + ["--dtype", args.dtype] for name in names}
         measures = {}
         for (name, case), (ranks, threads, layout) in cases.items():
             measures[name, case] = lambda n=name, r=ranks, t=threads, l=layout: bench.step_seconds(
