@@ -41,7 +41,7 @@ void add_model_options(CommandLine& line, ModelOptions& options, bool or_program
                   "bf16: mixed precision, products and activations in bf16; f64: compute in f64 instead of "
                   "f32; f32: as the model states it, without mixed precision")
       .check(one_of({"bf16", "f32", "f64"}))
-      .type_name("bf16|f32|f64");
+      .type_name("DTYPE");
   line.add_flag("--quiet,-q", options.quiet, "print neither warnings nor progress");
   line.add_flag("--no-uneven", options.no_uneven, "refuse dimensions that do not divide evenly");
 }
