@@ -200,7 +200,8 @@ TEST_CASE("broken .npy files") {
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1152921504606846976,), }", "")) ==
         refusal("a.npy: the .npy header promises 4611686018427387904 bytes of elements, but the file has 0"));
   CHECK(with_x(folder, "a.npy", matrix("<c8", std::string(48, 'x'))) ==
-        refusal("a.npy: elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can)"));
+        refusal("a.npy: elements of type '<c8' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 "
+                "as bf16)"));
   CHECK(with_x(folder, "a.npy",
                npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", std::string(24, 'x'))) ==
         refusal("a.npy: an array of shape [3, 2] can't feed the input 'x' of shape [batch=2, length=3]"));

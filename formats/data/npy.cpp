@@ -125,7 +125,8 @@ StoredType stored_type(const std::string& descr, const std::string& file) {
   const auto at = kTypes.find(std::string_view(descr).substr(marked ? 1 : 0));
   if (at == kTypes.end())
     throw RunError(fmt::format(
-        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 V2 can)", file, descr));
+        "{}: elements of type '{}' can't be read (u1 i1 u2 i2 u4 i4 u8 i8 f4 f8 b1 can, and V2 as bf16)",
+        file, descr));
   return at->second;
 }
 
