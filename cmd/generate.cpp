@@ -4,10 +4,12 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "cmd/command.h"
 #include "cmd/files/files.h"
 #include "cmd/generating/generate_options.h"
+#include "cmd/generating/prompt_entry.h"
 #include "cmd/generating/result_printer.h"
 #include "cmd/launch/launch.h"
 #include "cmd/running/run_data.h"
@@ -23,6 +25,8 @@ namespace {
 
 constexpr int64_t kFewestPositions = 64;
 constexpr int64_t kMostAtOnce = 256;  // sequences, unless --set gives another number
+constexpr int64_t kLongPrompt = 64;   // tokens, from which the user is told if they are read one by one
+constexpr int64_t kMostPadding = 2;   // positions that are computed for each token of a prompt
 
 const TensorType& token_type(const Model& model) {
   for (const InputDecl& input : model.decode->inputs)
@@ -78,10 +82,6 @@ struct Facts {
 // Returns whether the decode of `smaller` can replace that of `program` while sequences are short: all
 // weights must have the same offsets, the caches the same shardings, and those that encode fills the same sizes.
 bool fits(const Program& smaller, const Program& program) {
-  const auto have_one_place = [](const ProgramVariable& a, const ProgramVariable& b) {
-    return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.sharding == b.sharding &&
-           a.offset == b.offset;
-  };
   const EntryPoint* encode = program.find("encode");
   const auto is_filled = [&](const ProgramVariable& cache) {
     return encode &&
@@ -94,8 +94,7 @@ bool fits(const Program& smaller, const Program& program) {
   };
   const std::vector<ProgramVariable>&of_smaller = smaller.find("decode")->caches,
         &caches = program.find("decode")->caches;
-  return std::equal(smaller.variables.begin(), smaller.variables.end(), program.variables.begin(),
-                    program.variables.end(), have_one_place) &&
+  return share_weights(smaller, program) &&
          std::equal(of_smaller.begin(), of_smaller.end(), caches.begin(), caches.end(), are_alike);
 }
 
@@ -114,18 +113,53 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
       ModelOptions shorter = sized;
       shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));
       std::vector<Diagnostic> unused;
-      CompileOptions alike = options;
-      for (const std::vector<ProgramVariable>& variables :
-           {program.variables, program.find("decode")->caches})
-        for (const ProgramVariable& variable : variables)
-          alike.variables.emplace(variable.decl.name, variable.sharding);
-      Program smaller =
-          compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model), layout, alike);
+      Program smaller = compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model),
+                                layout, with_shardings_of(program, options));
       if (!fits(smaller, program)) return;
       for (EntryPoint& entry : smaller.entry_points)
         if (entry.name == "decode") program.entry_points.push_back(std::move(entry));
     }
   }
+}
+
+// The model with other sizes; nothing where it does not allow them.
+std::optional<Model> resized(const Sources& sources, const ModelOptions& sized) {
+  try {
+    std::vector<Diagnostic> unused;
+    return read_model_and_layouts({&sources, 1}, sized, unused).model;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+// Adds an entry point for the first `tokens` tokens of the prompts, with as many positions where the weights allow it, or
+// else with all that the model has. `model` is not reduced.
+void add_prompt(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
+                const Model& model, int64_t tokens, Program& program, std::vector<Diagnostic>& warnings) {
+  if (tokens == 0) return;
+  std::string why;
+  if (const std::optional<PromptPass> pass = prompt_pass(model, why)) {
+    ModelOptions exact = sized;
+    std::erase_if(exact.sets, [&](const std::string& set) { return set.starts_with(pass->position + "="); });
+    exact.sets.push_back(fmt::format("{}={}", pass->position, tokens));
+    std::optional<EntryPoint> entry;
+    if (std::optional<Model> fitting = resized(sources, exact); fitting && prompt_pass(*fitting, why))
+      entry = compiled_prompt(*std::move(fitting), options, program);
+    const auto size_of_position = [&] {
+      for (const Dim& dim : model.dims)
+        if (dim.name == pass->position) return dim.size;
+      return INT64_MAX;
+    };
+    if (!entry && size_of_position() / kMostPadding <= tokens)
+      entry = compiled_prompt(model, options, program);
+    if (entry) return program.entry_points.push_back(*std::move(entry));
+    why = "under this layout, or for this length, its keys and values are not where decode keeps them";
+  }
+  if (tokens >= kLongPrompt)
+    warnings.push_back({{},
+                        fmt::format("prompts are read token by token, since {}", why),
+                        "--one-by-one asks for this",
+                        Severity::kWarning});
 }
 
 Program program_of(const Sources& sources, const GenerateOptions& options, Facts& facts,
@@ -140,7 +174,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   for (std::string& set : sizes(given, options)) sized.sets.push_back(std::move(set));
   auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
   const Annotations check_names(model, layouts.front());
-  model = only_decode(std::move(model));
+  const Model whole = std::exchange(model, only_decode(model));
   facts.positions = decode_positions(*model.decode);
   CompileOptions compile_options = compile_options_of(options.model);
   compile_options.decode = true;
@@ -149,6 +183,7 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[decode.outputs[0].value].type.dims.back().size;
   add_shorter_decodes(sources, sized, compile_options, model, program);
+  add_prompt(sources, sized, compile_options, whole, std::stoll(sources.told), program, warnings);
   return program;
 }
 
@@ -167,6 +202,10 @@ class RoundProgress {
 };
 
 void report(const GenerationResult& result) {
+  if (result.prompt_positions > 0)
+    std::cerr << fmt::format("{} positions of the prompt in {:.3g} s: {:.3g} ms each\n",
+                             result.prompt_positions, result.prompt_seconds,
+                             1e3 * result.prompt_seconds / static_cast<double>(result.prompt_positions));
   std::cerr << fmt::format(
       "{} positions in {:.3g} s: {:.3g} ms each\n", result.positions, result.seconds,
       1e3 * result.seconds / static_cast<double>(std::max<int64_t>(1, result.positions)));
@@ -228,6 +267,13 @@ int run(const GenerateOptions& options) {
     stored = stored_settings(loads);
     return stored ? stored->notes.sets : std::vector<std::string>();
   };
+  std::vector<Prompt> read;
+  execution.tell = [&] {
+    read = read_prompts(options);
+    size_t shortest = read.empty() || options.one_by_one ? 1 : SIZE_MAX;
+    for (const Prompt& prompt : read) shortest = std::min(shortest, prompt.tokens.size());
+    return std::to_string(shortest - 1);  // the logits of the last token are needed
+  };
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
     return program_of(sources, options, prepared.facts, warnings);
   };
@@ -235,10 +281,12 @@ int run(const GenerateOptions& options) {
     if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
     if (!options.model.quiet)
       for (const std::string& folder : loads) warn_of_incomplete(folder);
-    std::vector<Tokens>& prompts = prepared.beginnings.prompts;
-    prompts = read_prompts(options, prepared.facts.vocabulary);
+    check_tokens(options, read, prepared.facts.vocabulary);
     size_t longest = 0;
-    for (const Tokens& prompt : prompts) longest = std::max(longest, prompt.size());
+    for (Prompt& prompt : read) {
+      longest = std::max(longest, prompt.tokens.size());
+      prepared.beginnings.prompts.push_back(std::move(prompt.tokens));
+    }
     prepared.generation =
         generation_options(options, static_cast<int64_t>(longest), prepared.facts.positions);
     if (!options.file.empty()) require_writable(options.file);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/generating/prompt_entry.h"
 #include "core/model/decoding.h"
 #include "core/passes/pipeline.h"
 #include "runtime/comm/comm_lockstep.h"
@@ -126,7 +127,12 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
   compile_options.decode = true;
   const Model decode = only_decode(model);
   const int64_t count = std::min(decode_positions(*decode.decode), positions.value_or(INT64_MAX));
+  std::string unused_reason;
+  const bool reads_prompts = prompt_pass(model, unused_reason).has_value();
   const auto compare = [&](Program program) {
+    if (reads_prompts)
+      if (std::optional<EntryPoint> prompt = compiled_prompt(model, compile_options, program))
+        program.entry_points.push_back(*std::move(prompt));
     Machine machine(std::move(program), seed);
     copy_variables(forward.executor, machine.executor);
     return compare_decode(forward.executor, machine.executor, names, count, kTolerance);

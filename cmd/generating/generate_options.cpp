@@ -34,6 +34,8 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("--prompt-tokens", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
+  line.add_flag("--one-by-one", options.one_by_one,
+                "read prompts token by token, even where the model can read them at once");
   line.add_option("--length", options.length,
                   "number of tokens to generate (default: up to the model's length)")
       .check(whole_number(1))
@@ -159,30 +161,30 @@ void check(const GenerateOptions& options) {
   check_standard_input(options);
 }
 
-std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary) {
+std::vector<Prompt> read_prompts(const GenerateOptions& options) {
+  std::vector<Prompt> prompts;
+  for (const std::string& text : options.prompts) prompts.push_back({"--prompt", tokens_of(text)});
+  for (const std::string& file : options.prompt_files)
+    prompts.push_back({fmt::format("the prompt '{}'", file), tokens_of(read_text(file, "prompt"))});
+  for (const std::string& ids : options.prompt_tokens)
+    prompts.push_back({"--prompt-tokens", parse_tokens(ids, "--prompt-tokens")});
+  for (const Prompt& prompt : prompts)
+    if (prompt.tokens.empty())
+      throw UserError(fmt::format("{} is empty", prompt.name), "the model continues from at least one token");
+  if (prompts.empty() && options.has_sources()) prompts.push_back({"the first token", {0}});
+  return prompts;
+}
+
+void check_tokens(const GenerateOptions& options, const std::vector<Prompt>& prompts, int64_t vocabulary) {
   if ((options.as_bytes() || options.stop) && vocabulary != 256)
     throw UserError(
         fmt::format("the model's vocabulary has {} tokens, so they can't be the bytes of a text", vocabulary),
         !options.source_texts.empty() ? "give ids: --source-tokens 1,2,3"
         : options.has_texts()         ? "give ids: --prompt-tokens 1,2,3"
                                       : "give ids: --stop-tokens 1,2,3");
-  std::vector<std::pair<std::string, Tokens>> named;
-  for (const std::string& text : options.prompts) named.emplace_back("--prompt", tokens_of(text));
-  for (const std::string& file : options.prompt_files)
-    named.emplace_back(fmt::format("the prompt '{}'", file), tokens_of(read_text(file, "prompt")));
-  for (const std::string& ids : options.prompt_tokens)
-    named.emplace_back("--prompt-tokens", parse_tokens(ids, "--prompt-tokens"));
-  std::vector<Tokens> prompts;
-  if (named.empty() && options.has_sources()) prompts.push_back({0});
-  for (auto& [name, tokens] : named) {
-    if (tokens.empty())
-      throw UserError(fmt::format("{} is empty", name), "the model continues from at least one token");
-    require_range(tokens, vocabulary, name);
-    prompts.push_back(std::move(tokens));
-  }
+  for (const Prompt& prompt : prompts) require_range(prompt.tokens, vocabulary, prompt.name);
   if (options.stop_tokens)
     require_range(parse_tokens(*options.stop_tokens, "--stop-tokens"), vocabulary, "--stop-tokens");
-  return prompts;
 }
 
 GenerationOptions generation_options(const GenerateOptions& options, int64_t longest, int64_t positions) {

@@ -40,8 +40,9 @@ struct GenerateOptions : ExecutionOptions, PromptOptions, SourceOptions, TokenCh
   std::vector<std::string> loads;          // as in run; --checkpoint adds one
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
-  std::string file;    // "": standard output, as tokens are chosen
-  std::string format;  // text or json; "": as the file's name says
+  bool one_by_one = false;  // prompts are read token by token
+  std::string file;         // "": standard output, as tokens are chosen
+  std::string format;       // text or json; "": as the file's name says
 
   /// True if the tokens of the result are printed as bytes.
   bool as_bytes() const { return has_texts() || !source_texts.empty(); }
@@ -52,10 +53,16 @@ void add_generate_options(CommandLine& line, GenerateOptions& options);
 /// Throws UserError for options that contradict each other, or if one would be ignored.
 void check(const GenerateOptions& options);
 
-/// The tokens of every prompt, in the order of the options. A model that translates has one without being given any:
-/// the token 0. Throws UserError for a file that can't be read, an empty prompt, and tokens outside a vocabulary of
-/// `vocabulary` tokens.
-std::vector<Tokens> read_prompts(const GenerateOptions& options, int64_t vocabulary);
+/// A prompt, and what errors call it.
+struct Prompt {
+  std::string name;
+  Tokens tokens;
+};
+/// Every prompt, in the order of the options. A model that translates has one without being given any: the token 0. Throws
+/// UserError for a file that can't be read and for an empty prompt.
+std::vector<Prompt> read_prompts(const GenerateOptions& options);
+/// Throws UserError for tokens outside a vocabulary of `vocabulary` tokens, of prompts or of other options.
+void check_tokens(const GenerateOptions& options, const std::vector<Prompt>& prompts, int64_t vocabulary);
 
 /// The options for prompts of at most `longest` tokens and a model of `positions` positions. Throws UserError
 /// if that is too long.

@@ -50,9 +50,20 @@ class Chooser {
     }
   }
 
-  // Chooses the first tokens of the prompts.
-  void begin(Choice& choice, int64_t beams) const {
-    for (size_t s = 0; s < sequences_.size(); ++s) set(choice, s, beams, prompt_of(s)[0]);
+  // The tokens before the last one of the shortest prompt, for `sequences` sequences: [sequences, positions].
+  std::vector<int64_t> shared_positions(size_t sequences, int64_t most) const {
+    auto count = static_cast<size_t>(most);
+    for (size_t s = 0; s < sequences_.size(); ++s) count = std::min(count, prompt_of(s).size() - 1);
+    std::vector<int64_t> tokens(sequences * count, 0);
+    for (size_t s = 0; s < sequences_.size(); ++s)
+      std::copy_n(prompt_of(s).begin(), count, tokens.begin() + static_cast<std::ptrdiff_t>(s * count));
+    return tokens;
+  }
+
+  // Chooses the tokens of the prompts at `position`.
+  void begin(Choice& choice, int64_t beams, int64_t position) const {
+    for (size_t s = 0; s < sequences_.size(); ++s)
+      set(choice, s, beams, prompt_of(s)[static_cast<size_t>(position)]);
   }
 
   // Chooses the tokens after `position`.
@@ -169,6 +180,10 @@ class Pasts {
     for (size_t s = 0; s < pasts_.size(); ++s)
       pasts_[s].follow(std::span(choice.parents).subspan(s * beams_, beams_));
   }
+  // After `count` positions of a prompt, whose keys and values stand in the places of the first beam.
+  void read_prompt(int64_t count) {
+    for (BeamPast& past : pasts_) past.read_prompt(count);
+  }
   std::span<const uint8_t> seen() const { return seen_; }
 
  private:
@@ -214,16 +229,42 @@ class Rounds {
   bool has_sources_, shares_prompt_;
 };
 
+// Reads at once what the prompts of a round have in common in length, but for the last token, whose logits are needed.
+// Returns the number of these positions.
+int64_t read_prompts(Executor& executor, Decoder& decoder, const std::optional<Chooser>& chooser,
+                     Pasts& pasts, GenerationResult& result) {
+  const int64_t most = decoder.prompt_positions();
+  if (most == 0) return 0;
+  const auto start = std::chrono::steady_clock::now();
+  const auto sequences = static_cast<size_t>(decoder.sequences());
+  std::vector<int64_t> message(sequences * static_cast<size_t>(most) + 1,
+                               std::numeric_limits<int64_t>::min());
+  if (chooser) {
+    const std::vector<int64_t> tokens = chooser->shared_positions(sequences, most);
+    std::copy(tokens.begin(), tokens.end(), message.begin());
+    message.back() = static_cast<int64_t>(tokens.size() / sequences);
+  }
+  executor.comm().processes().maximum(message);
+  const int64_t count = message.back();
+  if (count == 0) return 0;
+  decoder.read_prompt(std::span(message).first(sequences * static_cast<size_t>(count)), count);
+  pasts.read_prompt(count);
+  result.prompt_positions += count;
+  result.prompt_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return count;
+}
+
 // Steps the sequences of a round until all are complete or a signal comes.
 void run_round(Executor& executor, Decoder& decoder, std::optional<Chooser>& chooser,
                GenerationResult& result) {
   Processes& processes = executor.comm().processes();
   const auto count = static_cast<size_t>(decoder.sequences() * decoder.beams());
   Choice choice{std::vector<int64_t>(count, 0), std::vector<int64_t>(count, 0)};
-  if (chooser) chooser->begin(choice, decoder.beams());
-  distribute(processes, choice);
   Pasts pasts(decoder);
-  for (int64_t position = 0; !choice.stops; ++position) {
+  const int64_t first = read_prompts(executor, decoder, chooser, pasts, result);
+  if (chooser) chooser->begin(choice, decoder.beams(), first);
+  distribute(processes, choice);
+  for (int64_t position = first; !choice.stops; ++position) {
     pasts.step(position);
     decoder.step(position, choice.tokens, pasts.seen());
     choice.stops = false;
@@ -291,7 +332,8 @@ GenerationResult generate(Executor& executor, const Beginnings& beginnings, cons
     if (speaks && observer.round && result.signal == 0)
       observer.round(static_cast<int64_t>(done), static_cast<int64_t>(rounds.sequences()));
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() - result.prompt_seconds;
   if (speaks)
     for (std::vector<Generated>& results : by_number)
       std::move(results.begin(), results.end(), std::back_inserter(result.sequences));

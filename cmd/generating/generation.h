@@ -51,8 +51,10 @@ struct GenerationResult {
   // By beginning, then by sample or, best first, by beam. Empty on ranks that do not speak. A generation that a signal
   // has ended early lacks sequences that it has not begun.
   std::vector<Generated> sequences;
-  int64_t positions = 0;  // steps taken
-  double seconds = 0;
+  int64_t positions = 0;         // steps taken
+  double seconds = 0;            // without those of prompts that are read at once
+  int64_t prompt_positions = 0;  // read at once, in all rounds
+  double prompt_seconds = 0;
   int signal = 0;  // the one that has ended it early; 0: none
 };
 

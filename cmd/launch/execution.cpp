@@ -47,8 +47,8 @@ std::string packed(const Sources& sources) {
   std::string bytes;
   const std::string includes = sources.includes->packed();
   const std::string defaults = fmt::format("{}", fmt::join(sources.defaults, "\n"));
-  for (const std::string* part :
-       {&sources.model_text, &sources.layout_text, &sources.hardware_text, &includes, &defaults})
+  for (const std::string* part : {&sources.model_text, &sources.layout_text, &sources.told,
+                                  &sources.hardware_text, &includes, &defaults})
     bytes += std::to_string(part->size()) + ":" + *part;
   return bytes;
 }
@@ -56,8 +56,8 @@ std::string packed(const Sources& sources) {
 void unpack(const std::string& bytes, Sources& sources) {
   size_t at = 0;
   std::string includes, defaults;
-  for (std::string* part :
-       {&sources.model_text, &sources.layout_text, &sources.hardware_text, &includes, &defaults}) {
+  for (std::string* part : {&sources.model_text, &sources.layout_text, &sources.told, &sources.hardware_text,
+                            &includes, &defaults}) {
     const size_t colon = bytes.find(':', at);
     const size_t size = std::stoull(bytes.substr(at, colon - at));
     *part = bytes.substr(colon + 1, size);
@@ -82,6 +82,7 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   std::vector<Diagnostic> warnings;
   sources = read_sources(options.model, options.layout);
   sources.defaults = execution.defaults();
+  sources.told = execution.tell();
   if (!execution.hardware.empty()) sources.hardware_text = profile_text(execution.hardware);
   Program program = execution.compile(sources, warnings);
   if (program.mesh().axes().empty() && ranks > 1)
@@ -181,6 +182,7 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   if (launched_by() && !options.simulate) return run_ranks(options, execution);
   Sources sources = read_sources(options.model, options.layout);
   sources.defaults = execution.defaults();
+  sources.told = execution.tell();
   if (!execution.hardware.empty()) sources.hardware_text = profile_text(execution.hardware);
   std::vector<Diagnostic> warnings;
   const Program program = execution.compile(sources, warnings);

@@ -38,6 +38,8 @@ struct Execution {
   /// Returns settings NAME=VALUE that the model is compiled with unless the user gives others. Called by the process
   /// that speaks; all ranks compile with them.
   std::function<std::vector<std::string>()> defaults = [] { return std::vector<std::string>(); };
+  /// Returns a text that all ranks compile with, as Sources::told. Called by the process that speaks, before it compiles.
+  std::function<std::string()> tell = [] { return std::string(); };
   /// The profile that Sources::hardware_text is read from (cmd/options/hardware_profile.h), or "".
   std::string hardware = {};
   /// Compiles what has been read to a program, which is the same on every rank.

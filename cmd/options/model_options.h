@@ -50,6 +50,7 @@ struct Sources {
   std::string layout_text;  // of the layout file, where flags.layout names one
   // NAME=VALUE from a checkpoint: they hold where the user sets no other value and the model has the name.
   std::vector<std::string> defaults = {};
+  std::string told = {};           // what the process that speaks tells the others (Execution::tell)
   std::string hardware_text = {};  // of the hardware profile that plans are chosen for; "" for none
   // Filled as the model is read. Sources of one model share them.
   std::shared_ptr<IncludedFiles> includes = std::make_shared<IncludedFiles>();

@@ -37,6 +37,10 @@ const std::vector<Split> kSplits = {{"a:2", "batch:a"},
 const std::vector<Split> kExpertSplits = {
     {"a:2", "experts:a"}, {"a:2,b:2", "batch:a,experts:b"}, {"a:4", "experts:a,vocab:a"}};
 
+bool mentions(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
 // Steps two sequences of two beams each, all with different tokens.
 void check_cached_logits(const GenerationCase& model, const Split& split) {
   CAPTURE(model.model);
@@ -120,6 +124,55 @@ TEST_CASE("greedy output is the uncached one on one, two, three and four ranks")
                     "--prompt-tokens 7,3,40 --length 13 --greedy --simulate --mesh a:5,b:2 --layout "
                     "vocab:a,heads:b") == expected);
   }
+}
+
+TEST_CASE("a prompt that is read at once leads to the tokens that it leads to one by one") {
+  const std::string prompt = "--prompt-tokens 7,3,40,12,9,31,2,25,50,1,17,44 --length 5";
+  for (const GenerationCase& model : {kChars, kWords, kGpt, kExperts}) {
+    CAPTURE(model.model);
+    Uncached reference(model);
+    const std::string expected = ids(reference.greedy({7, 3, 40, 12, 9, 31, 2, 25, 50, 1, 17, 44}, 5)) + "\n";
+    CHECK(generated(model, prompt + " --greedy --one-by-one") == expected);
+    const std::string beams =
+        with_rounded_scores(generated(model, prompt + " --beams 3 --samples 2 --one-by-one"));
+    for (const Split& split : {kSplits[0], kSplits[1], kSplits[2], kSplits[4]}) {
+      CAPTURE(split.rules);
+      const Said greedy =
+          said(fmt::format("{} {} --greedy {}", model_arguments(model), prompt, split.simulated()));
+      CHECK(greedy.out == expected);
+      CHECK(mentions(greedy.err, "11 positions of the prompt in "));
+      CHECK(with_rounded_scores(generated(model, prompt + " --beams 3 --samples 2 " + split.simulated())) ==
+            beams);
+    }
+    // Devices that share the places of a cache read prompts one by one.
+    const Said apart =
+        said(fmt::format("{} {} --greedy {}", model_arguments(model), prompt, kSplits[3].simulated()));
+    CHECK(apart.out == expected);
+    CHECK_FALSE(mentions(apart.err, "positions of the prompt"));
+  }
+}
+
+TEST_CASE("of several prompts, what the shortest has is read at once") {
+  const std::string prompts =
+      "--prompt-tokens 7,3,40,12,9,31,2,25,50,1,17 --prompt-tokens 8,30,4,1,9,3,2,5,5,1,17,2,3 --greedy";
+  for (const std::string& sets : {std::string(), std::string(" --set batch=1")}) {
+    const Said at_once = said(fmt::format("{} {} --length 4{}", model_arguments(kGpt), prompts, sets));
+    CHECK(mentions(at_once.err, sets.empty() ? "10 positions of the prompt" : "20 positions of the prompt"));
+    CHECK(at_once.out == generated(kGpt, prompts + " --length 4 --one-by-one"));
+  }
+}
+
+TEST_CASE("a long prompt that must be read token by token is a warning") {
+  std::string prompt = "1";
+  for (int i = 0; i < 70; ++i) prompt += ",2";
+  const Said found = said(
+      "models/transformer_encdec.json --set layers=1 --set length=80 --source-tokens 3,4 --greedy --length 2 "
+      "--prompt-tokens " +
+      prompt);
+  CHECK(found.code == 0);
+  CHECK(mentions(
+      found.err,
+      "mtfc: warning: prompts are read token by token, since its caches hold what an encoder gives"));
 }
 
 TEST_CASE("caches that grow with the sequence forget nothing") {

@@ -1,5 +1,7 @@
 #include "core/model/decoding.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -17,18 +19,30 @@ int64_t places_per_position(const DecodeSpec& decode) {
   return 1;
 }
 
-// The tensors of the model's graph that caches hold, and all that they are made from.
-PerTensor<bool> needed_to_encode(const Model& model) {
-  PerTensor<bool> needed(model.graph.tensors().size(), false);
-  for (const HeldTensor& held : model.decode->held) needed[held.tensor] = true;
-  return with_ancestors(model.graph, std::move(needed));
+// The tensors of the model's graph that `caches` hold or begin with, and all that they are made from.
+template <typename CacheTensor>
+PerTensor<bool> needed_for(const Graph& graph, const std::vector<CacheTensor>& caches) {
+  PerTensor<bool> needed(graph.tensors().size(), false);
+  for (const CacheTensor& cache : caches) needed[cache.tensor] = true;
+  return with_ancestors(graph, std::move(needed));
 }
 
-// Removes from the model's graph all but the variables and what caches hold.
-void reduce_graph(Model& model) {
-  const PerTensor<bool> needed = needed_to_encode(model);
-  EntryGraph entry{.name = "encode", .graph = std::move(model.graph), .outputs = {}, .assignments = {}};
-  for (const HeldTensor& held : model.decode->held) entry.outputs.push_back({held.cache, held.tensor});
+std::vector<InputDecl> needed_inputs(const Model& model, const PerTensor<bool>& needed) {
+  std::vector<InputDecl> inputs;
+  for (const InputDecl& input : model.inputs)
+    if (const TensorId tensor = model.graph.find(input.name); tensor != kNoTensor && needed[tensor])
+      inputs.push_back(input);
+  return inputs;
+}
+
+// Removes from the model all that only training and evaluation run, and from its graph all but the variables and what
+// `caches`, of its decode, need.
+template <typename CacheTensor>
+void reduce(Model& model, std::vector<CacheTensor>& caches) {
+  const PerTensor<bool> needed = needed_for(model.graph, caches);
+  model.inputs = needed_inputs(model, needed);
+  EntryGraph entry{.name = "reduced", .graph = std::move(model.graph), .outputs = {}, .assignments = {}};
+  for (const CacheTensor& cache : caches) entry.outputs.push_back({cache.cache, cache.tensor});
   const EntryGraph reduced =
       rewritten(entry,
                 [&](GraphBuilder&, const Node& node,
@@ -40,8 +54,12 @@ void reduce_graph(Model& model) {
                   return std::vector<TensorId>(node.results.size(), kNoTensor);
                 });
   model.graph = reduced.graph;
-  for (size_t i = 0; i < reduced.outputs.size(); ++i)
-    model.decode->held[i].tensor = reduced.outputs[i].tensor;
+  for (size_t i = 0; i < reduced.outputs.size(); ++i) caches[i].tensor = reduced.outputs[i].tensor;
+  model.assignments.clear();
+  model.train.reset();
+  model.outputs.clear();
+  model.train_outputs.clear();
+  model.is_reduced = true;
 }
 
 }  // namespace
@@ -61,22 +79,45 @@ int64_t decode_positions(const DecodeSpec& decode) {
 }
 
 std::vector<InputDecl> encode_inputs(const Model& model) {
-  const PerTensor<bool> needed = needed_to_encode(model);
-  std::vector<InputDecl> inputs;
-  for (const InputDecl& input : model.inputs)
-    if (const TensorId tensor = model.graph.find(input.name); tensor != kNoTensor && needed[tensor])
-      inputs.push_back(input);
-  return inputs;
+  return needed_inputs(model, needed_for(model.graph, model.decode->held));
+}
+
+std::optional<PromptPass> prompt_pass(const Model& model, std::string& why) {
+  const DecodeSpec& decode = *model.decode;
+  why = decode.prompt_problem;
+  if (!why.empty()) return std::nullopt;
+  if (!decode.equals_model)
+    why = "its decode gives other logits than the model itself";
+  else if (!decode.held.empty())
+    why = "its caches hold what an encoder gives";
+  for (const Assignment& assignment : decode.assignments)
+    if (std::none_of(decode.prompt.begin(), decode.prompt.end(),
+                     [&](const PromptTensor& prompt) { return prompt.cache == assignment.variable; }))
+      why = fmt::format("its cache '{}' names no tensor of the model by \"prompt\"", assignment.variable);
+  if (decode.prompt.empty()) why = "it has no caches that a prompt could fill";
+  if (!why.empty()) return std::nullopt;
+  const std::vector<InputDecl> inputs = needed_inputs(model, needed_for(model.graph, decode.prompt));
+  Dims sequences;
+  for (const InputDecl& input : decode.inputs)
+    if (input.name == kTokenInput && !input.type.dims.empty()) sequences = {input.type.dims[0]};
+  if (inputs.size() == 1 && is_integer(inputs[0].type.dtype)) {
+    const Dims positions = without(inputs[0].type.dims, sequences);
+    if (positions.size() == 1 && inputs[0].type.dims.size() == sequences.size() + 1)
+      return PromptPass{inputs[0].name, positions[0].name};
+  }
+  why = "its keys and values do not depend on one input alone, the tokens of sequences at their positions";
+  return std::nullopt;
 }
 
 Model only_decode(Model model) {
-  model.inputs = encode_inputs(model);
-  reduce_graph(model);
-  model.assignments.clear();
-  model.train.reset();
-  model.outputs.clear();
-  model.train_outputs.clear();
-  model.is_reduced = true;
+  reduce(model, model.decode->held);
+  model.decode->prompt.clear();
+  return model;
+}
+
+Model only_prompt(Model model) {
+  reduce(model, model.decode->prompt);
+  model.decode->held.clear();
   return model;
 }
 

@@ -2,6 +2,8 @@
 // Properties of a model with `decode` that generation needs, and the reduction of a model to what it needs.
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/model/model.h"
@@ -16,8 +18,17 @@ int64_t decode_positions(const DecodeSpec& decode);
 /// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
 std::vector<InputDecl> encode_inputs(const Model& model);
 
+/// How a prompt is read at once: the model's input of its tokens, and the dimension of that which counts positions.
+struct PromptPass {
+  std::string tokens, position;
+};
+/// Nothing where decode must read prompts token by token; `why` then says so in a clause.
+std::optional<PromptPass> prompt_pass(const Model& model, std::string& why);
+
 /// The model without everything that only training and evaluation run: its variables, its `decode` and what the
 /// caches hold. The rest then takes no memory, and no layout is refused because of it.
 Model only_decode(Model model);
+/// The same for the entry point `prompt`, of a model that has a prompt_pass().
+Model only_prompt(Model model);
 
 }  // namespace mtfc

@@ -234,8 +234,52 @@ EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep
   return entry;
 }
 
+namespace {
+
+constexpr std::string_view kPromptPlaces = ".prompt";  // ends the name of their dimension
+
+// The index of the dimension of places among the dimensions of a cache of `prompt`.
+size_t place_of(const PromptTensor& prompt, const Dims& dims) {
+  const int at = position(dims, prompt.place + std::string(kPromptPlaces));
+  check_invariant(at >= 0, "a cache of the prompt has no places");
+  return static_cast<size_t>(at);
+}
+
+// The cache with a place for each position of the prompt. No rule can name that dimension, since its name has a dot.
+VariableDecl with_places_of(VariableDecl cache, const PromptTensor& prompt, const Graph& graph) {
+  const Dims& dims = graph.type(prompt.tensor).dims;
+  const int64_t positions = dims[static_cast<size_t>(position(dims, prompt.position))].size;
+  for (Dim& dim : cache.type.dims)
+    if (dim.name == prompt.place) dim = {dim.name + std::string(kPromptPlaces), positions};
+  return cache;
+}
+
+}  // namespace
+
+EntryGraph prompt_entry(const Model& model, const std::vector<std::string>& keep) {
+  const std::vector<VariableDecl> caches = caches_of(model, "prompt");
+  EntryGraph entry{.name = "prompt", .graph = {}, .outputs = {}, .assignments = {}};
+  GraphBuilder b;
+  copy_for_evaluation(b, model.graph);
+  for (size_t i = 0; i < caches.size(); ++i) {
+    const PromptTensor& prompt = model.decode->prompt[i];
+    const TensorId tensor = prompt.tensor;
+    Dims order = caches[i].type.dims;
+    const Dim place = order[place_of(prompt, order)];
+    for (Dim& dim : order)
+      if (dim == place) dim.name = prompt.position;
+    b.set_origin({prompt.cache + ".prompt", prompt.location, Phase::kForward});
+    const TensorId value = b.dims(tensor) == order ? tensor : b.op("transpose", {tensor}, {{"dims", order}});
+    const std::vector<Renaming> places = {{prompt.position, place}};
+    entry.assignments.push_back({prompt.cache, b.op("rename", {value}, {{"map", places}}), prompt.location});
+  }
+  entry.graph = std::move(b).build();
+  add_kept(entry, keep);
+  return entry;
+}
+
 bool is_for_generation(std::string_view entry) {
-  return entry == "decode" || entry == "encode";
+  return entry == "decode" || entry == "encode" || entry == "prompt";
 }
 
 std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry) {
@@ -245,6 +289,10 @@ std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry
     for (const HeldTensor& held : model.decode->held)
       for (const VariableDecl& cache : model.decode->caches)
         if (cache.name == held.cache) caches.push_back(cache);
+  if (entry == "prompt")
+    for (const PromptTensor& prompt : model.decode->prompt)
+      for (const VariableDecl& cache : model.decode->caches)
+        if (cache.name == prompt.cache) caches.push_back(with_places_of(cache, prompt, model.graph));
   return caches;
 }
 
@@ -252,6 +300,7 @@ EntryGraph entry_named(const Model& model, const std::string& name, const std::v
   if (name == "init") return init_entry(all_variables(model));
   if (name == "train") return train_entry(model, keep);
   if (name == "encode") return encode_entry(model, keep);
+  if (name == "prompt") return prompt_entry(model, keep);
   return name == "decode" ? decode_entry(model, keep) : evaluate_entry(model, keep);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The entry points of a model as graphs: init (initial values), train (one step), evaluate (forward only), decode
-// (one step of generation) and encode (what the caches of decode hold before the first step).
+// (one step of generation), encode (what the caches of decode hold before the first step) and prompt (what they hold
+// after all positions of a prompt).
 
 #include <string>
 #include <string_view>
@@ -35,9 +36,13 @@ EntryGraph decode_entry(const Model& model, const std::vector<std::string>& keep
 /// in evaluation, and assigns them to the caches.
 EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep);
 bool has_encode_entry(const Model& model);
-/// True for decode and encode, the entry points that only generation runs.
+/// For a model whose decode can begin after a prompt (prompt_pass() of decoding.h): computes the keys and values of all
+/// positions at once, as in evaluation, and assigns them to caches that have as many places as there are positions.
+EntryGraph prompt_entry(const Model& model, const std::vector<std::string>& keep);
+/// True for decode, encode and prompt, the entry points that only generation runs.
 bool is_for_generation(std::string_view entry);
-/// The caches that an entry point has: all for decode, those that hold tensors of the model for encode, or none.
+/// The caches that an entry point has: all for decode, those that hold tensors of the model for encode and prompt, or none.
+/// Those of prompt have the place dimension `PLACES.prompt`, of the size of the prompt.
 std::vector<VariableDecl> caches_of(const Model& model, const std::string& entry);
 /// One of these by its name. `decode` and `encode` need a model that has them.
 EntryGraph entry_named(const Model& model, const std::string& name,

@@ -91,6 +91,15 @@ struct HeldTensor {
   Location location;
 };
 
+/// A tensor of the model's own graph that fills the places of a cache for all positions of a prompt. The entry point `prompt`
+/// computes it at once. The cache has its dimensions, in any order, but places where the tensor has positions.
+struct PromptTensor {
+  std::string cache;
+  TensorId tensor = kNoTensor;
+  std::string place, position;  // the names of these two dimensions
+  Location location;
+};
+
 /// `decode`: the graph of one step of generation, separate from the model's own. It reads the model's
 /// variables and keeps its memory of earlier tokens in caches: variables of its own that are zero before the
 /// first step, or hold a tensor of the model.
@@ -98,9 +107,11 @@ struct DecodeSpec {
   std::vector<InputDecl> inputs;  // kTokenInput, kPositionInput and perhaps kSeenInput
   std::vector<VariableDecl> caches;
   Graph graph;
-  std::vector<Assignment> assignments;  // to caches
-  std::vector<HeldTensor> held = {};    // in the order of the caches
-  TensorId logits = kNoTensor;          // has the token's dimensions and one more, the vocabulary
+  std::vector<Assignment> assignments;    // to caches
+  std::vector<HeldTensor> held = {};      // in the order of the caches
+  std::vector<PromptTensor> prompt = {};  // likewise
+  std::string prompt_problem = {};  // why a tensor for prompts that a cache names is of no use; "": none is
+  TensorId logits = kNoTensor;      // has the token's dimensions and one more, the vocabulary
   std::vector<ModelAnnotation> annotations = {};
   bool equals_model = true;   // the logits are those that the model computes for all positions at once
   std::string equal_if = {};  // the condition of this, if it does not hold

@@ -315,6 +315,11 @@ Model with_precision(Model model, const Precision& precision) {
                                       [&](const VariableDecl& decl) { return decl.name == held.cache; });
       held.tensor = mixed.at(held.tensor, cache->type.dtype);
     }
+    for (PromptTensor& prompt : model.decode->prompt) {
+      const auto cache = std::find_if(caches.begin(), caches.end(),
+                                      [&](const VariableDecl& decl) { return decl.name == prompt.cache; });
+      prompt.tensor = mixed.at(prompt.tensor, cache->type.dtype);
+    }
   }
   model.graph = std::move(mixed).take();
   return model;

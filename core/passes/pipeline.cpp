@@ -34,6 +34,10 @@ std::vector<std::string> entries_of(const Model& model, const CompileOptions& op
   entries.push_back("evaluate");
   if (decodes(model, options)) entries.push_back("decode");
   if (decodes(model, options) && has_encode_entry(model)) entries.push_back("encode");
+  // A program has this entry point only where one asks for it by name.
+  const std::vector<std::string>& wanted = options.entries;
+  if (decodes(model, options) && std::find(wanted.begin(), wanted.end(), "prompt") != wanted.end())
+    entries.push_back("prompt");
   return entries;
 }
 

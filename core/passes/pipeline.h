@@ -31,7 +31,8 @@ struct CompileOptions {
   bool allow_uneven = true;
   std::vector<std::string> keep;     // tensors to deliver beside the model's outputs
   std::vector<std::string> entries;  // the entry points to compile, by name; all if it is empty
-  bool decode = false;               // the entry points `decode` and `encode` too, where the model has them
+  bool decode = false;               // the entry points `decode` and `encode` too, where the model has them;
+                                     // `prompt` only if `entries` names it
   bool keep_all = false;             // every value has a place in memory, for runs that look at each
   std::string dump_after;            // a pass of pass_names() whose result goes to one of these two
   std::function<void(const std::string& entry, const std::string& graph)> dump_graph;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/model/entry_points.h"
 #include "core/program/buffer_check.h"
 #include "core/program/structure_check.h"
 
@@ -32,10 +33,11 @@ class ProgramCheck {
     for (size_t e = 0; e < program_.entry_points.size(); ++e) {
       const EntryPoint& entry = program_.entry_points[e];
       at_ = fmt::format("/entry_points/{}", e);
-      const std::array<std::string_view, 5> known = {"init", "train", "evaluate", "decode", "encode"};
+      const std::array<std::string_view, 6> known = {"init",   "train",  "evaluate",
+                                                     "decode", "encode", "prompt"};
       if (std::find(known.begin(), known.end(), entry.name) == known.end())
-        fail(at_,
-             fmt::format("an entry point is init, train, evaluate, decode or encode, not '{}'", entry.name));
+        fail(at_, fmt::format("an entry point is init, train, evaluate, decode, encode or prompt, not '{}'",
+                              entry.name));
       if (!names.insert(entry.name).second)
         fail(at_, fmt::format("the entry point '{}' appears twice", entry.name));
       check_entry(entry);
@@ -80,8 +82,8 @@ class ProgramCheck {
   }
 
   void check_entry(const EntryPoint& entry) {
-    if (!entry.caches.empty() && entry.name != "decode" && entry.name != "encode")
-      fail(at_, "only 'decode' and 'encode' have caches");
+    if (!entry.caches.empty() && !is_for_generation(entry.name))
+      fail(at_, "only 'decode', 'encode' and 'prompt' have caches");
     caches_end_ = check_variables(entry.caches, variables_end_, at_ + "/caches");
     const StructureCheck structure(entry, mesh_, at_);
     for (size_t b = 0; b < entry.buffers.size(); ++b) check_buffer(entry, b);

@@ -180,6 +180,8 @@ void read_decode(const Cursor& at, ModelDraft& draft) {
   spec.caches = std::move(own.model.variables);
   spec.assignments = std::move(own.model.assignments);
   spec.held = std::move(own.held);
+  spec.prompt = std::move(own.prompt);
+  spec.prompt_problem = std::move(own.prompt_problem);
   spec.annotations = std::move(own.model.annotations);
   spec.graph = std::move(own.builder).build();
   draft.model.decode = std::move(spec);

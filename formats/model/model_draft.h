@@ -36,6 +36,8 @@ struct ModelDraft {
   const Graph* model_graph =
       nullptr;  // while `decode` is read: the model's own, whose tensors caches may hold
   std::vector<HeldTensor> held = {};  // by the caches of decode
+  std::vector<PromptTensor> prompt = {};
+  std::string prompt_problem = {};  // as in DecodeSpec
   std::map<std::string_view, const VariableDecl*> shared_by_name = {};
   /// The variables in `model.assignments`, and the lines of their assignments.
   std::map<std::string, int> assigned = {};

@@ -67,11 +67,42 @@ void check_cache(const Cursor& at, const ModelDraft& draft) {
     trainable->error("a cache is never trained: leave out \"trainable\"");
 }
 
+// The full name of a tensor in the scope of the block that is being read, or after each "../" in the scope around it.
+std::string name_from_here(std::string_view name, const ModelDraft& draft) {
+  std::string scope = draft.symbols.full("");
+  while (name.starts_with("../") && !scope.empty()) {
+    name.remove_prefix(3);
+    scope.pop_back();
+    scope.resize(scope.rfind('/') == std::string::npos ? 0 : scope.rfind('/') + 1);
+  }
+  return scope + std::string(name);
+}
+
+// The tensor of the model that fills the cache for the positions of a prompt. A model without it reads prompts token by
+// token, so that a block for decode serves models whose own blocks are of other authors.
+void read_prompt(const Cursor& at, const VariableDecl& cache, ModelDraft& draft) {
+  const std::optional<std::string> path = at.string("the name of a tensor of the model");
+  if (!path) return;
+  const std::string name = name_from_here(*path, draft);
+  const TensorId tensor = draft.model_graph->find(name);
+  const auto refuse = [&](std::string why) {
+    if (draft.prompt_problem.empty()) draft.prompt_problem = std::move(why);
+  };
+  if (tensor == kNoTensor)
+    return refuse(fmt::format("it has no tensor '{}', which is to fill its cache '{}'", name, cache.name));
+  const TensorType& type = draft.model_graph->type(tensor);
+  const Dims places = without(cache.type.dims, type.dims), positions = without(type.dims, cache.type.dims);
+  if (type.dtype != cache.type.dtype || type.dims.size() != cache.type.dims.size() || places.size() != 1)
+    return refuse(fmt::format("'{}' is {}, which can't fill its cache '{}' of {}", name, to_string(type),
+                              cache.name, to_string(cache.type)));
+  draft.prompt.push_back({cache.name, tensor, places[0].name, positions[0].name, at.location()});
+}
+
 // The tensor of the model, in the scope of the block that is being read, whose value the cache has from the start.
 void read_holds(const Cursor& at, const VariableDecl& cache, ModelDraft& draft) {
   const std::optional<std::string> leaf = at.string("the name of a tensor of the model");
   if (!leaf) return;
-  const std::string name = draft.symbols.full(*leaf);
+  const std::string name = name_from_here(*leaf, draft);
   const TensorId tensor = draft.model_graph->find(name);
   if (tensor == kNoTensor) {
     std::vector<std::string> names;
@@ -111,6 +142,7 @@ void define_variable(const NamedCursor& variable, bool is_cache, ModelDraft& dra
   draft.symbols.bind(variable.key, tensor);
   read_sharding(at, {decl.name}, {type->dims}, draft);
   if (const auto holds = at.find("holds"); holds && draft.shared) read_holds(*holds, decl, draft);
+  if (const auto prompt = at.find("prompt"); prompt && draft.shared) read_prompt(*prompt, decl, draft);
   draft.model.variables.push_back(std::move(decl));
 }
 
@@ -120,7 +152,7 @@ void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache
   if (chosen == false) return draft.symbols.note_removed(variable.key);
   if (draft.later_rounds > 0) return;
   const bool has_form = at.check_keys(
-      {"dims", "dtype", "init", "trainable", "cache", "holds", "group", "when", "sharding", "doc"});
+      {"dims", "dtype", "init", "trainable", "cache", "holds", "prompt", "group", "when", "sharding", "doc"});
   if (!has_form) {
     draft.symbols.define(variable.key, SymbolKind::kVariable, variable.key_location);
     return;
@@ -128,6 +160,8 @@ void read(const NamedCursor& variable, std::optional<bool> chosen, bool is_cache
   if (const auto cache = at.find("cache")) is_cache |= cache->flag().value_or(false);
   is_cache |= at.find("holds").has_value();
   if (is_cache) check_cache(at, draft);
+  if (const auto prompt = at.find("prompt"); prompt && (!is_cache || at.find("holds")))
+    prompt->error("only a cache that decode writes can have \"prompt\"", "leave it out");
   if (draft.shared && !is_cache) return share_variable(variable, draft);
   define_variable(variable, is_cache, draft);
 }

@@ -98,6 +98,12 @@ void BeamPast::step(int64_t position) {
     seen_[static_cast<size_t>(beam * places_ + position * beams_ + beam)] = 1;
 }
 
+void BeamPast::read_prompt(int64_t count) {
+  for (int64_t beam = 0; beam < beams_; ++beam)
+    for (int64_t position = 0; position < count; ++position)
+      seen_[static_cast<size_t>(beam * places_ + position * beams_)] = 1;
+}
+
 void BeamPast::follow(std::span<const int64_t> parents) {
   if (beams_ == 1) return;
   const std::vector<uint8_t> before = seen_;

@@ -70,6 +70,8 @@ class BeamPast {
   void step(int64_t position);
   /// Makes beam b continue from what `parents[b]` has seen.
   void follow(std::span<const int64_t> parents);
+  /// Makes all beams see the first beam's places of `count` positions, in which a prompt stands.
+  void read_prompt(int64_t count);
   std::span<const uint8_t> seen() const { return seen_; }
 
  private:

@@ -79,6 +79,10 @@ struct Forward {
   Places token, logit;
   int64_t positions = 0;
   double largest = 0;  // logit
+
+  int64_t token_at(int64_t sequence, int64_t position) const {
+    return static_cast<int64_t>(tokens[token.at(sequence, position)]);
+  }
 };
 
 using Inputs = std::map<std::string, WholeValue>;
@@ -132,6 +136,16 @@ void compare_position(const Forward& forward, const Decoder& decoder, int64_t po
   }
 }
 
+// Reads the first `count` tokens at once.
+void read_prompt(Decoder& decoder, const Forward& forward, int64_t count, BeamPast& past) {
+  std::vector<int64_t> tokens;
+  for (int64_t sequence = 0; sequence < decoder.sequences(); ++sequence)
+    for (int64_t position = 0; position < count; ++position)
+      tokens.push_back(forward.token_at(sequence, position));
+  decoder.read_prompt(tokens, count);
+  if (decoder.places() > 0) past.read_prompt(count);
+}
+
 }  // namespace
 
 void disturb_variables(Executor& executor, uint64_t seed) {
@@ -176,24 +190,29 @@ DecodeComparison compare_decode(Executor& forward, Executor& decode, const Forwa
       inputs.emplace(input.name,
                      random_input(encode->values[input.value].type, decoder.vocabulary(), 2 + inputs.size()));
   const Forward whole = run_forward(forward, names, inputs);
-  decoder.begin([&] {
-    for (const Binding& input : encode->inputs) give(decode, *encode, input, inputs.at(input.name));
-  });
-  BeamPast past(decoder.beams(), std::max(decoder.places(), decoder.beams()));
   DecodeComparison comparison;
   comparison.positions = std::min(positions, whole.positions);
-  for (int64_t position = 0; position < comparison.positions; ++position) {
-    std::vector<int64_t> tokens;
-    std::vector<uint8_t> seen;
-    if (decoder.places() > 0) past.step(position);
-    for (int64_t sequence = 0; sequence < decoder.sequences(); ++sequence) {
-      const double token = whole.tokens[whole.token.at(sequence, position)];
-      tokens.insert(tokens.end(), static_cast<size_t>(decoder.beams()), static_cast<int64_t>(token));
-      if (decoder.places() > 0) seen.insert(seen.end(), past.seen().begin(), past.seen().end());
+  const auto compare_from = [&](int64_t first) {
+    decoder.begin([&] {
+      for (const Binding& input : encode->inputs) give(decode, *encode, input, inputs.at(input.name));
+    });
+    BeamPast past(decoder.beams(), std::max(decoder.places(), decoder.beams()));
+    if (first > 0) read_prompt(decoder, whole, first, past);
+    for (int64_t position = first; position < comparison.positions; ++position) {
+      std::vector<int64_t> tokens;
+      std::vector<uint8_t> seen;
+      if (decoder.places() > 0) past.step(position);
+      for (int64_t sequence = 0; sequence < decoder.sequences(); ++sequence) {
+        tokens.insert(tokens.end(), static_cast<size_t>(decoder.beams()), whole.token_at(sequence, position));
+        if (decoder.places() > 0) seen.insert(seen.end(), past.seen().begin(), past.seen().end());
+      }
+      decoder.step(position, tokens, seen);
+      compare_position(whole, decoder, position, tolerance, comparison);
     }
-    decoder.step(position, tokens, seen);
-    compare_position(whole, decoder, position, tolerance, comparison);
-  }
+  };
+  compare_from(0);
+  if (const int64_t half = std::min(comparison.positions / 2, decoder.prompt_positions()); half > 0)
+    compare_from(half);
   return comparison;
 }
 

@@ -68,6 +68,22 @@ void copy_cache(const std::vector<std::byte>& from, const LocalShard& shard, con
   }
 }
 
+// Copies the first `count` places of a cache, of which `place` is the dimension, to every `apart`-th place of another one
+// on the same device. All other dimensions are equal.
+void spread_places(const std::vector<std::byte>& from, const LocalShard& shard, const LocalShard& to,
+                   size_t place, int64_t count, int64_t apart) {
+  if (shard.elements() == 0) return;
+  const int64_t room = shard.box[place].size(), places = to.box[place].size();
+  check_invariant(count <= room && (count - 1) * apart < places, "a prompt is longer than its caches");
+  int64_t rows = 1, inner = size_of(shard.type.dtype);  // a row holds `inner` bytes for each place
+  for (size_t i = 0; i < shard.box.size(); ++i)
+    (i < place ? rows : inner) *= i == place ? 1 : shard.box[i].size();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t p = 0; p < count; ++p)
+      std::memcpy(to.data + (row * places + p * apart) * inner, from.data() + (row * room + p) * inner,
+                  static_cast<size_t>(inner));
+}
+
 }  // namespace
 
 Decoder::Decoder(Executor& executor) : executor_(executor) {
@@ -83,6 +99,8 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   places_ = places_of(*entries_.back());
   vocabulary_ = dims_of(decode(), decode().outputs[0]).back().size;
   encode_ = executor.program().find("encode");
+  prompt_ = executor.program().find("prompt");
+  if (prompt_) prompt_positions_ = elements(dims_of(*prompt_, prompt_->inputs.at(0))) / sequences_;
 }
 
 void Decoder::begin(const std::function<void()>& fill_inputs) {
@@ -126,16 +144,50 @@ void Decoder::start(const SavedCaches& caches) {
   }
 }
 
+void Decoder::start_after_prompt(const SavedCaches& caches, int64_t count) {
+  executor_.load(decode());
+  executor_.clear_caches(decode());
+  for (size_t c = 0; c < decode().caches.size(); ++c) {
+    const std::vector<SavedShard>& shards = caches.at(decode().caches[c].decl.name);
+    const Dims &from = shards.at(0).shard.type.dims, &to = decode().caches[c].decl.type.dims;
+    size_t place = 0;
+    while (from[place].name == to[place].name) ++place;
+    for (size_t device = 0; device < executor_.devices(); ++device)
+      spread_places(shards[device].bytes, shards[device].shard, executor_.cache(decode(), c, device), place,
+                    count, beams_);
+  }
+}
+
+void Decoder::read_prompt(std::span<const int64_t> tokens, int64_t count) {
+  const Binding& input = prompt_->inputs.at(0);
+  const Dims& dims = dims_of(*prompt_, input);
+  const bool sequences_first =
+      dims.size() == 1 || dims[0] == dims_of(decode(), *find(decode().inputs, kTokenInput))[0];
+  std::vector<int64_t> padded(static_cast<size_t>(sequences_ * prompt_positions_), 0);
+  for (int64_t s = 0; s < sequences_; ++s)
+    for (int64_t p = 0; p < count; ++p)
+      padded[static_cast<size_t>(sequences_first ? s * prompt_positions_ + p : p * sequences_ + s)] =
+          tokens[static_cast<size_t>(s * count + p)];
+  executor_.load(*prompt_);
+  fill(*prompt_, input, std::span<const int64_t>(padded));
+  executor_.run(*prompt_, 0);
+  while (current_ + 1 < entries_.size() && count * beams_ > places_of(decode())) ++current_;
+  start_after_prompt(saved(*prompt_), count);
+}
+
 template <typename Value>
 void Decoder::fill(std::string_view input, std::span<const Value> values) {
-  const Binding* binding = find(decode().inputs, input);
-  if (!binding) return;
-  const int64_t own_places = std::max<int64_t>(1, places_of(decode()));
+  if (const Binding* binding = find(decode().inputs, input)) fill(decode(), *binding, values);
+}
+
+template <typename Value>
+void Decoder::fill(const EntryPoint& entry, const Binding& input, std::span<const Value> values) {
+  const int64_t own_places = std::max<int64_t>(1, places_of(entry));
   for (size_t device = 0; device < executor_.devices(); ++device) {
-    const LocalShard shard = executor_.shard(decode(), binding->value, device);
+    const LocalShard shard = executor_.shard(entry, input.value, device);
     const auto put = [&](auto* data) {
       for_each_run(shard, [&](int64_t from, int64_t to, int64_t count) {
-        if (input == kSeenInput) from = from / own_places * places_ + from % own_places;
+        if (input.name == kSeenInput) from = from / own_places * places_ + from % own_places;
         std::transform(values.data() + from, values.data() + from + count, data + to,
                        [](Value value) { return static_cast<std::remove_pointer_t<decltype(data)>>(value); });
       });

@@ -6,7 +6,8 @@
 // tokens do not attend to all the places that late ones will need.
 //
 // Caches may hold tensors of the model, such as the keys and values that an encoder gives. The entry point `encode`
-// computes these once for the sequences that begin.
+// computes these once for the sequences that begin. Where there is an entry point `prompt`, it fills the caches for many
+// positions at once.
 //
 // Tokens have the shape [sequences, beams]; a dimension that the model lacks counts as 1. All ranks make the
 // same calls, and each fills and reads what its devices hold.
@@ -34,6 +35,13 @@ class Decoder {
   /// filled the inputs of `encode`, which is then loaded. The caches persist until another entry point runs.
   void begin(const std::function<void()>& fill_inputs = {});
 
+  /// The number of positions that the entry point `prompt` computes; 0 without one.
+  int64_t prompt_positions() const { return prompt_positions_; }
+  /// Fills the caches as `count` steps from position 0 would, in which all beams of a sequence have the same tokens. Each
+  /// key and value stands in the place of beam 0. Called after begin(); `tokens`: [sequences, count], count at most
+  /// prompt_positions().
+  void read_prompt(std::span<const int64_t> tokens, int64_t count);
+
   int64_t sequences() const { return sequences_; }
   int64_t beams() const { return beams_; }
   int64_t vocabulary() const { return vocabulary_; }
@@ -56,13 +64,18 @@ class Decoder {
   using SavedCaches = std::map<std::string, std::vector<SavedShard>>;
   SavedCaches saved(const EntryPoint& entry) const;
   void start(const SavedCaches& caches);
+  void start_after_prompt(const SavedCaches& caches, int64_t count);
   void move_on();
   template <typename Value>
   void fill(std::string_view input, std::span<const Value> values);
+  template <typename Value>
+  void fill(const EntryPoint& entry, const Binding& input, std::span<const Value> values);
 
   Executor& executor_;
   std::vector<const EntryPoint*> entries_;  // in ascending order of their places
   const EntryPoint* encode_ = nullptr;      // if any cache holds a tensor of the model
+  const EntryPoint* prompt_ = nullptr;
+  int64_t prompt_positions_ = 0;
   size_t current_ = 0;
   int64_t sequences_ = 1, beams_ = 1, vocabulary_ = 0, places_ = 0;
   int64_t position_ = 0;

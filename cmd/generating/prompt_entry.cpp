@@ -1,0 +1,63 @@
+#include "cmd/generating/prompt_entry.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/model/decoding.h"
+
+namespace mtfc {
+namespace {
+
+bool have_one_place(const ProgramVariable& a, const ProgramVariable& b) {
+  return a.decl.name == b.decl.name && a.decl.type == b.decl.type && a.sharding == b.sharding &&
+         a.offset == b.offset;
+}
+
+// Returns whether decode has the caches that `prompt` fills, and nothing splits them along their places.
+bool fills(const EntryPoint& prompt, const EntryPoint& decode) {
+  const auto is_filled = [&](const ProgramVariable& filled) {
+    const auto same =
+        std::find_if(decode.caches.begin(), decode.caches.end(),
+                     [&](const ProgramVariable& cache) { return cache.decl.name == filled.decl.name; });
+    if (same == decode.caches.end() || same->sharding != filled.sharding) return false;
+    const Dims &places = same->decl.type.dims, &own = filled.decl.type.dims;
+    for (size_t d = 0; d < own.size(); ++d)
+      if (own[d].name != places[d].name && !filled.sharding.dims[d].empty()) return false;
+    return true;
+  };
+  return std::all_of(prompt.caches.begin(), prompt.caches.end(), is_filled);
+}
+
+}  // namespace
+
+CompileOptions with_shardings_of(const Program& program, CompileOptions options) {
+  for (const std::vector<ProgramVariable>& variables : {program.variables, program.find("decode")->caches})
+    for (const ProgramVariable& variable : variables)
+      options.variables.emplace(variable.decl.name, variable.sharding);
+  return options;
+}
+
+bool share_weights(const Program& a, const Program& b) {
+  return std::equal(a.variables.begin(), a.variables.end(), b.variables.begin(), b.variables.end(),
+                    have_one_place);
+}
+
+std::optional<EntryPoint> compiled_prompt(Model model, const CompileOptions& options,
+                                          const Program& program) {
+  try {
+    CompileOptions alike = with_shardings_of(program, options);
+    alike.decode = true;
+    alike.entries = {"prompt"};
+    Program prompt = compile(only_prompt(std::move(model)), program.layout, alike);
+    EntryPoint& entry = prompt.entry_points.front();
+    if (!share_weights(prompt, program) || !fills(entry, *program.find("decode"))) return std::nullopt;
+    return std::move(entry);
+  } catch (const UserError&) {
+    return std::nullopt;  // the layout does not allow this length, say
+  }
+}
+
+}  // namespace mtfc
