@@ -227,11 +227,11 @@ ThinProduct few_columns(const MatrixProduct& p) {
 
 template <typename T>
 void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
-  if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
-  if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
   if (const ThinProduct rows = few_rows(p); !p.adds && is_thin(rows)) return multiply_thin(rows, a, b, c);
   if (const ThinProduct columns = few_columns(p); !p.adds && is_thin(columns))
     return multiply_thin(columns, b, a, c);
+  if (p.n == 1) return multiply_by_vector(vector_product(p), a, b, c);
+  if (p.m == 1) return multiply_by_vector(vector_product(p), b, a, c);
   if (threads_share_rows<T>(p)) return multiply_rows_by_blas(p, a, b, c);
   multiply_by_blas(p, a, b, c);
 }

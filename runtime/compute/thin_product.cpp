@@ -1,6 +1,10 @@
 #include "runtime/compute/thin_product.h"
 
+#include <omp.h>
+
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/vector_targets.h"
@@ -14,15 +18,24 @@ constexpr int64_t kFewDots = 4;        // most few rows for dot products with it
 constexpr int64_t kShortestDot = 128;  // ... of at least this many elements
 constexpr int64_t kLeastWork = int64_t{1} << 20;
 constexpr int64_t kTile = 4;           // few rows that are multiplied together
-constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added together
+constexpr int64_t kUnroll = 4;         // rows of the wide matrix that are added together, ...
+constexpr int64_t kUnrollFew = 8;      // ... for one or two few rows
 constexpr int64_t kSums = 4096;        // sums that stay in the first-level cache
 constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in the second-level cache
 
+constexpr int64_t kLeastVector = int64_t{1} << 18;  // elements of the wide matrix, for one row
+// Threads share the rows of the wide matrix in so many parts, since each then reads memory from one end to the other. Of
+// parts of every row, a processor reads no more than half as many in a second.
+constexpr int64_t kParts = 4;
+constexpr int64_t kShortestPart = 64;            // rows
+constexpr int64_t kMostSums = int64_t{1} << 20;  // of all parts
+constexpr int64_t kVectorBytes = 64;             // of the widest vectors
+
 // The matrices of a product, laid out as its ThinProduct says.
-template <typename T>
+template <typename T, typename W>
 struct Matrices {
   const T* few;
-  const T* wide;
+  const W* wide;
   T* result;
 };
 
@@ -35,11 +48,11 @@ struct Sums {
 };
 
 // The loops without a choice of vectors: everything is inlined into one function per target.
-template <typename T>
+template <typename T, typename W>
 struct Loops {
   /// sums[r][j] += few[r][0..Rows) * wide[0..Rows)[j]
   template <int64_t Few, int64_t Rows>
-  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const T* wide, Sums<T> to) {
+  MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const W* wide, Sums<T> to) {
     T* const sums = to.at;
     const int64_t width = to.width, count = to.count;
     T factors[Few][Rows];
@@ -49,26 +62,28 @@ struct Loops {
     for (int64_t j = 0; j < count; ++j)
       for (int64_t r = 0; r < Few; ++r) {
         T sum = sums[r * width + j];
-        for (int64_t l = 0; l < Rows; ++l) sum += factors[r][l] * wide[l * p.leading + j];
+        for (int64_t l = 0; l < Rows; ++l) sum += factors[r][l] * static_cast<T>(wide[l * p.leading + j]);
         sums[r * width + j] = sum;
       }
   }
 
   template <int64_t Rows>
-  MTFC_INLINE void add_tiles(const ThinProduct& p, const T* few, const T* wide, Sums<T> sums) {
+  MTFC_INLINE void add_tiles(const ThinProduct& p, const T* few, const W* wide, Sums<T> sums) {
     for (int64_t r = 0; r < p.few; r += kTile, few += kTile * p.few_step, sums.at += kTile * sums.width) {
       if (p.few - r == 1)
         add_rows<1, Rows>(p, few, wide, sums);
       else if (p.few - r == 2)
         add_rows<2, Rows>(p, few, wide, sums);
-      else if (p.few - r == 3)
-        add_rows<3, Rows>(p, few, wide, sums);
-      else
-        add_rows<kTile, Rows>(p, few, wide, sums);
+      else if constexpr (Rows <= kUnroll) {
+        if (p.few - r == 3)
+          add_rows<3, Rows>(p, few, wide, sums);
+        else
+          add_rows<kTile, Rows>(p, few, wide, sums);
+      }
     }
   }
 
-  MTFC_INLINE void along_wide(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  MTFC_INLINE void along_wide(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
     const auto [few, wide, result] = matrices;
     T sums[kSums];
     const int64_t width = kSums / p.few;
@@ -76,6 +91,9 @@ struct Loops {
       const int64_t count = std::min(width, end - first);
       std::fill_n(sums, p.few * width, T{0});
       int64_t l = 0;
+      for (; p.few <= 2 && l + kUnrollFew <= p.inner; l += kUnrollFew)
+        add_tiles<kUnrollFew>(p, few + l * p.few_inner_step, wide + l * p.leading + first,
+                              {sums, width, count});
       for (; l + kUnroll <= p.inner; l += kUnroll)
         add_tiles<kUnroll>(p, few + l * p.few_inner_step, wide + l * p.leading + first, {sums, width, count});
       for (; l < p.inner; ++l)
@@ -86,20 +104,51 @@ struct Loops {
     }
   }
 
-  /// Multiplies kFewDots rows, stored side by side, with one column.
-  MTFC_INLINE void dots(const T (*rows)[kInnerChunk], const T* column, int64_t count, T* sums) {
-    T s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
-    for (int64_t l = 0; l < count; ++l) {
-      s0 += rows[0][l] * column[l];
-      s1 += rows[1][l] * column[l];
-      s2 += rows[2][l] * column[l];
-      s3 += rows[3][l] * column[l];
-    }
-    sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+  // As many elements as fill the widest vector.
+  static constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  typedef T Lanes __attribute__((vector_size(kVectorBytes)));
+
+  MTFC_INLINE void load(const T* from, Lanes& to) {
+    std::memcpy(&to, from, sizeof(to));
+  }
+  MTFC_INLINE void load(const Bf16* from, Lanes& to) {
+    typedef uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
+    typedef uint32_t Words __attribute__((vector_size(kVectorBytes)));
+    Halves stored;
+    std::memcpy(&stored, from, sizeof(stored));
+    const Words bits = __builtin_convertvector(stored, Words) << 16;
+    std::memcpy(&to, &bits, sizeof(to));
+  }
+  MTFC_INLINE void load(const int8_t* from, Lanes& to) {
+    typedef int8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
+    Bytes stored;
+    std::memcpy(&stored, from, sizeof(stored));
+    to = __builtin_convertvector(stored, Lanes);
   }
 
-  MTFC_INLINE void along_inner(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  /// Multiplies Few rows, kInnerChunk apart, with a column, of which it adds up every Ways-th vector together.
+  template <int64_t Few, int64_t Ways>
+  MTFC_INLINE void dots(const T (*rows)[kInnerChunk], const W* column, int64_t count, T* sums) {
+    Lanes lanes[Few][Ways] = {};
+    int64_t l = 0;
+    for (; l + Ways * kLanes <= count; l += Ways * kLanes)
+      for (int64_t w = 0; w < Ways; ++w) {
+        Lanes factors, row;
+        load(column + l + w * kLanes, factors);
+        for (int64_t r = 0; r < Few; ++r) {
+          load(rows[r] + l + w * kLanes, row);
+          lanes[r][w] += row * factors;
+        }
+      }
+    for (int64_t r = 0; r < Few; ++r) {
+      for (int64_t w = 1; w < Ways; ++w) lanes[r][0] += lanes[r][w];
+      sums[r] = 0;
+      for (int64_t lane = 0; lane < kLanes; ++lane) sums[r] += lanes[r][0][lane];
+      for (int64_t at = l; at < count; ++at) sums[r] += rows[r][at] * static_cast<T>(column[at]);
+    }
+  }
+
+  MTFC_INLINE void along_inner(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
     const auto [few, wide, result] = matrices;
     T rows[kFewDots][kInnerChunk];  // zeros beyond the last few row
     for (int64_t first = 0; first < p.inner; first += kInnerChunk) {
@@ -109,7 +158,11 @@ struct Loops {
           rows[r][l] = r < p.few ? few[r * p.few_step + (first + l) * p.few_inner_step] : T{0};
       for (int64_t j = begin; j < end; ++j) {
         T sums[kFewDots];
-        dots(rows, wide + j * p.leading + first, count, sums);
+        const W* const column = wide + j * p.leading + first;
+        if (p.few == 1)
+          dots<1, 4>(rows, column, count, sums);
+        else
+          dots<kFewDots, 1>(rows, column, count, sums);
         for (int64_t r = 0; r < p.few; ++r) {
           T& to = result[r * p.result_few_step + j * p.result_wide_step];
           to = first == 0 ? sums[r] : to + sums[r];
@@ -118,7 +171,7 @@ struct Loops {
     }
   }
 
-  MTFC_INLINE void run(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  MTFC_INLINE void run(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
     if (p.inner_side_by_side)
       along_inner(p, matrices, begin, end);
     else
@@ -126,30 +179,68 @@ struct Loops {
   }
 
 #if defined(__x86_64__)
-  MTFC_AVX512 static void run_avx512(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  MTFC_AVX512 static void run_avx512(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin,
+                                     int64_t end) {
     run(p, matrices, begin, end);
   }
-  MTFC_AVX2 static void run_avx2(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  MTFC_AVX2 static void run_avx2(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
     run(p, matrices, begin, end);
   }
 #endif
-  static void run_plain(const ThinProduct& p, Matrices<T> matrices, int64_t begin, int64_t end) {
+  static void run_plain(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
     run(p, matrices, begin, end);
   }
 };
 
-template <typename T>
-using RangeProduct = void (*)(const ThinProduct&, Matrices<T>, int64_t begin, int64_t end);
+template <typename T, typename W>
+using RangeProduct = void (*)(const ThinProduct&, Matrices<T, W>, int64_t begin, int64_t end);
 
-template <typename T>
-RangeProduct<T> for_this_machine() {
+template <typename T, typename W>
+RangeProduct<T, W> for_this_machine() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return Loops<T>::run_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Loops<T>::run_avx2;
+    return Loops<T, W>::run_avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Loops<T, W>::run_avx2;
 #endif
-  return Loops<T>::run_plain;
+  return Loops<T, W>::run_plain;
+}
+
+int64_t parts_of(const ThinProduct& p) {
+  const bool is_cut =
+      !p.inner_side_by_side && p.inner >= kParts * kShortestPart && kParts * p.few * p.wide <= kMostSums;
+  return is_cut ? kParts : 1;
+}
+
+// Computes the product in parts along its inner dimension, whose sums are then added in their order.
+template <typename T, typename W>
+void multiply_parts(RangeProduct<T, W> multiply, const ThinProduct& p, Matrices<T, W> whole) {
+  thread_local std::vector<T> own;
+  own.resize(std::max(own.size(), static_cast<size_t>(kParts * p.few * p.wide)));
+  T* const sums = own.data();
+  const int64_t size = p.few * p.wide, length = p.inner / kParts, work = size * p.inner;
+  const int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int64_t cuts = std::clamp<int64_t>(threads / kParts, 1, p.wide);  // of the wide dimension
+  parallel_ranges(kParts * cuts, work, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t part = item / cuts, cut = item % cuts, first = part * length;
+      ThinProduct share = p;
+      share.inner = part + 1 == kParts ? p.inner - first : length;
+      share.result_few_step = p.wide;
+      share.result_wide_step = 1;
+      multiply(share,
+               {whole.few + first * p.few_inner_step, whole.wide + first * p.leading, sums + part * size},
+               p.wide * cut / cuts, p.wide * (cut + 1) / cuts);
+    }
+  });
+  parallel_ranges(p.wide, kParts * size, [&](int64_t begin, int64_t end) {
+    for (int64_t r = 0; r < p.few; ++r)
+      for (int64_t j = begin; j < end; ++j) {
+        T sum = sums[r * p.wide + j];
+        for (int64_t part = 1; part < kParts; ++part) sum += sums[part * size + r * p.wide + j];
+        whole.result[r * p.result_few_step + j * p.result_wide_step] = sum;
+      }
+  });
 }
 
 }  // namespace
@@ -157,12 +248,13 @@ RangeProduct<T> for_this_machine() {
 bool is_thin(const ThinProduct& p) {
   const bool fits = p.inner_side_by_side ? p.few <= kFewDots && p.inner >= kShortestDot
                                          : p.few <= kFewRows && p.wide >= kShortestRow;
-  return fits && p.wide * p.inner >= (kLeastWork + p.few - 1) / p.few;
+  return fits && p.wide * p.inner >= (p.few == 1 ? kLeastVector : (kLeastWork + p.few - 1) / p.few);
 }
 
-template <typename T>
-void multiply_thin(const ThinProduct& product, const T* few, const T* wide, T* result) {
-  static const RangeProduct<T> kMultiply = for_this_machine<T>();
+template <typename T, typename W>
+void multiply_thin(const ThinProduct& product, const T* few, const W* wide, T* result) {
+  static const RangeProduct<T, W> kMultiply = for_this_machine<T, W>();
+  if (parts_of(product) > 1) return multiply_parts<T, W>(kMultiply, product, {few, wide, result});
   parallel_ranges(product.wide, product.few * product.wide * product.inner, [&](int64_t begin, int64_t end) {
     kMultiply(product, {few, wide, result}, begin, end);
   });
@@ -170,5 +262,7 @@ void multiply_thin(const ThinProduct& product, const T* few, const T* wide, T* r
 
 template void multiply_thin(const ThinProduct&, const float*, const float*, float*);
 template void multiply_thin(const ThinProduct&, const double*, const double*, double*);
+template void multiply_thin(const ThinProduct&, const float*, const Bf16*, float*);
+template void multiply_thin(const ThinProduct&, const float*, const int8_t*, float*);
 
 }  // namespace mtfc
