@@ -18,6 +18,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "core/model/annotations.h"
 #include "core/model/decoding.h"
+#include "core/model/stored_weights.h"
 #include "core/passes/pipeline.h"
 
 namespace mtfc {
@@ -79,6 +80,18 @@ struct Facts {
   int64_t positions = 0, vocabulary = 0;
 };
 
+// Reads the model with these sizes, its weights stored as the options say.
+ModelAndLayouts read_sized(const Sources& sources, const GenerateOptions& options,
+                           std::vector<std::string> sets, std::vector<Diagnostic>& warnings) {
+  ModelOptions sized = options.model;
+  sized.sets = std::move(sets);
+  // Weights that are stored in fewer bits are widened for products in f32.
+  if (options.weights() != WeightFormat::kF32) sized.dtype = to_string(DType::kF32);
+  ModelAndLayouts read = read_model_and_layouts({&sources, 1}, sized, warnings);
+  read.model = with_stored_weights(std::move(read.model), options.weights());
+  return read;
+}
+
 // Returns whether the decode of `smaller` can replace that of `program` while sequences are short: all
 // weights must have the same offsets, the caches the same shardings, and those that encode fills the same sizes.
 bool fits(const Program& smaller, const Program& program) {
@@ -100,7 +113,8 @@ bool fits(const Program& smaller, const Program& program) {
 
 // Adds versions of decode with fewer places, kFewestPositions and then twice as many each time, if the model
 // has a dimension for them that nothing splits: the cost of a token then depends on its position.
-void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
+void add_shorter_decodes(const Sources& sources, const GenerateOptions& options,
+                         const std::vector<std::string>& sets, const CompileOptions& compile_options,
                          const Model& model, Program& program) {
   const Layout& layout = program.layout;
   const Dims& token = token_type(model).dims;
@@ -108,13 +122,13 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
   for (const InputDecl& input : model.decode->inputs) {
     if (input.name != kSeenInput) continue;
     const Dim& places = input.type.dims.back();
-    if (is_set(sized.sets, places.name) || names_dim(layout, places.name)) return;
+    if (is_set(sets, places.name) || names_dim(layout, places.name)) return;
     for (int64_t positions = kFewestPositions; positions * beams < places.size; positions *= 2) {
-      ModelOptions shorter = sized;
-      shorter.sets.push_back(fmt::format("{}={}", places.name, positions * beams));
+      std::vector<std::string> shorter = sets;
+      shorter.push_back(fmt::format("{}={}", places.name, positions * beams));
       std::vector<Diagnostic> unused;
-      Program smaller = compile(only_decode(read_model_and_layouts({&sources, 1}, shorter, unused).model),
-                                layout, with_shardings_of(program, options));
+      Program smaller = compile(only_decode(read_sized(sources, options, shorter, unused).model), layout,
+                                with_shardings_of(program, compile_options));
       if (!fits(smaller, program)) return;
       for (EntryPoint& entry : smaller.entry_points)
         if (entry.name == "decode") program.entry_points.push_back(std::move(entry));
@@ -123,10 +137,11 @@ void add_shorter_decodes(const Sources& sources, const ModelOptions& sized, cons
 }
 
 // The model with other sizes; nothing where it does not allow them.
-std::optional<Model> resized(const Sources& sources, const ModelOptions& sized) {
+std::optional<Model> resized(const Sources& sources, const GenerateOptions& options,
+                             const std::vector<std::string>& sets) {
   try {
     std::vector<Diagnostic> unused;
-    return read_model_and_layouts({&sources, 1}, sized, unused).model;
+    return read_sized(sources, options, sets, unused).model;
   } catch (const UserError&) {
     return std::nullopt;
   }
@@ -134,24 +149,26 @@ std::optional<Model> resized(const Sources& sources, const ModelOptions& sized) 
 
 // Adds an entry point for the first `tokens` tokens of the prompts, with as many positions where the weights allow it, or
 // else with all that the model has. `model` is not reduced.
-void add_prompt(const Sources& sources, const ModelOptions& sized, const CompileOptions& options,
-                const Model& model, int64_t tokens, Program& program, std::vector<Diagnostic>& warnings) {
+void add_prompt(const Sources& sources, const GenerateOptions& options, const std::vector<std::string>& sets,
+                const CompileOptions& compile_options, const Model& model, int64_t tokens, Program& program,
+                std::vector<Diagnostic>& warnings) {
   if (tokens == 0) return;
   std::string why;
   if (const std::optional<PromptPass> pass = prompt_pass(model, why)) {
-    ModelOptions exact = sized;
-    std::erase_if(exact.sets, [&](const std::string& set) { return set.starts_with(pass->position + "="); });
-    exact.sets.push_back(fmt::format("{}={}", pass->position, tokens));
+    std::vector<std::string> exact = sets;
+    std::erase_if(exact, [&](const std::string& set) { return set.starts_with(pass->position + "="); });
+    exact.push_back(fmt::format("{}={}", pass->position, tokens));
     std::optional<EntryPoint> entry;
-    if (std::optional<Model> fitting = resized(sources, exact); fitting && prompt_pass(*fitting, why))
-      entry = compiled_prompt(*std::move(fitting), options, program);
+    if (std::optional<Model> fitting = resized(sources, options, exact);
+        fitting && prompt_pass(*fitting, why))
+      entry = compiled_prompt(*std::move(fitting), compile_options, program);
     const auto size_of_position = [&] {
       for (const Dim& dim : model.dims)
         if (dim.name == pass->position) return dim.size;
       return INT64_MAX;
     };
     if (!entry && size_of_position() / kMostPadding <= tokens)
-      entry = compiled_prompt(model, options, program);
+      entry = compiled_prompt(model, compile_options, program);
     if (entry) return program.entry_points.push_back(*std::move(entry));
     why = "under this layout, or for this length, its keys and values are not where decode keeps them";
   }
@@ -170,9 +187,9 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
     throw UserError(fmt::format("the model '{}' can't generate: it has no \"decode\"", given.name),
                     "models/char_lm.json shows one");
   require_beginnings(given, options);
-  ModelOptions sized = options.model;
-  for (std::string& set : sizes(given, options)) sized.sets.push_back(std::move(set));
-  auto [model, layouts] = read_model_and_layouts({&sources, 1}, sized, warnings);
+  std::vector<std::string> sets = options.model.sets;
+  for (std::string& set : sizes(given, options)) sets.push_back(std::move(set));
+  auto [model, layouts] = read_sized(sources, options, sets, warnings);
   const Annotations check_names(model, layouts.front());
   const Model whole = std::exchange(model, only_decode(model));
   facts.positions = decode_positions(*model.decode);
@@ -182,8 +199,8 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
   std::erase_if(program.entry_points, [](const EntryPoint& entry) { return entry.name == "evaluate"; });
   const EntryPoint& decode = *program.find("decode");
   facts.vocabulary = decode.values[decode.outputs[0].value].type.dims.back().size;
-  add_shorter_decodes(sources, sized, compile_options, model, program);
-  add_prompt(sources, sized, compile_options, whole, std::stoll(sources.told), program, warnings);
+  add_shorter_decodes(sources, options, sets, compile_options, model, program);
+  add_prompt(sources, options, sets, compile_options, whole, std::stoll(sources.told), program, warnings);
   return program;
 }
 
@@ -211,6 +228,22 @@ void report(const GenerationResult& result) {
       1e3 * result.seconds / static_cast<double>(std::max<int64_t>(1, result.positions)));
 }
 
+// Says how much memory the stored weights save.
+void tell_weights(const Program& program) {
+  int64_t elements = 0, stored = 0, bytes = 0;
+  for (const ProgramVariable& variable : program.variables) {
+    const TensorType& type = variable.decl.type;
+    bytes += mtfc::bytes(type);
+    if (variable.decl.is_scale) continue;
+    elements += mtfc::elements(type.dims);
+    if (size_of(type.dtype) < size_of(DType::kF32)) stored += mtfc::elements(type.dims);
+  }
+  std::cerr << fmt::format(
+      "{:.4g} of {:.4g} million weights are stored in fewer bits: {:.4g} MB in place of {:.4g}\n",
+      1e-6 * static_cast<double>(stored), 1e-6 * static_cast<double>(elements),
+      1e-6 * static_cast<double>(bytes), 4e-6 * static_cast<double>(elements));
+}
+
 struct Prepared {
   Facts facts;
   Beginnings beginnings;
@@ -224,7 +257,10 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
   if (prepared.beginnings.sources)
     require_same_files(comm.processes(), files_of(prepared.beginnings.sources->inputs));
   require_intact(comm.processes(), prepared.values);
-  if (prepared.values.size() < program.variables.size()) executor.run(*program.find("init"), 0);
+  const auto is_filled = [](const ProgramVariable& variable) { return !variable.decl.is_scale; };
+  if (static_cast<std::ptrdiff_t>(prepared.values.size()) <
+      std::count_if(program.variables.begin(), program.variables.end(), is_filled))
+    executor.run(*program.find("init"), 0);
   fill_variables(executor, prepared.values);
   prepared.values.clear();
   const bool speaks = comm.processes().speaks();
@@ -241,6 +277,7 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
         progress.show(done, all);
       };
   }
+  if (speaks && options.weights() != WeightFormat::kF32 && !options.model.quiet) tell_weights(program);
   const GenerationResult result = generate(executor, prepared.beginnings, prepared.generation, observer);
   if (speaks) {
     printer->end(result, program.model);

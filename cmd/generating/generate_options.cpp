@@ -34,6 +34,10 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
   line.add_option("--prompt-tokens", options.prompt_tokens,
                   "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
+  line.add_option("--weights", options.weights_named,
+                  "store weights as f32, bf16, or int8 with a scale for each row; fewer bits are read faster")
+      .check(one_of(enum_names<WeightFormat>()))
+      .type_name("FORMAT");
   line.add_flag("--one-by-one", options.one_by_one,
                 "read prompts token by token, even where the model can read them at once");
   line.add_option("--length", options.length,
@@ -151,6 +155,11 @@ void check(const GenerateOptions& options) {
     throw UserError("--length-penalty is for beam search", "give --beams B");
   if (options.beams && options.samples > *options.beams)
     throw UserError(fmt::format("--samples {} is more than the {} beams", options.samples, *options.beams));
+  if (options.weights() != WeightFormat::kF32 && options.model.dtype &&
+      *options.model.dtype != to_string(DType::kF32))
+    throw UserError(fmt::format("--weights {} is for models that compute in f32, but --dtype says {}",
+                                options.weights_named, *options.model.dtype),
+                    "leave out one of them");
   const char* training = options.model.optimizer      ? "--optimizer"
                          : options.model.microbatches ? "--microbatches"
                                                       : nullptr;

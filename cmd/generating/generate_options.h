@@ -10,6 +10,7 @@
 #include "cmd/generating/prompts.h"
 #include "cmd/generating/sources.h"
 #include "cmd/launch/execution.h"
+#include "core/model/stored_weights.h"
 
 namespace mtfc {
 
@@ -40,10 +41,12 @@ struct GenerateOptions : ExecutionOptions, PromptOptions, SourceOptions, TokenCh
   std::vector<std::string> loads;          // as in run; --checkpoint adds one
   std::optional<std::string> checkpoint;
   std::vector<std::string> maps;
-  bool one_by_one = false;  // prompts are read token by token
-  std::string file;         // "": standard output, as tokens are chosen
-  std::string format;       // text or json; "": as the file's name says
+  std::string weights_named = "f32";  // the name of a WeightFormat
+  bool one_by_one = false;            // prompts are read token by token
+  std::string file;                   // "": standard output, as tokens are chosen
+  std::string format;                 // text or json; "": as the file's name says
 
+  WeightFormat weights() const { return *value_named<WeightFormat>(weights_named); }
   /// True if the tokens of the result are printed as bytes.
   bool as_bytes() const { return has_texts() || !source_texts.empty(); }
 };

@@ -115,7 +115,7 @@ class Chooser {
   }
 
   void go_on(size_t s, int64_t position, const Decoder& decoder, Choice& choice) {
-    const std::vector<double> logits = decoder.logits(static_cast<int64_t>(s));
+    const std::span<const double> logits = decoder.logits(static_cast<int64_t>(s));
     if (options_.beams > 0) {
       const std::vector<BeamStep> steps = searches_[s].advance(logits);
       for (size_t beam = 0; beam < steps.size(); ++beam) {
@@ -126,8 +126,8 @@ class Chooser {
     }
     static const uint64_t kName = stable_hash("generate");
     const double uniform = RandomNumbers(kName, options_.seed, position).uniform(slots_[s].number);
-    const int64_t token = sample_token(std::span(logits).first(static_cast<size_t>(decoder.vocabulary())),
-                                       options_.sampling, uniform);
+    const int64_t token =
+        sample_token(logits.first(static_cast<size_t>(decoder.vocabulary())), options_.sampling, uniform);
     sequences_[s].tokens.push_back(token);
     if (slots_[s].number == 0 && observer_.token) observer_.token(token);
     set(choice, s, decoder.beams(), token);

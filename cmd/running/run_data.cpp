@@ -71,7 +71,8 @@ VariableValues read_loads(const Program& program, const std::vector<std::string>
   if (!files.empty()) values = read_files(program, files, maps);
   load_arrays(program, loads, values);
   std::vector<bool> set;
-  for (const ProgramVariable& variable : program.variables) set.push_back(variable.decl.init.has_value());
+  for (const ProgramVariable& variable : program.variables)
+    set.push_back(variable.decl.init.has_value() || variable.decl.is_scale);
   for (const auto& [variable, array] : values) set[variable] = true;
   for (size_t v = 0; v < set.size(); ++v)
     if (!set[v])

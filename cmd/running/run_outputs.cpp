@@ -33,6 +33,8 @@ double number_at(const LocalShard& shard) {
       return read(int64_t{});
     case DType::kBool:
       return read(uint8_t{});
+    case DType::kI8:
+      return read(int8_t{});
   }
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "formats/json/mapped_file.h"
 #include "runtime/compute/checksum.h"
 #include "runtime/data/array_file.h"
+#include "runtime/data/scaled_weights.h"
 #include "runtime/processes/processes.h"
 
 namespace mtfc {
@@ -135,6 +136,7 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
   bool any_state = false;
   for (size_t v = 0; v < program.variables.size(); ++v) {
     const VariableDecl& decl = program.variables[v].decl;
+    if (decl.is_scale) continue;
     const auto at = found.find(decl.name);
     if (at == found.end()) {
       if (decl.optimizer_state)
@@ -144,7 +146,9 @@ VariableValues read_weights(const Program& program, const std::vector<std::strin
       continue;
     }
     any_state |= decl.optimizer_state;
-    require_loadable(at->second.array, decl.name, decl.type);
+    TensorType type = decl.type;
+    if (!decl.scale.empty()) type.dtype = DType::kF32;
+    require_loadable(at->second.array, decl.name, type);
     values.emplace_back(v, std::move(at->second.array));
     found.erase(at);
   }
@@ -181,10 +185,21 @@ void require_intact(Processes& processes, const VariableValues& values) {
 }
 
 void fill_variables(Executor& executor, const VariableValues& values) {
-  for (const auto& [variable, array] : values)
-    for (size_t device = 0; device < executor.devices(); ++device)
-      load_array(array, executor.program().variables[variable].decl.name,
-                 executor.variable(variable, device));
+  const std::vector<ProgramVariable>& variables = executor.program().variables;
+  for (const auto& [v, array] : values) {
+    const VariableDecl& decl = variables[v].decl;
+    const auto scale = std::find_if(variables.begin(), variables.end(), [&](const ProgramVariable& variable) {
+      return variable.decl.name == decl.scale;
+    });
+    for (size_t device = 0; device < executor.devices(); ++device) {
+      const LocalShard shard = executor.variable(v, device);
+      if (scale == variables.end())
+        load_array(array, decl.name, shard);
+      else
+        load_scaled(array, decl.name, shard,
+                    executor.variable(static_cast<size_t>(scale - variables.begin()), device));
+    }
+  }
 }
 
 }  // namespace mtfc

@@ -30,7 +30,8 @@ std::string Split::options() const {
   return fmt::format("--mesh {} --layout {}", mesh, rules);
 }
 
-Program program_of(const GenerationCase& model, const Sets& more, const Split& split, bool decode) {
+Program program_of(const GenerationCase& model, const Sets& more, const Split& split, bool decode,
+                   WeightFormat weights) {
   Sets sets = model.sets;
   sets.insert(sets.end(), more.begin(), more.end());
   IncludedFiles includes;
@@ -45,7 +46,7 @@ Program program_of(const GenerationCase& model, const Sets& more, const Split& s
   }
   CompileOptions options;
   options.decode = decode;
-  if (decode) read = only_decode(std::move(read));
+  if (decode) read = only_decode(with_stored_weights(std::move(read), weights));
   if (!decode) options.keep = {"logits"};
   return compile(read, read_layout(sources), options);
 }

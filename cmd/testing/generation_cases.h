@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/stored_weights.h"
 #include "core/program/program.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/execute/executor.h"
@@ -30,7 +31,8 @@ struct Split {
 };
 
 /// The model's forward pass with its logits; with `decode`, what generation runs.
-Program program_of(const GenerationCase& model, const Sets& more, const Split& split, bool decode);
+Program program_of(const GenerationCase& model, const Sets& more, const Split& split, bool decode,
+                   WeightFormat weights = WeightFormat::kF32);
 
 /// A program on all devices of its mesh in this process, with initial weights.
 struct Running {

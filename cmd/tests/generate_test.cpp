@@ -9,6 +9,7 @@
 
 #include "cmd/running/weights.h"
 #include "cmd/testing/generation_cases.h"
+#include "cmd/testing/shell.h"
 #include "core/testing/scratch_folder.h"
 #include "runtime/generate/beam_search.h"
 #include "runtime/generate/decoder.h"
@@ -66,7 +67,7 @@ void check_cached_logits(const GenerationCase& model, const Split& split) {
     }
     decoder.step(position, tokens, seen);
     for (size_t s = 0; s < all.size(); ++s) {
-      const std::vector<double> found = decoder.logits(static_cast<int64_t>(s) / kBeams);
+      const std::span<const double> found = decoder.logits(static_cast<int64_t>(s) / kBeams);
       const std::vector<double> expected = reference.logits(all[s]);
       const size_t first = s % kBeams * expected.size();
       for (size_t i = 0; i < expected.size(); ++i)
@@ -173,6 +174,76 @@ TEST_CASE("a long prompt that must be read token by token is a warning") {
   CHECK(mentions(
       found.err,
       "mtfc: warning: prompts are read token by token, since its caches hold what an encoder gives"));
+}
+
+TEST_CASE(
+    "weights in fewer bits give the same tokens under every layout, from files and from initial values") {
+  const ScratchFolder folder;
+  const std::string prompt = "--prompt-tokens 7,3,40,12,9,31,2,25,50 --length 7 --greedy --seed 3";
+  for (const GenerationCase& model : {kWords, kGpt, kExperts})
+    for (const char* format : {"bf16", "int8"}) {
+      CAPTURE(model.model);
+      CAPTURE(format);
+      const std::string arguments = fmt::format("{} --weights {}", prompt, format);
+      const std::string expected = generated(model, arguments);
+      CHECK(generated(model, arguments + " --one-by-one") == expected);
+      for (const Split& split : kSplits)
+        CHECK(generated(model, arguments + " " + split.simulated()) == expected);
+      for (const char* rules : {"heads:a", "vocab:a"})
+        CHECK(generated(model, fmt::format("{} --simulate --mesh a:2 --layout {} --propagate", arguments,
+                                           rules)) == expected);
+      CHECK(generated(model, arguments + " " + kSplits[2].options()) == expected);
+      // The initial values are rounded by the program, those of a file as they are read.
+      const std::string saved = folder / fmt::format("{}_{}", model.model, format);
+      REQUIRE(outcome_of(fmt::format("'{}' run {} --steps 0 --seed 3 --quiet --checkpoint '{}'", MTFC_BINARY,
+                                     model_arguments(model), saved))
+                  .code == 0);
+      const std::string from_file = fmt::format("{} --checkpoint '{}'", arguments, saved);
+      CHECK(generated(model, from_file) == expected);
+      for (const Split& split : {kSplits[1], kSplits[3]})
+        CHECK(generated(model, from_file + " " + split.simulated()) == expected);
+    }
+}
+
+TEST_CASE("logits of weights in fewer bits are near those in f32") {
+  const auto logits = [](WeightFormat format) {
+    Running run(program_of(kGpt, {"batch=1", "beam=1"}, {}, true, format), 0);
+    Decoder decoder(run.executor);
+    decoder.begin();
+    std::vector<double> all;
+    for (int64_t position = 0; position < 8; ++position) {
+      BeamPast past(decoder.beams(), decoder.places());
+      past.step(position);
+      decoder.step(position, std::vector<int64_t>{5 + position}, past.seen());
+      const std::span<const double> found = decoder.logits(0);
+      all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+  };
+  const std::vector<double> exact = logits(WeightFormat::kF32);
+  const auto distance = [&](const std::vector<double>& other) {
+    double squares = 0, all = 0;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      squares += (other[i] - exact[i]) * (other[i] - exact[i]);
+      all += exact[i] * exact[i];
+    }
+    return std::sqrt(squares / all);
+  };
+  const double of_bf16 = distance(logits(WeightFormat::kBF16)),
+               of_int8 = distance(logits(WeightFormat::kInt8));
+  CHECK(of_bf16 > 0);
+  CHECK(of_bf16 < 0.005);
+  CHECK(of_int8 > 0);
+  CHECK(of_int8 < 0.02);
+}
+
+TEST_CASE("weights in fewer bits are told of, and refused beside another dtype") {
+  const Said told = said(model_arguments(kGpt) + " --prompt-tokens 1 --length 2 --greedy --weights int8");
+  CHECK(mentions(told.err, "million weights are stored in fewer bits: "));
+  CHECK(mentions(
+      refused(kGpt, "--prompt-tokens 1 --weights bf16 --dtype bf16"),
+      "--weights bf16 is for models that compute in f32, but --dtype says bf16 (leave out one of them)"));
+  CHECK(mentions(refused(kGpt, "--prompt-tokens 1 --weights int4"), "int4"));
 }
 
 TEST_CASE("caches that grow with the sequence forget nothing") {

@@ -97,7 +97,7 @@ void check_cached_logits(const GenerationCase& model, const Split& split) {
       decoder.step(position, tokens, seen);
       for (size_t s = 0; s < all.size(); ++s) {
         reference.set_source(sources[s / kBeams]);
-        const std::vector<double> found = decoder.logits(static_cast<int64_t>(s) / kBeams);
+        const std::span<const double> found = decoder.logits(static_cast<int64_t>(s) / kBeams);
         const std::vector<double> expected = reference.logits(all[s]);
         const size_t first = s % kBeams * expected.size();
         for (size_t i = 0; i < expected.size(); ++i)

@@ -73,7 +73,7 @@ int64_t bytes_packed(std::span<const LocalType> operands, const LocalType& resul
 void add_products(std::span<const LocalType> operands, const LocalType& result, double flops,
                   const Hardware& hardware, KernelTime& time) {
   const EinsumPlan plan = plan_einsum(operands[0], operands[1], result);
-  const double at_peak = flops / hardware.peak(operands[0].dtype);
+  const double at_peak = flops / hardware.peak(product_dtype(operands[0].dtype, operands[1].dtype));
   if (plan.multiplies) {
     time.compute_s += at_peak / share(hardware, {"mul", "elementwise"}, flops);
     return;
@@ -88,7 +88,9 @@ void add_products(std::span<const LocalType> operands, const LocalType& result, 
 // The type whose peak bounds an operation. Comparisons give bool, but compute in the type of their operands. Products of
 // bf16 may give f32, and everything else computes bf16 in f32.
 DType rated_dtype(const OpDef& op, std::span<const LocalType> operands, const LocalType& result) {
-  if (is_product(op) && !operands.empty()) return operands.front().dtype;
+  if (is_product(op) && !operands.empty())
+    return product_dtype(operands.front().dtype,
+                         operands.size() == 2 ? operands[1].dtype : operands[0].dtype);
   const DType dtype =
       result.dtype == DType::kBool && !operands.empty() ? operands.back().dtype : result.dtype;
   return computed_dtype(dtype);

@@ -177,7 +177,9 @@ class Clocks {
       // Products of bf16 may give f32.
       const ValueId typical =
           step.members().empty() && !step.inputs.empty() ? step.inputs[0] : step.outputs[0];
-      const DType dtype = entry_.values[typical].type.dtype;
+      DType dtype = entry_.values[typical].type.dtype;
+      if (step.multiplies() && step.inputs.size() == 2)
+        dtype = product_dtype(dtype, entry_.values[step.inputs[1]].type.dtype);
       const auto flops = static_cast<double>(counts_[s].flops_total);
       all += flops;
       at_peak += flops * share_useful(step) / static_cast<double>(mesh_.devices()) / hardware_.peak(dtype);

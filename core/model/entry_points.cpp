@@ -7,6 +7,7 @@
 #include "core/graph/expand_composites.h"
 #include "core/graph/op_registry.h"
 #include "core/model/microbatches.h"
+#include "core/model/stored_weights.h"
 #include "core/model/training.h"
 
 namespace mtfc {
@@ -134,12 +135,36 @@ bool has_train_entry(const Model& model) {
   return model.train || !model.assignments.empty();
 }
 
+// Assigns an i8 variable its initial value in f32, rounded to multiples of the scale of each row, and the scales to theirs.
+static void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
+                            const std::vector<VariableDecl>& variables,
+                            std::vector<Assignment>& assignments) {
+  const auto scale = std::find_if(variables.begin(), variables.end(),
+                                  [&](const VariableDecl& decl) { return decl.name == variable.scale; });
+  check_invariant(scale != variables.end(), "a variable has no scale");
+  VariableDecl in_f32 = variable;
+  in_f32.type.dtype = DType::kF32;
+  const TensorId value = initial_value(b, in_f32);
+  const Dims over = without(variable.type.dims, scale->type.dims);
+  const TensorId largest = b.op("reduce_max", {b.op("abs", {value})}, {{"over", over}});
+  TensorId scales = b.op("mul", {largest, b.constant(1.0 / kLargestStored, DType::kF32)});
+  scales = b.op("maximum", {scales, b.constant(kLeastScale, DType::kF32)});
+  if (b.dims(scales) != scale->type.dims) scales = b.op("transpose", {scales}, {{"dims", scale->type.dims}});
+  const TensorId multiples = b.op("round", {b.op("div", {value, scales})});
+  assignments.push_back({variable.name, b.cast(multiples, DType::kI8), variable.location});
+  assignments.push_back({variable.scale, scales, variable.location});
+}
+
 EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
   EntryGraph entry{.name = "init", .graph = {}, .outputs = {}, .assignments = {}};
   GraphBuilder b;
   for (const VariableDecl& variable : variables) {
     if (!variable.init) continue;
     b.set_origin({variable.name + "/init", variable.location, Phase::kForward});
+    if (!variable.scale.empty()) {
+      add_scaled_init(b, variable, variables, entry.assignments);
+      continue;
+    }
     entry.assignments.push_back({variable.name, initial_value(b, variable), variable.location});
   }
   entry.graph = std::move(b).build();

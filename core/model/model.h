@@ -44,6 +44,8 @@ struct VariableDecl {
   bool optimizer_state = false;
   Location location;
   std::string group = {};  // under which reports add up its memory, apart from that of others; "": none
+  std::string scale = {};  // of i8 values: the variable that has the scale of each of their rows
+  bool is_scale = false;   // such a variable, whose values are made with those that it scales
 };
 
 struct InputDecl {

@@ -115,11 +115,13 @@ int64_t grant(EinsumPlan& plan, int64_t bytes) {
 }
 
 /// The result comes first: its place is the same for operands of any size.
-void place_in_workspace(EinsumPlan& plan, DType operands) {
-  for (EinsumMatrix* matrix : {&plan.c, &plan.a, &plan.b})
-    if (matrix->packed)
-      matrix->offset =
-          grant(plan, elements(matrix->packed_dims) * size_of(matrix == &plan.c ? plan.computed : operands));
+void place_in_workspace(EinsumPlan& plan, DType left, DType right) {
+  const auto place = [&](EinsumMatrix& matrix, DType dtype) {
+    if (matrix.packed) matrix.offset = grant(plan, elements(matrix.packed_dims) * size_of(dtype));
+  };
+  place(plan.c, plan.computed);
+  place(plan.a, left);
+  place(plan.b, right);
 }
 
 /// Grants a large result the most that a small one needs, since shards of a large result may be small.
@@ -141,7 +143,7 @@ EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& sec
     plan.multiplies = true;
     return plan;
   }
-  plan.computed = computed_dtype(first.dtype);
+  plan.computed = computed_dtype(product_dtype(first.dtype, second.dtype));
   plan.batch = common(common(result.dims, first.dims), second.dims);
   const std::array<LocalDims, 2> free = {common(without(result.dims, second.dims), first.dims),
                                          common(without(result.dims, first.dims), second.dims)};
@@ -165,7 +167,7 @@ EinsumPlan plan_einsum(const EinsumTensor& first_tensor, const EinsumTensor& sec
   plan.m = elements(plan.rows);
   plan.n = elements(plan.columns);
   plan.k = elements(plan.contracted);
-  place_in_workspace(plan, first.dtype);
+  place_in_workspace(plan, operands[left]->type.dtype, operands[right]->type.dtype);
   if (plan.m * plan.n > 1) cut_contracted(plan);
   return plan;
 }

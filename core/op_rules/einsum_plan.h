@@ -67,7 +67,8 @@ struct EinsumPlan {
   int64_t workspace_bytes = 0;
 };
 
-/// Operands have one dtype. The result has the same, or f32 for bf16 operands. Every dimension of the result is in some
+/// Operands have one dtype, and the result has the same, or f32 for bf16 operands. Or one operand and the result are f32, and
+/// the other operand is bf16 or i8. Every dimension of the result is in some
 /// operand.
 EinsumPlan plan_einsum(const EinsumTensor& first, const EinsumTensor& second, const EinsumTensor& result);
 

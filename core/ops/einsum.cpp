@@ -41,11 +41,23 @@ Dims result_dims(const OpCall& call) {
   return result;
 }
 
+bool is_narrow(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kI8;
+}
+
+// True if one of two operands is f32, and the other, bf16 or i8, is widened to it.
+bool widens_one(const OpCall& call) {
+  if (call.operands.size() != 2 || call.attributes.get_or("dtype", DType::kBool) != DType::kF32) return false;
+  const DType first = call.operands[0].dtype, second = call.operands[1].dtype;
+  return (first == DType::kF32 && is_narrow(second)) || (is_narrow(first) && second == DType::kF32);
+}
+
 std::vector<TensorType> infer(const OpCall& call) {
   if (call.operands.size() > kMostOperands)
     throw OpError{fmt::format("an einsum takes at most {} operands, but there are {}", kMostOperands,
                               call.operands.size()),
                   "multiply some of them by an einsum of their own", static_cast<int>(kMostOperands)};
+  if (widens_one(call)) return {{DType::kF32, result_dims(call)}};
   require_numbers(call);
   require_same_dtype(call);
   const DType own = call.operands[0].dtype, dtype = call.attributes.get_or("dtype", own);
@@ -75,13 +87,18 @@ TensorId gradient_of_operand(GraphBuilder& b, const Node& node, size_t operand, 
       present = unite(present, b.dims(node.operands[i]));
     }
   const Dims missing = without(wanted, present);
-  return spread_to(b, b.op("einsum", factors, {{"dims", without(wanted, missing)}}), wanted);
+  Attributes attributes = {{"dims", without(wanted, missing)}};
+  if (b.type(factors[0]).dtype != b.type(factors[1]).dtype) attributes.set("dtype", DType::kF32);
+  const TensorId product = b.op("einsum", factors, attributes);
+  return spread_to(b, b.cast(product, b.type(node.operands[operand]).dtype), wanted);
 }
 
 std::vector<TensorId> gradient(GraphBuilder& b, const Node& node, std::span<const TensorId> gradients) {
   std::vector<TensorId> result(node.operands.size(), kNoTensor);
   if (!is_float(b.type(node.results[0]).dtype)) return result;
-  const TensorId own = b.cast(gradients[0], b.type(node.operands[0]).dtype);
+  const bool is_mixed =
+      node.operands.size() == 2 && b.type(node.operands[0]).dtype != b.type(node.operands[1]).dtype;
+  const TensorId own = is_mixed ? gradients[0] : b.cast(gradients[0], b.type(node.operands[0]).dtype);
   for (size_t i = 0; i < result.size(); ++i) result[i] = gradient_of_operand(b, node, i, own);
   return result;
 }
@@ -106,9 +123,15 @@ std::vector<Example> examples() {
   const DType bf16 = DType::kBF16;
   const Example wide = {{normal("batch=5 io=7", bf16), normal("io=7 hidden=3", bf16)},
                         {{"dims", dims_of("batch=5 hidden=3")}, {"dtype", f32}}};
+  const Example mixed = {{normal("batch=5 io=7", f32), normal("hidden=3 io=7", bf16)},
+                         {{"dims", dims_of("batch=5 hidden=3")}, {"dtype", f32}}};
+  const Example mixed_batch = {{normal("b=2 io=7 hidden=3", bf16), normal("b=2 batch=5 io=7", f32)},
+                               {{"dims", dims_of("batch=5 b=2 hidden=3")}, {"dtype", f32}}};
   return {
       with_dims({normal("batch=5 io=7"), normal("io=7 hidden=3")}, "batch=5 hidden=3"),
       wide,
+      mixed,
+      mixed_batch,
       with_dims({normal("batch=5 io=7", f32), normal("io=7 hidden=3", f32)}, "batch=5 hidden=3"),
       over({normal("batch=5 rows=3 cols=7"), normal("rows=3 cols=7 hidden=5")}, "rows=3 cols=7"),
       with_dims({normal("batch=5 rows=3"), normal("batch=5 hidden=7")}, "rows=3 hidden=7"),
@@ -150,7 +173,8 @@ extern const OpDef kOp = {
                            {"over", AttributeType::kOver, false,
                             "the dimensions to contract; the result keeps the others in order of appearance"},
                            {"dtype", AttributeType::kDType, false,
-                            "f32 for an f32 result of bf16 operands; default: the operands' dtype"}},
+                            "f32 for an f32 result of bf16 operands, or of one bf16 and one f32 operand; "
+                            "default: the operands' dtype"}},
             .infer = infer,
             .examples = examples(),
             .worked = {worked({known("i=2 k=2", {1, 2, 3, 4}), known("k=2 j=2", {5, 6, 7, 8})},

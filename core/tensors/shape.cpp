@@ -19,8 +19,14 @@ std::string text_of(const List& dims) {
 }  // namespace
 
 int64_t size_of(DType dtype) {
-  static constexpr int64_t kSizes[] = {4, 8, 2, 4, 8, 1};
+  static constexpr int64_t kSizes[] = {4, 8, 2, 4, 8, 1, 1};
   return kSizes[static_cast<int>(dtype)];
+}
+
+std::vector<std::string> model_dtypes() {
+  std::vector<std::string> names = enum_names<DType>();
+  std::erase(names, to_string(DType::kI8));
+  return names;
 }
 
 LocalType held_whole(const TensorType& type) {

@@ -18,14 +18,19 @@
 
 namespace mtfc {
 
-enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kI64, kBool };
+/// i8 holds weights of which another variable has the scale (core/model/stored_weights.h). Models can't name it; only gather,
+/// cast, products with f32 and what moves elements take it.
+enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kI64, kBool, kI8 };
 template <>
 inline constexpr auto kEnumNames<DType> = std::to_array<EnumName<DType>>({{DType::kF32, "f32"},
                                                                           {DType::kF64, "f64"},
                                                                           {DType::kBF16, "bf16"},
                                                                           {DType::kI32, "i32"},
                                                                           {DType::kI64, "i64"},
-                                                                          {DType::kBool, "bool"}});
+                                                                          {DType::kBool, "bool"},
+                                                                          {DType::kI8, "i8"}});
+/// The names of the dtypes that models may name.
+std::vector<std::string> model_dtypes();
 
 /// Bytes of one element; bool takes one.
 int64_t size_of(DType dtype);
@@ -49,6 +54,12 @@ inline bool is_integer(DType dtype) {
 /// The dtype in which elements of `dtype` are computed and added up.
 inline DType computed_dtype(DType dtype) {
   return dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
+/// The dtype in which a product of operands of two dtypes is computed: where they differ, one is f32, and the other is
+/// widened to it.
+inline DType product_dtype(DType first, DType second) {
+  return first == second ? first : DType::kF32;
 }
 
 /// A dimension of a whole tensor. Within a model, all dimensions of one name have the same size.

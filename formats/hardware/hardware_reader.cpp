@@ -125,7 +125,7 @@ void read_part(const Cursor& at, HardwarePart part, Link& link) {
 }
 
 void read_flops(const Cursor& at, Hardware& hardware) {
-  if (!at.check_keys(enum_names<DType>())) return;
+  if (!at.check_keys(model_dtypes())) return;
   for (const NamedCursor& dtype : at.members())
     hardware.flops[dtype.key] = number_above_zero(dtype.value).value_or(1);
   if (hardware.flops.empty())

@@ -64,9 +64,9 @@ std::optional<DType> read_dtype(const Cursor& at) {
   const std::optional<std::string> name = at.string("a dtype");
   if (!name) return std::nullopt;
   const std::optional<DType> dtype = value_named<DType>(*name);
-  if (dtype) return dtype;
+  if (dtype && *dtype != DType::kI8) return dtype;
   std::string hint = foreign_hint(ForeignKind::kDType, *name);
-  if (hint.empty()) hint = did_you_mean(*name, enum_names<DType>());
+  if (hint.empty()) hint = did_you_mean(*name, model_dtypes());
   if (hint.empty()) hint = "dtypes are f32, f64, bf16, i32, i64 and bool";
   at.error(fmt::format("unknown dtype '{}'", *name), hint);
   return std::nullopt;

@@ -33,7 +33,7 @@ std::vector<std::string> names_of(ForeignKind kind) {
       return names;
     }
     case ForeignKind::kDType:
-      return enum_names<DType>();
+      return model_dtypes();
     case ForeignKind::kOptimizer: {
       std::vector<std::string> names;
       for (const OptimizerDef* optimizer : all_optimizers()) names.emplace_back(optimizer->name);

@@ -167,7 +167,7 @@ Json model_definitions() {
       {"condition",
        {{"type", {"number", "string"}},
         {"description", "an expression: if its value is 0, this does not exist"}}},
-      {"dtype", {{"enum", enum_names<DType>()}}},
+      {"dtype", {{"enum", model_dtypes()}}},
       {"input", input_schema()},
       {"variable", variable_schema()},
       {"init", init_schema()},
@@ -270,7 +270,7 @@ Json link_schema() {
 Json flops_schema(const std::string& doc) {
   return {{"type", "object"},
           {"description", doc},
-          {"propertyNames", {{"enum", enum_names<DType>()}}},
+          {"propertyNames", {{"enum", model_dtypes()}}},
           {"minProperties", 1},
           {"additionalProperties", above_zero("the rate of this dtype")}};
 }

@@ -47,6 +47,8 @@ void combine(ReduceKind kind, DType dtype, const std::byte* operand, std::byte* 
       return combine_bytes<int32_t>(kind, operand, result, count);
     case DType::kI64:
       return combine_bytes<int64_t>(kind, operand, result, count);
+    case DType::kI8:
+      return combine_bytes<int8_t>(kind, operand, result, count);
     case DType::kBool:
       check_invariant(kind == ReduceKind::kMax || kind == ReduceKind::kMin,
                       "bool is not summed or multiplied");

@@ -200,31 +200,6 @@ VectorProduct vector_product(const MatrixProduct& p) {
   return {p.n, p.k, !p.b_transposed, p.b_leading, p.a_transposed ? p.a_leading : 1, 1, p.adds};
 }
 
-/// The product as one of few rows with the right matrix, or, transposed, of few columns with the left one.
-ThinProduct few_rows(const MatrixProduct& p) {
-  return {.few = p.m,
-          .wide = p.n,
-          .inner = p.k,
-          .inner_side_by_side = p.b_transposed,
-          .leading = p.b_leading,
-          .few_step = p.a_transposed ? 1 : p.a_leading,
-          .few_inner_step = p.a_transposed ? p.a_leading : 1,
-          .result_few_step = p.c_leading,
-          .result_wide_step = 1};
-}
-
-ThinProduct few_columns(const MatrixProduct& p) {
-  return {.few = p.n,
-          .wide = p.m,
-          .inner = p.k,
-          .inner_side_by_side = !p.a_transposed,
-          .leading = p.a_leading,
-          .few_step = p.b_transposed ? p.b_leading : 1,
-          .few_inner_step = p.b_transposed ? 1 : p.b_leading,
-          .result_few_step = 1,
-          .result_wide_step = p.c_leading};
-}
-
 template <typename T>
 void multiply_floats(const MatrixProduct& p, const T* a, const T* b, T* c) {
   if (const ThinProduct rows = few_rows(p); !p.adds && is_thin(rows)) return multiply_thin(rows, a, b, c);

@@ -51,6 +51,10 @@ TileFunction bf16_to_f32() {
   return tile_function_to<float, Same, Bf16>();
 }
 
+TileFunction i8_to_f32() {
+  return tile_function_to<float, Same, int8_t>();
+}
+
 TileFunction f32_to_bf16() {
   return tile_function_to<Bf16, Same, float>();
 }

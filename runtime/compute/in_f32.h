@@ -15,6 +15,7 @@ Kernel prepare_in_f32(const OpDef& op, const KernelSite& site, Kernel (*prepare)
 
 /// Tile functions that convert.
 TileFunction bf16_to_f32();
+TileFunction i8_to_f32();
 TileFunction f32_to_bf16();
 
 }  // namespace mtfc

@@ -163,7 +163,7 @@ Kernel kernel_of(const ReductionPlan& plan, int64_t flops) {
 
 Kernel prepare_reduction(const LocalTensor& operand, const LocalTensor& result, Reduction reduction) {
   const ReductionPlan plan = plan_reduction(operand, result, reduction);
-  return dispatch(AllTypes{}, operand.type.dtype, [&]<typename T>() -> Kernel {
+  return dispatch(ModelTypes{}, operand.type.dtype, [&]<typename T>() -> Kernel {
     if (reduction == Reduction::kMax) return kernel_of<Max<T>, T>(plan, operand.elements());
     if (reduction == Reduction::kMin) return kernel_of<Min<T>, T>(plan, operand.elements());
     if constexpr (!std::is_same_v<T, bool>) {

@@ -1,9 +1,13 @@
 #include "runtime/compute/thin_product.h"
 
 #include <omp.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/compute/parallel.h"
@@ -47,9 +51,123 @@ struct Sums {
   int64_t count;
 };
 
+#if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 takes the registers that its own intrinsics leave undefined for variables of ours (its bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+// One row times bf16 or i8 with AVX-512. Compilers turn the conversions in the loops below into many more instructions.
+template <typename W>
+struct NarrowLoops {
+  static constexpr int64_t kLanes = 16;
+  [[gnu::always_inline]] MTFC_AVX512 static inline __m512 load(const int8_t* from) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  }
+  [[gnu::always_inline]] MTFC_AVX512 static inline __m512 load(const Bf16* from) {
+    const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+  }
+
+  // Asks for what is read some time later. A processor reads ahead by itself only to the end of a page.
+  static constexpr int64_t kAhead = 16384;                                 // bytes
+  static constexpr int64_t kBlock = 64 / static_cast<int64_t>(sizeof(W));  // a line of the cache
+  [[gnu::always_inline]] static inline void ask_for(const W* at) {
+    __builtin_prefetch(reinterpret_cast<const char*>(at) + kAhead);
+  }
+
+  // sums[0..count) += few[0..Rows) * wide[0..Rows)[0..count)
+  template <int64_t Rows>
+  MTFC_AVX512 static void add_rows(const ThinProduct& p, const float* few, const W* wide, float* sums,
+                                   int64_t count) {
+    __m512 factors[Rows];
+    for (int64_t l = 0; l < Rows; ++l) factors[l] = _mm512_set1_ps(few[l * p.few_inner_step]);
+    int64_t j = 0;
+    for (; j + kBlock <= count; j += kBlock) {
+      for (int64_t l = 0; l < Rows; ++l) ask_for(wide + l * p.leading + j);
+      for (int64_t i = j; i < j + kBlock; i += kLanes) {
+        __m512 sum = _mm512_loadu_ps(sums + i);
+        for (int64_t l = 0; l < Rows; ++l)
+          sum = _mm512_fmadd_ps(factors[l], load(wide + l * p.leading + i), sum);
+        _mm512_storeu_ps(sums + i, sum);
+      }
+    }
+    for (; j < count; ++j)
+      for (int64_t l = 0; l < Rows; ++l)
+        sums[j] += few[l * p.few_inner_step] * static_cast<float>(wide[l * p.leading + j]);
+  }
+
+  MTFC_AVX512 static void along_wide(const ThinProduct& p, Matrices<float, W> matrices, int64_t begin,
+                                     int64_t end) {
+    const auto [few, wide, result] = matrices;
+    float sums[kSums];
+    for (int64_t first = begin; first < end; first += kSums) {
+      const int64_t count = std::min(kSums, end - first);
+      std::fill_n(sums, count, 0.0F);
+      int64_t l = 0;
+      for (; l + kUnrollFew <= p.inner; l += kUnrollFew)
+        add_rows<kUnrollFew>(p, few + l * p.few_inner_step, wide + l * p.leading + first, sums, count);
+      for (; l < p.inner; ++l)
+        add_rows<1>(p, few + l * p.few_inner_step, wide + l * p.leading + first, sums, count);
+      for (int64_t j = 0; j < count; ++j) result[(first + j) * p.result_wide_step] = sums[j];
+    }
+  }
+
+  MTFC_AVX512 static float dot(const float* row, const W* column, int64_t count) {
+    constexpr int64_t kWays = 4;
+    __m512 sums[kWays] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+    int64_t l = 0;
+    for (; l + kWays * kLanes <= count; l += kWays * kLanes)
+      for (int64_t w = 0; w < kWays; ++w)
+        sums[w] =
+            _mm512_fmadd_ps(_mm512_loadu_ps(row + l + w * kLanes), load(column + l + w * kLanes), sums[w]);
+    float sum =
+        _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
+    for (; l < count; ++l) sum += row[l] * static_cast<float>(column[l]);
+    return sum;
+  }
+
+  MTFC_AVX512 static void along_inner(const ThinProduct& p, Matrices<float, W> matrices, int64_t begin,
+                                      int64_t end) {
+    const auto [few, wide, result] = matrices;
+    float row[kInnerChunk];
+    for (int64_t first = 0; first < p.inner; first += kInnerChunk) {
+      const int64_t count = std::min(kInnerChunk, p.inner - first);
+      for (int64_t l = 0; l < count; ++l) row[l] = few[(first + l) * p.few_inner_step];
+      for (int64_t j = begin; j < end; ++j) {
+        float& to = result[j * p.result_wide_step];
+        const float sum = dot(row, wide + j * p.leading + first, count);
+        to = first == 0 ? sum : to + sum;
+      }
+    }
+  }
+};
+#endif
+
 // The loops without a choice of vectors: everything is inlined into one function per target.
 template <typename T, typename W>
 struct Loops {
+  // As many elements as fill the widest vector.
+  static constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
+  typedef T Lanes __attribute__((vector_size(kVectorBytes)));
+
+  MTFC_INLINE void load(const T* from, Lanes& to) { std::memcpy(&to, from, sizeof(to)); }
+  MTFC_INLINE void load(const Bf16* from, Lanes& to) {
+    typedef uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
+    typedef uint32_t Words __attribute__((vector_size(kVectorBytes)));
+    Halves stored;
+    std::memcpy(&stored, from, sizeof(stored));
+    const Words bits = __builtin_convertvector(stored, Words) << 16;
+    std::memcpy(&to, &bits, sizeof(to));
+  }
+  MTFC_INLINE void load(const int8_t* from, Lanes& to) {
+    typedef int8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
+    Bytes stored;
+    std::memcpy(&stored, from, sizeof(stored));
+    to = __builtin_convertvector(stored, Lanes);
+  }
+
   /// sums[r][j] += few[r][0..Rows) * wide[0..Rows)[j]
   template <int64_t Few, int64_t Rows>
   MTFC_INLINE void add_rows(const ThinProduct& p, const T* few, const W* wide, Sums<T> to) {
@@ -102,28 +220,6 @@ struct Loops {
         for (int64_t j = 0; j < count; ++j)
           result[r * p.result_few_step + (first + j) * p.result_wide_step] = sums[r * width + j];
     }
-  }
-
-  // As many elements as fill the widest vector.
-  static constexpr int64_t kLanes = kVectorBytes / static_cast<int64_t>(sizeof(T));
-  typedef T Lanes __attribute__((vector_size(kVectorBytes)));
-
-  MTFC_INLINE void load(const T* from, Lanes& to) {
-    std::memcpy(&to, from, sizeof(to));
-  }
-  MTFC_INLINE void load(const Bf16* from, Lanes& to) {
-    typedef uint16_t Halves __attribute__((vector_size(kVectorBytes / 2)));
-    typedef uint32_t Words __attribute__((vector_size(kVectorBytes)));
-    Halves stored;
-    std::memcpy(&stored, from, sizeof(stored));
-    const Words bits = __builtin_convertvector(stored, Words) << 16;
-    std::memcpy(&to, &bits, sizeof(to));
-  }
-  MTFC_INLINE void load(const int8_t* from, Lanes& to) {
-    typedef int8_t Bytes __attribute__((vector_size(kVectorBytes / 4)));
-    Bytes stored;
-    std::memcpy(&stored, from, sizeof(stored));
-    to = __builtin_convertvector(stored, Lanes);
   }
 
   /// Multiplies Few rows, kInnerChunk apart, with a column, of which it adds up every Ways-th vector together.
@@ -181,6 +277,10 @@ struct Loops {
 #if defined(__x86_64__)
   MTFC_AVX512 static void run_avx512(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin,
                                      int64_t end) {
+    if constexpr (!std::is_same_v<T, W>)
+      if (p.few == 1)
+        return p.inner_side_by_side ? NarrowLoops<W>::along_inner(p, matrices, begin, end)
+                                    : NarrowLoops<W>::along_wide(p, matrices, begin, end);
     run(p, matrices, begin, end);
   }
   MTFC_AVX2 static void run_avx2(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
@@ -244,6 +344,30 @@ void multiply_parts(RangeProduct<T, W> multiply, const ThinProduct& p, Matrices<
 }
 
 }  // namespace
+
+ThinProduct few_rows(const MatrixProduct& p) {
+  return {.few = p.m,
+          .wide = p.n,
+          .inner = p.k,
+          .inner_side_by_side = p.b_transposed,
+          .leading = p.b_leading,
+          .few_step = p.a_transposed ? 1 : p.a_leading,
+          .few_inner_step = p.a_transposed ? p.a_leading : 1,
+          .result_few_step = p.c_leading,
+          .result_wide_step = 1};
+}
+
+ThinProduct few_columns(const MatrixProduct& p) {
+  return {.few = p.n,
+          .wide = p.m,
+          .inner = p.k,
+          .inner_side_by_side = !p.a_transposed,
+          .leading = p.a_leading,
+          .few_step = p.b_transposed ? p.b_leading : 1,
+          .few_inner_step = p.b_transposed ? 1 : p.b_leading,
+          .result_few_step = 1,
+          .result_wide_step = p.c_leading};
+}
 
 bool is_thin(const ThinProduct& p) {
   const bool fits = p.inner_side_by_side ? p.few <= kFewDots && p.inner >= kShortestDot

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "core/tensors/bf16.h"
+#include "runtime/compute/blas.h"
 
 namespace mtfc {
 
@@ -23,6 +24,10 @@ struct ThinProduct {
   int64_t few_step, few_inner_step;
   int64_t result_few_step, result_wide_step;
 };
+
+/// The product as one of few rows with the right matrix, or, transposed, of few columns with the left one.
+ThinProduct few_rows(const MatrixProduct& product);
+ThinProduct few_columns(const MatrixProduct& product);
 
 /// True if multiply_thin can compute the product, and does so faster than OpenBLAS, whose kernels for small
 /// products read in place too.

@@ -110,7 +110,7 @@ struct Adding {
 }  // namespace
 
 TileReduction tile_reduction(Reduction reduction, DType dtype) {
-  return dispatch(AllTypes{}, dtype, [&]<typename T>() -> TileReduction {
+  return dispatch(ModelTypes{}, dtype, [&]<typename T>() -> TileReduction {
     if (reduction == Reduction::kMax) return Adding<Max<T>, T>::functions();
     if (reduction == Reduction::kMin) return Adding<Min<T>, T>::functions();
     if constexpr (!std::is_same_v<T, bool>) {

@@ -53,6 +53,8 @@ void fill_random(const RandomFill& fill, DType dtype, const Run& run, std::byte*
       return fill_random<int32_t>(fill, run, data);
     case DType::kI64:
       return fill_random<int64_t>(fill, run, data);
+    case DType::kI8:
+      throw InternalError("no input is i8");
     case DType::kBool:
       for (int64_t i = 0; i < run.length; ++i)
         data[run.to + i] = draw(fill.source, fill.key, run.from + i) != 0 ? std::byte{1} : std::byte{0};
@@ -86,6 +88,8 @@ void mark_rows(const LocalShard& shard, int64_t present) {
       return mark_rows<int32_t>(shard, present);
     case DType::kI64:
       return mark_rows<int64_t>(shard, present);
+    case DType::kI8:
+      throw InternalError("no input is i8");
     case DType::kBool:
       return mark_rows<bool>(shard, present);
   }

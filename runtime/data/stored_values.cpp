@@ -127,6 +127,8 @@ void copy_stored(const StoredArray& array, const Interval& range, double scale, 
       return convert_to<int32_t>(array, first, count, scale, to);
     case DType::kI64:
       return convert_to<int64_t>(array, first, count, scale, to);
+    case DType::kI8:
+      throw InternalError("no stored array fills an i8 tensor by itself");
     case DType::kBool:
       return convert_to_bool(array, first, count, to);
   }

@@ -122,7 +122,7 @@ void compare_position(const Forward& forward, const Decoder& decoder, int64_t po
                       DecodeComparison& comparison) {
   const double allowed = tolerance * forward.largest;
   for (int64_t sequence = 0; sequence < decoder.sequences(); ++sequence) {
-    const std::vector<double> found = decoder.logits(sequence);
+    const std::span<const double> found = decoder.logits(sequence);
     for (size_t i = 0; i < found.size(); ++i) {
       const int64_t beam = static_cast<int64_t>(i) / decoder.vocabulary();
       const int64_t word = static_cast<int64_t>(i) % decoder.vocabulary();

@@ -210,21 +210,21 @@ void Decoder::step(int64_t position, std::span<const int64_t> tokens, std::span<
   executor_.run(decode(), position);
 }
 
-std::vector<double> Decoder::logits(int64_t sequence) const {
+std::span<const double> Decoder::logits(int64_t sequence) const {
   const LocalShard shard = executor_.shard(decode(), decode().outputs[0].value, 0);
   const int64_t count = beams_ * vocabulary_;
-  std::vector<double> found(static_cast<size_t>(count));
-  const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, found.begin()); };
+  logits_.resize(static_cast<size_t>(count));
+  const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, logits_.begin()); };
   if (shard.type.dtype == DType::kF64)
     copy(reinterpret_cast<const double*>(shard.data));
   else if (shard.type.dtype == DType::kBF16)
     copy(reinterpret_cast<const Bf16*>(shard.data));
   else
     copy(reinterpret_cast<const float*>(shard.data));
-  for (const double logit : found)
+  for (const double logit : logits_)
     if (std::isnan(logit) || logit == INFINITY)
       throw RunError(fmt::format("decode, position {}: a logit is {}", position_, logit));
-  return found;
+  return logits_;
 }
 
 }  // namespace mtfc

@@ -50,9 +50,9 @@ class Decoder {
 
   /// Runs one position of all sequences. `seen`: [sequences, beams, places] if decode has that input.
   void step(int64_t position, std::span<const int64_t> tokens, std::span<const uint8_t> seen);
-  /// The logits of a sequence's beams at the position of the last step: [beams, vocabulary]. Throws RunError
-  /// for NaN and +infinity.
-  std::vector<double> logits(int64_t sequence) const;
+  /// The logits of a sequence's beams at the position of the last step: [beams, vocabulary]. They are valid until the next
+  /// call. Throws RunError for NaN and +infinity.
+  std::span<const double> logits(int64_t sequence) const;
 
  private:
   const EntryPoint& decode() const { return *entries_[current_]; }
@@ -79,6 +79,7 @@ class Decoder {
   size_t current_ = 0;
   int64_t sequences_ = 1, beams_ = 1, vocabulary_ = 0, places_ = 0;
   int64_t position_ = 0;
+  mutable std::vector<double> logits_;
 };
 
 }  // namespace mtfc

@@ -7,7 +7,7 @@ extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
           const double value = site.attributes.get<double>("value");
-          return dispatch(AllTypes{}, site.results[0].type.dtype, [value]<typename T>() -> Kernel {
+          return dispatch(ModelTypes{}, site.results[0].type.dtype, [value]<typename T>() -> Kernel {
             return [value](const KernelRun& run) -> int64_t {
               *reinterpret_cast<T*>(run.results[0]) = static_cast<T>(value);
               return 0;

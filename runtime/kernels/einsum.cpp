@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "core/op_rules/einsum_plan.h"
-#include "runtime/compute/bf16_product.h"
 #include "runtime/compute/blas.h"
 #include "runtime/compute/elementwise.h"
 #include "runtime/compute/filled_rows.h"
@@ -12,6 +11,7 @@
 #include "runtime/compute/parallel.h"
 #include "runtime/compute/reduction.h"
 #include "runtime/compute/relabel.h"
+#include "runtime/compute/widened_product.h"
 #include "runtime/compute/wrapping.h"
 
 namespace mtfc::einsum_kernel {
@@ -106,8 +106,9 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
   c.zero = zeroing(site.results[0]);
   if (plan.c.packed) c.unpack = prepare_copy(copy_of(plan.computed, plan.c.packed_dims), site.results[0]);
-  if (site.operands[0].type.dtype == DType::kF32 && plan.parts == 1)
-    c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
+  const bool is_f32 =
+      site.operands[0].type.dtype == DType::kF32 && site.operands[1].type.dtype == DType::kF32;
+  if (is_f32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
   if (c.by_onednn)
     c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
   c.flops = flops;
@@ -134,10 +135,10 @@ bool leaves_rows_out(const Contraction& c, const float* a, const float* b) {
 }
 
 /// Rows of floats that are all zero may be left out.
-template <typename T, typename Y>
-void multiply_one(const Contraction& c, const T* a, const T* b, Y* to) {
-  if constexpr (std::is_same_v<T, Bf16>) {
-    multiply_bf16(c.product, a, b, to);
+template <typename T, typename U, typename Y>
+void multiply_one(const Contraction& c, const T* a, const U* b, Y* to) {
+  if constexpr (std::is_same_v<T, Bf16> || !std::is_same_v<T, U>) {
+    multiply_widened(c.product, a, b, to);
   } else if constexpr (std::is_floating_point_v<T>) {
     int64_t unit = 1;
     Multiply<T> by = multiply<T>;
@@ -157,8 +158,8 @@ void multiply_one(const Contraction& c, const T* a, const T* b, Y* to) {
   }
 }
 
-template <typename T, typename Y>
-void multiply_batch(const Contraction& c, const T* a, const T* b, Y* result) {
+template <typename T, typename U, typename Y>
+void multiply_batch(const Contraction& c, const T* a, const U* b, Y* result) {
   const int64_t count = c.batch.count(), work = c.plan.m * c.plan.n * c.plan.k;
   const auto some = [&](int64_t begin, int64_t end) {
     if (begin >= end) return;
@@ -176,9 +177,8 @@ void multiply_batch(const Contraction& c, const T* a, const T* b, Y* result) {
 
 /// Threads share the parts of the contracted group over the whole batch; `products` holds [part, batch, m,
 /// n].
-template <typename T, typename Y>
-void multiply_parts(const Contraction& c, const T* a, const T* b, Y* result, Computed<T>* products) {
-  using C = Computed<T>;
+template <typename T, typename U, typename Y, typename C>
+void multiply_parts(const Contraction& c, const T* a, const U* b, Y* result, C* products) {
   const EinsumPlan& plan = c.plan;
   const int64_t count = c.batch.count(), size = plan.m * plan.n, length = plan.k / plan.parts;
   const int64_t a_step = plan.a.transposed ? plan.a.leading : 1;
@@ -191,9 +191,10 @@ void multiply_parts(const Contraction& c, const T* a, const T* b, Y* result, Com
       product.adds = false;
       product.k = part + 1 == plan.parts ? plan.k - first : length;
       product.c_leading = plan.n;
-      const T *left = a + at.offset(0) + first * a_step, *right = b + at.offset(1) + first * b_step;
-      if constexpr (std::is_same_v<T, Bf16>)
-        multiply_bf16(product, left, right, products + item * size);
+      const T* const left = a + at.offset(0) + first * a_step;
+      const U* const right = b + at.offset(1) + first * b_step;
+      if constexpr (std::is_same_v<T, Bf16> || !std::is_same_v<T, U>)
+        multiply_widened(product, left, right, products + item * size);
       else
         multiply(product, left, right, products + item * size);
     }
@@ -212,21 +213,23 @@ void multiply_parts(const Contraction& c, const T* a, const T* b, Y* result, Com
   });
 }
 
-// T: of the operands; Y: of the sums as they are left.
-template <typename T, typename Y>
+// T, U: of the left and the right operand; Y: of the sums as they are left.
+template <typename T, typename U, typename Y>
 void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, std::byte* result,
                   std::byte* workspace) {
-  const auto left = reinterpret_cast<const T*>(a), right = reinterpret_cast<const T*>(b);
+  using C = std::conditional_t<std::is_same_v<T, U>, Computed<T>, float>;
+  const auto* const left = reinterpret_cast<const T*>(a);
+  const auto* const right = reinterpret_cast<const U*>(b);
   const auto to = reinterpret_cast<Y*>(result);
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<U, float>)
     if (c.by_onednn && !leaves_rows_out(c, left, right)) return c.by_onednn->run(left, right, to);
   if (c.plan.parts > 1)
-    multiply_parts(c, left, right, to, reinterpret_cast<Computed<T>*>(workspace + c.plan.parts_offset));
+    multiply_parts(c, left, right, to, reinterpret_cast<C*>(workspace + c.plan.parts_offset));
   else
     multiply_batch(c, left, right, to);
 }
 
-template <typename T, typename Y>
+template <typename T, typename U, typename Y>
 int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   const EinsumPlan& plan = c.plan;
   if (c.result_bytes == 0) return c.flops;
@@ -241,7 +244,7 @@ int64_t run_contraction(const Contraction& c, const KernelRun& run) {
   if (c.pack_a) run_part(c.pack_a, run, a, run.workspace + plan.a.offset), a = run.workspace + plan.a.offset;
   if (c.pack_b) run_part(c.pack_b, run, b, run.workspace + plan.b.offset), b = run.workspace + plan.b.offset;
   if (c.unpack) result = run.workspace + plan.c.offset;
-  multiply_all<T, Y>(c, a, b, result, run.workspace);
+  multiply_all<T, U, Y>(c, a, b, result, run.workspace);
   if (c.unpack) run_part(c.unpack, run, result, run.results[0]);
   return c.flops;
 }
@@ -253,23 +256,63 @@ struct Times {
   }
 };
 
+// Calls `use` with the type of the operand that is not f32, and whether it is the left one of the two given.
+template <typename Use>
+auto with_narrow(const LocalTensor& left, const LocalTensor& right, Use use) {
+  const bool is_left = left.type.dtype != DType::kF32;
+  return dispatch(Types<Bf16, int8_t>{}, (is_left ? left : right).type.dtype,
+                  [&]<typename N>() { return use.template operator()<N>(is_left); });
+}
+
+// The element-wise product of f32 and a narrower operand.
+struct WideTimes {
+  template <typename A, typename B>
+  float operator()(A a, B b) const {
+    return static_cast<float>(a) * static_cast<float>(b);
+  }
+};
+
 TileFunction times_function(const KernelSite& site) {
   const DType from = site.operands[0].type.dtype, to = site.results[0].type.dtype;
-  if (from == DType::kBF16 && to == DType::kF32) return tile_function_to<float, Times, Bf16, Bf16>();
+  if (from == DType::kBF16 && to == DType::kF32 && site.operands[1].type.dtype == from)
+    return tile_function_to<float, Times, Bf16, Bf16>();
   return dispatch(Numbers{}, to, []<typename T>() -> TileFunction { return tile_function<Times, T, T>(); });
+}
+
+// Of f32 and a narrower operand.
+Kernel prepare_mixed(const KernelSite& site, const Contraction& contraction, int64_t flops) {
+  if (contraction.plan.multiplies) {
+    const TileFunction times =
+        with_narrow(site.operands[0], site.operands[1], []<typename N>(bool is_first) -> TileFunction {
+          return is_first ? tile_function_to<float, WideTimes, N, float>()
+                          : tile_function_to<float, WideTimes, float, N>();
+        });
+    const Kernel product = prepare_elementwise(site, times);
+    return [product, flops](const KernelRun& run) { return product(run), flops; };
+  }
+  const auto left = static_cast<size_t>(contraction.plan.left);
+  return with_narrow(site.operands[left], site.operands[1 - left], [&]<typename N>(bool is_left) -> Kernel {
+    if (is_left)
+      return
+          [contraction](const KernelRun& run) { return run_contraction<N, float, float>(contraction, run); };
+    return [contraction](const KernelRun& run) { return run_contraction<float, N, float>(contraction, run); };
+  });
 }
 
 Kernel prepare_pair(const KernelSite& site, int64_t flops) {
   Contraction contraction = plan_contraction(site, flops);
+  if (site.operands[0].type.dtype != site.operands[1].type.dtype)
+    return prepare_mixed(site, contraction, flops);
   if (contraction.plan.multiplies) {
     Kernel product = prepare_elementwise(site, times_function(site));
     return [product, flops](const KernelRun& run) { return product(run), flops; };
   }
   return dispatch(Numbers{}, site.operands[0].type.dtype, [&]<typename T>() -> Kernel {
     if (std::is_same_v<T, Bf16> && (contraction.unpack || site.results[0].type.dtype == DType::kF32))
-      return
-          [contraction](const KernelRun& run) { return run_contraction<T, Computed<T>>(contraction, run); };
-    return [contraction](const KernelRun& run) { return run_contraction<T, T>(contraction, run); };
+      return [contraction](const KernelRun& run) {
+        return run_contraction<T, T, Computed<T>>(contraction, run);
+      };
+    return [contraction](const KernelRun& run) { return run_contraction<T, T, T>(contraction, run); };
   });
 }
 
@@ -325,7 +368,8 @@ Kernel prepare(const KernelSite& site) {
     return [sum, flops](const KernelRun& run) { return sum(run), flops; };
   }
   // A dimension that only one operand has is summed up before products of bf16, which rounds: passes leave none.
-  if (site.operands.size() == 2 && !(from == DType::kBF16 && sums_alone(site)))
+  const bool is_mixed = site.operands.size() == 2 && from != site.operands[1].type.dtype;
+  if (site.operands.size() == 2 && (is_mixed || !(from == DType::kBF16 && sums_alone(site))))
     return prepare_pair(site, flops);
   if (from != to) return prepare_many<Bf16, float>(site, flops);
   return dispatch(Numbers{}, to, [&]<typename T>() -> Kernel { return prepare_many<T, T>(site, flops); });

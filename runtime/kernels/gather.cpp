@@ -112,9 +112,11 @@ Kernel kernel_of(const GatherPlan& plan) {
 Kernel prepare(const KernelSite& site) {
   const GatherPlan plan = plan_gather(site);
   const DType index = site.operands[1].type.dtype;
-  return dispatch(Numbers{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
-    return dispatch(Integers{}, index, [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
-  });
+  return dispatch(Types<float, double, Bf16, int32_t, int64_t, int8_t>{}, site.results[0].type.dtype,
+                  [&]<typename T>() -> Kernel {
+                    return dispatch(Integers{}, index,
+                                    [&]<typename I>() -> Kernel { return kernel_of<T, I>(plan); });
+                  });
 }
 
 }  // namespace

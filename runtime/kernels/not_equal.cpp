@@ -5,7 +5,7 @@ namespace mtfc::not_equal_kernel {
 extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
-          return binary_tile(types, AllTypes{}, [](auto a, auto b) { return a != b; });
+          return binary_tile(types, ModelTypes{}, [](auto a, auto b) { return a != b; });
         },
 };
 

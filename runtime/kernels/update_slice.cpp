@@ -88,7 +88,7 @@ Kernel prepare(const KernelSite& site) {
 extern const KernelDef kKernel = {
     .prepare =
         [](const KernelSite& site) {
-          return dispatch(AllTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
+          return dispatch(ModelTypes{}, site.results[0].type.dtype, [&]<typename T>() -> Kernel {
             return dispatch(Integers{}, site.operands[2].type.dtype,
                             [&]<typename I>() -> Kernel { return prepare<T, I>(site); });
           });

@@ -27,7 +27,7 @@ struct Choice {
 extern const KernelDef kKernel = {
     .tile =
         [](const TileTypes& types) {
-          return dispatch(AllTypes{}, types.result, []<typename T>() -> TileFunction {
+          return dispatch(ModelTypes{}, types.result, []<typename T>() -> TileFunction {
             return tile_function<Choice, uint8_t, T, T>();
           });
         },

@@ -22,6 +22,8 @@ template <>
 inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
 template <>
 inline constexpr DType kDTypeOf<int64_t> = DType::kI64;
+template <>
+inline constexpr DType kDTypeOf<int8_t> = DType::kI8;
 static_assert(sizeof(bool) == 1);
 
 template <typename... Ts>
@@ -29,7 +31,8 @@ struct Types {};
 using Floats = Types<float, double, Bf16>;
 using Integers = Types<int32_t, int64_t>;
 using Numbers = Types<float, double, Bf16, int32_t, int64_t>;
-using AllTypes = Types<float, double, Bf16, int32_t, int64_t, bool>;
+using AllTypes = Types<float, double, Bf16, int32_t, int64_t, bool, int8_t>;
+using ModelTypes = Types<float, double, Bf16, int32_t, int64_t, bool>;
 /// For kernels of operations that compute in f32 in place of bf16 (OpTraits::in_f32).
 using WideFloats = Types<float, double>;
 using WideNumbers = Types<float, double, int32_t, int64_t>;

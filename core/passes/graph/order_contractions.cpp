@@ -132,10 +132,13 @@ class Growths {
   std::vector<std::vector<double>> growths_;  // [i][j] with i < j
 };
 
-// The attributes of the einsum that makes `result` of operands of this dtype.
-Attributes attributes_of(const TensorType& result, DType operands) {
+// The attributes of the einsum that makes `result` of these operands.
+Attributes attributes_of(const Graph& graph, const TensorType& result,
+                         const std::vector<TensorId>& operands) {
   Attributes attributes{{"dims", result.dims}};
-  if (result.dtype != operands) attributes.set("dtype", result.dtype);
+  if (std::any_of(operands.begin(), operands.end(),
+                  [&](TensorId operand) { return graph.type(operand).dtype != result.dtype; }))
+    attributes.set("dtype", result.dtype);
   return attributes;
 }
 
@@ -164,8 +167,7 @@ class Contraction {
 
   // The einsum that makes the result. Those before it have the dtype of the operands.
   TensorId last_einsum(const std::vector<TensorId>& operands) {
-    return builder_.op("einsum", operands,
-                       attributes_of({dtype_, result_}, builder_.type(operands[0]).dtype));
+    return builder_.op("einsum", operands, attributes_of(builder_.graph(), {dtype_, result_}, operands));
   }
 
   void sum_lone_dims() {
@@ -255,7 +257,7 @@ bool is_contraction(const Node& node) {
 bool is_in_order(const Graph& graph, const Node& node) {
   const Dims& result = graph.type(node.results[0]).dims;
   if (node.operands.size() > 2 ||
-      node.attributes != attributes_of(graph.type(node.results[0]), graph.type(node.operands[0]).dtype))
+      node.attributes != attributes_of(graph, graph.type(node.results[0]), node.operands))
     return false;
   if (node.operands.size() < 2) return true;
   const auto has_lone_dim = [&](TensorId operand, TensorId other) {

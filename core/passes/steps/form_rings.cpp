@@ -45,7 +45,7 @@ class RingSearch {
     const std::vector<TensorType> operands = global_types(entry_, step.inputs);
     const bool contracts =
         !without(unite(operands[0].dims, operands[1].dims), entry_.values[step.outputs[0]].type.dims).empty();
-    return contracts && step.inputs[0] != step.inputs[1];
+    return contracts && step.inputs[0] != step.inputs[1] && operands[0].dtype == operands[1].dtype;
   }
 
   // True if a sum that grows with every turn would be rounded as often.

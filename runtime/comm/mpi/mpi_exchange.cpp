@@ -28,6 +28,8 @@ MPI_Datatype mpi_type_of(DType dtype) {
       return MPI_INT64_T;
     case DType::kBool:
       return MPI_UINT8_T;
+    case DType::kI8:
+      return MPI_INT8_T;
   }
   throw InternalError("a dtype has no MPI type");
 }

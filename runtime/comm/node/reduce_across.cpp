@@ -140,6 +140,8 @@ ReduceAcross reduce_across(ReduceKind kind, DType dtype) {
       return chosen<int32_t>(kind);
     case DType::kI64:
       return chosen<int64_t>(kind);
+    case DType::kI8:
+      return chosen<int8_t>(kind);
     case DType::kBool:
       check_invariant(kind == ReduceKind::kMax || kind == ReduceKind::kMin,
                       "bool is not summed or multiplied");

@@ -1,0 +1,36 @@
+#pragma once
+// Weights in fewer bits, for generation: what decode reads for each token is mostly weights.
+//
+//   - bf16: the variable is bf16, rounded once when it is filled.
+//   - int8: the variable is i8, and a variable of its own, `NAME.scale`, has an f32 for each of its rows: value = i8 * scale.
+//     A row is what a product contracts, or what a gather picks. Its element of largest magnitude is 127 times the scale.
+//
+// Variables are stored so where every use allows it: as an operand of an einsum of two tensors that contracts dimensions of
+// both, or as the table of a gather. All others, such as biases and the scales of norms, stay f32, as does everything that
+// is computed.
+//
+//   y = einsum(x, w)        ->  y = einsum(x, w, dtype f32) * w.scale
+//   x = gather(table, id)   ->  x = cast(gather(table, id)) * gather(table.scale, id)
+
+#include <string>
+#include <vector>
+
+#include "core/diagnostics/enum_names.h"
+#include "core/model/model.h"
+
+namespace mtfc {
+
+enum class WeightFormat { kF32, kBF16, kInt8 };
+template <>
+inline constexpr auto kEnumNames<WeightFormat> = std::to_array<EnumName<WeightFormat>>(
+    {{WeightFormat::kF32, "f32"}, {WeightFormat::kBF16, "bf16"}, {WeightFormat::kInt8, "int8"}});
+
+/// A model that has `decode`, with its weights in this format. It does not train any more.
+Model with_stored_weights(Model model, WeightFormat format);
+
+/// The largest i8 that stands for a weight; the smallest is its negative.
+inline constexpr int kLargestStored = 127;
+/// The scale of a row of zeros, and the least of all.
+inline constexpr double kLeastScale = 0x1p-126;
+
+}  // namespace mtfc
