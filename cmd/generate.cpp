@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -78,6 +79,7 @@ void require_beginnings(const Model& model, const GenerateOptions& options) {
 // Facts about the model that its program lacks.
 struct Facts {
   int64_t positions = 0, vocabulary = 0;
+  std::map<std::string, DType> dtypes = {};  // of the model's variables, before --weights stores them
 };
 
 // Reads the model with these sizes, its weights stored as the options say.
@@ -147,35 +149,49 @@ std::optional<Model> resized(const Sources& sources, const GenerateOptions& opti
   }
 }
 
-// Adds an entry point for the first `tokens` tokens of the prompts, with as many positions where the weights allow it, or
-// else with all that the model has. `model` is not reduced.
+int64_t size_of_dim(const Model& model, const std::string& name) {
+  for (const Dim& dim : model.dims)
+    if (dim.name == name) return dim.size;
+  throw InternalError("a model lacks the dimension of its positions");
+}
+
+// The model with as many positions as the prompts have `tokens`; nothing where it then computes something else.
+std::optional<Model> with_positions(const Sources& sources, const GenerateOptions& options,
+                                    std::vector<std::string> sets, const Model& model, const PromptPass& pass,
+                                    int64_t tokens) {
+  std::erase_if(sets, [&](const std::string& set) { return set.starts_with(pass.position + "="); });
+  sets.push_back(fmt::format("{}={}", pass.position, tokens));
+  std::optional<Model> made = resized(sources, options, sets);
+  std::string why;
+  if (!made || !prompt_pass(*made, why) ||
+      !differ_in_length_alone(model, *made, size_of_dim(model, pass.position), tokens))
+    return std::nullopt;
+  return made;
+}
+
+// Adds an entry point for the first `tokens` tokens of the prompts, which are all but the last one of the shortest. It has as
+// many positions where the model then computes the same, or else all that the model has. `model` is not reduced.
 void add_prompt(const Sources& sources, const GenerateOptions& options, const std::vector<std::string>& sets,
                 const CompileOptions& compile_options, const Model& model, int64_t tokens, Program& program,
                 std::vector<Diagnostic>& warnings) {
   if (tokens == 0) return;
   std::string why;
   if (const std::optional<PromptPass> pass = prompt_pass(model, why)) {
-    std::vector<std::string> exact = sets;
-    std::erase_if(exact, [&](const std::string& set) { return set.starts_with(pass->position + "="); });
-    exact.push_back(fmt::format("{}={}", pass->position, tokens));
+    std::optional<Model> fitting = with_positions(sources, options, sets, model, *pass, tokens);
+    const bool is_short = !fitting && size_of_dim(model, pass->position) / kMostPadding > tokens + 1;
     std::optional<EntryPoint> entry;
-    if (std::optional<Model> fitting = resized(sources, options, exact);
-        fitting && prompt_pass(*fitting, why))
-      entry = compiled_prompt(*std::move(fitting), compile_options, program);
-    const auto size_of_position = [&] {
-      for (const Dim& dim : model.dims)
-        if (dim.name == pass->position) return dim.size;
-      return INT64_MAX;
-    };
-    if (!entry && size_of_position() / kMostPadding <= tokens)
-      entry = compiled_prompt(model, compile_options, program);
+    if (!is_short) entry = compiled_prompt(fitting ? *std::move(fitting) : model, compile_options, program);
     if (entry) return program.entry_points.push_back(*std::move(entry));
-    why = "under this layout, or for this length, its keys and values are not where decode keeps them";
+    why = is_short ? fmt::format(
+                         "the model computes all of its {} positions or none, and a prompt has less than "
+                         "half of them",
+                         size_of_dim(model, pass->position))
+                   : "the layout does not allow it";
   }
-  if (tokens >= kLongPrompt)
+  if (tokens + 1 >= kLongPrompt)
     warnings.push_back({{},
                         fmt::format("prompts are read token by token, since {}", why),
-                        "--one-by-one asks for this",
+                        "--one-by-one says that this is wanted",
                         Severity::kWarning});
 }
 
@@ -187,6 +203,8 @@ Program program_of(const Sources& sources, const GenerateOptions& options, Facts
     throw UserError(fmt::format("the model '{}' can't generate: it has no \"decode\"", given.name),
                     "models/char_lm.json shows one");
   require_beginnings(given, options);
+  for (const VariableDecl& variable : given.variables)
+    facts.dtypes.emplace(variable.name, variable.type.dtype);
   std::vector<std::string> sets = options.model.sets;
   for (std::string& set : sizes(given, options)) sets.push_back(std::move(set));
   auto [model, layouts] = read_sized(sources, options, sets, warnings);
@@ -228,20 +246,29 @@ void report(const GenerationResult& result) {
       1e3 * result.seconds / static_cast<double>(std::max<int64_t>(1, result.positions)));
 }
 
-// Says how much memory the stored weights save.
-void tell_weights(const Program& program) {
-  int64_t elements = 0, stored = 0, bytes = 0;
+// Says how much memory the stored weights save. `unstored`: the dtypes of the model's variables before.
+void tell_weights(const Program& program, const std::map<std::string, DType>& unstored) {
+  int64_t elements = 0, stored = 0, bytes = 0, before = 0;
   for (const ProgramVariable& variable : program.variables) {
     const TensorType& type = variable.decl.type;
     bytes += mtfc::bytes(type);
     if (variable.decl.is_scale) continue;
-    elements += mtfc::elements(type.dims);
-    if (size_of(type.dtype) < size_of(DType::kF32)) stored += mtfc::elements(type.dims);
+    const int64_t count = mtfc::elements(type.dims);
+    const DType dtype = unstored.at(variable.decl.name);
+    elements += count;
+    before += count * size_of(dtype);
+    if (type.dtype != dtype) stored += count;
   }
+  if (stored == 0) {
+    std::cerr << "mtfc: warning: --weights changes nothing: the model has no f32 weights that it could store "
+                 "in fewer "
+                 "bits\n";
+    return;
+  }
+  const auto millions = [](int64_t number) { return 1e-6 * static_cast<double>(number); };
   std::cerr << fmt::format(
       "{:.4g} of {:.4g} million weights are stored in fewer bits: {:.4g} MB in place of {:.4g}\n",
-      1e-6 * static_cast<double>(stored), 1e-6 * static_cast<double>(elements),
-      1e-6 * static_cast<double>(bytes), 4e-6 * static_cast<double>(elements));
+      millions(stored), millions(elements), millions(bytes), millions(before));
 }
 
 struct Prepared {
@@ -264,6 +291,8 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
   fill_variables(executor, prepared.values);
   prepared.values.clear();
   const bool speaks = comm.processes().speaks();
+  if (speaks && options.weights() != WeightFormat::kF32 && !options.model.quiet)
+    tell_weights(program, prepared.facts.dtypes);
   GenerationObserver observer;
   std::optional<ResultPrinter> printer;
   if (speaks) {
@@ -277,7 +306,6 @@ int generate_here(const Program& program, const GenerateOptions& options, Prepar
         progress.show(done, all);
       };
   }
-  if (speaks && options.weights() != WeightFormat::kF32 && !options.model.quiet) tell_weights(program);
   const GenerationResult result = generate(executor, prepared.beginnings, prepared.generation, observer);
   if (speaks) {
     printer->end(result, program.model);

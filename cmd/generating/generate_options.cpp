@@ -35,7 +35,8 @@ void add_prompt_options(CommandLine& line, GenerateOptions& options) {
                   "token ids to continue; the result is printed as ids (repeatable)")
       .type_name("ID,ID,...");
   line.add_option("--weights", options.weights_named,
-                  "store weights as f32, bf16, or int8 with a scale for each row; fewer bits are read faster")
+                  "store weights in fewer bits, which are read faster: bf16, or int8 with a scale for each "
+                  "row (default: f32)")
       .check(one_of(enum_names<WeightFormat>()))
       .type_name("FORMAT");
   line.add_flag("--one-by-one", options.one_by_one,

@@ -16,16 +16,20 @@ bool have_one_place(const ProgramVariable& a, const ProgramVariable& b) {
          a.offset == b.offset;
 }
 
-// Returns whether decode has the caches that `prompt` fills, and nothing splits them along their places.
+// Returns whether decode has the caches that `prompt` fills, with the same rows for each place, and nothing splits them along
+// their places.
 bool fills(const EntryPoint& prompt, const EntryPoint& decode) {
   const auto is_filled = [&](const ProgramVariable& filled) {
     const auto same =
         std::find_if(decode.caches.begin(), decode.caches.end(),
                      [&](const ProgramVariable& cache) { return cache.decl.name == filled.decl.name; });
-    if (same == decode.caches.end() || same->sharding != filled.sharding) return false;
+    if (same == decode.caches.end() || same->sharding != filled.sharding ||
+        same->decl.type.dtype != filled.decl.type.dtype)
+      return false;
     const Dims &places = same->decl.type.dims, &own = filled.decl.type.dims;
     for (size_t d = 0; d < own.size(); ++d)
-      if (own[d].name != places[d].name && !filled.sharding.dims[d].empty()) return false;
+      if (own[d].name == places[d].name ? own[d].size != places[d].size : !filled.sharding.dims[d].empty())
+        return false;
     return true;
   };
   return std::all_of(prompt.caches.begin(), prompt.caches.end(), is_filled);

@@ -15,9 +15,12 @@ namespace {
 
 size_t variable_named(const Program& program, const std::string& name) {
   std::vector<std::string> known;
-  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
-  for (size_t i = 0; i < known.size(); ++i)
-    if (known[i] == name) return i;
+  for (size_t i = 0; i < program.variables.size(); ++i) {
+    const VariableDecl& decl = program.variables[i].decl;
+    if (decl.is_scale) continue;
+    if (decl.name == name) return i;
+    known.push_back(decl.name);
+  }
   throw UserError(fmt::format("--load: the model has no variable '{}'", name), did_you_mean(name, known));
 }
 

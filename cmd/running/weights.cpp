@@ -91,7 +91,8 @@ void refuse_others(const FoundTensors& others, const Program& program, const std
   for (const auto& [name, tensor] : others)
     if (!tensor.optimizer_state) names.push_back(name);
   if (names.empty()) return;
-  for (const ProgramVariable& variable : program.variables) known.push_back(variable.decl.name);
+  for (const ProgramVariable& variable : program.variables)
+    if (!variable.decl.is_scale) known.push_back(variable.decl.name);
   const std::string near = did_you_mean(names.front(), known);
   throw RunError(
       fmt::format("{} has {}, for which the model has no variable ({}--map '{}=' leaves a tensor out)", shown,

@@ -205,6 +205,83 @@ TEST_CASE(
     }
 }
 
+// A model that adds up what it has seen. scaled: divided by the number of positions; low_rank: the output layer is a product
+// of two weights; keeps: decode holds a weight in a cache.
+constexpr const char* kAddingModel = R"json({
+  "mtfc": 1, "name": "adding", "params": {"scaled": 0, "low_rank": 0, "keeps": 0},
+  "dims": {"batch": 2, "length": 8, "memory": "length", "model": 4, "rank": 3, "vocab": 11, "places": "length"},
+  "inputs": {"tokens": {"dims": ["batch", "length"], "dtype": "i32"}},
+  "variables": {
+    "table": {"dims": ["vocab", "model"], "init": {"normal": 1}},
+    "a": {"dims": ["model", "rank"], "init": {"normal": 1}},
+    "b": {"dims": ["rank", "vocab"], "init": {"normal": 1}}
+  },
+  "ops": [
+    {"out": "e", "op": "gather", "in": ["table", "tokens"], "dim": "vocab"},
+    {"out": "k", "op": "mul", "in": [{"op": "einsum", "in": ["e", "a"], "over": "model"}, {"expr": "1 / (1 + scaled * (length - 1))"
+}]
+},
+    {"out": "mask", "op": "cast", "dtype": "f32", "in": {"op": "less_equal", "in": [{"op": "range", "dim": "memory"}, {"op": "range", "dim": "length"}]}},
+    {"out": "h", "op": "einsum", "in": ["mask", {"op": "rename", "in": "k", "map": {"length": "memory"}}], "dims": ["batch", "length", "rank"]},
+    {"out": "logits", "op": "einsum", "in": ["h", "b"], "dims": ["batch", "length", "vocab"]}
+  ],
+  "decode": {
+    "inputs": {"token": {"dims": ["batch"], "dtype": "i32"}, "position": {"dims": [], "dtype": "i32"}},
+    "variables": {"seen": {"dims": ["batch", "places", "rank"], "prompt": "k"}, "kept": {"dims": ["model", "rank"], "when": "keeps"}},
+    "ops": [
+      {"out": "e", "op": "gather", "in": ["table", "token"], "dim": "vocab"},
+      {"out": "k", "op": "mul", "in": [{"op": "einsum", "in": ["e", "a"], "over": "model"}, {"expr": "1 / (1 + scaled * (length - 1))"}]},
+      {"out": "all", "op": "update_slice", "in": ["seen", "k", "position"], "dim": "places"},
+      {"op": "assign", "variable": "seen", "in": "all"},
+      {"op": "assign", "variable": "kept", "in": "a", "when": "keeps"},
+      {"out": "h", "op": "reduce_sum", "in": "all", "over": "places"},
+      {"out": "more", "op": "einsum", "in": ["e", "kept"], "over": "model", "when": "keeps"},
+      {"out": "both", "op": "add", "in": ["h", "more"], "when": "keeps"},
+      {"out": "both", "op": "identity", "in": "h", "when": "not keeps"},
+      {"out": "logits", "op": "einsum", "in": ["both", "b"], "over": "rank", "when": "not low_rank"},
+      {"out": "ab", "op": "einsum", "in": ["a", "b"], "over": "rank", "when": "low_rank"},
+      {"out": "logits", "op": "einsum", "in": ["e", "ab"], "over": "model", "when": "low_rank"}
+    ],
+    "outputs": {"logits": "logits"}
+  },
+  "outputs": ["logits"],
+  "data": {
+  "tokens" : "random:int,hi=vocab"
+}
+})json";
+
+TEST_CASE("a prompt is read at once only where the model computes the same for as many positions") {
+  const ScratchFolder folder;
+  const std::string model = folder.write("adding.json", kAddingModel);
+  for (const char* scaled : {"0", "1"}) {
+    CAPTURE(scaled);
+    const std::string arguments =
+        fmt::format("'{}' --set scaled={} --length 3 --greedy --prompt-tokens ", model, scaled);
+    for (const char* prompt : {"1,2,3,4,5", "3,1,4,1", "9,10"}) {
+      CAPTURE(prompt);
+      const Said at_once = said(arguments + prompt);
+      CHECK(at_once.out == said(arguments + prompt + " --one-by-one").out);
+      // Of 8 positions, fewer than half are read one by one if all must be computed.
+      const bool is_short = std::string(prompt) == "9,10" && std::string(scaled) == "1";
+      CHECK(mentions(at_once.err, "positions of the prompt") == !is_short);
+    }
+  }
+}
+
+TEST_CASE("weights that meet each other, or that a cache keeps, stay in f32") {
+  const ScratchFolder folder;
+  const std::string model = folder.write("adding.json", kAddingModel);
+  const auto stored = [&](const char* sets) {
+    const Said found =
+        said(fmt::format("'{}' {} --prompt-tokens 1,2,3 --length 3 --greedy --weights int8", model, sets));
+    CHECK(found.code == 0);
+    return found.err.substr(0, found.err.find(" million weights are stored"));
+  };
+  CHECK(mentions(stored(""), "8.9e-05 of 8.9e-05"));
+  CHECK(mentions(stored("--set low_rank=1"), "4.4e-05 of 8.9e-05"));  // the table alone
+  CHECK(mentions(stored("--set keeps=1"), "7.7e-05 of 8.9e-05"));     // not a
+}
+
 TEST_CASE("logits of weights in fewer bits are near those in f32") {
   const auto logits = [](WeightFormat format) {
     Running run(program_of(kGpt, {"batch=1", "beam=1"}, {}, true, format), 0);

@@ -62,7 +62,69 @@ void reduce(Model& model, std::vector<CacheTensor>& caches) {
   model.is_reduced = true;
 }
 
+// Compares the attributes of two models' operations.
+class LengthComparison {
+ public:
+  LengthComparison(int64_t many, int64_t few) : many_(many), few_(few) {}
+
+  bool alike(int64_t longer, int64_t shorter) const {
+    return longer == shorter || (longer == many_ && shorter == few_);
+  }
+  bool alike(const Dim& longer, const Dim& shorter) const {
+    return longer.name == shorter.name && alike(longer.size, shorter.size);
+  }
+  bool alike(const Renaming& longer, const Renaming& shorter) const {
+    return longer.from == shorter.from && alike(longer.to, shorter.to);
+  }
+  template <typename T>
+  bool alike(const std::vector<T>& longer, const std::vector<T>& shorter) const {
+    return std::equal(longer.begin(), longer.end(), shorter.begin(), shorter.end(),
+                      [&](const T& a, const T& b) { return alike(a, b); });
+  }
+  template <typename T>
+  bool alike(const T& longer, const T& shorter) const {
+    return longer == shorter;
+  }
+  bool alike(const AttributeValue& longer, const AttributeValue& shorter) const {
+    return longer.index() == shorter.index() && std::visit(
+                                                    [&](const auto& a) {
+                                                      using T = std::decay_t<decltype(a)>;
+                                                      return alike(a, std::get<T>(shorter));
+                                                    },
+                                                    longer);
+  }
+  bool alike(const Attributes& longer, const Attributes& shorter) const {
+    const Attributes::Entries &a = longer.entries(), &b = shorter.entries();
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& one, const auto& other) {
+      return one.first == other.first && alike(one.second, other.second);
+    });
+  }
+  bool alike(const Node& longer, const Node& shorter) const {
+    return longer.kind == shorter.kind && longer.op == shorter.op && longer.composite == shorter.composite &&
+           longer.operands == shorter.operands && longer.results == shorter.results && !longer.loop &&
+           !shorter.loop && alike(longer.attributes, shorter.attributes);
+  }
+
+ private:
+  int64_t many_, few_;
+};
+
 }  // namespace
+
+bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t many, int64_t few) {
+  const LengthComparison comparison(many, few);
+  const Graph from = only_prompt(longer).graph, to = only_prompt(shorter).graph;
+  return std::equal(from.nodes().begin(), from.nodes().end(), to.nodes().begin(), to.nodes().end(),
+                    [&](const Node& a, const Node& b) {
+                      if (!comparison.alike(a, b)) return false;
+                      // Variables and inputs have no attributes, and each tensor has the sizes that its type says.
+                      for (const TensorId id : a.results)
+                        if (from.type(id).dtype != to.type(id).dtype ||
+                            !comparison.alike(from.type(id).dims, to.type(id).dims))
+                          return false;
+                      return true;
+                    });
+}
 
 int64_t decode_positions(const DecodeSpec& decode) {
   int64_t positions = std::numeric_limits<int64_t>::max();
@@ -102,10 +164,17 @@ std::optional<PromptPass> prompt_pass(const Model& model, std::string& why) {
     if (input.name == kTokenInput && !input.type.dims.empty()) sequences = {input.type.dims[0]};
   if (inputs.size() == 1 && is_integer(inputs[0].type.dtype)) {
     const Dims positions = without(inputs[0].type.dims, sequences);
-    if (positions.size() == 1 && inputs[0].type.dims.size() == sequences.size() + 1)
+    const auto fits = [&](const PromptTensor& prompt) {
+      const Dims& dims = model.graph.type(prompt.tensor).dims;
+      return dims[static_cast<size_t>(position(dims, prompt.position))].size == positions.at(0).size;
+    };
+    if (positions.size() == 1 && inputs[0].type.dims.size() == sequences.size() + 1 &&
+        std::all_of(decode.prompt.begin(), decode.prompt.end(), fits))
       return PromptPass{inputs[0].name, positions[0].name};
   }
-  why = "its keys and values do not depend on one input alone, the tokens of sequences at their positions";
+  why =
+      "the tensors that fill its caches do not depend on one input alone, with one position for each of its "
+      "tokens";
   return std::nullopt;
 }
 

@@ -25,6 +25,11 @@ struct PromptPass {
 /// Nothing where decode must read prompts token by token; `why` then says so in a clause.
 std::optional<PromptPass> prompt_pass(const Model& model, std::string& why);
 
+/// Returns whether two models that prompt_pass() accepts compute the same for a prompt, one at `many` positions and the other
+/// at `few`: their graphs, reduced to what a prompt needs, have the same operations, whose sizes alone differ, and only where
+/// they are `many` in one and `few` in the other. A model may compute with the number of positions as well.
+bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t many, int64_t few);
+
 /// The model without everything that only training and evaluation run: its variables, its `decode` and what the
 /// caches hold. The rest then takes no memory, and no layout is refused because of it.
 Model only_decode(Model model);

@@ -65,8 +65,9 @@ void look_at_uses(const Graph& graph, VariableUses& uses) {
         names[node.results[0]] = name;
         continue;
       }
-      // Of a variable times itself, both operands would be stored.
-      const bool is_alone = std::count(node.operands.begin(), node.operands.end(), node.operands[i]) == 1;
+      // Of a product of two variables, both operands would be stored.
+      const auto is_variable = [&](TensorId operand) { return !names[operand].empty(); };
+      const bool is_alone = std::count_if(node.operands.begin(), node.operands.end(), is_variable) == 1;
       const std::optional<Dims> rows = is_alone ? row_dims(graph, node, i) : std::nullopt;
       const auto [at, is_new] = uses.emplace(name, Uses{rows.has_value(), rows});
       if (is_new) continue;
@@ -169,7 +170,12 @@ StoredWeights stored_weights(const Model& model, WeightFormat format) {
   for (const NamedTensor& output : model.outputs) keep(model.graph, output.tensor);
   for (const HeldTensor& held : model.decode->held) keep(model.graph, held.tensor);
   for (const PromptTensor& prompt : model.decode->prompt) keep(model.graph, prompt.tensor);
-  for (const Assignment& assignment : model.assignments) uses.erase(assignment.variable);
+  keep(model.decode->graph, model.decode->logits);
+  for (const Assignment& assignment : model.decode->assignments) keep(model.decode->graph, assignment.value);
+  for (const Assignment& assignment : model.assignments) {
+    keep(model.graph, assignment.value);
+    uses.erase(assignment.variable);
+  }
   StoredWeights weights;
   for (const VariableDecl& variable : model.variables) {
     const auto found = uses.find(variable.name);

@@ -74,7 +74,8 @@ struct NarrowLoops {
   static constexpr int64_t kAhead = 16384;                                 // bytes
   static constexpr int64_t kBlock = 64 / static_cast<int64_t>(sizeof(W));  // a line of the cache
   [[gnu::always_inline]] static inline void ask_for(const W* at) {
-    __builtin_prefetch(reinterpret_cast<const char*>(at) + kAhead);
+    // A number, since there is no array that far from the last rows.
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(at) + kAhead));
   }
 
   // sums[0..count) += few[0..Rows) * wide[0..Rows)[0..count)

@@ -66,7 +66,8 @@ Rows read_rows(const StoredArray& array, const std::string& name, const TensorTy
   visit_runs(rows, rows.box, [&](int64_t value, int64_t scale, int64_t count, int64_t step) {
     for (int64_t i = 0; i < count; ++i) {
       float& largest = rows.scales[static_cast<size_t>(scale + i * step)];
-      largest = std::max(largest, std::abs(rows.values[static_cast<size_t>(value + i)]));
+      const float magnitude = std::abs(rows.values[static_cast<size_t>(value + i)]);
+      if (magnitude > largest || magnitude != magnitude) largest = magnitude;  // once NaN, it stays
     }
   });
   constexpr auto kLargest = static_cast<float>(1.0 / kLargestStored);

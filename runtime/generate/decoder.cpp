@@ -68,6 +68,13 @@ void copy_cache(const std::vector<std::byte>& from, const LocalShard& shard, con
   }
 }
 
+// The dimension of places, which has a name of its own where `prompt` fills the cache.
+size_t place_of(const Dims& filled, const Dims& cache) {
+  size_t place = 0;
+  while (filled.at(place).name == cache.at(place).name) ++place;
+  return place;
+}
+
 // Copies the first `count` places of a cache, of which `place` is the dimension, to every `apart`-th place of another one
 // on the same device. All other dimensions are equal.
 void spread_places(const std::vector<std::byte>& from, const LocalShard& shard, const LocalShard& to,
@@ -100,7 +107,16 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   vocabulary_ = dims_of(decode(), decode().outputs[0]).back().size;
   encode_ = executor.program().find("encode");
   prompt_ = executor.program().find("prompt");
-  if (prompt_) prompt_positions_ = elements(dims_of(*prompt_, prompt_->inputs.at(0))) / sequences_;
+  if (!prompt_) return;
+  prompt_positions_ = elements(dims_of(*prompt_, prompt_->inputs.at(0))) / sequences_;
+  // Caches may have fewer places than that.
+  for (const ProgramVariable& filled : prompt_->caches)
+    for (const ProgramVariable& cache : entries_.back()->caches)
+      if (cache.decl.name == filled.decl.name) {
+        const Dims& dims = cache.decl.type.dims;
+        const int64_t places = dims[place_of(filled.decl.type.dims, dims)].size;
+        prompt_positions_ = std::min(prompt_positions_, places / beams_);
+      }
 }
 
 void Decoder::begin(const std::function<void()>& fill_inputs) {
@@ -148,10 +164,11 @@ void Decoder::start_after_prompt(const SavedCaches& caches, int64_t count) {
   executor_.load(decode());
   executor_.clear_caches(decode());
   for (size_t c = 0; c < decode().caches.size(); ++c) {
-    const std::vector<SavedShard>& shards = caches.at(decode().caches[c].decl.name);
+    const auto filled = caches.find(decode().caches[c].decl.name);
+    if (filled == caches.end()) continue;  // a cache that nothing writes
+    const std::vector<SavedShard>& shards = filled->second;
     const Dims &from = shards.at(0).shard.type.dims, &to = decode().caches[c].decl.type.dims;
-    size_t place = 0;
-    while (from[place].name == to[place].name) ++place;
+    const size_t place = place_of(from, to);
     for (size_t device = 0; device < executor_.devices(); ++device)
       spread_places(shards[device].bytes, shards[device].shard, executor_.cache(decode(), c, device), place,
                     count, beams_);
@@ -161,12 +178,13 @@ void Decoder::start_after_prompt(const SavedCaches& caches, int64_t count) {
 void Decoder::read_prompt(std::span<const int64_t> tokens, int64_t count) {
   const Binding& input = prompt_->inputs.at(0);
   const Dims& dims = dims_of(*prompt_, input);
+  const int64_t positions = elements(dims) / sequences_;
   const bool sequences_first =
       dims.size() == 1 || dims[0] == dims_of(decode(), *find(decode().inputs, kTokenInput))[0];
-  std::vector<int64_t> padded(static_cast<size_t>(sequences_ * prompt_positions_), 0);
+  std::vector<int64_t> padded(static_cast<size_t>(sequences_ * positions), 0);
   for (int64_t s = 0; s < sequences_; ++s)
     for (int64_t p = 0; p < count; ++p)
-      padded[static_cast<size_t>(sequences_first ? s * prompt_positions_ + p : p * sequences_ + s)] =
+      padded[static_cast<size_t>(sequences_first ? s * positions + p : p * sequences_ + s)] =
           tokens[static_cast<size_t>(s * count + p)];
   executor_.load(*prompt_);
   fill(*prompt_, input, std::span<const int64_t>(padded));

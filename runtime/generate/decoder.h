@@ -35,7 +35,7 @@ class Decoder {
   /// filled the inputs of `encode`, which is then loaded. The caches persist until another entry point runs.
   void begin(const std::function<void()>& fill_inputs = {});
 
-  /// The number of positions that the entry point `prompt` computes; 0 without one.
+  /// The number of positions that read_prompt() can read; 0 without the entry point `prompt`.
   int64_t prompt_positions() const { return prompt_positions_; }
   /// Fills the caches as `count` steps from position 0 would, in which all beams of a sequence have the same tokens. Each
   /// key and value stands in the place of beam 0. Called after begin(); `tokens`: [sequences, count], count at most
