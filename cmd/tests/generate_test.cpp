@@ -166,10 +166,9 @@ TEST_CASE("of several prompts, what the shortest has is read at once") {
 TEST_CASE("a long prompt that must be read token by token is a warning") {
   std::string prompt = "1";
   for (int i = 0; i < 70; ++i) prompt += ",2";
-  const Said found = said(
-      "models/transformer_encdec.json --set layers=1 --set length=80 --source-tokens 3,4 --greedy --length 2 "
-      "--prompt-tokens " +
-      prompt);
+  const GenerationCase model = {"transformer_encdec", {"layers=1", "length=80"}};
+  const Said found = said(fmt::format("{} --source-tokens 3,4 --greedy --length 2 --prompt-tokens {}",
+                                      model_arguments(model), prompt));
   CHECK(found.code == 0);
   CHECK(mentions(
       found.err,

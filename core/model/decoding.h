@@ -26,8 +26,9 @@ struct PromptPass {
 std::optional<PromptPass> prompt_pass(const Model& model, std::string& why);
 
 /// Returns whether two models that prompt_pass() accepts compute the same for a prompt, one at `many` positions and the other
-/// at `few`: their graphs, reduced to what a prompt needs, have the same operations, whose sizes alone differ, and only where
-/// they are `many` in one and `few` in the other. A model may compute with the number of positions as well.
+/// at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. Of operations the sizes may
+/// differ, but only where they are `many` in one and `few` in the other. A model may compute with the number of positions as
+/// well.
 bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t many, int64_t few);
 
 /// The model without everything that only training and evaluation run: its variables, its `decode` and what the

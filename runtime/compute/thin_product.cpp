@@ -6,6 +6,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -94,9 +95,10 @@ struct NarrowLoops {
         _mm512_storeu_ps(sums + i, sum);
       }
     }
+    // As above with one rounding for both, since the division into ranges decides which elements are the last ones.
     for (; j < count; ++j)
       for (int64_t l = 0; l < Rows; ++l)
-        sums[j] += few[l * p.few_inner_step] * static_cast<float>(wide[l * p.leading + j]);
+        sums[j] = std::fma(few[l * p.few_inner_step], static_cast<float>(wide[l * p.leading + j]), sums[j]);
   }
 
   MTFC_AVX512 static void along_wide(const ThinProduct& p, Matrices<float, W> matrices, int64_t begin,
