@@ -149,22 +149,15 @@ std::optional<Model> resized(const Sources& sources, const GenerateOptions& opti
   }
 }
 
-int64_t size_of_dim(const Model& model, const std::string& name) {
-  for (const Dim& dim : model.dims)
-    if (dim.name == name) return dim.size;
-  throw InternalError("a model lacks the dimension of its positions");
-}
-
 // The model with as many positions as the prompts have `tokens`; nothing where it then computes something else.
 std::optional<Model> with_positions(const Sources& sources, const GenerateOptions& options,
-                                    std::vector<std::string> sets, const Model& model, const PromptPass& pass,
+                                    std::vector<std::string> sets, const Model& model, const Dim& position,
                                     int64_t tokens) {
-  std::erase_if(sets, [&](const std::string& set) { return set.starts_with(pass.position + "="); });
-  sets.push_back(fmt::format("{}={}", pass.position, tokens));
+  std::erase_if(sets, [&](const std::string& set) { return set.starts_with(position.name + "="); });
+  sets.push_back(fmt::format("{}={}", position.name, tokens));
   std::optional<Model> made = resized(sources, options, sets);
   std::string why;
-  if (!made || !prompt_pass(*made, why) ||
-      !differ_in_length_alone(model, *made, size_of_dim(model, pass.position), tokens))
+  if (!made || !prompt_positions(*made, why) || !differ_in_length_alone(model, *made, position.size, tokens))
     return std::nullopt;
   return made;
 }
@@ -176,16 +169,16 @@ void add_prompt(const Sources& sources, const GenerateOptions& options, const st
                 std::vector<Diagnostic>& warnings) {
   if (tokens == 0) return;
   std::string why;
-  if (const std::optional<PromptPass> pass = prompt_pass(model, why)) {
-    std::optional<Model> fitting = with_positions(sources, options, sets, model, *pass, tokens);
-    const bool is_short = !fitting && size_of_dim(model, pass->position) / kMostPadding > tokens + 1;
+  if (const std::optional<Dim> position = prompt_positions(model, why)) {
+    std::optional<Model> fitting = with_positions(sources, options, sets, model, *position, tokens);
+    const bool is_short = !fitting && position->size / kMostPadding > tokens + 1;
     std::optional<EntryPoint> entry;
     if (!is_short) entry = compiled_prompt(fitting ? *std::move(fitting) : model, compile_options, program);
     if (entry) return program.entry_points.push_back(*std::move(entry));
     why = is_short ? fmt::format(
                          "the model computes all of its {} positions or none, and a prompt has less than "
                          "half of them",
-                         size_of_dim(model, pass->position))
+                         position->size)
                    : "the layout does not allow it";
   }
   if (tokens + 1 >= kLongPrompt)
@@ -260,9 +253,9 @@ void tell_weights(const Program& program, const std::map<std::string, DType>& un
     if (type.dtype != dtype) stored += count;
   }
   if (stored == 0) {
-    std::cerr << "mtfc: warning: --weights changes nothing: the model has no f32 weights that it could store "
-                 "in fewer "
-                 "bits\n";
+    std::cerr << "mtfc: warning: --weights changes nothing, since the model has no f32 weights that could be "
+                 "stored in "
+                 "fewer bits\n";
     return;
   }
   const auto millions = [](int64_t number) { return 1e-6 * static_cast<double>(number); };

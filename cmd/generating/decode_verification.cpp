@@ -128,7 +128,7 @@ DecodeVerdict verify_decode(const Sources& sources, const ModelOptions& options,
   const Model decode = only_decode(model);
   const int64_t count = std::min(decode_positions(*decode.decode), positions.value_or(INT64_MAX));
   std::string unused_reason;
-  const bool reads_prompts = prompt_pass(model, unused_reason).has_value();
+  const bool reads_prompts = prompt_positions(model, unused_reason).has_value();
   const auto compare = [&](Program program) {
     if (reads_prompts)
       if (std::optional<EntryPoint> prompt = compiled_prompt(model, compile_options, program))

@@ -260,7 +260,7 @@ TEST_CASE("a prompt is read at once only where the model computes the same for a
       CAPTURE(prompt);
       const Said at_once = said(arguments + prompt);
       CHECK(at_once.out == said(arguments + prompt + " --one-by-one").out);
-      // Of 8 positions, fewer than half are read one by one if all must be computed.
+      // If all 8 positions must be computed, a prompt of fewer than half of them is read one by one.
       const bool is_short = std::string(prompt) == "9,10" && std::string(scaled) == "1";
       CHECK(mentions(at_once.err, "positions of the prompt") == !is_short);
     }

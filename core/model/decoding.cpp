@@ -147,7 +147,7 @@ std::vector<InputDecl> encode_inputs(const Model& model) {
   return needed_inputs(model, needed_for(model.graph, model.decode->held));
 }
 
-std::optional<PromptPass> prompt_pass(const Model& model, std::string& why) {
+std::optional<Dim> prompt_positions(const Model& model, std::string& why) {
   const DecodeSpec& decode = *model.decode;
   why = decode.prompt_problem;
   if (!why.empty()) return std::nullopt;
@@ -173,7 +173,7 @@ std::optional<PromptPass> prompt_pass(const Model& model, std::string& why) {
     };
     if (positions.size() == 1 && inputs[0].type.dims.size() == sequences.size() + 1 &&
         std::all_of(decode.prompt.begin(), decode.prompt.end(), fits))
-      return PromptPass{inputs[0].name, positions[0].name};
+      return positions[0];
   }
   why =
       "the tensors that fill its caches do not depend on one input alone, with one position for each of its "

@@ -18,14 +18,11 @@ int64_t decode_positions(const DecodeSpec& decode);
 /// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
 std::vector<InputDecl> encode_inputs(const Model& model);
 
-/// How a prompt is read at once: the model's input of its tokens, and the dimension of that which counts positions.
-struct PromptPass {
-  std::string tokens, position;
-};
-/// Nothing where decode must read prompts token by token; `why` then says so in a clause.
-std::optional<PromptPass> prompt_pass(const Model& model, std::string& why);
+/// The dimension of the model's tokens that counts positions, if the entry point `prompt` can read prompts at once. Otherwise
+/// nothing, and `why` is a clause that gives the reason.
+std::optional<Dim> prompt_positions(const Model& model, std::string& why);
 
-/// Returns whether two models that prompt_pass() accepts compute the same for a prompt, one at `many` positions and the other
+/// Returns whether two models that prompt_positions() accepts compute the same for a prompt, one at `many` positions and the other
 /// at `few`: their graphs, reduced to what a prompt needs, have the same variables and operations. Of operations the sizes may
 /// differ, but only where they are `many` in one and `few` in the other. A model may compute with the number of positions as
 /// well.
@@ -34,7 +31,7 @@ bool differ_in_length_alone(const Model& longer, const Model& shorter, int64_t m
 /// The model without everything that only training and evaluation run: its variables, its `decode` and what the
 /// caches hold. The rest then takes no memory, and no layout is refused because of it.
 Model only_decode(Model model);
-/// The same for the entry point `prompt`, of a model that has a prompt_pass().
+/// The same for the entry point `prompt`, of a model that prompt_positions() accepts.
 Model only_prompt(Model model);
 
 }  // namespace mtfc

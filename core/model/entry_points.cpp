@@ -115,6 +115,43 @@ void show_new_values(EntryGraph& entry) {
   }
 }
 
+// Assigns an i8 variable its initial value in f32, rounded to multiples of the scale of each row, and the scales to theirs.
+void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
+                     const std::vector<VariableDecl>& variables, std::vector<Assignment>& assignments) {
+  const auto scale = std::find_if(variables.begin(), variables.end(),
+                                  [&](const VariableDecl& decl) { return decl.name == variable.scale; });
+  check_invariant(scale != variables.end(), "a variable has no scale");
+  VariableDecl in_f32 = variable;
+  in_f32.type.dtype = DType::kF32;
+  const TensorId value = initial_value(b, in_f32);
+  const Dims over = without(variable.type.dims, scale->type.dims);
+  const TensorId largest = b.op("reduce_max", {b.op("abs", {value})}, {{"over", over}});
+  TensorId scales = b.op("mul", {largest, b.constant(1.0 / kLargestStored, DType::kF32)});
+  scales = b.op("maximum", {scales, b.constant(kLeastScale, DType::kF32)});
+  if (b.dims(scales) != scale->type.dims) scales = b.op("transpose", {scales}, {{"dims", scale->type.dims}});
+  const TensorId multiples = b.op("round", {b.op("div", {value, scales})});
+  assignments.push_back({variable.name, b.cast(multiples, DType::kI8), variable.location});
+  assignments.push_back({variable.scale, scales, variable.location});
+}
+
+constexpr std::string_view kPromptPlaces = ".prompt";  // ends the name of their dimension
+
+// The index of the dimension of places among the dimensions of a cache of `prompt`.
+size_t place_of(const PromptTensor& prompt, const Dims& dims) {
+  const int at = position(dims, prompt.place + std::string(kPromptPlaces));
+  check_invariant(at >= 0, "a cache of the prompt has no places");
+  return static_cast<size_t>(at);
+}
+
+// The cache with a place for each position of the prompt. No rule can name that dimension, since its name has a dot.
+VariableDecl with_places_of(VariableDecl cache, const PromptTensor& prompt, const Graph& graph) {
+  const Dims& dims = graph.type(prompt.tensor).dims;
+  const int64_t positions = dims[static_cast<size_t>(position(dims, prompt.position))].size;
+  for (Dim& dim : cache.type.dims)
+    if (dim.name == prompt.place) dim = {dim.name + std::string(kPromptPlaces), positions};
+  return cache;
+}
+
 }  // namespace
 
 std::vector<VariableDecl> all_variables(const Model& model) {
@@ -133,26 +170,6 @@ std::vector<VariableDecl> all_variables(const Model& model) {
 
 bool has_train_entry(const Model& model) {
   return model.train || !model.assignments.empty();
-}
-
-// Assigns an i8 variable its initial value in f32, rounded to multiples of the scale of each row, and the scales to theirs.
-static void add_scaled_init(GraphBuilder& b, const VariableDecl& variable,
-                            const std::vector<VariableDecl>& variables,
-                            std::vector<Assignment>& assignments) {
-  const auto scale = std::find_if(variables.begin(), variables.end(),
-                                  [&](const VariableDecl& decl) { return decl.name == variable.scale; });
-  check_invariant(scale != variables.end(), "a variable has no scale");
-  VariableDecl in_f32 = variable;
-  in_f32.type.dtype = DType::kF32;
-  const TensorId value = initial_value(b, in_f32);
-  const Dims over = without(variable.type.dims, scale->type.dims);
-  const TensorId largest = b.op("reduce_max", {b.op("abs", {value})}, {{"over", over}});
-  TensorId scales = b.op("mul", {largest, b.constant(1.0 / kLargestStored, DType::kF32)});
-  scales = b.op("maximum", {scales, b.constant(kLeastScale, DType::kF32)});
-  if (b.dims(scales) != scale->type.dims) scales = b.op("transpose", {scales}, {{"dims", scale->type.dims}});
-  const TensorId multiples = b.op("round", {b.op("div", {value, scales})});
-  assignments.push_back({variable.name, b.cast(multiples, DType::kI8), variable.location});
-  assignments.push_back({variable.scale, scales, variable.location});
 }
 
 EntryGraph init_entry(const std::vector<VariableDecl>& variables) {
@@ -258,28 +275,6 @@ EntryGraph encode_entry(const Model& model, const std::vector<std::string>& keep
   add_kept(entry, keep);
   return entry;
 }
-
-namespace {
-
-constexpr std::string_view kPromptPlaces = ".prompt";  // ends the name of their dimension
-
-// The index of the dimension of places among the dimensions of a cache of `prompt`.
-size_t place_of(const PromptTensor& prompt, const Dims& dims) {
-  const int at = position(dims, prompt.place + std::string(kPromptPlaces));
-  check_invariant(at >= 0, "a cache of the prompt has no places");
-  return static_cast<size_t>(at);
-}
-
-// The cache with a place for each position of the prompt. No rule can name that dimension, since its name has a dot.
-VariableDecl with_places_of(VariableDecl cache, const PromptTensor& prompt, const Graph& graph) {
-  const Dims& dims = graph.type(prompt.tensor).dims;
-  const int64_t positions = dims[static_cast<size_t>(position(dims, prompt.position))].size;
-  for (Dim& dim : cache.type.dims)
-    if (dim.name == prompt.place) dim = {dim.name + std::string(kPromptPlaces), positions};
-  return cache;
-}
-
-}  // namespace
 
 EntryGraph prompt_entry(const Model& model, const std::vector<std::string>& keep) {
   const std::vector<VariableDecl> caches = caches_of(model, "prompt");

@@ -310,16 +310,13 @@ Model with_precision(Model model, const Precision& precision) {
   if (model.decode) {
     const std::vector<VariableDecl>& caches = model.decode->caches;
     mix_decode(*model.decode, precision);
-    for (HeldTensor& held : model.decode->held) {
+    const auto as_cache = [&](TensorId tensor, const std::string& name) {
       const auto cache = std::find_if(caches.begin(), caches.end(),
-                                      [&](const VariableDecl& decl) { return decl.name == held.cache; });
-      held.tensor = mixed.at(held.tensor, cache->type.dtype);
-    }
-    for (PromptTensor& prompt : model.decode->prompt) {
-      const auto cache = std::find_if(caches.begin(), caches.end(),
-                                      [&](const VariableDecl& decl) { return decl.name == prompt.cache; });
-      prompt.tensor = mixed.at(prompt.tensor, cache->type.dtype);
-    }
+                                      [&](const VariableDecl& decl) { return decl.name == name; });
+      return mixed.at(tensor, cache->type.dtype);
+    };
+    for (HeldTensor& held : model.decode->held) held.tensor = as_cache(held.tensor, held.cache);
+    for (PromptTensor& prompt : model.decode->prompt) prompt.tensor = as_cache(prompt.tensor, prompt.cache);
   }
   model.graph = std::move(mixed).take();
   return model;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/graph/entry_graph.h"
@@ -12,11 +11,11 @@
 namespace mtfc {
 namespace {
 
-// Whether all uses of a variable can read it in fewer bits, and the dimensions that tell its rows from each other, in its
-// order: nothing where uses take different rows.
+// What the uses of a variable have in common.
 struct Uses {
-  bool fit = true;
-  std::optional<Dims> rows;
+  bool fit = true;  // each of them can read it in fewer bits
+  std::optional<Dims>
+      rows;  // the dimensions that tell its rows apart, in its order; nothing if uses take different rows
 };
 using VariableUses = std::map<std::string, Uses>;
 
@@ -65,7 +64,7 @@ void look_at_uses(const Graph& graph, VariableUses& uses) {
         names[node.results[0]] = name;
         continue;
       }
-      // Of a product of two variables, both operands would be stored.
+      // If both operands of a product were stored, none would be f32, which the product needs.
       const auto is_variable = [&](TensorId operand) { return !names[operand].empty(); };
       const bool is_alone = std::count_if(node.operands.begin(), node.operands.end(), is_variable) == 1;
       const std::optional<Dims> rows = is_alone ? row_dims(graph, node, i) : std::nullopt;
@@ -162,7 +161,7 @@ StoredWeights stored_weights(const Model& model, WeightFormat format) {
   VariableUses uses;
   look_at_uses(model.graph, uses);
   look_at_uses(model.decode->graph, uses);
-  // What is an output itself stays as it is. Its name may be that of an identity.
+  // A variable stays as it is where it is an output itself, by its own name or by that of an identity.
   const auto keep = [&](const Graph& graph, TensorId id) {
     while (is_op(graph.producer(id), "identity")) id = graph.producer(id).operands[0];
     uses.erase(graph.tensor(id).name);

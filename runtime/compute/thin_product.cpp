@@ -29,8 +29,8 @@ constexpr int64_t kSums = 4096;        // sums that stay in the first-level cach
 constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in the second-level cache
 
 constexpr int64_t kLeastVector = int64_t{1} << 18;  // elements of the wide matrix, for one row
-// Threads share the rows of the wide matrix in so many parts, since each then reads memory from one end to the other. Of
-// parts of every row, a processor reads no more than half as many in a second.
+// Threads share the rows of the wide matrix in so many parts, so that each reads its memory from one end to the other. If
+// each took a part of every row, they would read half as much in a second.
 constexpr int64_t kParts = 4;
 constexpr int64_t kShortestPart = 64;            // rows
 constexpr int64_t kMostSums = int64_t{1} << 20;  // of all parts
@@ -146,6 +146,9 @@ struct NarrowLoops {
     }
   }
 };
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 // The loops without a choice of vectors: everything is inlined into one function per target.

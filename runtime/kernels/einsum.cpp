@@ -279,7 +279,7 @@ TileFunction times_function(const KernelSite& site) {
   return dispatch(Numbers{}, to, []<typename T>() -> TileFunction { return tile_function<Times, T, T>(); });
 }
 
-// Of f32 and a narrower operand.
+// Prepares the product of an f32 operand and a narrower one.
 Kernel prepare_mixed(const KernelSite& site, const Contraction& contraction, int64_t flops) {
   if (contraction.plan.multiplies) {
     const TileFunction times =
