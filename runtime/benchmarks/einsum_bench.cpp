@@ -1,5 +1,5 @@
-// The rate of prepared einsums compared with plain sgemm calls of the same inner sizes on dense matrices:
-//   einsum_bench [THREADS...]     (default: 1 and 2)
+// The rate of prepared einsums compared with plain sgemm calls (always of f32) of the same inner sizes on dense matrices:
+//   einsum_bench [--bf16] [THREADS...]     (default: einsums of f32, with 1 and 2 threads)
 // The two alternate and their medians are compared; "least" is the ratio of their minimum times, which other
 // work on the machine disturbs less. Plain products of a batch run either in a row on all threads, or in
 // parallel on one thread each; the better of the two counts. The last table has products too small for
@@ -12,12 +12,14 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/op_registry.h"
 #include "core/op_rules/einsum_plan.h"
 #include "core/op_rules/example.h"
 #include "core/tensors/alignment.h"
+#include "core/tensors/bf16.h"
 #include "runtime/compute/kernel.h"
 #include "runtime/compute/threads.h"
 #include "runtime/memory/arena.h"
@@ -82,8 +84,10 @@ constexpr Case kTinyCases[] = {
     {"k=10 m=16", "k=10 n=16", "m=16 n=16"},
 };
 
+DType measured = DType::kF32;  // of the einsums
+
 TensorType type_of(const char* dims) {
-  return {DType::kF32, dims_of(dims)};
+  return {measured, dims_of(dims)};
 }
 
 EinsumPlan plan_of(const Case& c) {
@@ -92,12 +96,12 @@ EinsumPlan plan_of(const Case& c) {
 }
 
 /// Values in [-1, 1), the same in every run.
-void fill(std::byte* data, int64_t count) {
-  float* values = reinterpret_cast<float*>(data);
+template <typename T>
+void fill(T* values, int64_t count) {
   uint32_t state = 1;
   for (int64_t i = 0; i < count; ++i) {
     state = state * 1664525 + 1013904223;
-    values[i] = static_cast<float>(state >> 8) / (1 << 23) - 1;
+    values[i] = static_cast<T>(static_cast<float>(state >> 8) / (1 << 23) - 1);
   }
 }
 
@@ -109,7 +113,12 @@ class Einsum {
     const Attributes attributes = {{"dims", types_[2].dims}};
     const KernelSite site{attributes, {tensor(0), tensor(1)}, {tensor(2)}, "bench", workspace_bytes_};
     kernel_ = kernel_named("einsum").prepare(site);
-    for (size_t i = 0; i < 2; ++i) fill(arena_.at(offsets_[i]), elements(types_[i].dims));
+    for (size_t i = 0; i < 2; ++i) {
+      if (measured == DType::kBF16)
+        fill(reinterpret_cast<Bf16*>(arena_.at(offsets_[i])), elements(types_[i].dims));
+      else
+        fill(reinterpret_cast<float*>(arena_.at(offsets_[i])), elements(types_[i].dims));
+    }
     operands_ = {arena_.at(offsets_[0]), arena_.at(offsets_[1])};
     results_ = {arena_.at(offsets_[2])};
   }
@@ -145,7 +154,7 @@ struct Plain {
 
   Plain(int64_t of, int64_t rows, int64_t columns, int64_t inner)
       : count(of), m(rows), n(columns), k(inner), arena(4 * of * (m * k + k * n + m * n)) {
-    fill(arena.at(0), count * (m * k + k * n));
+    fill(reinterpret_cast<float*>(arena.at(0)), count * (m * k + k * n));
   }
 
   void one(int64_t i) {
@@ -250,7 +259,12 @@ void print_tiny() {
 
 int main(int argc, char** argv) {
   std::vector<int> threads;
-  for (int i = 1; i < argc; ++i) threads.push_back(std::max(1, std::atoi(argv[i])));
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--bf16")
+      measured = DType::kBF16;
+    else
+      threads.push_back(std::max(1, std::atoi(argv[i])));
+  }
   if (threads.empty()) threads = {1, 2};
   for (const int count : threads) {
     set_threads(count);

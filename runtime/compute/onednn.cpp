@@ -22,16 +22,18 @@ const dnnl::engine& processor() {
 
 /// The matrices of one tensor: `rows` x `columns`, columns first in memory if `transposed`.
 dnnl::memory::desc matrices(const LoopNest& batch, size_t tensor, int64_t rows, int64_t columns,
-                            bool transposed, int64_t leading) {
+                            bool transposed, int64_t leading, DType dtype) {
   dnnl::memory::dims sizes, strides;
+  const int64_t extent = leading * (transposed ? columns : rows);
   for (size_t loop = 0; loop < batch.loops(); ++loop) {
     const int64_t stride = batch.strides[tensor][loop];
     sizes.push_back(stride == 0 ? 1 : batch.extents[loop]);
-    strides.push_back(stride == 0 ? 1 : stride);
+    strides.push_back(stride == 0 ? extent : stride);  // oneDNN wants no smaller stride, even of one element
   }
   sizes.insert(sizes.end(), {rows, columns});
   strides.insert(strides.end(), {transposed ? 1 : leading, transposed ? leading : 1});
-  return {sizes, dnnl::memory::data_type::f32, strides};
+  const auto type = dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  return {sizes, type, strides};
 }
 
 /// Memory that oneDNN needs during a call, at most a few MB. Each thread keeps its own for all products.
@@ -58,7 +60,8 @@ struct BatchedProduct::Primitive {
   size_t scratchpad_bytes;
 };
 
-std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, const LoopNest& batch) {
+std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, const LoopNest& batch,
+                                                      ProductTypes types) {
   if (std::min(p.m, p.n) < kLeastSide || p.m * p.n * p.k < kLeastWork || batch.loops() > kMostLoops)
     return {};
   try {
@@ -70,10 +73,12 @@ std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, co
       adds.append_sum(1);
       attributes.set_post_ops(adds);
     }
-    const dnnl::matmul::primitive_desc chosen({matrices(batch, 0, p.m, p.k, p.a_transposed, p.a_leading),
-                                               matrices(batch, 1, p.k, p.n, p.b_transposed, p.b_leading),
-                                               matrices(batch, 2, p.m, p.n, false, p.c_leading)},
-                                              attributes, processor());
+    const dnnl::matmul::primitive_desc chosen(
+        {matrices(batch, 0, p.m, p.k, p.a_transposed, p.a_leading, types.operands),
+         matrices(batch, 1, p.k, p.n, p.b_transposed, p.b_leading, types.operands),
+         matrices(batch, 2, p.m, p.n, false, p.c_leading, types.result)},
+        attributes, processor());
+    // Its other implementations emulate instructions that the processor lacks.
     if (!std::string_view(chosen.impl_info_str()).starts_with("brg:")) return {};
     return BatchedProduct(std::make_shared<Primitive>(chosen));
   } catch (const dnnl::error&) {
@@ -81,10 +86,10 @@ std::optional<BatchedProduct> BatchedProduct::prepare(const MatrixProduct& p, co
   }
 }
 
-void BatchedProduct::run(const float* a, const float* b, float* c) const {
+void BatchedProduct::run(const void* a, const void* b, void* c) const {
   Primitive& p = *primitive_;
-  p.a.set_data_handle(const_cast<float*>(a));
-  p.b.set_data_handle(const_cast<float*>(b));
+  p.a.set_data_handle(const_cast<void*>(a));
+  p.b.set_data_handle(const_cast<void*>(b));
   p.c.set_data_handle(c);
   p.scratchpad.set_data_handle(scratchpad(p.scratchpad_bytes));
   p.matmul.execute(p.stream, {{DNNL_ARG_SRC, p.a},

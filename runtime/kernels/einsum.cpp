@@ -106,10 +106,13 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
   c.pack_b = packing(site.operands[static_cast<size_t>(1 - plan.left)], plan.b);
   c.zero = zeroing(site.results[0]);
   if (plan.c.packed) c.unpack = prepare_copy(copy_of(plan.computed, plan.c.packed_dims), site.results[0]);
-  const bool is_f32 =
-      site.operands[0].type.dtype == DType::kF32 && site.operands[1].type.dtype == DType::kF32;
-  if (is_f32 && plan.parts == 1) c.by_onednn = BatchedProduct::prepare(c.product, c.batch);
-  if (c.by_onednn)
+  const DType dtype = site.operands[0].type.dtype;
+  const bool is_f32 = dtype == DType::kF32;
+  if ((is_f32 || dtype == DType::kBF16) && site.operands[1].type.dtype == dtype && plan.parts == 1)
+    c.by_onednn = BatchedProduct::prepare(
+        c.product, c.batch,
+        {.operands = dtype, .result = c.unpack ? plan.computed : site.results[0].type.dtype});
+  if (c.by_onednn && is_f32)
     c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(plan.computed);
@@ -221,8 +224,11 @@ void multiply_all(const Contraction& c, const std::byte* a, const std::byte* b, 
   const auto* const left = reinterpret_cast<const T*>(a);
   const auto* const right = reinterpret_cast<const U*>(b);
   const auto to = reinterpret_cast<Y*>(result);
-  if constexpr (std::is_same_v<T, float> && std::is_same_v<U, float>)
-    if (c.by_onednn && !leaves_rows_out(c, left, right)) return c.by_onednn->run(left, right, to);
+  if constexpr (std::is_same_v<T, U> && (std::is_same_v<T, float> || std::is_same_v<T, Bf16>)) {
+    bool in_one_call = c.by_onednn.has_value();
+    if constexpr (std::is_same_v<T, float>) in_one_call = in_one_call && !leaves_rows_out(c, left, right);
+    if (in_one_call) return c.by_onednn->run(left, right, to);
+  }
   if (c.plan.parts > 1)
     multiply_parts(c, left, right, to, reinterpret_cast<C*>(workspace + c.plan.parts_offset));
   else
