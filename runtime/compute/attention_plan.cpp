@@ -132,6 +132,16 @@ Interval AttentionPlan::seen_by(Interval range) const {
   return all.begin < all.end ? all : Interval{0, 0};
 }
 
+Interval AttentionPlan::seen_by(const KernelRun& run, int64_t b, int64_t query) const {
+  Interval seen = seen_by(query);
+  if (!mask_places_) return seen;
+  const bool* const mask =
+      reinterpret_cast<const bool*>(run.operands[*extras_.mask]) + mask_places_->at(b, query);
+  while (seen.begin < seen.end && !mask[(seen.end - 1) * mask_places_->step]) --seen.end;
+  while (seen.begin < seen.end && !mask[seen.begin * mask_places_->step]) ++seen.begin;
+  return seen;
+}
+
 template <typename T>
 void AttentionPlan::hide(const KernelRun& run, int64_t b, Interval range, Interval columns, T* scores) const {
   constexpr T kNever = -std::numeric_limits<T>::infinity();

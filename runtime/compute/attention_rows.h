@@ -29,6 +29,22 @@ struct RunningSoftmax {
 template <typename T>
 void add_exponentials(const ScoreTile<T>& tile, const RunningSoftmax<T>& running);
 
+/// Some rows of a matrix, `leading` elements apart, each of `width` elements side by side.
+template <typename T>
+struct Rows {
+  const T* at;
+  int64_t leading;
+  int64_t count, width;
+};
+
+/// The scores of one query: its dot products with rows. For one query, BLAS would take longer to start than to compute.
+template <typename T>
+void dot_rows(const T* query, const Rows<T>& rows, T* scores);
+
+/// Adds rows, each times its weight, to `sum`.
+template <typename T>
+void add_weighted_rows(const T* weights, const Rows<T>& rows, T* sum);
+
 /// Replaces scores by the weights exp(score - total).
 template <typename T>
 void replace_by_weights(const ScoreTile<T>& tile, const T* totals);

@@ -37,6 +37,34 @@ struct Scratch {
   std::vector<T> q, k, v, sum, scores, dropout, largest, sums, factors;
 };
 
+/// Writes the scores of queries to positions of the memory.
+template <typename T>
+void score(const RowMatrix<T>& q, int64_t queries, const Rows<T>& k, T* scores) {
+  if (queries == 1) return dot_rows(q.at, k, scores);
+  multiply({.m = queries,
+            .n = k.count,
+            .k = k.width,
+            .b_transposed = true,
+            .a_leading = q.leading,
+            .b_leading = k.leading,
+            .c_leading = kColumns},
+           q.at, k.at, scores);
+}
+
+/// Adds the values at positions of the memory to the sums of queries, each times its weight.
+template <typename T>
+void add_values(const T* weights, int64_t queries, const Rows<T>& v, T* sums) {
+  if (queries == 1) return add_weighted_rows(weights, v, sums);
+  multiply({.m = queries,
+            .n = v.width,
+            .k = v.count,
+            .a_leading = kColumns,
+            .b_leading = v.leading,
+            .c_leading = v.width,
+            .adds = true},
+           weights, v.at, sums);
+}
+
 /// The results of the queries `rows` at position b of the batch.
 template <typename T>
 void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Scratch<T>& s) {
@@ -46,18 +74,11 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
   std::fill(s.sum.begin(), s.sum.end(), T{0});
   std::fill(s.sums.begin(), s.sums.end(), T{0});
   std::fill(s.largest.begin(), s.largest.end(), -std::numeric_limits<T>::infinity());
-  const Interval seen = f.plan.seen_by(rows);
+  const Interval seen = rows.size() == 1 ? f.plan.seen_by(run, b, rows.begin) : f.plan.seen_by(rows);
   for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
     const RowMatrix<T> k = rows_of(f.k, operand(1), b, columns, s.k.data());
-    multiply({.m = rows.size(),
-              .n = columns.size(),
-              .k = f.q.width,
-              .b_transposed = true,
-              .a_leading = q.leading,
-              .b_leading = k.leading,
-              .c_leading = kColumns},
-             q.at, k.at, s.scores.data());
+    score(q, rows.size(), Rows<T>{k.at, k.leading, columns.size(), f.q.width}, s.scores.data());
     f.plan.hide(run, b, rows, columns, s.scores.data());
     const ScoreTile<T> tile = {s.scores.data(), kColumns, rows.size(), columns.size()};
     add_exponentials<T>(tile, {s.largest.data(), s.sums.data(), s.factors.data()});
@@ -70,14 +91,7 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
         for (int64_t i = 0; i < width; ++i)
           s.sum[static_cast<size_t>(r * width + i)] *= s.factors[static_cast<size_t>(r)];
     const RowMatrix<T> v = rows_of(f.v, operand(2), b, columns, s.v.data());
-    multiply({.m = rows.size(),
-              .n = width,
-              .k = columns.size(),
-              .a_leading = kColumns,
-              .b_leading = v.leading,
-              .c_leading = width,
-              .adds = true},
-             s.scores.data(), v.at, s.sum.data());
+    add_values(s.scores.data(), rows.size(), Rows<T>{v.at, v.leading, columns.size(), width}, s.sum.data());
   }
   T* const totals = reinterpret_cast<T*>(run.results[1]);
   for (int64_t r = 0; r < rows.size(); ++r) {

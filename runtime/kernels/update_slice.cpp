@@ -46,6 +46,28 @@ void require_inside(const UpdatePlan& plan, int64_t at) {
                                at, plan.dim.name, plan.dim.size, plan.rows));
 }
 
+// Copies elements of a row from `first` on, to the end of its innermost loop at most, and returns their number.
+template <typename T>
+int64_t copy_run(const LoopNest& row, const T* from, T* to, int64_t first, int64_t last) {
+  if (row.loops() == 0) {
+    *to = *from;
+    return 1;
+  }
+  const size_t inner = row.loops() - 1;
+  const int64_t extent = row.extents[inner], skipped = first % extent;
+  const int64_t count = std::min(extent - skipped, last - first);
+  const int64_t step = row.strides[0][inner], from_step = row.strides[1][inner];
+  const NestCursor at(row, inner, first / extent);
+  to += at.offset(0) + skipped * step;
+  from += at.offset(1) + skipped * from_step;
+  if (step == 1 && from_step == 1) {
+    std::copy_n(from, count, to);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * step] = from[i * from_step];
+  }
+  return count;
+}
+
 // Writes rows [begin, end) of the tensor from the piece, whose first row is row `at`.
 template <typename T>
 void write_rows(const UpdatePlan& plan, const T* piece, T* result, int64_t at, Interval rows) {
@@ -56,8 +78,7 @@ void write_rows(const UpdatePlan& plan, const T* piece, T* result, int64_t at, I
       const int64_t last = std::min(plan.row_elements, first + end - i);
       T* to = result + (row - plan.held.begin) * plan.stride;
       const T* from = piece + (row - at) * plan.piece_stride;
-      NestCursor cursor(plan.row, plan.row.loops(), first);
-      for (int64_t k = first; k < last; ++k, cursor.next()) to[cursor.offset(0)] = from[cursor.offset(1)];
+      for (int64_t k = first; k < last;) k += copy_run(plan.row, from, to, k, last);
       i += last - first;
     }
   });
