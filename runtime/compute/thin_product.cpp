@@ -76,7 +76,7 @@ struct NarrowLoops {
   static constexpr int64_t kBlock = 64 / static_cast<int64_t>(sizeof(W));  // a line of the cache
   [[gnu::always_inline]] static inline void ask_for(const W* at) {
     // A number, since there is no array that far from the last rows.
-    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(at) + kAhead));
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(at) + kAhead), 0, 0);
   }
 
   // sums[0..count) += few[0..Rows) * wide[0..Rows)[0..count)
