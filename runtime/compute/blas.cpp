@@ -138,7 +138,7 @@ void multiply_by_blas(const MatrixProduct& p, const T* a, const T* b, T* c) {
 
 template <typename T>
 bool threads_share_rows(const MatrixProduct& p) {
-  const int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int64_t threads = thread_count();
   return threads > 1 && p.m >= kLeastRows * threads &&
          p.n * p.k * static_cast<int64_t>(sizeof(T)) <= kOwnCopy && p.m * p.n * p.k >= kSharedWork;
 }

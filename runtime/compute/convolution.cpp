@@ -58,7 +58,7 @@ void run_sums(Convolution<T>& c, const ConvMemory<T>& memory) {
     const int64_t part = i / count;
     ConvMemory<T> own = memory;
     if (part > 0) own.y = memory.workspace + (part - 1) * c.result_elements;
-    sums->run_task(own, c.scratch[static_cast<size_t>(omp_get_thread_num())], number, {part, c.parts});
+    sums->run_task(own, c.scratch[static_cast<size_t>(thread_number())], number, {part, c.parts});
   };
   if (work < kSharedWork)
     for (int64_t i = 0; i < count * c.parts; ++i) run_item(i);
@@ -80,7 +80,7 @@ std::shared_ptr<Convolution<T>> plan(const KernelSite& site) {
   for (ConvLoops& each : loops) c->sums.emplace_back(std::move(each));
   ConvNeeds needs;
   for (const ConvSums<T>& each : c->sums) needs.include(each.needs());
-  c->scratch.assign(static_cast<size_t>(std::max(1, omp_get_max_threads())), ConvScratch<T>(needs));
+  c->scratch.assign(static_cast<size_t>(thread_count()), ConvScratch<T>(needs));
   for (const ConvSums<T>& each : c->sums)
     for (int64_t i = 0; i < each.tasks(); ++i) c->tasks.emplace_back(&each, i);
   c->parts = parts_of(c->sums, c->result_elements);

@@ -46,7 +46,7 @@ ConvProducts<T>::ConvProducts(std::vector<ConvLoops> loops) : loops_(std::move(l
     add_blocks(i);
   }
   add_rounds();
-  scratch_.assign(static_cast<size_t>(std::max(1, omp_get_max_threads())), ConvScratch<T>(needs));
+  scratch_.assign(static_cast<size_t>(thread_count()), ConvScratch<T>(needs));
 }
 
 template <typename T>
@@ -133,7 +133,7 @@ void ConvProducts<T>::copy_block(const ConvMemory<T>& memory, const Block& block
   const ConvLoops& loops = loops_[block.loops];
   const int64_t count = block.entries.size(), first = count * chunk / kChunks,
                 last = count * (chunk + 1) / kChunks;
-  ConvPositions& entries = scratch_[static_cast<size_t>(omp_get_thread_num())].entries;
+  ConvPositions& entries = scratch_[static_cast<size_t>(thread_number())].entries;
   entries.fill(loops.entries, block.entries.begin + first, block.entries.begin + last);
   const T* const w =
       memory.w + (loops.w_first + groups_[block.loops].other[static_cast<size_t>(block.group)]);
@@ -159,7 +159,7 @@ template <typename T>
 void ConvProducts<T>::multiply_task(const ConvMemory<T>& memory, const Task& task) {
   const Block& first = blocks_[task.first_block];
   const ConvLoops& loops = loops_[first.loops];
-  ConvScratch<T>& scratch = scratch_[static_cast<size_t>(omp_get_thread_num())];
+  ConvScratch<T>& scratch = scratch_[static_cast<size_t>(thread_number())];
   const auto group = static_cast<size_t>(first.group);
   const ConvMemory<T> own = {memory.x + groups_[first.loops].x[group], memory.w,
                              memory.y + (loops.y_first + loops.y_of_group[group]), memory.workspace};

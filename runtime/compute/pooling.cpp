@@ -25,7 +25,7 @@ PoolPlan::PoolPlan(const Windows& windows, Direction direction, std::vector<cons
     most *= static_cast<size_t>(longest);
   }
   scratch_ = std::make_shared<std::vector<Scratch>>(
-      static_cast<size_t>(std::max(1, omp_get_max_threads())),
+      static_cast<size_t>(thread_count()),
       Scratch{std::vector<PoolMeeting>(most), std::vector<PoolMeeting>(most),
               std::vector<int64_t>(loops_.size())});
 }
@@ -110,7 +110,7 @@ void PoolPlan::take_lanes() {
 }
 
 PoolPlan::Cursor::Cursor(const PoolPlan& plan, int64_t row)
-    : plan_(plan), scratch_((*plan.scratch_)[static_cast<size_t>(omp_get_thread_num())]) {
+    : plan_(plan), scratch_((*plan.scratch_)[static_cast<size_t>(thread_number())]) {
   if (plan.rows_ == 0 || row >= plan.rows_) return;
   for (size_t i = plan.loops_.size(); i-- > 0;) {
     const Loop& loop = plan.loops_[i];

@@ -1,6 +1,5 @@
 #include "runtime/compute/thin_product.h"
 
-#include <omp.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -31,8 +30,9 @@ constexpr int64_t kInnerChunk = 2048;  // elements of each few row that stay in 
 constexpr int64_t kLeastVector = int64_t{1} << 18;  // elements of the wide matrix, for one row
 // Threads share the rows of the wide matrix in so many parts, so that each reads its memory from one end to the other. If
 // each took a part of every row, they would read half as much in a second.
-constexpr int64_t kParts = 4;
+constexpr int64_t kParts = 8;
 constexpr int64_t kShortestPart = 64;            // rows
+constexpr int64_t kShortestItem = 64;            // columns of the wide matrix
 constexpr int64_t kMostSums = int64_t{1} << 20;  // of all parts
 constexpr int64_t kVectorBytes = 64;             // of the widest vectors
 
@@ -71,13 +71,12 @@ struct NarrowLoops {
     return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
   }
 
-  // Asks for what is read some time later. A processor reads ahead by itself only to the end of a page.
-  static constexpr int64_t kAhead = 16384;                                 // bytes
   static constexpr int64_t kBlock = 64 / static_cast<int64_t>(sizeof(W));  // a line of the cache
-  [[gnu::always_inline]] static inline void ask_for(const W* at) {
-    // A number, since there is no array that far from the last rows.
-    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(at) + kAhead), 0, 0);
-  }
+  // Elements of each row that are asked for before they are read, together 8 KB of eight rows. A processor reads ahead by
+  // itself only to the end of a page.
+  static constexpr int64_t kAhead = 1024 / static_cast<int64_t>(sizeof(W));
+  // For lines that are used once, and should not drive others out of the caches.
+  [[gnu::always_inline]] static inline void ask_for(const W* at) { __builtin_prefetch(at, 0, 0); }
 
   // sums[0..count) += few[0..Rows) * wide[0..Rows)[0..count)
   template <int64_t Rows>
@@ -87,7 +86,9 @@ struct NarrowLoops {
     for (int64_t l = 0; l < Rows; ++l) factors[l] = _mm512_set1_ps(few[l * p.few_inner_step]);
     int64_t j = 0;
     for (; j + kBlock <= count; j += kBlock) {
-      for (int64_t l = 0; l < Rows; ++l) ask_for(wide + l * p.leading + j);
+      // After the end of these rows come the next ones.
+      const int64_t next = j + kAhead < count ? j + kAhead : Rows * p.leading + j + kAhead - count;
+      for (int64_t l = 0; l < Rows; ++l) ask_for(wide + l * p.leading + next);
       for (int64_t i = j; i < j + kBlock; i += kLanes) {
         __m512 sum = _mm512_loadu_ps(sums + i);
         for (int64_t l = 0; l < Rows; ++l)
@@ -325,19 +326,18 @@ void multiply_parts(RangeProduct<T, W> multiply, const ThinProduct& p, Matrices<
   own.resize(std::max(own.size(), static_cast<size_t>(kParts * p.few * p.wide)));
   T* const sums = own.data();
   const int64_t size = p.few * p.wide, length = p.inner / kParts, work = size * p.inner;
-  const int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
-  const int64_t cuts = std::clamp<int64_t>(threads / kParts, 1, p.wide);  // of the wide dimension
-  parallel_ranges(kParts * cuts, work, [&](int64_t begin, int64_t end) {
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t part = item / cuts, cut = item % cuts, first = part * length;
-      ThinProduct share = p;
-      share.inner = part + 1 == kParts ? p.inner - first : length;
-      share.result_few_step = p.wide;
-      share.result_wide_step = 1;
-      multiply(share,
-               {whole.few + first * p.few_inner_step, whole.wide + first * p.leading, sums + part * size},
-               p.wide * cut / cuts, p.wide * (cut + 1) / cuts);
-    }
+  const int64_t threads = thread_count();
+  // Of the wide dimension. The shares of threads should have two items or more, for those that are done early.
+  const int64_t cuts = std::clamp<int64_t>(2 * threads / kParts, 1, std::min(p.wide, kMostShared / kParts));
+  parallel_shares(kParts * cuts, work, [&](int64_t item) {
+    const int64_t part = item / cuts, cut = item % cuts, first = part * length;
+    ThinProduct share = p;
+    share.inner = part + 1 == kParts ? p.inner - first : length;
+    share.result_few_step = p.wide;
+    share.result_wide_step = 1;
+    multiply(share,
+             {whole.few + first * p.few_inner_step, whole.wide + first * p.leading, sums + part * size},
+             p.wide * cut / cuts, p.wide * (cut + 1) / cuts);
   });
   parallel_ranges(p.wide, kParts * size, [&](int64_t begin, int64_t end) {
     for (int64_t r = 0; r < p.few; ++r)
@@ -385,8 +385,9 @@ template <typename T, typename W>
 void multiply_thin(const ThinProduct& product, const T* few, const W* wide, T* result) {
   static const RangeProduct<T, W> kMultiply = for_this_machine<T, W>();
   if (parts_of(product) > 1) return multiply_parts<T, W>(kMultiply, product, {few, wide, result});
-  parallel_ranges(product.wide, product.few * product.wide * product.inner, [&](int64_t begin, int64_t end) {
-    kMultiply(product, {few, wide, result}, begin, end);
+  const int64_t items = std::clamp<int64_t>(product.wide / kShortestItem, 1, kMostShared);
+  parallel_shares(items, product.few * product.wide * product.inner, [&](int64_t i) {
+    kMultiply(product, {few, wide, result}, product.wide * i / items, product.wide * (i + 1) / items);
   });
 }
 

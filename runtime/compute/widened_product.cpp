@@ -1,7 +1,5 @@
 #include "runtime/compute/widened_product.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -121,7 +119,7 @@ void multiply_widened(const MatrixProduct& p, const A* a, const B* b, T* c) {
     if (const ThinProduct columns = few_columns(p); !p.adds && is_thin(columns))
       return multiply_thin(columns, b, a, c);
   // Threads share the blocks, so there should be some for each.
-  const int64_t threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int64_t threads = thread_count();
   int64_t rows = std::min(kBlock, p.m), columns = std::min(kBlock, p.n);
   while (threads > 1 && pieces(p.m, rows) * pieces(p.n, columns) < 2 * threads &&
          std::max(rows, columns) >= 2 * kSmallestBlock)

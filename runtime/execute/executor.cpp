@@ -9,6 +9,7 @@
 #include "core/diagnostics/error.h"
 #include "runtime/comm/transfer.h"
 #include "runtime/compute/kernel.h"
+#include "runtime/compute/team.h"
 #include "runtime/execute/finite_check.h"
 #include "runtime/execute/ring_run.h"
 #include "runtime/execute/timeline.h"
@@ -51,6 +52,8 @@ struct Executor::Loaded {
   const EntryPoint& entry;
   std::vector<std::vector<PreparedStep>> steps;  // by step, then by device; empty for collectives
   std::unique_ptr<Collectives> collectives;
+  std::vector<std::span<const std::byte>>
+      ahead;                    // for each step, the weights that a later one reads first; or empty
   std::vector<int64_t> runs;    // of each step in the last run
   std::vector<int64_t> rounds;  // done, of the loops around the step that runs
   int64_t round = 0;            // counts the rounds of all loops in a run, to tell random numbers apart
@@ -110,6 +113,31 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Devic
   return prepared;
 }
 
+// The weights that the step multiplies by, if they are large.
+std::span<const std::byte> weights_of(const EntryPoint& entry, const Step& step, const DeviceArena& device) {
+  constexpr int64_t kLarge = 64 * 1024;  // bytes; a processor fetches less than that while it starts a step
+  if (step.kind() != StepKind::kKernel || step.op()->signature.name != "einsum") return {};
+  for (const ValueId input : step.inputs) {
+    const Buffer& buffer = entry.buffers[entry.values[root_of(entry, input)].buffer];
+    if (buffer.kind == BufferKind::kVariable && buffer.bytes >= kLarge)
+      return {device.arena.at(place_of(entry, input, device.mesh, device.at).offset),
+              static_cast<size_t>(buffer.bytes)};
+  }
+  return {};
+}
+
+// For each step, the weights of the first product after it. After the last product comes the first one of the next run.
+std::vector<std::span<const std::byte>> weights_ahead(const EntryPoint& entry, const DeviceArena& device) {
+  std::vector<std::span<const std::byte>> ahead(entry.steps.size());
+  std::span<const std::byte> next;
+  for (int round = 0; round < 2; ++round)
+    for (size_t i = entry.steps.size(); i-- > 0;) {
+      ahead[i] = next;
+      if (const auto weights = weights_of(entry, entry.steps[i], device); !weights.empty()) next = weights;
+    }
+  return ahead;
+}
+
 }  // namespace
 
 Executor::Executor(const Program& program, Comm& comm, ExecutorOptions options)
@@ -124,7 +152,7 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
   check_invariant(position < loaded_.size(), "an entry point is not of the program that is executed");
   std::unique_ptr<Loaded>& slot = loaded_[position];
   if (slot) return *slot;
-  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr, {}, {}});
+  slot = std::make_unique<Loaded>(Loaded{entry, {}, nullptr, {}, {}, {}});
   slot->steps.resize(entry.steps.size());
   for (size_t i = 0; i < entry.steps.size(); ++i) {
     const Step& step = entry.steps[i];
@@ -135,6 +163,7 @@ Executor::Loaded& Executor::loaded(const EntryPoint& entry) {
           entry, step, {comm_.mesh(), comm_.devices()[device], arenas_[device]}, options_.fused_tile));
   }
   slot->collectives = comm_.prepare(entry, arenas_);
+  if (devices() == 1) slot->ahead = weights_ahead(entry, {comm_.mesh(), comm_.devices()[0], arenas_[0]});
   return *slot;
 }
 
@@ -160,12 +189,14 @@ void Executor::run_rounds(Loaded& prepared, int64_t step) {
   const EntryPoint& entry = prepared.entry;
   Watchdog* const watchdog = comm_.processes().watchdog();
   const auto position = static_cast<int>(&entry - program_.entry_points.data());
+  Team* const team = prepared.ahead.empty() ? nullptr : Team::led();
   for (size_t i = 0; i < entry.steps.size(); i = next_step(prepared, i)) {
     if (watchdog) watchdog->pass({position, static_cast<int64_t>(i), step});
     at_.entry.store(position, std::memory_order_relaxed);
     at_.step.store(static_cast<int64_t>(i), std::memory_order_relaxed);
     at_.train_step.store(step, std::memory_order_relaxed);
     ++prepared.runs[i];
+    if (team) team->read_ahead(prepared.ahead[i]);
     if (!observer_ && !timeline_) {
       run_step(prepared, i, step);
       continue;

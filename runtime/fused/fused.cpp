@@ -1,13 +1,13 @@
 #include "runtime/fused/fused.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -62,8 +62,9 @@ struct Fault {
   int member = -1;
   int64_t index = 0;
   double value = 0;
+  bool is_found() const { return member >= 0; }
   bool before(const Fault& other) const {
-    return member >= 0 &&
+    return is_found() &&
            (other.member < 0 || std::pair(member, index) < std::pair(other.member, other.index));
   }
 };
@@ -76,7 +77,7 @@ struct PreparedFused {
         mesh(on),
         at(device),
         plan(plan_fused(of, fused, on, device, tile)),
-        threads(omp_get_max_threads()),
+        threads(thread_count()),
         scratch(plan.memory.scratch_bytes * threads),
         shared(plan.memory.shared_bytes()) {
     for (const FusedConstant& constant : plan.constants)
@@ -88,14 +89,14 @@ struct PreparedFused {
   const Mesh& mesh;
   Coordinates at;
   FusedPlan plan;
-  int threads;
+  int64_t threads;
   AlignedBytes scratch, shared;
 };
 
 // The work of one thread.
 class Worker {
  public:
-  Worker(const PreparedFused& fused, const KernelRun& run, int thread)
+  Worker(const PreparedFused& fused, const KernelRun& run, int64_t thread)
       : plan_(fused.plan),
         blocks_(fused.plan.blocks),
         run_(run),
@@ -322,23 +323,22 @@ int64_t run_fused(const PreparedFused& fused, const KernelRun& run) {
   const int64_t blocks = plan.blocks.blocks();
   const int64_t work =
       plan.blocks.rows * plan.blocks.columns * static_cast<int64_t>(fused.step.members().size());
-  const bool alone = work < kParallelWork || omp_in_parallel() != 0 || blocks < 2;
-  const int threads =
-      alone ? 1 : static_cast<int>(std::min<int64_t>({omp_get_max_threads(), fused.threads, blocks}));
+  const int64_t threads = work < kParallelWork ? 1 : std::min({thread_count(), fused.threads, blocks});
   Fault fault;
-  if (threads == 1) {
+  if (threads <= 1) {
     first.repeat();
     work_through(fused, first, 0, 1);
     fault = first.fault();
   } else {
-#pragma omp parallel num_threads(threads)
-    {
-      Worker worker(fused, run, omp_get_thread_num());
+    std::mutex merges_faults;
+    parallel_ranges(threads, work, [&](int64_t begin, int64_t end) {
+      Worker worker(fused, run, thread_number());
       worker.repeat();
-      work_through(fused, worker, omp_get_thread_num(), omp_get_num_threads());
-#pragma omp critical(mtfc_fused_fault)
+      for (int64_t share = begin; share < end; ++share) work_through(fused, worker, share, threads);
+      if (!worker.fault().is_found()) return;
+      const std::lock_guard lock(merges_faults);
       if (worker.fault().before(fault)) fault = worker.fault();
-    }
+    });
     if (first.fault().before(fault)) fault = first.fault();
   }
   finish_sums(fused, run);

@@ -13,6 +13,10 @@
 namespace mtfc {
 namespace {
 
+// So many tokens at a time are multiplied by weights by loops of ours. Libraries, which multiply more of them, do not share
+// the threads of a team.
+constexpr int64_t kFewSequences = 4;
+
 const Binding* find(const std::vector<Binding>& bindings, std::string_view name) {
   const auto at = std::find_if(bindings.begin(), bindings.end(),
                                [&](const Binding& binding) { return binding.name == name; });
@@ -105,6 +109,7 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
   if (token && dims_of(decode(), *token).size() > 1) beams_ = dims_of(decode(), *token)[1].size;
   places_ = places_of(*entries_.back());
   vocabulary_ = dims_of(decode(), decode().outputs[0]).back().size;
+  if (sequences_ * beams_ <= kFewSequences) team_ = Team::of_own_threads();
   encode_ = executor.program().find("encode");
   prompt_ = executor.program().find("prompt");
   if (!prompt_) return;
@@ -225,6 +230,7 @@ void Decoder::step(int64_t position, std::span<const int64_t> tokens, std::span<
   fill(kTokenInput, tokens);
   fill(kPositionInput, std::span<const int64_t>(&position, 1));
   fill(kSeenInput, seen);
+  const Team::Lead lead(team_.get());
   executor_.run(decode(), position);
 }
 

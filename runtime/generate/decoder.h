@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/compute/team.h"
 #include "runtime/execute/executor.h"
 
 namespace mtfc {
@@ -72,6 +73,7 @@ class Decoder {
   void fill(const EntryPoint& entry, const Binding& input, std::span<const Value> values);
 
   Executor& executor_;
+  std::unique_ptr<Team> team_;              // if a step computes so little that starting threads takes long
   std::vector<const EntryPoint*> entries_;  // in ascending order of their places
   const EntryPoint* encode_ = nullptr;      // if any cache holds a tensor of the model
   const EntryPoint* prompt_ = nullptr;

@@ -111,8 +111,8 @@ Kernel prepare(const KernelSite& site) {
       plan.of_memory(site.operands[2], {dims.value}), plan.of_queries(site.results[0], {dims.value}),
       plan.of_queries(site.results[1], {}), (plan.queries + kRows - 1) / kRows});
   const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (f->q.width + f->v.width);
-  const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
-      static_cast<size_t>(std::max(1, omp_get_max_threads())), Scratch<T>(*f));
+  const auto scratch =
+      std::make_shared<std::vector<Scratch<T>>>(static_cast<size_t>(thread_count()), Scratch<T>(*f));
   return [f, flops, scratch](const KernelRun& run) {
     // The tiles of causal attention grow with their number, so each thread takes every n-th of them.
     const int64_t count = f->plan.batch * f->tiles;

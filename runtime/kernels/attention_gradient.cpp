@@ -132,15 +132,15 @@ Kernel prepare(const KernelSite& site) {
   const int64_t flops = 2 * plan.batch * plan.queries * plan.positions * (3 * w->q.width + 2 * w->v.width);
   const std::array<int64_t, 2> bytes = {site.results[1].elements() * size_of(site.results[1].type.dtype),
                                         site.results[2].elements() * size_of(site.results[2].type.dtype)};
-  const auto scratch = std::make_shared<std::vector<Scratch<T>>>(
-      static_cast<size_t>(std::max(1, omp_get_max_threads())), Scratch<T>(*w));
+  const auto scratch =
+      std::make_shared<std::vector<Scratch<T>>>(static_cast<size_t>(thread_count()), Scratch<T>(*w));
   return [w, flops, bytes, scratch](const KernelRun& run) {
     // All queries add to the gradients of the memory that they see, so one thread takes all queries of a position of
     // the batch.
     for (const size_t r : {size_t{0}, size_t{1}})
       if (bytes[r] > 0) std::memset(run.results[r + 1], 0, static_cast<size_t>(bytes[r]));
     parallel_ranges(w->plan.batch, flops, [&](int64_t begin, int64_t end) {
-      Scratch<T>& own = (*scratch)[static_cast<size_t>(omp_get_thread_num())];
+      Scratch<T>& own = (*scratch)[static_cast<size_t>(thread_number())];
       for (int64_t b = begin; b < end; ++b)
         for (int64_t row = 0; row < w->plan.queries; row += kRows)
           go_back<T>(*w, run, b, {row, std::min(w->plan.queries, row + kRows)}, own);

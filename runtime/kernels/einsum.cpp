@@ -113,7 +113,7 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
         c.product, c.batch,
         {.operands = dtype, .result = c.unpack ? plan.computed : site.results[0].type.dtype});
   if (c.by_onednn && is_f32)
-    c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(omp_get_max_threads()));
+    c.sized = std::make_shared<std::vector<SizedProducts>>(static_cast<size_t>(thread_count()));
   c.flops = flops;
   c.result_bytes = site.results[0].elements() * size_of(plan.computed);
   return c;
@@ -123,7 +123,7 @@ Contraction plan_contraction(const KernelSite& site, int64_t flops) {
 /// small products, otherwise if all threads then have the same amount of work, or nearly so.
 bool shares_batch(int64_t count, int64_t work) {
   if (work <= kSingleThread) return true;
-  const int64_t threads = omp_get_max_threads();
+  const int64_t threads = thread_count();
   return count % threads == 0 || count >= kManyTurns * threads;
 }
 
@@ -148,7 +148,7 @@ void multiply_one(const Contraction& c, const T* a, const U* b, Y* to) {
     if constexpr (std::is_same_v<T, float>)
       if (c.sized) {
         unit = SizedProducts::kUnit;
-        by = [&own = (*c.sized)[static_cast<size_t>(omp_get_thread_num())]](
+        by = [&own = (*c.sized)[static_cast<size_t>(thread_number())]](
                  const MatrixProduct& product, const float* left, const float* right, float* result) {
           own.multiply(product, left, right, result);
         };

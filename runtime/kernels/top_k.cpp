@@ -1,5 +1,3 @@
-#include <omp.h>
-
 #include <algorithm>
 #include <memory>
 
@@ -103,12 +101,12 @@ template <typename T>
 Kernel prepare(const KernelSite& site) {
   const TopPlan plan = plan_top(site);
   const auto wanted = static_cast<size_t>(plan.ranks.end);
-  const auto threads = static_cast<size_t>(std::max(1, omp_get_max_threads()));
+  const auto threads = static_cast<size_t>(thread_count());
   const auto scratch = std::make_shared<std::vector<int32_t>>(wanted * threads);
   return [plan, wanted, scratch](const KernelRun& run) {
     parallel_ranges(plan.row_count, plan.elements, [&](int64_t begin, int64_t end) {
       if (begin >= end) return;
-      const auto thread = static_cast<size_t>(omp_get_thread_num());
+      const auto thread = static_cast<size_t>(thread_number());
       top<T>(plan, run, {scratch->data() + thread * wanted, wanted}, begin, end);
     });
     return plan.elements;

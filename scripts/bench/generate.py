@@ -35,8 +35,8 @@ def times(args, options):
 
 def milliseconds(args, length, options=()):
     """Of a position. The last token needs none."""
-    return times(args, ["--set", f"length={length}", "--prompt-tokens", "1", "--beams", args.beams,
-                        *options])[-1] / (length - 1)
+    search = ["--greedy"] if args.beams == 1 else ["--beams", args.beams]
+    return times(args, ["--set", f"length={length}", "--prompt-tokens", "1", *search, *options])[-1] / (length - 1)
 
 
 def compare(args):
