@@ -114,7 +114,8 @@ bool fits(const Program& smaller, const Program& program) {
 }
 
 // Adds versions of decode with fewer places, kFewestPositions and then twice as many each time, if the model
-// has a dimension for them that nothing splits: the cost of a token then depends on its position.
+// has a dimension for them that nothing splits and that steps read as a whole: the cost of a token then depends on its
+// position.
 void add_shorter_decodes(const Sources& sources, const GenerateOptions& options,
                          const std::vector<std::string>& sets, const CompileOptions& compile_options,
                          const Model& model, Program& program) {
@@ -125,6 +126,12 @@ void add_shorter_decodes(const Sources& sources, const GenerateOptions& options,
     if (input.name != kSeenInput) continue;
     const Dim& places = input.type.dims.back();
     if (is_set(sets, places.name) || names_dim(layout, places.name)) return;
+    // Attention converts all of a bf16 cache.
+    const std::vector<ProgramVariable>& caches = program.find("decode")->caches;
+    const bool is_narrow = std::any_of(caches.begin(), caches.end(), [](const ProgramVariable& cache) {
+      return cache.decl.type.dtype == DType::kBF16;
+    });
+    if (!is_narrow && !reads_all_places(*model.decode, places.name)) return;
     for (int64_t positions = kFewestPositions; positions * beams < places.size; positions *= 2) {
       std::vector<std::string> shorter = sets;
       shorter.push_back(fmt::format("{}={}", places.name, positions * beams));

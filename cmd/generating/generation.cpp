@@ -317,6 +317,7 @@ GenerationResult generate(Executor& executor, const Beginnings& beginnings, cons
   std::vector<std::vector<Generated>> by_number(rounds.sequences());
   GenerationResult result;
   InterruptGuard guard;
+  decoder.prepare();
   const auto start = std::chrono::steady_clock::now();
   size_t done = 0;
   for (size_t round = 0; round < rounds.count() && result.signal == 0; ++round) {

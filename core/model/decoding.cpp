@@ -143,6 +143,19 @@ int64_t decode_positions(const DecodeSpec& decode) {
   return positions;
 }
 
+bool reads_all_places(const DecodeSpec& decode, std::string_view places) {
+  const auto lies_along = [&](TensorId id) {
+    const TensorType& type = decode.graph.type(id);
+    return is_float(type.dtype) && contains(type.dims, places);
+  };
+  return std::any_of(decode.graph.nodes().begin(), decode.graph.nodes().end(), [&](const Node& node) {
+    if (node.loop) return true;
+    const std::string_view op = node.op ? std::string_view(node.op->signature.name) : "";
+    return op != "attention" && op != "update_slice" &&
+           std::any_of(node.operands.begin(), node.operands.end(), lies_along);
+  });
+}
+
 std::vector<InputDecl> encode_inputs(const Model& model) {
   return needed_inputs(model, needed_for(model.graph, model.decode->held));
 }

@@ -15,6 +15,10 @@ namespace mtfc {
 /// depends on the position.
 int64_t decode_positions(const DecodeSpec& decode);
 
+/// Returns whether the time of a step may grow with the size of `places`, the dimension of the places of caches: if floats
+/// along it are read by an operation other than `attention`, which reads what is seen, and `update_slice`, which writes a row.
+bool reads_all_places(const DecodeSpec& decode, std::string_view places);
+
 /// The inputs of the model that the tensors depend on which caches hold: those of the entry point `encode`.
 std::vector<InputDecl> encode_inputs(const Model& model);
 

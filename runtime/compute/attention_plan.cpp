@@ -1,6 +1,7 @@
 #include "runtime/compute/attention_plan.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "runtime/compute/dropout_draws.h"
@@ -132,14 +133,29 @@ Interval AttentionPlan::seen_by(Interval range) const {
   return all.begin < all.end ? all : Interval{0, 0};
 }
 
-Interval AttentionPlan::seen_by(const KernelRun& run, int64_t b, int64_t query) const {
-  Interval seen = seen_by(query);
-  if (!mask_places_) return seen;
-  const bool* const mask =
-      reinterpret_cast<const bool*>(run.operands[*extras_.mask]) + mask_places_->at(b, query);
-  while (seen.begin < seen.end && !mask[(seen.end - 1) * mask_places_->step]) --seen.end;
-  while (seen.begin < seen.end && !mask[seen.begin * mask_places_->step]) ++seen.begin;
-  return seen;
+Interval AttentionPlan::seen_by(const KernelRun& run, int64_t b, Interval range) const {
+  const Interval may = seen_by(range);
+  if (!mask_places_ || may.size() == 0) return may;
+  Interval seen = {may.end, may.begin};
+  for (int64_t query = range.begin; query < range.end; ++query) {
+    const bool* const mask =
+        reinterpret_cast<const bool*>(run.operands[*extras_.mask]) + mask_places_->at(b, query);
+    const int64_t step = mask_places_->step;
+    if (step == 1) {  // a cache of thousands of places may have few that are seen
+      const void* const last = memrchr(mask + may.begin, 1, static_cast<size_t>(may.size()));
+      if (!last) continue;
+      const void* const first = std::memchr(mask + may.begin, 1, static_cast<size_t>(may.size()));
+      seen.begin = std::min(seen.begin, static_cast<const bool*>(first) - mask);
+      seen.end = std::max(seen.end, static_cast<const bool*>(last) - mask + 1);
+      continue;
+    }
+    Interval own = may;
+    while (own.begin < own.end && !mask[(own.end - 1) * step]) --own.end;
+    while (own.begin < own.end && !mask[own.begin * step]) ++own.begin;
+    if (own.size() == 0) continue;
+    seen = {std::min(seen.begin, own.begin), std::max(seen.end, own.end)};
+  }
+  return seen.begin < seen.end ? seen : Interval{0, 0};
 }
 
 template <typename T>

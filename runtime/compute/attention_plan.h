@@ -47,8 +47,8 @@ class AttentionPlan {
 
   /// The positions that some of these queries may see.
   Interval seen_by(Interval queries) const;
-  /// The positions from the first to the last one that the query sees, where a mask may hide others in between.
-  Interval seen_by(const KernelRun& run, int64_t b, int64_t query) const;
+  /// The positions from the first to the last one that some of these queries see, by the mask as well.
+  Interval seen_by(const KernelRun& run, int64_t b, Interval queries) const;
   /// Sets scores to -inf where a query does not see a position. `scores` has a row of kTilePositions for each query.
   template <typename T>
   void hide(const KernelRun& run, int64_t b, Interval queries, Interval positions, T* scores) const;

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "core/program/fused_grid.h"
@@ -26,17 +27,34 @@ namespace mtfc {
 
 /// The location of a value's elements: one of four memories, and an offset that follows the block and the tile.
 struct TilePlace {
-  enum class Memory {
+  enum class Memory : uint8_t {
     kOperand,
     kResult,
     kScratch,  // of the thread
     kShared,   // of the step: single values, and the sums of columns
   };
   Memory memory = Memory::kScratch;
-  size_t index = 0;        // of the operand or result
+  uint32_t index = 0;      // of the operand or result
   int64_t offset = 0;      // bytes
   int64_t per_row = 0;     // bytes from row to row of the grid
   int64_t per_column = 0;  // bytes from column to column
+};
+
+/// The few places that an instruction reads, within it: a step that runs once between products of large weights finds its
+/// instructions in memory, and not in a cache.
+class TilePlaces {
+ public:
+  TilePlaces() = default;
+  TilePlaces(std::initializer_list<TilePlace> places) {
+    for (const TilePlace& place : places) push_back(place);
+  }
+  void push_back(const TilePlace& place) { places_.at(count_++) = place; }
+  size_t size() const { return count_; }
+  const TilePlace& operator[](size_t i) const { return places_[i]; }
+
+ private:
+  size_t count_ = 0;
+  std::array<TilePlace, kMaxWalked> places_ = {};
 };
 
 struct TileInstruction {
@@ -53,17 +71,17 @@ struct TileInstruction {
   };
   Kind kind = Kind::kCompute;
   Extent extent = Extent::kElement;  // of the values that it works through
-  std::vector<TilePlace> operands = {};
+  bool checked = false;              // with --check-finite: the result should be finite
+  DType dtype = DType::kF32;
+  int member = -1;  // that it does the work of
+  TilePlaces operands = {};
   TilePlace result = {};
   TileFunction function = nullptr;
-  NestCopy copy = nullptr;
-  LoopNest nest = {};   // of kGather, over the grid or its rows
   int64_t element = 0;  // bytes
+  NestCopy copy = nullptr;
+  LoopNest nest = {};  // of kGather, over the grid or its rows
   TileReduction reduction = {};
   double divisor = 1;
-  int member = -1;       // that it does the work of
-  bool checked = false;  // with --check-finite: the result should be finite
-  DType dtype = DType::kF32;
 };
 
 struct FusedStage {

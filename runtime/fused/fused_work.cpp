@@ -64,7 +64,7 @@ void find_uses(FusedWork& work) {
 
 TilePlace on_grid(TilePlace::Memory memory, const std::vector<ValueId>& list, ValueId id,
                   const FusedWork& work) {
-  const auto index = static_cast<size_t>(std::find(list.begin(), list.end(), id) - list.begin());
+  const auto index = static_cast<uint32_t>(std::find(list.begin(), list.end(), id) - list.begin());
   TilePlace place{memory, index, 0, 0, 0};
   const int64_t element = work.element_bytes(id);
   const Extent extent = work.extent(id);

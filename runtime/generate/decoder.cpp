@@ -124,6 +124,11 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
       }
 }
 
+void Decoder::prepare() {
+  if (encode_) executor_.load(*encode_);
+  executor_.load(*entries_[0]);
+}
+
 void Decoder::begin(const std::function<void()>& fill_inputs) {
   current_ = 0;
   if (!encode_) return start({});
@@ -238,16 +243,22 @@ std::span<const double> Decoder::logits(int64_t sequence) const {
   const LocalShard shard = executor_.shard(decode(), decode().outputs[0].value, 0);
   const int64_t count = beams_ * vocabulary_;
   logits_.resize(static_cast<size_t>(count));
-  const auto copy = [&](const auto* data) { std::copy_n(data + sequence * count, count, logits_.begin()); };
+  int64_t usable = 0;
+  const auto copy = [&](const auto* data) {
+    const auto* const from = data + sequence * count;
+    double* const to = logits_.data();
+#pragma omp simd reduction(+ : usable)
+    for (int64_t i = 0; i < count; ++i) {
+      to[i] = static_cast<double>(from[i]);
+      usable += to[i] < INFINITY;
+    }
+  };
   if (shard.type.dtype == DType::kF64)
     copy(reinterpret_cast<const double*>(shard.data));
   else if (shard.type.dtype == DType::kBF16)
     copy(reinterpret_cast<const Bf16*>(shard.data));
   else
     copy(reinterpret_cast<const float*>(shard.data));
-  int64_t usable = 0;  // counted first, since a loop that may end early has no vectors
-#pragma omp simd reduction(+ : usable)
-  for (int64_t i = 0; i < count; ++i) usable += logits_[static_cast<size_t>(i)] < INFINITY;
   if (usable == count) return logits_;
   const auto wrong =
       std::find_if(logits_.begin(), logits_.end(), [](double logit) { return !(logit < INFINITY); });

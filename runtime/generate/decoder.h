@@ -32,6 +32,8 @@ class Decoder {
 
   /// The entry point `encode`; nullptr if no cache holds a tensor of the model.
   const EntryPoint* encode() const { return encode_; }
+  /// Prepares the entry points that a sequence begins with, so that begin() takes no longer for the first one.
+  void prepare();
   /// Begins new sequences at position 0: zeroes the caches, and computes what caches hold, after `fill_inputs` has
   /// filled the inputs of `encode`, which is then loaded. The caches persist until another entry point runs.
   void begin(const std::function<void()>& fill_inputs = {});

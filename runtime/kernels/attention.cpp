@@ -74,7 +74,7 @@ void attend(const Forward& f, const KernelRun& run, int64_t b, Interval rows, Sc
   std::fill(s.sum.begin(), s.sum.end(), T{0});
   std::fill(s.sums.begin(), s.sums.end(), T{0});
   std::fill(s.largest.begin(), s.largest.end(), -std::numeric_limits<T>::infinity());
-  const Interval seen = rows.size() == 1 ? f.plan.seen_by(run, b, rows.begin) : f.plan.seen_by(rows);
+  const Interval seen = f.plan.seen_by(run, b, rows);
   for (int64_t begin = seen.begin; begin < seen.end; begin += kColumns) {
     const Interval columns = {begin, std::min(seen.end, begin + kColumns)};
     const RowMatrix<T> k = rows_of(f.k, operand(1), b, columns, s.k.data());
