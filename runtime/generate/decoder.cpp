@@ -126,6 +126,7 @@ Decoder::Decoder(Executor& executor) : executor_(executor) {
 
 void Decoder::prepare() {
   if (encode_) executor_.load(*encode_);
+  if (prompt_) executor_.load(*prompt_);
   executor_.load(*entries_[0]);
 }
 
