@@ -337,6 +337,11 @@ TEST_CASE("caches that grow with the sequence forget nothing") {
         generated(longer,
                   fmt::format("--prompt-tokens 7,3,20 --greedy --simulate --mesh a:2 --layout {} --propagate",
                               rules)) == expected);
+  // Caches of bf16 begin small. Rounding does not depend on their size.
+  for (const auto& [how, places] : {std::pair("--greedy", 150), std::pair("--beams 2", 300)}) {
+    const std::string narrow = fmt::format("--prompt-tokens 7,3,20 --dtype bf16 {}", how);
+    CHECK(generated(longer, narrow) == generated(longer, fmt::format("{} --set places={}", narrow, places)));
+  }
   const std::string beams = generated(longer, "--prompt-tokens 7,3,20 --beams 2");
   CHECK(beams == generated(longer, "--prompt-tokens 7,3,20 --beams 2 --set places=300"));
   CHECK(beams ==

@@ -87,6 +87,21 @@ TEST_CASE("generation goes on for as long as the cache that is written at the po
   CHECK(decode_positions({}) == std::numeric_limits<int64_t>::max());
 }
 
+TEST_CASE("a step reads all places of a cache unless attention reads them") {
+  DecodeSpec decode = *std::move(summing_model().decode);
+  CHECK(reads_all_places(decode, kLength.name));  // reduce_sum
+  CHECK(!reads_all_places(decode, "places"));
+  GraphBuilder b;
+  const TensorId query = b.add_input("query", {DType::kF32, {kBatch, kModel}});
+  const TensorId seen = b.add_input("seen", {DType::kBool, {kBatch, kLength}});
+  const TensorId position = b.add_input("position", {DType::kI32, {}});
+  const TensorId cache = b.add_variable("rows", {DType::kF32, {kBatch, kLength, kModel}});
+  const TensorId all = b.op("update_slice", {cache, query, position}, {{"dim", kLength}});
+  b.op("attention", {query, all, all, seen}, {{"over", kLength}, {"dim", kModel}});
+  decode.graph = std::move(b).build();
+  CHECK(!reads_all_places(decode, kLength.name));
+}
+
 TEST_CASE("encode computes what caches hold, from nothing but the inputs that it needs") {
   const Model model = translating_model();
   for (const bool propagates : {false, true})
