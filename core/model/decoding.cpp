@@ -150,9 +150,8 @@ bool reads_all_places(const DecodeSpec& decode, std::string_view places) {
   };
   return std::any_of(decode.graph.nodes().begin(), decode.graph.nodes().end(), [&](const Node& node) {
     if (node.loop) return true;
-    const std::string_view op = node.op ? std::string_view(node.op->signature.name) : "";
-    return op != "attention" && op != "update_slice" &&
-           std::any_of(node.operands.begin(), node.operands.end(), lies_along);
+    const bool reads_some = node.op && (node.op->family == Family::kAttention || node.op->traits.overwrites);
+    return !reads_some && std::any_of(node.operands.begin(), node.operands.end(), lies_along);
   });
 }
 

@@ -11,7 +11,7 @@
 namespace mtfc {
 namespace {
 
-// What the uses of a variable have in common.
+// This is what all uses of a variable have in common.
 struct Uses {
   bool fit = true;  // each of them can read it in fewer bits
   std::optional<Dims>

@@ -63,7 +63,8 @@ class Team {
 
   int size_;
   int64_t most_ahead_;  // bytes of each share
-  // What the leader writes and others watch, on lines of the cache of their own.
+  // The leader writes the task and what to read ahead, and the other members watch them. Each of the three has a line of the
+  // cache of its own.
   struct alignas(64) Task {
     std::atomic<uint32_t> number = 0;  // counts the loops
     std::atomic<bool> stops = false;   // in place of a loop

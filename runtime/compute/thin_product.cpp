@@ -327,7 +327,8 @@ void multiply_parts(RangeProduct<T, W> multiply, const ThinProduct& p, Matrices<
   T* const sums = own.data();
   const int64_t size = p.few * p.wide, length = p.inner / kParts, work = size * p.inner;
   const int64_t threads = thread_count();
-  // Of the wide dimension. The shares of threads should have two items or more, for those that are done early.
+  // The wide dimension is cut too where there are many threads. Each should have two items or more, so that one which is done
+  // early can take an item from another.
   const int64_t cuts = std::clamp<int64_t>(2 * threads / kParts, 1, std::min(p.wide, kMostShared / kParts));
   parallel_shares(kParts * cuts, work, [&](int64_t item) {
     const int64_t part = item / cuts, cut = item % cuts, first = part * length;

@@ -116,7 +116,7 @@ PreparedStep prepare_step(const EntryPoint& entry, const Step& step, const Devic
 // The weights that the step multiplies by, if they are large.
 std::span<const std::byte> weights_of(const EntryPoint& entry, const Step& step, const DeviceArena& device) {
   constexpr int64_t kLarge = 64 * 1024;  // bytes; a processor fetches less than that while it starts a step
-  if (step.kind() != StepKind::kKernel || step.op()->signature.name != "einsum") return {};
+  if (step.kind() != StepKind::kKernel || step.op()->family != Family::kContraction) return {};
   for (const ValueId input : step.inputs) {
     const Buffer& buffer = entry.buffers[entry.values[root_of(entry, input)].buffer];
     if (buffer.kind == BufferKind::kVariable && buffer.bytes >= kLarge)
