@@ -113,6 +113,20 @@ class StepOrder {
     if (change != change_ahead_.end()) start_ahead();
   }
 
+  // Adds the updates. The collectives of the gradients, which have started by now, end about in the order in which they have
+  // started, so that an update that needs an earlier one need not wait for those that are still under way. Steps that need
+  // none, such as slices of variables, stay with the update that uses them, and hold no memory until then.
+  void add_updates(const std::vector<StepIndex>& updates) {
+    std::map<StepIndex, StepIndex> known;
+    std::vector<std::pair<StepIndex, StepIndex>> by_last_start;
+    for (const StepIndex s : updates)
+      if (const StepIndex last = last_start(s, known); last != StepIndex())
+        by_last_start.emplace_back(last, s);
+    std::sort(by_last_start.begin(), by_last_start.end());
+    for (const auto& [last, s] : by_last_start) add(s);
+    for (const StepIndex s : updates) add(s);
+  }
+
   // The steps in the new order, which refer to each other by their new positions.
   PerStep<Step> steps() const {
     PerStep<Step> steps;
@@ -124,6 +138,23 @@ class StepOrder {
   }
 
  private:
+  // The position of the last start whose wait is still to be added before `s`; StepIndex() if there is none.
+  StepIndex last_start(StepIndex s, std::map<StepIndex, StepIndex>& known) const {
+    if (positions_[s] != StepIndex())
+      return entry_.steps[s].as<StartCollective>() ? positions_[s] : StepIndex();
+    if (const auto at = known.find(s); at != known.end()) return at->second;
+    StepIndex last;
+    if (const auto* wait = entry_.steps[s].as<AwaitCollective>()) {
+      last = last_start(wait->start, known);
+    } else {
+      for (const ValueId id : entry_.steps[s].inputs)
+        if (const StepIndex made = dependencies_.maker(entry_, id); made != StepIndex())
+          last = std::max(last, last_start(made, known));
+    }
+    known.emplace(s, last);
+    return last;
+  }
+
   // A collective may be awaited late, as that of a gradient is if the update comes at the end, and holds its operand
   // until then. The oldest ones are awaited before the next one starts, so that those under way never have more than
   // twice the bytes of the largest one.
@@ -166,8 +197,15 @@ PartitionedEntry schedule(PartitionedEntry partitioned, const Mesh& mesh) {
   StepOrder order(entry, dependencies);
   order.add_starts(StepIndex());
   order.start_ahead();
-  for (const StepIndex s : entry.steps.ids())
-    if (!entry.steps[s].as<StartCollective>() && !entry.steps[s].as<AwaitCollective>()) order.add(s);
+  std::vector<StepIndex> updates;
+  for (const StepIndex s : entry.steps.ids()) {
+    if (entry.steps[s].as<StartCollective>() || entry.steps[s].as<AwaitCollective>()) continue;
+    if (entry.steps[s].phase == Phase::kUpdate)
+      updates.push_back(s);
+    else
+      order.add(s);
+  }
+  order.add_updates(updates);
   for (const StepIndex s : entry.steps.ids())
     if (entry.steps[s].as<AwaitCollective>()) order.add(s);
   partitioned.entry.steps = order.steps();

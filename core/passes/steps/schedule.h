@@ -8,7 +8,8 @@
 
 namespace mtfc {
 
-/// Kernels keep their order. Collectives that could be under way for long hold memory: those of inputs and variables, such
+/// Kernels keep their order, except that updates run in the order in which the collectives that they need have started.
+/// Collectives that could be under way for long hold memory: those of inputs and variables, such
 /// as the all_gathers of weights that are split, which could start at once; and those whose results are needed late, such
 /// as the reduce_scatters of gradients. Of the first sort, at most the bytes of the largest one are under way at a time, as
 /// results stay while they are read, and of the second, at most twice the bytes of the largest one. Collectives that work in
