@@ -102,7 +102,12 @@ int64_t ranks_here() {
 // stack trace when another has died, before the launcher can say which one it was; and it keeps TCP connections, which
 // cost time. If /dev/shm is small, as in a container, messages go through the shared memory of System V, which is not
 // there: UCX would end the rank in the middle of a run when /dev/shm is full.
+//
+// Over TCP, each call that lets messages move sends or receives at most one segment, and between two kernels there is one such
+// call for each collective that is under way. Segments have 8 KB by default, so that most of a large gradient would still be
+// left to send when the kernels are done.
 void choose_transports() {
+  for (const char* size : {"UCX_TCP_TX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"}) setenv(size, "256k", 0);
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
   const bool is_small = free_shared_memory() < ranks_here() * kMessageBytes;
