@@ -2,6 +2,8 @@
 # Runs a command with ranks on two hosts that are one machine: network namespaces on a bridge, each with a host name,
 # shared memory and a /dev/shm of its own. MPICH's launcher reaches them without a remote shell. Needs root.
 #   scripts/two_hosts.sh RANKS_PER_HOST COMMAND...     exit code 77 where the system does not allow it
+#   MTFC_LINK=250mbit scripts/two_hosts.sh ...     each host sends at this rate at most, and all messages between ranks take
+#     this way (tc's tbf, which lets 256 kB pass at once after a pause)
 #   MTFC_SIGNAL=TERM MTFC_AFTER=log scripts/two_hosts.sh ...     signals the launcher when `log` is no longer empty
 set -uo pipefail
 ranks=$1
@@ -31,6 +33,8 @@ for i in 1 2; do
       ip -n $name-bridge link set v$i master br0 && ip -n $name-bridge link set v$i up &&
       ip -n $name-$i addr add 10.77.0.$i/24 dev eth0 && ip -n $name-$i link set eth0 up && ip -n $name-$i link set lo up
   } 2>/dev/null || unavailable "can't connect network namespaces"
+  [ -z "${MTFC_LINK:-}" ] || tc -n $name-$i qdisc add dev eth0 root tbf rate "$MTFC_LINK" burst 256k latency 50ms ||
+    unavailable "can't limit the rate of a link"
   ip netns exec $name-$i unshare -u -m -i sh -c "
     hostname $name-$i; mount --make-rprivate /; mount -t tmpfs -o size=1g tmpfs /dev/shm
     mount --bind '$scratch/hosts' /etc/hosts; touch '$scratch/up$i'; exec sleep 1000000" 2>/dev/null &
@@ -49,7 +53,10 @@ host=\$1; shift
 exec nsenter -t \$(cat "$scratch/\$host.pid") -m -u -i -n sh -c "cd '$PWD'; exec \$*"
 SHELL
 chmod +x "$scratch/shell"
-nsenter -t "$(cat "$scratch/$name-1.pid")" -m -u -i -n env UCX_NET_DEVICES=eth0 sh -c 'cd "$0" && exec "$@"' "$PWD" \
+settings=(UCX_NET_DEVICES=eth0)
+# UCX would find that ranks of one machine can read each other's memory.
+[ -z "${MTFC_LINK:-}" ] || settings+=(UCX_TLS=tcp,self)
+nsenter -t "$(cat "$scratch/$name-1.pid")" -m -u -i -n env "${settings[@]}" sh -c 'cd "$0" && exec "$@"' "$PWD" \
   mpiexec.mpich -launcher ssh -launcher-exec "$scratch/shell" -hosts "$name-1:$ranks,$name-2:$ranks" \
   -n $((2 * ranks)) "$@" &
 launcher=$!
