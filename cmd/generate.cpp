@@ -330,7 +330,7 @@ int run(const GenerateOptions& options) {
   if (options.checkpoint) loads.insert(loads.begin(), *options.checkpoint);
   execution.defaults = [&] {
     stored = stored_settings(loads);
-    return stored ? stored->notes.sets : std::vector<std::string>();
+    return stored ? Defaults{stored->notes.sets} : Defaults();
   };
   std::vector<Prompt> read;
   execution.tell = [&] {
@@ -343,7 +343,7 @@ int run(const GenerateOptions& options) {
     return program_of(sources, options, prepared.facts, warnings);
   };
   execution.require_ready = [&](const Program& program) {
-    if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, false);
+    if (stored && !options.model.quiet) tell_settings(*stored, options.model, program, false);
     if (!options.model.quiet)
       for (const std::string& folder : loads) warn_of_incomplete(folder);
     check_tokens(options, read, prepared.facts.vocabulary);

@@ -94,17 +94,24 @@ int run(const RunOptions& options) {
   std::optional<CheckpointFolder> folder;
   std::optional<Hardware> hardware;
   std::vector<std::string> sets;
+  std::optional<std::string> dtype;
   std::optional<StoredSettings> stored;
+  const auto continues = [&] {
+    return options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
+  };
   Execution execution;
   execution.hardware = options.hardware;
   execution.defaults = [&] {
     std::vector<std::string> paths = options.loads;
     if (options.resume) paths.insert(paths.begin(), options.checkpoint);
     stored = stored_settings(paths);
-    return stored ? stored->notes.sets : std::vector<std::string>();
+    if (!stored) return Defaults();
+    // Weights that are only loaded have no precision of their own: a run that begins may choose another.
+    return Defaults{stored->notes.sets, continues() ? stored->notes.dtype : std::nullopt};
   };
   execution.compile = [&](const Sources& sources, std::vector<Diagnostic>& warnings) {
-    sets = all_settings(sources.defaults, options.model.sets);
+    sets = all_settings(sources.defaults.sets, options.model.sets);
+    dtype = dtype_of(sources, options.model);
     if (!options.hardware.empty()) hardware = parsed_profile(options.hardware, sources.hardware_text);
     return program_of(sources, options, hardware ? &*hardware : nullptr, warnings);
   };
@@ -117,14 +124,13 @@ int run(const RunOptions& options) {
     if (!options.checkpoint.empty()) folders.insert(options.checkpoint);
     if (!options.model.quiet)
       for (const std::string& path : folders) warn_of_incomplete(path);
-    const bool continues =
-        options.resume && stored && stored->checkpoint.starts_with(options.checkpoint + "/");
-    if (stored && !options.model.quiet) tell_settings(*stored, options.model.sets, program, continues);
+    if (stored && !options.model.quiet) tell_settings(*stored, options.model, program, continues());
   };
   execution.prepare = [&] { return take_folder(options, folder); };
   execution.open = [&](const Program& program, const std::string& start) {
     data = open_data(program, options, start);
     data.sets = sets;
+    data.dtype = dtype;
   };
   execution.run = [&](const Program& program, Comm& comm) {
     return run_program(program, options, std::move(data), comm, hardware ? &*hardware : nullptr);

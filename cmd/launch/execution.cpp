@@ -46,26 +46,28 @@ int run_here(const Program& program, const ExecutionOptions& options, const Exec
 std::string packed(const Sources& sources) {
   std::string bytes;
   const std::string includes = sources.includes->packed();
-  const std::string defaults = fmt::format("{}", fmt::join(sources.defaults, "\n"));
+  const std::string sets = fmt::format("{}", fmt::join(sources.defaults.sets, "\n"));
+  const std::string dtype = sources.defaults.dtype.value_or("");
   for (const std::string* part : {&sources.model_text, &sources.layout_text, &sources.told,
-                                  &sources.hardware_text, &includes, &defaults})
+                                  &sources.hardware_text, &includes, &sets, &dtype})
     bytes += std::to_string(part->size()) + ":" + *part;
   return bytes;
 }
 
 void unpack(const std::string& bytes, Sources& sources) {
   size_t at = 0;
-  std::string includes, defaults;
+  std::string includes, sets, dtype;
   for (std::string* part : {&sources.model_text, &sources.layout_text, &sources.told, &sources.hardware_text,
-                            &includes, &defaults}) {
+                            &includes, &sets, &dtype}) {
     const size_t colon = bytes.find(':', at);
     const size_t size = std::stoull(bytes.substr(at, colon - at));
     *part = bytes.substr(colon + 1, size);
     at = colon + 1 + size;
   }
   sources.includes->unpack(includes);
-  std::istringstream lines(defaults);
-  for (std::string line; std::getline(lines, line);) sources.defaults.push_back(line);
+  std::istringstream lines(sets);
+  for (std::string line; std::getline(lines, line);) sources.defaults.sets.push_back(line);
+  if (!dtype.empty()) sources.defaults.dtype = dtype;
 }
 
 NodeOptions node_options(const ExecutionOptions& options) {

@@ -35,9 +35,9 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {
-  /// Returns settings NAME=VALUE that the model is compiled with unless the user gives others. Called by the process
-  /// that speaks; all ranks compile with them.
-  std::function<std::vector<std::string>()> defaults = [] { return std::vector<std::string>(); };
+  /// Returns what the model is compiled with unless the user says otherwise. Called by the process that speaks; all ranks
+  /// compile with it.
+  std::function<Defaults()> defaults = [] { return Defaults(); };
   /// Returns a text that all ranks compile with, as Sources::told. Called by the process that speaks, before it compiles.
   std::function<std::string()> tell = [] { return std::string(); };
   /// The profile that Sources::hardware_text is read from (cmd/options/hardware_profile.h), or "".

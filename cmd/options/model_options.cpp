@@ -83,6 +83,11 @@ std::vector<Sources> read_sources(const ModelOptions& options, const std::vector
   return all;
 }
 
+std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& options) {
+  if (is_program(sources.model_text)) return std::nullopt;
+  return options.dtype ? options.dtype : sources.defaults.dtype;
+}
+
 namespace {
 
 Model read_model(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {
@@ -90,11 +95,12 @@ Model read_model(const Sources& sources, const ModelOptions& options, std::vecto
   if (is_program(sources.model_text))
     throw UserError(fmt::format("{} is a compiled program, not a model", file),
                     "run and cost-report take programs");
-  return read_model(sources.model_text, file, options.sets, warnings,
-                    {[&](const IncludeName& name) { return sources.includes->read(name); },
-                     {options.optimizer, options.dtype ? value_named<DType>(*options.dtype) : std::nullopt,
-                      options.microbatches},
-                     sources.defaults});
+  const std::optional<std::string> dtype = dtype_of(sources, options);
+  return read_model(
+      sources.model_text, file, options.sets, warnings,
+      {[&](const IncludeName& name) { return sources.includes->read(name); },
+       {options.optimizer, dtype ? value_named<DType>(*dtype) : std::nullopt, options.microbatches},
+       sources.defaults.sets});
 }
 
 Layout read_layout(const Sources& sources, const ModelOptions& options, std::vector<Diagnostic>& warnings) {

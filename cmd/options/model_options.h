@@ -43,13 +43,19 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags);
 void add_propagate_option(CommandLine& line, ModelOptions& options);
 
 /// The bytes a program is compiled from; read once, by one rank.
+
+/// What a checkpoint says about the model; the user's options count more.
+struct Defaults {
+  std::vector<std::string> sets = {};     // NAME=VALUE; they hold where the model has the name
+  std::optional<std::string> dtype = {};  // as --dtype takes it
+};
+
 struct Sources {
   std::string model_file;
   std::string model_text;
   LayoutFlags flags;
   std::string layout_text;  // of the layout file, where flags.layout names one
-  // NAME=VALUE from a checkpoint: they hold where the user sets no other value and the model has the name.
-  std::vector<std::string> defaults = {};
+  Defaults defaults = {};
   std::string told = {};           // what the process that speaks tells the others (Execution::tell)
   std::string hardware_text = {};  // of the hardware profile that plans are chosen for; "" for none
   // Filled as the model is read. Sources of one model share them.
@@ -69,6 +75,9 @@ struct ModelAndLayouts {
 /// the model and with the text of the layouts; warnings go to `warnings`.
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
                                        std::vector<Diagnostic>& warnings);
+
+/// The --dtype that the model is read with; nothing for a compiled program, or if neither the user nor a checkpoint gives one.
+std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& options);
 
 /// The options of compilation that the command line states.
 CompileOptions compile_options_of(const ModelOptions& options);

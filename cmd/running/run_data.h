@@ -19,6 +19,7 @@ struct RunData {
   uint64_t seed = 0;
   VariableValues values;                 // all other variables have their initial values
   std::vector<std::string> sets;         // NAME=VALUE: all settings that the model was compiled with
+  std::optional<std::string> dtype;      // as --dtype takes it
   std::string checkpoint;                // the folder of the checkpoint that the run continues from, or ""
   std::optional<CheckpointNotes> start;  // its notes
 };

@@ -68,15 +68,19 @@ std::vector<std::string> all_settings(const std::vector<std::string>& stored,
   return all;
 }
 
-void tell_settings(const StoredSettings& stored, const std::vector<std::string>& given,
-                   const Program& program, bool continues) {
+void tell_settings(const StoredSettings& stored, const ModelOptions& options, const Program& program,
+                   bool continues) {
   const auto& [checkpoint, notes] = stored;
+  const std::vector<std::string>& given = options.sets;
   std::vector<std::string> taken;
+  if (continues && notes.dtype && !options.dtype) taken.push_back("--dtype " + *notes.dtype);
   for (const std::string& setting : notes.sets)
     if (!is_set(given, name_in(setting)) && program.names.contains(name_in(setting)))
-      taken.push_back(setting);
-  if (!taken.empty())
-    std::cerr << fmt::format("settings of '{}': --set {}\n", checkpoint, fmt::join(taken, " --set "));
+      taken.push_back("--set " + setting);
+  if (!taken.empty()) std::cerr << fmt::format("settings of '{}': {}\n", checkpoint, fmt::join(taken, " "));
+  if (continues && notes.dtype && options.dtype && options.dtype != notes.dtype)
+    std::cerr << fmt::format("mtfc: warning: --dtype is {}, but '{}' was made with --dtype {}\n",
+                             *options.dtype, checkpoint, *notes.dtype);
   for (const auto& [name, before] : notes.names) {
     const auto now = program.names.find(name);
     if (now == program.names.end() || now->second == before) continue;

@@ -27,9 +27,10 @@ std::vector<std::string> all_settings(const std::vector<std::string>& stored,
                                       const std::vector<std::string>& given);
 
 /// Says on standard error which settings are taken from the checkpoint, and which params and dimensions now have
-/// other values because the user set them. If the run `continues` from the checkpoint, other differences are said too.
-void tell_settings(const StoredSettings& stored, const std::vector<std::string>& given,
-                   const Program& program, bool continues);
+/// other values because the user set them. If the run `continues` from the checkpoint, other differences are said too, and
+/// the precision.
+void tell_settings(const StoredSettings& stored, const ModelOptions& given, const Program& program,
+                   bool continues);
 
 /// ` (the checkpoint was made with hidden=7, and now it is 11)` for the params and dimensions that differ, or "".
 std::string differences_text(const std::map<std::string, double>& stored,

@@ -119,7 +119,7 @@ void save(ProgramRun& run, int64_t step, const Feed& feed, FiniteNumbers& number
   const InterruptHold hold;
   save_checkpoint(run.executor, options.checkpoint,
                   {run.executor.program().model, step, run.data.seed, feed.rows_before(step), run.data.sets,
-                   run.executor.program().names, input_files(run.data.inputs)},
+                   run.data.dtype, run.executor.program().names, input_files(run.data.inputs)},
                   options.keep);
   numbers.saved(step);
   run.saved = step;

@@ -100,6 +100,32 @@ TEST_CASE("the settings of a run are those of its checkpoints") {
   CHECK(loaded.ends_with(hint));
 }
 
+TEST_CASE("a run goes on in the precision of its checkpoints") {
+  const Folder folder;
+  const std::string run = "$RUN --threads 1 --dtype bf16 ";
+  CHECK(folder.said(run + "--checkpoint whole --steps 5") == "exit 0: ");
+  CHECK(folder.said("$RUN --threads 1 --checkpoint f32 --steps 5") == "exit 0: ");
+  CHECK(folder.weights("whole/step_00000005") != folder.weights("f32/step_00000005"));
+  CHECK_FALSE(Json::parse(folder.read("f32/step_00000005/checkpoint.json")).contains("dtype"));
+  CHECK(folder.said(run + "--checkpoint ck --steps 3") == "exit 0: ");
+  CHECK(Json::parse(folder.read("ck/step_00000003/checkpoint.json"))["dtype"] == "bf16");
+  // Neither --resume nor a second rank needs to be told.
+  const std::string more = "$MTFC run model.json --input x=x.npy --threads 1 --resume ";
+  CHECK(folder.said(more + "--checkpoint ck --steps 5 >out")
+            .find("settings of 'ck/step_00000003': --dtype bf16\n") != std::string::npos);
+  CHECK(folder.weights("ck/step_00000005") == folder.weights("whole/step_00000005"));
+  CHECK(folder.said(more + "--checkpoint ck --mesh a:2 --layout batch:a --steps 6 >out")
+            .starts_with("exit 0: "));
+  CHECK(Json::parse(folder.read("ck/step_00000006/checkpoint.json"))["dtype"] == "bf16");
+  // Another precision is honoured and said, and stored from then on.
+  CHECK(folder.said(more + "--dtype f32 --checkpoint ck --steps 7 >out")
+            .find("mtfc: warning: --dtype is f32, but 'ck/step_00000006' was made with --dtype bf16\n") !=
+        std::string::npos);
+  CHECK(Json::parse(folder.read("ck/step_00000007/checkpoint.json"))["dtype"] == "f32");
+  // A run that begins with loaded weights has its own.
+  CHECK(folder.said("$RUN --evaluate --load ck/step_00000006") == "exit 0: ");
+}
+
 TEST_CASE("checkpoints without settings, and models that lack the names, are as before") {
   const Folder folder;
   CHECK(folder.said("$RUN --set lr=0.02 --checkpoint ck --steps 3") == "exit 0: ");

@@ -75,6 +75,7 @@ std::string checkpoint_json(const CheckpointNotes& notes) {
       sets[set.substr(0, equals)] = set.substr(equals + 1);
   for (const auto& [name, value] : notes.names) names[name] = value;
   if (!sets.empty()) json["set"] = std::move(sets);
+  if (notes.dtype) json["dtype"] = *notes.dtype;
   if (!names.empty()) json["names"] = std::move(names);
   for (const auto& [input, file] : notes.files)
     json["files"][input] = {
@@ -101,6 +102,11 @@ CheckpointNotes read_checkpoint_notes(const std::string& path) {
   if (const JsonValue* sets = json.find("set"); sets && sets->kind == JsonKind::kObject)
     for (const JsonMember& set : sets->members)
       if (set.value.kind == JsonKind::kString) notes.sets.push_back(set.key + "=" + set.value.text);
+  if (const JsonValue* dtype = json.find("dtype"); dtype && dtype->kind == JsonKind::kString) {
+    if (!value_named<DType>(dtype->text))
+      throw RunError(fmt::format("{}: the dtype '{}' is not known", path, dtype->text));
+    notes.dtype = dtype->text;
+  }
   if (const JsonValue* names = json.find("names"); names && names->kind == JsonKind::kObject)
     for (const JsonMember& name : names->members)
       if (name.value.kind == JsonKind::kNumber) notes.names[name.key] = name.value.number();

@@ -2,11 +2,12 @@
 // The small JSON file beside the tensors of a checkpoint, which records how far the run had come.
 //
 //   {"mtfc_checkpoint": 1, "model": "char_lm", "step": 100, "seed": 0, "rows": 1600, "set": {"layers": "2"},
-//    "names": {"batch": 16, "layers": 2},
+//    "dtype": "bf16", "names": {"batch": 16, "layers": 2},
 //    "files": {"tokens": {"file": "corpus.txt", "bytes": 1115394, "hash": "0123456789abcdef"}}}
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct CheckpointNotes {
   uint64_t seed = 0;
   int64_t rows = 0;                              // rows of the iterated data taken so far
   std::vector<std::string> sets = {};            // NAME=VALUE, as --set takes them; none in old checkpoints
+  std::optional<std::string> dtype = {};         // of --dtype; nothing if the model's own was used
   std::map<std::string, double> names = {};      // the values of all params and dims of the model
   std::map<std::string, FileSample> files = {};  // by input: the files of the data; none in old checkpoints
 };

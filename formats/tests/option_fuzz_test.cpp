@@ -111,6 +111,7 @@ TEST_CASE("mutants of checkpoint.json are read as they would be written, or refu
                                             7,
                                             1600,
                                             {"layers=2", "lr=0.1"},
+                                            "bf16",
                                             {{"batch", 16}, {"layers", 2}, {"lr", 0.1}},
                                             {{"tokens", {"corpus.txt", 1115394, 0x0123456789abcdef}}}});
   Vocabulary vocabulary;
@@ -121,7 +122,8 @@ TEST_CASE("mutants of checkpoint.json are read as they would be written, or refu
     if (notes.step < 0 || notes.rows < 0) return "a negative count";
     const CheckpointNotes again =
         read_checkpoint_notes(folder.write("checkpoint.json", checkpoint_json(notes)));
-    return again.step == notes.step && again.seed == notes.seed && again.rows == notes.rows
+    return again.step == notes.step && again.seed == notes.seed && again.rows == notes.rows &&
+                   again.dtype == notes.dtype
                ? ""
                : "the notes change when they are written again";
   });
