@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causal attention, forward and backward, beside PyTorch's scores, softmax and values; and the memory that it takes.
 
-  scripts/bench/attention.py [--build build] [--peer attention_peer.py] [--rounds 5] [--json]
+  scripts/bench/attention.py [--build build] [--peer attention_peer.py] [--rounds 5] [--timed 2048,4096] [--json]
 
 8 heads of 64, one sequence of 2,048 or 4,096 positions, on 1 rank of 2 threads. Queries, keys and values are variables, so a
 step has their gradients and a plain update."""
@@ -41,7 +41,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     bench.add_arguments(parser)
     bench.add_peer_argument(parser)
+    parser.add_argument("--timed", default="2048,4096", help="the lengths that are timed; PyTorch takes minutes for 4096")
     args = parser.parse_args()
+    timed = [length for length in LENGTHS if str(length) in args.timed.split(",")]
     bench.tell_settings()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -49,12 +51,14 @@ def main():
         measures = {}
         for length, path in paths.items():
             path.write_text(json.dumps(model(length)))
+            if length not in timed:
+                continue
             measures[length] = lambda p=path: bench.step_seconds(args, folder, [p], 1, 2, 5)
             if args.peer:
                 measures["peer", length] = lambda n=length: peer_seconds(args, n)
         found = bench.medians(args.rounds, measures)
         peaks = [peak_bytes(args, paths[length]) for length in LENGTHS]
-    for length in LENGTHS:
+    for length in timed:
         if not args.peer:
             print(f"length {length}: {found[length] * 1e3:.1f} ms")
             bench.say_skipped("attention")

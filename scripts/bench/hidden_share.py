@@ -7,7 +7,7 @@ Two ranks of one thread, each on a host of its own, train a Transformer in three
 with every collective awaited right after it has started; and each rank alone with its half of the batch, side by side, which
 sends nothing. With the medians t, w and a of their step times, the share is 1 - (t - a) / (w - a).
 
-The hosts are network namespaces of this machine with a link of the given rate between them (scripts/two_hosts.sh, which needs
+The hosts are network namespaces of this machine with a link of the given rate between them (scripts/hosts.sh, which needs
 root). With `--link none`, the ranks are on one host and copy through its memory, which --ranks-per-node 1 treats as two
 nodes; there is little to hide then, because the cores that compute do the copying. The two cores also do the work of the
 network here: some 25 ms for the 13 MB that a step of the default size sends. A faster link leaves less time beside that."""
@@ -89,10 +89,11 @@ def main():
 
         def together(program_file):
             metrics = folder / "metrics.jsonl"
-            start = ([bench.launcher(), "-n", 2] if args.link == "none" else [bench.ROOT / "scripts" / "two_hosts.sh", 1])
+            start = ([bench.launcher(), "-n", 2] if args.link == "none"
+                     else [bench.ROOT / "scripts" / "hosts.sh", "--link", args.link, 1])
             bench.output_of([*start, bench.program(args, "mtfc"), "run", program_file,
                              *data[sizes["batch"]], "--ranks-per-node", 1, "--threads", 1, "--steps", args.steps + 2,
-                             "--metrics", metrics, "-q"], {} if args.link == "none" else {"MTFC_LINK": args.link})
+                             "--metrics", metrics, "-q"])
             return metrics_median(metrics)
 
         def alone():

@@ -15,7 +15,7 @@
 #include "core/testing/scratch_folder.h"
 #include "core/testing/text.h"
 
-namespace mtfc::two_hosts_test {
+namespace mtfc::hosts_test {
 namespace {
 
 constexpr int kUnavailable = 77;  // an exit code of the script
@@ -23,7 +23,7 @@ constexpr int kUnavailable = 77;  // an exit code of the script
 // With `ranks` on each host. A run that hangs is ended, with another code.
 Outcome on_two_hosts(int ranks, const std::string& arguments) {
   return outcome_of(
-      fmt::format("cd '{0}/models' && timeout -k 10 120 '{0}/scripts/two_hosts.sh' {1} '{2}' {3} 2>&1",
+      fmt::format("cd '{0}/models' && timeout -k 10 120 '{0}/scripts/hosts.sh' {1} '{2}' {3} 2>&1",
                   MTFC_SOURCE_DIR, ranks, MTFC_BINARY, arguments));
 }
 
@@ -45,8 +45,8 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
   CHECK(mistake.code == 2);
   const std::string checkpoint = folder / "ck";
   const Outcome interrupted =
-      outcome_of(fmt::format("cd '{0}/models' && MTFC_SIGNAL=TERM MTFC_AFTER='{3}' timeout -k 10 120 "
-                             "'{0}/scripts/two_hosts.sh' 2 '{1}' {2} "
+      outcome_of(fmt::format("cd '{0}/models' && timeout -k 10 120 "
+                             "'{0}/scripts/hosts.sh' --signal TERM --after '{3}' 2 '{1}' {2} "
                              "--steps 100000000 --checkpoint '{4}' --metrics '{3}' 2>&1",
                              MTFC_SOURCE_DIR, MTFC_BINARY, run, folder / "log", checkpoint));
   CAPTURE(interrupted.text);
@@ -84,4 +84,4 @@ TEST_CASE("a rank that stops is named by those of another host") {
 }
 
 }  // namespace
-}  // namespace mtfc::two_hosts_test
+}  // namespace mtfc::hosts_test
