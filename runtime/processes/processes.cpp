@@ -105,16 +105,19 @@ int64_t ranks_here() {
 //
 // Over TCP, each call that lets messages move sends or receives at most one segment, and between two kernels there is one such
 // call for each collective that is under way. Segments have 8 KB by default, so that most of a large gradient would still be
-// left to send when the kernels are done.
+// left to send when the kernels are done. UCX warns of settings that it does not use, as these where there is a faster network.
 void choose_transports() {
-  for (const char* size : {"UCX_TCP_TX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"}) setenv(size, "256k", 0);
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
   const bool is_small = free_shared_memory() < ranks_here() * kMessageBytes;
-  if (here && all && std::strcmp(here, all) == 0)
+  if (here && all && std::strcmp(here, all) == 0) {
     setenv("UCX_TLS", is_small ? "sysv,self" : "posix,sysv,self", 0);
-  else if (is_small)
-    setenv("UCX_TLS", "^posix", 0);
+    return;
+  }
+  if (is_small) setenv("UCX_TLS", "^posix", 0);
+  setenv("UCX_TCP_TX_SEG_SIZE", "256k", 0);
+  setenv("UCX_TCP_RX_SEG_SIZE", "256k", 0);
+  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
 }
 
 // MPI would end the process with a stack of its calls.
