@@ -97,6 +97,13 @@ int64_t ranks_here() {
   return 1;
 }
 
+// Whether a list of transports, as UCX_TLS has it, leaves TCP: `all`, `tcp,self`, `^posix`. Without a list it does.
+bool may_use_tcp(const char* transports) {
+  if (!transports || std::strcmp(transports, "all") == 0) return true;
+  const bool are_excluded = transports[0] == '^', has_tcp = std::strstr(transports, "tcp") != nullptr;
+  return are_excluded != has_tcp;
+}
+
 // Chooses how MPICH on UCX sends messages; a value that the user has set is kept. With all ranks on one node,
 // messages need shared memory only. By default UCX also reads other ranks' memory (CMA), which ends a rank with a
 // stack trace when another has died, before the launcher can say which one it was; and it keeps TCP connections, which
@@ -105,7 +112,7 @@ int64_t ranks_here() {
 //
 // Over TCP, each call that lets messages move sends or receives at most one segment, and between two kernels there is one such
 // call for each collective that is under way. Segments have 8 KB by default, so that most of a large gradient would still be
-// left to send when the kernels are done. UCX warns of settings that it does not use, as these where there is a faster network.
+// left to send when the kernels are done. UCX warns of settings that it does not use.
 void choose_transports() {
   const char *here = std::getenv("MPI_LOCALNRANKS"),
              *all = std::getenv("PMI_SIZE");  // set by MPICH's launcher
@@ -115,9 +122,9 @@ void choose_transports() {
     return;
   }
   if (is_small) setenv("UCX_TLS", "^posix", 0);
+  if (!may_use_tcp(std::getenv("UCX_TLS"))) return;
   setenv("UCX_TCP_TX_SEG_SIZE", "256k", 0);
   setenv("UCX_TCP_RX_SEG_SIZE", "256k", 0);
-  setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
 }
 
 // MPI would end the process with a stack of its calls.
