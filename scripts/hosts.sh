@@ -74,6 +74,7 @@ for i in $(seq 0 "$hosts"); do
   for _ in $(seq 100); do [ -e "$scratch/up$i" ] || sleep 0.1; done
   [ -e "$scratch/up$i" ] || unavailable "can't enter a namespace"
   [ $i -eq 0 ] && anchors+=($outer) || anchors+=("$(tr -d ' ' </proc/$outer/task/$outer/children)")
+  [ -n "${anchors[i]}" ] || unavailable "can't find the first process of a host"
   echo "${anchors[i]} ${place[*]}" >"$scratch/$name-$i.pid"
 done
 # What MPICH's launcher calls in place of ssh: [options] HOST COMMAND...
