@@ -24,7 +24,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[ $# -ge 2 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ && $hosts =~ ^[1-9][0-9]*$ ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 ranks=$1
 shift
 name=mt$$

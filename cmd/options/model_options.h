@@ -42,14 +42,13 @@ void add_layout_options(CommandLine& line, LayoutFlags& flags);
 /// --propagate, which holds for every layout of the command.
 void add_propagate_option(CommandLine& line, ModelOptions& options);
 
-/// The bytes a program is compiled from; read once, by one rank.
-
-/// What a checkpoint says about the model; the user's options count more.
+/// The settings that a checkpoint stores. The options that the user gives take precedence over them.
 struct Defaults {
   std::vector<std::string> sets = {};     // NAME=VALUE; they hold where the model has the name
   std::optional<std::string> dtype = {};  // as --dtype takes it
 };
 
+/// The bytes a program is compiled from; read once, by one rank.
 struct Sources {
   std::string model_file;
   std::string model_text;
@@ -76,7 +75,8 @@ struct ModelAndLayouts {
 ModelAndLayouts read_model_and_layouts(std::span<const Sources> sources, const ModelOptions& options,
                                        std::vector<Diagnostic>& warnings);
 
-/// The --dtype that the model is read with; nothing for a compiled program, or if neither the user nor a checkpoint gives one.
+/// Returns the --dtype that the model is read with: the user's, or else that of the checkpoint. Returns nothing if neither
+/// gives one, and for a compiled program.
 std::optional<std::string> dtype_of(const Sources& sources, const ModelOptions& options);
 
 /// The options of compilation that the command line states.

@@ -97,7 +97,8 @@ int64_t ranks_here() {
   return 1;
 }
 
-// Whether a list of transports, as UCX_TLS has it, leaves TCP: `all`, `tcp,self`, `^posix`. Without a list it does.
+// Returns whether UCX may use TCP if UCX_TLS has this value, such as `all`, `tcp,self` or `^posix`. If the variable is not set
+// (nullptr), UCX may use every transport.
 bool may_use_tcp(const char* transports) {
   if (!transports || std::strcmp(transports, "all") == 0) return true;
   const bool are_excluded = transports[0] == '^', has_tcp = std::strstr(transports, "tcp") != nullptr;
