@@ -44,6 +44,8 @@ class Comm {
   /// The devices whose shards this process holds, in order of rank.
   virtual const std::vector<Coordinates>& devices() const = 0;
   virtual Processes& processes() = 0;
+  /// By rank of the mesh: the lowest rank of its node.
+  virtual std::vector<int> nodes() const = 0;
   /// Returns an arena for each device of this process, allocated so that collectives on it are as fast as
   /// possible. Every process calls it in the same order. Throws RunError if there is too little memory.
   virtual std::vector<Arena> make_arenas(int64_t bytes) = 0;

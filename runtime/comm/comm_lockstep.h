@@ -13,6 +13,7 @@ class LockstepComm : public Comm {
   const Mesh& mesh() const override { return mesh_; }
   const std::vector<Coordinates>& devices() const override { return devices_; }
   Processes& processes() override { return processes_; }
+  std::vector<int> nodes() const override { return std::vector<int>(static_cast<size_t>(mesh_.devices())); }
   std::vector<Arena> make_arenas(int64_t bytes) override;
   std::unique_ptr<Collectives> prepare(const EntryPoint& entry, std::span<const Arena> arenas) override;
 

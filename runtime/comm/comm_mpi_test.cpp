@@ -118,6 +118,39 @@ TEST_CASE("small all_reduces that are under way together travel together, and ar
   }
 }
 
+// Each share of these is larger than what may be under way at once.
+TEST_CASE("large all_reduces between nodes go in chunks, while others are under way") {
+  Processes& processes = test_processes();
+  if (processes.size() < 4) return;
+  const int64_t floats = 3'000'001, count = 2;
+  const TensorType type{DType::kF32, {{"a", floats}, {"b", 1}}};
+  Sharding sum = replicated(2);
+  sum.partial = {{0, ReduceKind::kSum}};
+  const CollectiveCase c{
+      "", Mesh({{"p", processes.size()}}), CollectiveKind::kAllReduce, {0}, type, sum, type, replicated(2)};
+  MpiComm comm(c.mesh, processes, test_node(2));
+  const EntryPoint entry = together(c, count);
+  const std::vector<Arena> arenas = comm.make_arenas(entry.arena_bytes);
+  const auto at = [&](int64_t k, bool output) {
+    return reinterpret_cast<float*>(arenas[0].at(entry.buffers[2 * k + output].offset));
+  };
+  for (int64_t k = 0; k < count; ++k)
+    for (int64_t i = 0; i < floats; ++i)
+      at(k, false)[i] = static_cast<float>(k * 1000 + i % 7 + processes.rank());
+  const auto collectives = comm.prepare(entry, arenas);
+  for (int run = 0; run < 2; ++run) {
+    for (size_t k = 0; k < static_cast<size_t>(count); ++k) collectives->start(k);
+    for (int i = 0; i < 3 * processes.rank(); ++i) collectives->progress();
+    for (size_t k = static_cast<size_t>(count); k-- > 0;) collectives->wait(k);
+    const auto ranks = static_cast<int64_t>(processes.size());
+    int64_t wrong = 0;
+    for (int64_t k = 0; k < count; ++k)
+      for (int64_t i = 0; i < floats; ++i)
+        wrong += at(k, true)[i] != static_cast<float>(ranks * (k * 1000 + i % 7) + ranks * (ranks - 1) / 2);
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("a mesh of another size than the number of ranks is refused") {
   Processes& processes = test_processes();
   CHECK_THROWS_AS(MpiComm(Mesh({{"p", processes.size() + 1}}), processes, test_node()), RunError);

@@ -9,7 +9,7 @@
 #include "runtime/comm/mpi/mpi_batches.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
 #include "runtime/comm/mpi/mpi_ring.h"
-#include "runtime/comm/mpi/rounded_reduce.h"
+#include "runtime/comm/mpi/two_level.h"
 #include "runtime/comm/node/node_collectives.h"
 #include "runtime/comm/node/node_ring.h"
 #include "runtime/comm/reduce.h"
@@ -67,6 +67,15 @@ class MpiCollectives : public Collectives {
   std::vector<PreparedCollective*> active_;
 };
 
+// Small collectives over many nodes take fewer messages by MPI's own algorithms.
+bool is_small(const CollectivePlan& plan, const GroupNodes& nodes) {
+  constexpr size_t kFewNodes = 8;
+  constexpr int64_t kSmallMessage = 8192;
+  const int64_t bytes = std::max(plan.input.elements(), plan.output.elements()) * size_of(plan.dtype);
+  const size_t count = nodes.members.size();
+  return count > kFewNodes && bytes < static_cast<int64_t>(count) * kSmallMessage;
+}
+
 }  // namespace
 
 // The step of a collective and the state of its entry point.
@@ -75,6 +84,7 @@ struct MpiComm::Occasion {
   const Idle& idle;
   MpiBatches& batches;
   int start, wait;  // step indices
+  int tag;          // of the messages of this collective, as is the next one
 };
 
 // Communicators by axes, and the operations that MPI lacks. Every rank asks for the same communicators in the
@@ -88,9 +98,8 @@ class MpiComm::Groups {
   ~Groups() {
     int finalized = 0;
     if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return;
-    for (auto* comms : {&whole_, &across_})
-      for (auto& [axes, comm] : *comms)
-        if (comm != MPI_COMM_WORLD && comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+    for (auto& [axes, comm] : comms_)
+      if (comm != MPI_COMM_WORLD && comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
     MPI_Op_free(&maximum_);
     MPI_Op_free(&minimum_);
   }
@@ -124,22 +133,15 @@ class MpiComm::Groups {
   }
 
   // The communicator of the whole group of `plan`.
-  MPI_Comm whole(const CollectivePlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
-  MPI_Comm whole(const RingPlan& plan) { return comm(whole_, plan.axes, plan.ranks); }
-  // The communicator of `ranks`, one rank of the group of `plan` on each node; `ranks` is empty if this rank
-  // takes no part.
-  MPI_Comm across(const CollectivePlan& plan, const std::vector<int64_t>& ranks) {
-    return comm(across_, plan.axes, ranks);
-  }
+  MPI_Comm whole(const CollectivePlan& plan) { return comm(plan.axes, plan.ranks); }
+  MPI_Comm whole(const RingPlan& plan) { return comm(plan.axes, plan.ranks); }
 
  private:
-  using Comms = std::map<AxisList, MPI_Comm>;
-
-  MPI_Comm comm(Comms& comms, const AxisList& axes, const std::vector<int64_t>& ranks) {
-    const auto known = comms.find(axes);
-    if (known != comms.end()) return known->second;
+  MPI_Comm comm(const AxisList& axes, const std::vector<int64_t>& ranks) {
+    const auto known = comms_.find(axes);
+    if (known != comms_.end()) return known->second;
     const MPI_Comm made = make(ranks);
-    comms.emplace(axes, made);
+    comms_.emplace(axes, made);
     return made;
   }
 
@@ -167,7 +169,7 @@ class MpiComm::Groups {
 
   Processes& processes_;
   MPI_Op maximum_ = MPI_OP_NULL, minimum_ = MPI_OP_NULL;
-  Comms whole_, across_;
+  std::map<AxisList, MPI_Comm> comms_;
   int made_ = 0;
 };
 
@@ -205,15 +207,13 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
   if (plan.ranks.size() == 1) return exchange_alone(plan, occasion.arena);
   std::optional<NodeSite> site = site_on_node(plan.axes, plan.ranks, occasion.arena, occasion.idle);
   if (!site) return groups_->by_messages(plan, occasion, groups_->whole(plan));
-  if (crosses_nodes(plan.axes)) {
-    if (works_in_place(plan.kind)) return prepare_two_levels(plan, *std::move(site), occasion);
-    // The other kinds move an element to each member that lacks it, by messages if any member is on another
-    // node: two levels would save messages only if several members of a node need the same element, and would
-    // cost another copy of each.
-    const MPI_Comm comm = groups_->whole(plan);
-    if (site->group.size() < plan.ranks.size()) return groups_->by_messages(plan, occasion, comm);
-  }
-  return node_collective(plan, *std::move(site));
+  if (!crosses_nodes(plan.axes)) return node_collective(plan, *std::move(site));
+  const MPI_Comm comm = groups_->whole(plan);
+  GroupNodes nodes = group_nodes(plan, node_.nodes());
+  if (nodes.members.size() == 1) return node_collective(plan, *std::move(site));
+  if (nodes.most() == 1 || is_small(plan, nodes) || !has_two_levels(plan, nodes))
+    return groups_->by_messages(plan, occasion, comm);
+  return two_level(plan, *std::move(site), {std::move(nodes), comm, occasion.tag, processes_.waiting()});
 }
 
 // A ring goes by messages if any of its members is on another node.
@@ -239,41 +239,12 @@ std::optional<NodeSite> MpiComm::site_on_node(const AxisList& axes, const std::v
   return site;
 }
 
-std::unique_ptr<PreparedCollective> MpiComm::prepare_two_levels(const CollectivePlan& plan, NodeSite site,
-                                                                const Occasion& occasion) {
-  std::map<int, std::vector<int64_t>> nodes;
-  for (const int64_t rank : plan.ranks) nodes[node_.of(rank)].push_back(rank);
-  size_t fewest = plan.ranks.size(), most = 0;
-  for (const auto& [node, ranks] : nodes) {
-    fewest = std::min(fewest, ranks.size());
-    most = std::max(most, ranks.size());
-  }
-  const size_t self = site.group.self();
-  std::vector<int64_t> counterparts;
-  for (const auto& [node, ranks] : nodes)
-    if (self < fewest) counterparts.push_back(ranks[self]);
-  const MPI_Comm comm = groups_->across(plan, counterparts);
-  if (nodes.size() == 1) return node_collective(plan, std::move(site));
-  const MPI_Op op = groups_->op(plan);
-  if (most == 1) return groups_->by_messages(plan, occasion, comm);
-  const auto across = [comm, op, type = mpi_type_of(plan.dtype), waiting = processes_.waiting(),
-                       counterparts](std::byte* share, int64_t count) {
-    MPI_Request request;
-    check_mpi(MPI_Iallreduce_c(MPI_IN_PLACE, share, count, type, op, comm, &request), "MPI_Iallreduce_c");
-    wait_for(request, waiting, counterparts);
-  };
-  const auto across_in_f32 = [comm, kind = plan.reduce, waiting = processes_.waiting(), counterparts](
-                                 std::byte* share, int64_t count) {
-    RoundedReduce sum(comm, kind, equal_pieces(count, counterparts.size()));
-    MPI_Request request;
-    sum.exchange(share, &request);
-    wait_for(request, waiting, counterparts);
-    sum.reduce(share + sum.own_place());
-    sum.gather(share, &request);
-    wait_for(request, waiting, counterparts);
-  };
-  if (plan.dtype == DType::kBF16) return two_level_all_reduce(plan, std::move(site), {fewest, across_in_f32});
-  return two_level_all_reduce(plan, std::move(site), {fewest, across});
+// Every rank prepares the same collectives in the same order, so they agree on tags. Rings use tag 0.
+int MpiComm::next_tag() {
+  constexpr int kTags = 32766;  // MPI promises these
+  const int tag = 1 + 2 * tags_used_;
+  tags_used_ = (tags_used_ + 1) % (kTags / 2);
+  return tag;
 }
 
 std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span<const Arena> arenas) {
@@ -294,7 +265,7 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
       collectives->add(i, prepare(plan_ring(entry, entry.steps[i], mesh_, devices_[0]), arenas[0], idle));
     if (entry.steps[i].kind() != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
-    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i]}));
+    collectives->add(i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i], next_tag()}));
   }
   return collectives;
 }

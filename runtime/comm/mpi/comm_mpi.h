@@ -3,8 +3,9 @@
 //
 // The route of a collective's data depends on the nodes of its group's members: between members on one node
 // it goes by loads and stores (runtime/comm/node/node_collectives.h), otherwise by messages
-// (runtime/comm/mpi/mpi_exchange.h), and an all_reduce uses both, first inside each node, then across. If
-// memory can't be shared, everything goes by messages. Communicators are made once per set of axes and kept.
+// (runtime/comm/mpi/mpi_exchange.h), and most kinds use both where nodes have several members
+// (runtime/comm/mpi/two_level.h). If memory can't be shared, everything goes by messages. Communicators are made once
+// per set of axes and kept.
 
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@ class MpiComm : public Comm {
   const Mesh& mesh() const override { return mesh_; }
   const std::vector<Coordinates>& devices() const override { return devices_; }
   Processes& processes() override { return processes_; }
+  std::vector<int> nodes() const override { return node_.nodes(); }
   std::vector<Arena> make_arenas(int64_t bytes) override;
   std::unique_ptr<Collectives> prepare(const EntryPoint& entry, std::span<const Arena> arenas) override;
 
@@ -35,8 +37,7 @@ class MpiComm : public Comm {
   std::unique_ptr<PreparedRing> prepare(const RingPlan& plan, const Arena& arena, const Idle& idle);
   std::optional<NodeSite> site_on_node(const AxisList& axes, const std::vector<int64_t>& ranks,
                                        const Arena& arena, const Idle& idle);
-  std::unique_ptr<PreparedCollective> prepare_two_levels(const CollectivePlan& plan, NodeSite site,
-                                                         const Occasion& occasion);
+  int next_tag();
 
   Mesh mesh_;
   Processes& processes_;
@@ -44,6 +45,7 @@ class MpiComm : public Comm {
   std::vector<Coordinates> devices_;
   std::unique_ptr<Groups> groups_;
   std::map<AxisList, bool> crosses_;
+  int tags_used_ = 0;
 };
 
 }  // namespace mtfc

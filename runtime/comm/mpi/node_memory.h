@@ -44,6 +44,8 @@ class NodeMemory {
 
   /// The lowest rank of the node that `rank` is on.
   int of(int64_t rank) const { return nodes_[static_cast<size_t>(rank)]; }
+  /// The same of all ranks.
+  const std::vector<int>& nodes() const { return nodes_; }
 
   /// Memory of `bytes` for this rank, shared if possible; every rank asks for the same size. This object must
   /// outlive it. Throws RunError if the machine has too little memory.

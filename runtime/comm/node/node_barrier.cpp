@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace mtfc {
@@ -51,6 +52,12 @@ NodeBarrier::NodeBarrier(std::vector<RankEpochs*> members, size_t self, const Wa
 uint64_t NodeBarrier::arrive() {
   members_[self_]->arrived.store(++arrived_, std::memory_order_release);
   return arrived_;
+}
+
+bool NodeBarrier::have_arrived(uint64_t epoch) const {
+  return std::all_of(members_.begin(), members_.end(), [&](const RankEpochs* member) {
+    return member->arrived.load(std::memory_order_acquire) >= epoch;
+  });
 }
 
 uint64_t NodeBarrier::finish() {

@@ -47,6 +47,8 @@ class NodeBarrier {
 
   /// Publishes the start of a collective; returns its epoch.
   uint64_t arrive();
+  /// Returns whether all members have arrived at `epoch`.
+  bool have_arrived(uint64_t epoch) const;
   /// Waits until all members have arrived at `epoch`. This and the functions below throw WaitError
   /// (runtime/processes/watchdog.h).
   void await(uint64_t epoch, const Idle& idle) { wait(&RankEpochs::arrived, epoch, idle); }

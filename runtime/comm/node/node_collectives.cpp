@@ -5,68 +5,13 @@
 #include <optional>
 
 #include "core/diagnostics/error.h"
+#include "runtime/comm/node/node_collective.h"
 #include "runtime/comm/node/reduce_across.h"
 #include "runtime/memory/bulk_copy.h"
 #include "runtime/memory/runs.h"
 
 namespace mtfc {
 namespace {
-
-constexpr int64_t kCacheLine = 64;
-
-struct Share {
-  int64_t begin = 0, end = 0;
-  int64_t count() const { return end - begin; }
-};
-
-// Share `index` of `count` elements of `size` bytes that are divided into `parts` at cache lines, so that no
-// two members write to the same line.
-Share share_of(int64_t count, int64_t size, size_t index, size_t parts) {
-  const int64_t line = kCacheLine / size, lines = (count + line - 1) / line;
-  const auto cut = [&](size_t at) {
-    return std::min(count, lines * static_cast<int64_t>(at) / static_cast<int64_t>(parts) * line);
-  };
-  return {cut(index), cut(index + 1)};
-}
-
-// The common part of all kinds.
-class NodeCollective : public PreparedCollective {
- public:
-  NodeCollective(const CollectivePlan& plan, NodeSite site)
-      : plan_(plan),
-        site_(std::move(site)),
-        group_(site_.group),
-        size_(size_of(plan.dtype)),
-        moved_once_(moved_by(plan)) {}
-
-  void start() override {
-    count(moved_once_);
-    epoch_ = group_.barrier().arrive();
-  }
-
- protected:
-  size_t members() const { return group_.size(); }
-  size_t self() const { return group_.self(); }
-  int64_t size() const { return size_; }
-  std::byte* input(size_t member) const { return site_.arenas[member] + plan_.input.offset; }
-  std::byte* output(size_t member) const { return site_.arenas[member] + plan_.output.offset; }
-  std::byte* workspace() const { return site_.arenas[self()] + plan_.workspace_offset; }
-
-  void await_operands() { group_.barrier().await(epoch_, site_.idle); }
-  void meet() { group_.barrier().meet(site_.idle); }
-
-  // The plan's members in turn, beginning after this one, so that they don't all read the same memory.
-  size_t other(size_t turn) const { return (self() + turn) % members(); }
-
-  const CollectivePlan plan_;
-  const NodeSite site_;
-  NodeGroup& group_;
-
- private:
-  const int64_t size_;
-  const CollectiveCost moved_once_;
-  uint64_t epoch_ = 0;
-};
 
 //   before   A: a a a   B: b b b   C: c c c
 // A sums the first elements of all members and writes the result to all, B the second, C the third, in place:
@@ -77,12 +22,11 @@ class NodeCollective : public PreparedCollective {
 // the last to arrive, which has a core, reduces the shares of members that have none.
 class NodeAllReduce : public NodeCollective {
  public:
-  NodeAllReduce(const CollectivePlan& plan, NodeSite site, OtherNodes others)
+  NodeAllReduce(const CollectivePlan& plan, NodeSite site)
       : NodeCollective(plan, std::move(site)),
         reduce_(reduce_across(plan.reduce, plan.dtype)),
-        others_(std::move(others)),
         whole_(plan.input.elements()),
-        small_(plan.ranks.size() == members() && whole_ * size() <= kMailboxBytes) {
+        small_(whole_ * size() <= kMailboxBytes) {
     inputs_.resize(members());
     outputs_.resize(members());
   }
@@ -100,14 +44,12 @@ class NodeAllReduce : public NodeCollective {
       reduce_mail();
       return;
     }
-    const auto reduce_part = [&](size_t part) {
-      reduce_share(share_of(whole_, size(), part, others_.carriers));
-    };
-    if (group_.barrier().is_crowded() && !others_.across) {
+    const auto reduce_part = [&](size_t part) { reduce_share(share_of(whole_, size(), part, members())); };
+    if (group_.barrier().is_crowded()) {
       group_.barrier().do_together(reduce_part, site_.idle);
       return;
     }
-    if (self() < others_.carriers) reduce_part(self());
+    reduce_part(self());
     meet();
   }
 
@@ -127,19 +69,10 @@ class NodeAllReduce : public NodeCollective {
       inputs_[m] = input(m) + offset;
       outputs_[m] = output(m) + offset;
     }
-    if (!others_.across) {
-      reduce_(inputs_, outputs_, share.count());
-      return;
-    }
-    std::byte* own = output(self()) + offset;
-    reduce_(inputs_, std::span<std::byte* const>(&own, 1), share.count());
-    others_.across(own, share.count());
-    for (size_t turn = 1; turn < members(); ++turn)
-      std::memcpy(outputs_[other(turn)], own, static_cast<size_t>(share.count() * size()));
+    reduce_(inputs_, outputs_, share.count());
   }
 
   const ReduceAcross reduce_;
-  const OtherNodes others_;
   const int64_t whole_;
   const bool small_;
   std::vector<const std::byte*> inputs_;
@@ -153,7 +86,7 @@ bool same_elements(const std::vector<Run>& a, const std::vector<Run>& b) {
 }
 
 // Share `index` of the elements of `runs` divided into `parts`.
-std::vector<Run> share_of(const std::vector<Run>& runs, int64_t size, size_t index, size_t parts) {
+std::vector<Run> runs_of_share(const std::vector<Run>& runs, int64_t size, size_t index, size_t parts) {
   const Share share = share_of(elements(runs), size, index, parts);
   std::vector<Run> cut;
   int64_t passed = 0;
@@ -185,7 +118,7 @@ class NodeReduceScatter : public NodeCollective {
       if (m == self()) index = replicas_.size();
       if (m == self() || same_elements(plan_.sends[m], plan_.sends[self()])) replicas_.push_back(m);
     }
-    share_ = share_of(piece, size(), index, replicas_.size());
+    share_ = runs_of_share(piece, size(), index, replicas_.size());
     inputs_.resize(members());
     outputs_.resize(replicas_.size());
   }
@@ -211,13 +144,6 @@ class NodeReduceScatter : public NodeCollective {
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
 };
-
-// Moves the sources of `runs` to their targets in the same region. Targets lie behind their sources and in
-// the same order, so the last run moves first.
-void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) {
-  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
-    std::memmove(region + run->to * size, region + run->from * size, static_cast<size_t>(run->length * size));
-}
 
 //   before   A: a       B: b       C: c
 //   after    A: a b c   B: a b c   C: a b c      every member copies what it lacks
@@ -330,12 +256,18 @@ class NodeExchange : public NodeCollective {
 
 }  // namespace
 
+// The last run moves first, because targets lie behind their sources.
+void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) {
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run)
+    std::memmove(region + run->to * size, region + run->from * size, static_cast<size_t>(run->length * size));
+}
+
 std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site) {
   check_invariant(plan.ranks.size() == site.group.size() && plan.self == site.group.self(),
                   "a collective inside a node has members elsewhere");
   switch (plan.kind) {
     case CollectiveKind::kAllReduce:
-      return two_level_all_reduce(plan, std::move(site), {plan.ranks.size(), {}});
+      return std::make_unique<NodeAllReduce>(plan, std::move(site));
     case CollectiveKind::kReduceScatter:
       return std::make_unique<NodeReduceScatter>(plan, std::move(site));
     case CollectiveKind::kAllGather:
@@ -346,11 +278,6 @@ std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, 
       return std::make_unique<NodeExchange>(plan, std::move(site));
   }
   throw InternalError("a collective of an unknown kind");
-}
-
-std::unique_ptr<PreparedCollective> two_level_all_reduce(const CollectivePlan& plan, NodeSite site,
-                                                         OtherNodes others) {
-  return std::make_unique<NodeAllReduce>(plan, std::move(site), std::move(others));
 }
 
 }  // namespace mtfc

@@ -29,15 +29,4 @@ struct NodeSite {
 /// Throws InternalError if the plan's workspace is too small.
 std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site);
 
-/// An all_reduce that extends beyond the node; `site` holds only the members on this node. It is first
-/// reduced inside the node, in one share for each of the first `carriers` members (equally many on every
-/// node); `across` then reduces a share of `count` elements, in place, with the same carrier of every other
-/// node.
-struct OtherNodes {
-  size_t carriers = 0;
-  std::function<void(std::byte* share, int64_t count)> across;
-};
-std::unique_ptr<PreparedCollective> two_level_all_reduce(const CollectivePlan& plan, NodeSite site,
-                                                         OtherNodes others);
-
 }  // namespace mtfc
