@@ -29,54 +29,14 @@ ranks=$1
 shift
 name=mt$$
 scratch=$(mktemp -d)
-anchors=()
+. "$(dirname "$0")/host_namespaces.sh"
 close() {
-  # The first process of a host takes all others with it.
-  for anchor in "${anchors[@]}"; do kill -9 "$anchor"; done 2>/dev/null
-  wait 2>/dev/null
-  for i in $(seq 0 "$hosts"); do ip netns del "$name-$i"; done 2>/dev/null
-  ip netns del $name-bridge 2>/dev/null
+  remove_hosts
   rm -rf "$scratch"
 }
 trap close EXIT
-unavailable() {
-  echo "hosts.sh: $1" >&2
-  exit 77
-}
 
-[ "$(id -u)" -eq 0 ] && command -v ip nsenter unshare >/dev/null ||
-  unavailable "needs root, ip, nsenter and unshare"
-echo '127.0.0.1 localhost' >"$scratch/hosts"
-for i in $(seq 0 "$hosts"); do echo "10.77.0.$((i + 1)) $name-$i" >>"$scratch/hosts"; done
-{
-  ip netns add $name-bridge && ip -n $name-bridge link add br0 type bridge && ip -n $name-bridge link set br0 up
-} 2>/dev/null || unavailable "can't make network namespaces"
-machine=($(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done))
-share=$((${#machine[@]} / hosts))
-[ -z "$cores" ] || [ $share -gt 0 ] || unavailable "there are ${#machine[@]} cores for $hosts hosts"
-for i in $(seq 0 "$hosts"); do
-  {
-    ip netns add $name-$i && ip -n $name-bridge link add v$i type veth peer name eth0 netns $name-$i &&
-      ip -n $name-bridge link set v$i master br0 && ip -n $name-bridge link set v$i up &&
-      ip -n $name-$i addr add 10.77.0.$((i + 1))/24 dev eth0 && ip -n $name-$i link set eth0 up && ip -n $name-$i link set lo up
-  } 2>/dev/null || unavailable "can't connect network namespaces"
-  [ -z "$link" ] || tc -n $name-$i qdisc add dev eth0 root handle 1: tbf rate "$link" burst 256k latency 50ms ||
-    unavailable "can't limit the rate of a link"
-  [ -z "$delay" ] || tc -n $name-$i qdisc add dev eth0 ${link:+parent 1:1} ${link:-root} netem delay "$delay" 2>/dev/null ||
-    unavailable "can't delay the messages of a link (the kernel lacks netem)"
-  place=() own=()
-  [ $i -eq 0 ] || own=(-p -f --mount-proc)
-  [ -z "$cores" ] || [ $i -eq 0 ] || place=(taskset -c "$(IFS=, && echo "${machine[*]:(i - 1) * share:share}")")
-  ip netns exec $name-$i "${place[@]}" unshare -u -m -i "${own[@]}" sh -c "
-    hostname $name-$i; mount --make-rprivate /; mount -t tmpfs -o size=1g tmpfs /dev/shm
-    mount --bind '$scratch/hosts' /etc/hosts; touch '$scratch/up$i'; exec sleep 1000000" 2>/dev/null &
-  outer=$!
-  for _ in $(seq 100); do [ -e "$scratch/up$i" ] || sleep 0.1; done
-  [ -e "$scratch/up$i" ] || unavailable "can't enter a namespace"
-  [ $i -eq 0 ] && anchors+=($outer) || anchors+=("$(tr -d ' ' </proc/$outer/task/$outer/children)")
-  [ -n "${anchors[i]}" ] || unavailable "can't find the first process of a host"
-  echo "${anchors[i]} ${place[*]}" >"$scratch/$name-$i.pid"
-done
+make_hosts
 # What MPICH's launcher calls in place of ssh: [options] HOST COMMAND...
 cat >"$scratch/shell" <<SHELL
 #!/bin/sh

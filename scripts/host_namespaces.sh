@@ -1,0 +1,108 @@
+# Makes several hosts out of one machine: network namespaces on a bridge, each with a host name, process numbers, shared
+# memory and a /dev/shm of its own. Scripts source this file. It needs root, and these variables:
+#   name       the beginning of the hosts' names: $name-0 is the login node, $name-1 to $name-$hosts the others
+#   hosts      the number of hosts besides the login node
+#   scratch    a folder for this file's own files
+#   link, delay, cores      as the options of hosts.sh; may be empty
+#   login_is_separate       if not empty, the login node has process numbers of its own too
+# make_hosts fills anchors, which has the first process of each host, and keepers, which has the child of this script
+# that started it. Each takes all processes of the host with it.
+anchors=() keepers=()
+
+# Ends the script where the system does not allow what it needs.
+unavailable() {
+  echo "$(basename "$0"): $1" >&2
+  exit 77
+}
+
+has_own_processes() { [ "$1" -ne 0 ] || [ -n "${login_is_separate:-}" ]; }
+
+require_namespaces() {
+  [ "$(id -u)" -eq 0 ] && command -v ip nsenter unshare >/dev/null || unavailable "needs root, ip, nsenter and unshare"
+}
+
+# The cores of host $1, as taskset takes them: its share of the machine's.
+cores_of_host() {
+  local machine share
+  machine=($(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done))
+  share=$((${#machine[@]} / hosts))
+  (IFS=, && echo "${machine[*]:($1 - 1) * share:share}")
+}
+
+connect_host() {
+  local i=$1
+  {
+    ip netns add $name-$i && ip -n $name-bridge link add v$i type veth peer name eth0 netns $name-$i &&
+      ip -n $name-bridge link set v$i master br0 && ip -n $name-bridge link set v$i up &&
+      ip -n $name-$i addr add 10.77.0.$((i + 1))/24 dev eth0 && ip -n $name-$i link set eth0 up && ip -n $name-$i link set lo up
+  } 2>/dev/null || unavailable "can't connect network namespaces"
+  [ -z "${link:-}" ] || tc -n $name-$i qdisc add dev eth0 root handle 1: tbf rate "$link" burst 256k latency 50ms ||
+    unavailable "can't limit the rate of a link"
+  [ -z "${delay:-}" ] ||
+    tc -n $name-$i qdisc add dev eth0 ${link:+parent 1:1} ${link:-root} netem delay "$delay" 2>/dev/null ||
+    unavailable "can't delay the messages of a link (the kernel lacks netem)"
+}
+
+# Starts the first process of host $1, which waits for orphans of the host, as init does.
+start_host() {
+  local i=$1 place=() own=() outer
+  has_own_processes $i && own=(-p -f --mount-proc --kill-child)
+  [ -z "${cores:-}" ] || [ $i -eq 0 ] || place=(taskset -c "$(cores_of_host $i)")
+  rm -f "$scratch/up$i"
+  ip netns exec $name-$i "${place[@]}" unshare -u -m -i "${own[@]}" sh -c "
+    hostname $name-$i; mount --make-rprivate /; mount -t tmpfs -o size=1g tmpfs /dev/shm
+    mount --bind '$scratch/hosts' /etc/hosts; touch '$scratch/up$i'
+    ${own:+sleep 1000000 & while :; do wait; done;} exec sleep 1000000" 2>/dev/null &
+  outer=$! keepers[i]=$!
+  for _ in $(seq 100); do [ -e "$scratch/up$i" ] || sleep 0.1; done
+  [ -e "$scratch/up$i" ] || unavailable "can't enter a namespace"
+  has_own_processes $i && anchors[i]=$(tr -d ' ' </proc/$outer/task/$outer/children) || anchors[i]=$outer
+  [ -n "${anchors[i]}" ] || unavailable "can't find the first process of a host"
+  echo "${anchors[i]} ${place[*]}" >"$scratch/$name-$i.pid"
+}
+
+make_hosts() {
+  local i
+  require_namespaces
+  [ -z "${cores:-}" ] || [ "$(nproc)" -ge "$hosts" ] || unavailable "there are $(nproc) cores for $hosts hosts"
+  echo '127.0.0.1 localhost' >"$scratch/hosts"
+  for i in $(seq 0 "$hosts"); do echo "10.77.0.$((i + 1)) $name-$i" >>"$scratch/hosts"; done
+  {
+    ip netns add $name-bridge && ip -n $name-bridge link add br0 type bridge && ip -n $name-bridge link set br0 up
+  } 2>/dev/null || unavailable "can't make network namespaces"
+  for i in $(seq 0 "$hosts"); do
+    connect_host $i
+    start_host $i
+  done
+}
+
+# Fills `enter`, the words that make a command one of host $1, in the same folder.
+enter_host() {
+  local anchor place own=()
+  read -r anchor place <"$scratch/$name-$1.pid"
+  has_own_processes "$1" && own=(-p)
+  enter=($place nsenter -t "$anchor" -m -u -i -n "${own[@]}" "--wd=$PWD")
+}
+
+# Runs a command on host $1.
+on_host() {
+  enter_host "$1"
+  shift
+  "${enter[@]}" "$@"
+}
+
+# Ends a host at once, as if its power were cut.
+end_host() {
+  ip -n $name-bridge link set v$1 down
+  kill -9 "${anchors[$1]}"
+}
+
+# Removes all that make_hosts has made. A signal that comes twice does not end it early.
+remove_hosts() {
+  local i
+  trap '' INT TERM HUP
+  kill -9 "${anchors[@]}" "${keepers[@]}" 2>/dev/null
+  wait 2>/dev/null
+  for i in $(seq 0 "$hosts"); do ip netns del "$name-$i"; done 2>/dev/null
+  ip netns del $name-bridge 2>/dev/null
+}
