@@ -23,7 +23,7 @@ namespace {
 const Command* const kCommands[] = {&kCalibrateCommand,  &kCheckCommand,   &kCompileCommand,
                                     &kCostReportCommand, &kExplainCommand, &kGenerateCommand,
                                     &kOpsCommand,        &kRunCommand,     &kSchemaCommand,
-                                    &kSearchCommand,     &kVerifyCommand};
+                                    &kSearchCommand,     &kSlurmCommand,   &kVerifyCommand};
 
 // `mtfc help` and `mtfc help run` are other ways to write `--help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {

@@ -82,15 +82,6 @@ std::string find_launcher() {
   throw RunError("can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)");
 }
 
-std::string own_path() {
-  std::string path(PATH_MAX, '\0');
-  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-  if (length < 0)
-    throw RunError(fmt::format("can't find mtfc's own executable file: {}", std::strerror(errno)));
-  path.resize(static_cast<size_t>(length));
-  return path;
-}
-
 // A stream of the ranks, or of the launcher, and its destination.
 struct Relay {
   int from = -1;
@@ -294,6 +285,15 @@ void check_room(int64_t ranks, bool quiet) {
 }
 
 }  // namespace
+
+std::string own_path() {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  if (length < 0)
+    throw RunError(fmt::format("can't find mtfc's own executable file: {}", std::strerror(errno)));
+  path.resize(static_cast<size_t>(length));
+  return path;
+}
 
 std::optional<LaunchedBy> launched_by() {
   if (const char* ranks = environment("OMPI_COMM_WORLD_SIZE"))

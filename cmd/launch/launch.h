@@ -16,6 +16,9 @@ struct LaunchedBy {
   int64_t ranks = 1;     // number of ranks; 0: unknown
 };
 
+/// The path of this program's file. Throws RunError if it can't be found.
+std::string own_path();
+
 /// Returns nullopt if no launcher started this process, which includes the script of a Slurm job.
 std::optional<LaunchedBy> launched_by();
 

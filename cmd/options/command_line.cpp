@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "core/diagnostics/error.h"
@@ -274,6 +275,18 @@ void CommandLine::set_footer(const std::string& text) {
 
 Option CommandLine::option(const std::string& name) const {
   return Option(app_->get_option(name));
+}
+
+std::vector<std::string> CommandLine::given(const std::vector<std::string>& without) const {
+  std::vector<std::string> words;
+  std::map<const CLI::Option*, size_t> used;  // of the option's values
+  for (const CLI::Option* option : app_->parse_order()) {
+    const std::string name = option->get_name();
+    if (std::find(without.begin(), without.end(), name) != without.end()) continue;
+    if (!option->get_positional()) words.push_back(name);
+    if (option->get_items_expected_max() > 0) words.push_back(option->results().at(used[option]++));
+  }
+  return words;
 }
 
 CommandParser::CommandParser(const std::string& program, const std::string& description,

@@ -78,6 +78,11 @@ class CommandLine {
   /// The option that has been added under `name`.
   Option option(const std::string& name) const;
 
+  /// Once a command line has been parsed: the words of all that it gives, in its order, as in {"model.json", "--steps",
+  /// "3", "--quiet"}. Leaves out the options that `without` names. Options that are rewritten (transform) have their
+  /// new text.
+  std::vector<std::string> given(const std::vector<std::string>& without = {}) const;
+
  private:
   CLI::App* app_;
 };

@@ -148,7 +148,18 @@ std::string earlier_checkpoint_text(const std::string& path) {
                      checkpoint_path(folder, steps.back()));
 }
 
-CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
+std::string checkpoint_start(const std::string& folder, bool resume) {
+  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  if (steps.empty()) return "";
+  const std::string last = checkpoint_path(folder, steps.back());
+  if (!resume)
+    throw UserError(fmt::format("--checkpoint: there are checkpoints in '{}' already, the last of step {}",
+                                folder, steps.back()),
+                    "--resume continues from it; another run needs a folder of its own");
+  return last;
+}
+
+CheckpointFolder::CheckpointFolder(const std::string& path) {
   std::error_code error;
   const bool is_new = fs::create_directories(path, error);
   if (error) fail(path, error.value());
@@ -174,17 +185,6 @@ CheckpointFolder::CheckpointFolder(const std::string& path) : path_(path) {
   } catch (const fs::filesystem_error& failed) {
     fail(path, failed.code().value());
   }
-}
-
-std::string CheckpointFolder::start(bool resume) const {
-  const std::vector<int64_t> steps = checkpoint_steps(path_);
-  if (steps.empty()) return "";
-  const std::string last = checkpoint_path(path_, steps.back());
-  if (!resume)
-    throw UserError(fmt::format("--checkpoint: there are checkpoints in '{}' already, the last of step {}",
-                                path_, steps.back()),
-                    "--resume continues from it; another run needs a folder of its own");
-  return last;
 }
 
 void save_checkpoint(Executor& executor, const std::string& folder, const CheckpointNotes& notes,

@@ -31,6 +31,10 @@ void warn_of_incomplete(const std::string& folder);
 /// 'ck/step_00000003')`, or "" if the file is of no checkpoint or there is none before it.
 std::string earlier_checkpoint_text(const std::string& path);
 
+/// The checkpoint in `folder` that a run continues from, or "" if there is none yet. Throws UserError if there is one but
+/// `resume` is false.
+std::string checkpoint_start(const std::string& folder, bool resume);
+
 /// Locks the folder for one run during its lifetime: a second run is refused. Used by the rank that speaks.
 class CheckpointFolder {
  public:
@@ -38,12 +42,7 @@ class CheckpointFolder {
   /// RunError if it can't be written to, or if another run has locked it.
   explicit CheckpointFolder(const std::string& path);
 
-  /// The checkpoint to continue from, or "" if there is none yet. Throws UserError if there is one but
-  /// `resume` is false.
-  std::string start(bool resume) const;
-
  private:
-  std::string path_;
   UniqueFd descriptor_;
 };
 

@@ -1,0 +1,47 @@
+#include "cmd/batch/time_limit.h"
+
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kMostInField = 1'000'000;
+
+std::optional<int64_t> whole(const std::string& text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (stop != end || error != std::errc() || value < 0 || value > kMostInField) return std::nullopt;
+  return value;
+}
+
+// The numbers between the colons; nothing if one of them is none.
+std::optional<std::vector<int64_t>> fields(const std::string& text) {
+  std::vector<int64_t> found;
+  std::istringstream parts(text + ":");
+  for (std::string part; std::getline(parts, part, ':');) {
+    const std::optional<int64_t> value = whole(part);
+    if (!value) return std::nullopt;
+    found.push_back(*value);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<int64_t> seconds_of(const std::string& time) {
+  const size_t dash = time.find('-');
+  const bool has_days = dash != std::string::npos;
+  const std::optional<int64_t> days = has_days ? whole(time.substr(0, dash)) : 0;
+  std::optional<std::vector<int64_t>> parts = fields(has_days ? time.substr(dash + 1) : time);
+  if (!days || !parts || parts->size() > 3) return std::nullopt;
+  // The first number stands for hours after days and before two others, else for minutes.
+  if (!has_days && parts->size() < 3) parts->insert(parts->begin(), 0);
+  parts->resize(3);
+  const int64_t seconds = ((*days * 24 + (*parts)[0]) * 60 + (*parts)[1]) * 60 + (*parts)[2];
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+}  // namespace mtfc

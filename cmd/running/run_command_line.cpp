@@ -1,0 +1,129 @@
+#include "cmd/running/run_command_line.h"
+
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/memory_limit.h"
+#include "cmd/options/option_checks.h"
+#include "cmd/options/reshard_limit.h"
+
+namespace mtfc {
+namespace {
+
+constexpr int64_t kMostTraced = 1'000'000;
+constexpr int64_t kLongestGrace = 1'000'000;
+
+void add_data_options(CommandLine& line, RunOptions& options) {
+  line.add_option("--steps", options.steps,
+                  "number of training steps, or of evaluations if the model does not train; with --resume, "
+                  "it includes those of earlier runs")
+      .check(whole_number(0, kMostCounted))
+      .show_default();
+  line.add_flag("--evaluate", options.evaluate,
+                "run forward only, over all rows of a finite source, and print the means of the outputs");
+  line.add_option(
+          "--input", options.inputs,
+          "data for an input: FILE.npy, idx:FILE[.gz], text:FILE, tokens:FILE[,width=2|4], "
+          "random:normal, random:uniform, random:int,lo=A,hi=B, or present; files may be followed by "
+          ",rows=A:B, text and tokens also by ,shift=N and ,split=train|valid, and all sources except "
+          "present by ,scale=X; present is a mask with 1 or true for the rows of a batch that come from the "
+          "data, and 0 or false for those that fill up the last batch of an evaluation")
+      .type_name("NAME=SPEC");
+  line.add_option("--valid", options.valid,
+                  "data of an input, as for --input, on which the model is also evaluated")
+      .type_name("NAME=SPEC");
+  line.add_option("--valid-every", options.valid_every,
+                  "evaluate on the data of --valid every N steps, not only at the end")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--seed", options.seed, "seed of initial values, the order of data and random operations")
+      .check(whole_number(0))
+      .show_default();
+}
+
+void add_weight_options(CommandLine& line, RunOptions& options) {
+  line.add_option("--load", options.loads,
+                  "values that replace the initial ones: those of all variables from a .safetensors file or "
+                  "a folder of checkpoints (the last one), or those of one variable with NAME=FILE.npy")
+      .type_name("FILE");
+  line.add_option("--map", options.maps,
+                  "rename the tensors of a loaded file to the model's names; * matches any characters but . "
+                  "and /, and an empty TO leaves a tensor out; a FILE may hold such patterns, one per line")
+      .type_name("FROM=TO");
+}
+
+void add_checkpoint_options(CommandLine& line, RunOptions& options) {
+  line.add_option(
+          "--checkpoint", options.checkpoint,
+          "save all variables in this folder after the last step, on Ctrl-C and SIGTERM, and, without "
+          "ending, on SIGUSR1")
+      .type_name("DIR");
+  line.add_option("--every", options.every, "also save after every N steps")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option("--grace", options.grace,
+                  "after Ctrl-C or SIGTERM, which end the run with exit code 130 or 143, wait up to S "
+                  "seconds for the end of the step, to save a checkpoint")
+      .check(whole_number(1, kLongestGrace))
+      .type_name("S")
+      .show_default();
+  line.add_option("--keep", options.keep, "keep only the last K checkpoints")
+      .check(whole_number(1))
+      .type_name("K");
+  line.add_flag("--resume", options.resume,
+                "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
+                "none, start from the beginning");
+}
+
+void add_file_options(CommandLine& line, RunOptions& options) {
+  line.add_option(
+          "--output", options.outputs,
+          "write a tensor after the last step, or the rows of all batches of an evaluation; - is standard "
+          "output")
+      .type_name("NAME=FILE.npy");
+  line.add_option("--metrics", options.metrics,
+                  "write a line of JSON per step: outputs, time, samples per second; - is standard output")
+      .type_name("FILE.jsonl");
+  line.add_option("--report", options.report,
+                  "write the counted flops, collectives and memory beside the predicted ones, and the time "
+                  "per step; - is standard output")
+      .type_name("FILE.json");
+  add_hardware_option(line, options.hardware);
+  line.add_option("--trace", options.trace,
+                  "write a timeline of all ranks, for Perfetto or Chrome; - is standard output")
+      .type_name("FILE.json");
+  line.add_option("--trace-steps", options.trace_steps,
+                  "keep the last N training steps and the last N evaluations in --trace")
+      .check(whole_number(1, kMostTraced))
+      .type_name("N")
+      .show_default();
+}
+
+void add_limits(CommandLine& line, RunOptions& options) {
+  line.add_flag("--check-finite", options.check_finite,
+                "stop at the first NaN or infinity and name the operation");
+  line.add_flag("--nan-ok", options.nan_ok,
+                "go on, and save, although the loss or a variable is NaN or infinite, which otherwise ends "
+                "the training with exit code 1");
+  add_memory_limit(line, options.memory_limit);
+  add_reshard_limit(line, options.reshard_limit);
+}
+
+}  // namespace
+
+void add_run_options(CommandLine& line, RunOptions& options) {
+  add_model_options(line, options.model, true);
+  add_layout_options(line, options.layout);
+  add_propagate_option(line, options.model);
+  add_execution_options(line, options);
+  add_data_options(line, options);
+  add_weight_options(line, options);
+  add_checkpoint_options(line, options);
+  add_file_options(line, options);
+  add_limits(line, options);
+}
+
+void note_given(const CommandLine& line, RunOptions& options) {
+  options.steps_given = line.option("--steps").is_given();
+  options.seed_given = line.option("--seed").is_given();
+}
+
+}  // namespace mtfc

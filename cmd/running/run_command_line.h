@@ -1,0 +1,14 @@
+#pragma once
+// The command line of `mtfc run`, which `mtfc slurm` takes too.
+
+#include "cmd/options/command_line.h"
+#include "cmd/running/run_options.h"
+
+namespace mtfc {
+
+/// Adds all options of `mtfc run`, with those that name the model and the layout.
+void add_run_options(CommandLine& line, RunOptions& options);
+/// Notes which of them have been given. Called once the command line is parsed.
+void note_given(const CommandLine& line, RunOptions& options);
+
+}  // namespace mtfc

@@ -1,0 +1,99 @@
+#include "cmd/running/run_preparation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "cmd/options/hardware_profile.h"
+#include "cmd/options/memory_limit.h"
+#include "cmd/options/reshard_limit.h"
+#include "cmd/running/checkpoints.h"
+#include "cmd/running/input_data.h"
+#include "cmd/running/run_data.h"
+#include "cmd/running/run_files.h"
+#include "core/cost/cost.h"
+#include "formats/program/program_reader.h"
+
+namespace mtfc {
+namespace {
+
+// Returns a saved program unchanged, or compiles a model for the layout.
+Program program_of(const Sources& sources, const RunOptions& options, const Hardware* hardware,
+                   std::vector<Diagnostic>& warnings) {
+  CompileOptions compile_options = compile_options_of(options.model);
+  compile_options.hardware = hardware;
+  if (hardware && options.report.empty() && is_program(sources.model_text))
+    throw UserError(fmt::format("--hardware can't change the plan of {}, which is a compiled program",
+                                options.model.model),
+                    "compile it with --hardware, or give --report FILE for predicted times");
+  for (const std::string& output : options.outputs)
+    compile_options.keep.push_back(split_assignment(output, "--output").first);
+  const auto within_limit = [&](const Model& model, const Layout& layout) {
+    FittedProgram fitted = compile_within(model, layout, compile_options, options.memory_limit, hardware);
+    require_fits(fitted, options.memory_limit);
+    for (Diagnostic& note : limit_notes(fitted, options.memory_limit)) warnings.push_back(std::move(note));
+    return std::move(fitted.program);
+  };
+  Program program = make_program(sources, options.model, compile_options, warnings, within_limit);
+  require_fits(program, options.memory_limit);
+  require_small_reshards(program, options.reshard_limit);
+  return program;
+}
+
+// Throws UserError if a profile lacks something that the program needs, or is of no use.
+void check_hardware(const RunOptions& options, const Program& program, const Hardware& hardware) {
+  const EntryPoint& entry = main_entry(program, options.evaluate);
+  if (options.report.empty() && !entry.plan)
+    throw UserError("--hardware is of no use: the layout leaves no plan to choose, and there is no --report",
+                    "give --propagate, or --report FILE for predicted times beside those of the run");
+  predicted_time(program, entry, predicted_counts(program, entry), hardware);
+}
+
+// An evaluation of values that nobody has trained is rarely meant.
+void warn_of_initial_values(const RunOptions& options, const Program& program) {
+  const bool has_weights =
+      std::any_of(program.variables.begin(), program.variables.end(),
+                  [](const ProgramVariable& variable) { return variable.decl.trainable; });
+  if (options.evaluate && options.loads.empty() && has_weights && !options.model.quiet)
+    std::cerr << fmt::format(
+        "mtfc: warning: there is no --load, so the variables have their initial values for --seed {}\n",
+        options.seed);
+}
+
+}  // namespace
+
+bool RunPreparation::continues() const {
+  return options_.resume && stored_ && stored_->checkpoint.starts_with(options_.checkpoint + "/");
+}
+
+Defaults RunPreparation::defaults() {
+  std::vector<std::string> paths = options_.loads;
+  if (options_.resume) paths.insert(paths.begin(), options_.checkpoint);
+  stored_ = stored_settings(paths);
+  if (!stored_) return {};
+  // Weights that are only loaded have no precision of their own: a run that begins may choose another.
+  return {stored_->notes.sets, continues() ? stored_->notes.dtype : std::nullopt};
+}
+
+Program RunPreparation::compile(const Sources& sources, std::vector<Diagnostic>& warnings) {
+  sets_ = all_settings(sources.defaults.sets, options_.model.sets);
+  dtype_ = dtype_of(sources, options_.model);
+  if (!options_.hardware.empty()) hardware_ = parsed_profile(options_.hardware, sources.hardware_text);
+  return program_of(sources, options_, hardware(), warnings);
+}
+
+void RunPreparation::require_ready(const Program& program) const {
+  require_writable_files(options_);
+  require_metrics(options_, main_entry(program, options_.evaluate));
+  if (hardware_) check_hardware(options_, program, *hardware_);
+  warn_of_initial_values(options_, program);
+  if (options_.model.quiet) return;
+  std::set<std::string> folders(options_.loads.begin(), options_.loads.end());
+  if (!options_.checkpoint.empty()) folders.insert(options_.checkpoint);
+  for (const std::string& path : folders) warn_of_incomplete(path);
+  if (stored_) tell_settings(*stored_, options_.model, program, continues());
+}
+
+}  // namespace mtfc
