@@ -6,24 +6,26 @@
 #     --hosts N     the number of hosts that run jobs; 2 without it
 #     --cores N     the cores that each of them says it has; 2 without it
 #     --grace S     the seconds that a preempted job has before it is stopped; 0 without it
+#     --patience S  the seconds after which a host that does not answer is down; 8 without it
 #     --logs DIR    keeps the logs of Slurm's daemons there
 # The partition `low` is the default. A job of the partition `high` has the hosts of its jobs at once: they are requeued.
 # The command has these variables:
 #   SLURM_CONF    the configuration of the cluster
 #   CLUSTER       a program: `$CLUSTER down HOST` ends a host as if its power were cut, `$CLUSTER up HOST` starts it again
 set -uo pipefail
-hosts=2 cpus=2 grace=0 logs=
+hosts=2 cpus=2 grace=0 patience=8 logs=
 while [ $# -gt 0 ]; do
   case $1 in
     --hosts) hosts=$2 && shift 2 ;;
     --cores) cpus=$2 && shift 2 ;;
     --grace) grace=$2 && shift 2 ;;
+    --patience) patience=$2 && shift 2 ;;
     --logs) logs=$(realpath -m "$2") && shift 2 ;;
     *) break ;;
   esac
 done
-[ $# -ge 1 ] && [[ $hosts =~ ^[1-9][0-9]*$ && $cpus =~ ^[1-9][0-9]*$ && $grace =~ ^[0-9]+$ ]] ||
-  { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] && [[ $hosts =~ ^[1-9][0-9]*$ && $cpus =~ ^[1-9][0-9]*$ && $grace =~ ^[0-9]+$ && $patience =~ ^[1-9][0-9]*$ ]] ||
+  { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 name=sl$$
 login_is_separate=1
 scratch=$(mktemp -d)
@@ -77,7 +79,7 @@ SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd.pid
 SlurmctldLogFile=$scratch/slurmctld.log
 SlurmdLogFile=$scratch/%n.log
-SlurmdTimeout=8
+SlurmdTimeout=$patience
 KillWait=3
 CompleteWait=0
 ReturnToService=2
