@@ -7,7 +7,7 @@
 #     preemption    a job of a partition with priority takes the nodes, at once
 #     grace         the same, but the job is told some seconds before
 #     requeue       scontrol requeue
-#     limit         the time limit comes before the end of the run, twice or more
+#     limit         the time limit comes before the end of the run, once or more
 #     node          a node loses its power, and the job goes on without it
 #     cancel        scancel: the job saves a checkpoint and ends
 #     failure       a data file has gone when the job starts: it ends with an error
@@ -33,7 +33,8 @@ fi
 
 # -- on the login node --
 
-steps=${STEPS:-1500}
+steps=1500
+reference=plain # the folder of the job whose bits others must have
 data=$root/testdata/digits
 
 fail() {
@@ -88,20 +89,22 @@ numbers() { sed -E 's/,"(step_time|samples_per_second)":[^,}]*//g' metrics.jsonl
 require_same_bits() {
   local last file
   last=ck/step_$(printf %08d $steps)
-  for file in "$last"/*; do cmp "$file" "$WORK/plain/$file" || fail "$file differs from that of the plain job"; done
-  [ "$(ls "$last")" = "$(ls "$WORK/plain/$last")" ] || fail "the checkpoint has other files"
-  diff <(numbers) <(cd "$WORK/plain" && numbers) >/dev/null || fail "the numbers of some step differ"
+  for file in "$last"/*; do cmp "$file" "$WORK/$reference/$file" || fail "$file differs from that of the undisturbed job"; done
+  [ "$(ls "$last")" = "$(ls "$WORK/$reference/$last")" ] || fail "the checkpoint has other files"
+  diff <(numbers) <(cd "$WORK/$reference" && numbers) >/dev/null || fail "the numbers of some step differ"
   [ "$(wc -l <metrics.jsonl)" -eq $steps ] || fail "there are $(wc -l <metrics.jsonl) lines of metrics"
-  echo "  $(fact Restarts) restarts; $last and the numbers of $steps steps: the same bits as of the plain job"
+  echo "  $(fact Restarts) restarts; $last and the numbers of $steps steps: the same bits as of the undisturbed job"
 }
 
-plain() {
-  submit plain
+# A job that nobody disturbs, in the folder $reference.
+undisturbed() {
+  submit $reference
   require_end "COMPLETED 0:0"
   [ "$(fact Restarts)" -eq 0 ] || fail "the job has been restarted"
   has_steps $steps || fail "some steps are missing"
-  echo "  the last step: $(numbers | tail -n 1)"
 }
+
+plain() { echo "  the last step: $(cd "$WORK/plain" && numbers | tail -n 1)"; }
 
 take_nodes() { sbatch --parsable --partition=high --exclusive --nodes=3 --output=/dev/null --wrap 'sleep 1' >/dev/null; }
 
@@ -134,10 +137,14 @@ requeue() {
   require_same_bits
 }
 
-# Slurm looks for time limits every 30 seconds.
+# Slurm looks for time limits every 30 seconds, so the job takes as many steps as take a minute and a half.
 limit() {
+  local each
+  each=$(sed -E 's/.*"step_time":([0-9.e-]+).*/\1/' "$WORK/plain/metrics.jsonl" | sort -g | sed -n "$((steps / 2))p")
+  steps=$(awk "BEGIN {print int(90 / $each)}")
+  reference=long
+  undisturbed >/dev/null
   submit limit --time 1 --stop-before 5
-  until_true 60 has_steps 250
   until_true 120 has_restarted 1
   require_end "COMPLETED 0:0"
   grep -q '^requeueing job' log || fail "the job has not requeued itself"
@@ -179,6 +186,6 @@ failure() {
   [ "$(fact Restarts)" -eq 0 ] || fail "the job has been requeued"
 }
 
-if [ "$2" != plain ] && ! [ -d "$WORK/plain" ]; then plain >/dev/null; fi
+[ -d "$WORK/plain" ] || undisturbed
 echo "$2"
 "$2"
