@@ -66,24 +66,36 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   const int64_t inner = members_in_a_node(axes, mesh, hardware.devices_per_node);
   const Link& across = hardware.link(mesh.names(axes));
   const Link& inside = hardware.inside ? *hardware.inside : across;
-  CollectiveTime time;
+  CollectiveTime time, within;
   if (inner >= group) {
     add_link({kind, group, bytes}, inside, time);
-  } else if (works_in_place(kind) && inner > 1) {
+    return time;
+  }
+  const auto members = static_cast<double>(group), local = static_cast<double>(inner),
+             nodes = members / local;
+  const int64_t all_nodes =
+      (group + inner - 1) / inner;  // one that the group fills only in part is a node too
+  if (inner == 1 || (facts_of(kind).pairwise && kind != CollectiveKind::kAllToAll)) {
+    add_link({kind, group, bytes}, across, time);
+  } else if (works_in_place(kind)) {
     // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
     // each reduces its share of them across nodes.
-    const auto members = static_cast<double>(group), local = static_cast<double>(inner);
-    const double size = bytes * members / (2 * (members - 1)), nodes = members / local;
-    CollectiveTime within;
+    const double size = bytes * members / (2 * (members - 1));
     add_link({kind, inner, 2 * size * (local - 1) / local}, inside, within);
-    // A node that the group fills only in part is one of them too.
-    add_link({kind, (group + inner - 1) / inner, 2 * size / local * (nodes - 1) / nodes}, across, time);
-    time.latency_s += within.latency_s;
-    time.transfer_s += within.transfer_s;
-    time.ideal_s += within.ideal_s;
+    add_link({kind, all_nodes, 2 * size / local * (nodes - 1) / nodes}, across, time);
+  } else if (kind == CollectiveKind::kAllToAll) {
+    const double crossing = bytes * (members - local) / (members - 1);
+    add_link({kind, inner, bytes - crossing}, inside, within);
+    add_link({kind, group, crossing}, across, time);
   } else {
-    add_link({kind, group, bytes}, across, time);
+    // Each device exchanges one piece with each other node; neighbours have the others.
+    const double crossing = bytes * (nodes - 1) / (members - 1);
+    add_link({kind, inner, bytes - crossing}, inside, within);
+    add_link({kind, all_nodes, crossing}, across, time);
   }
+  time.latency_s += within.latency_s;
+  time.transfer_s += within.transfer_s;
+  time.ideal_s += within.ideal_s;
   return time;
 }
 
@@ -91,6 +103,17 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
 
 bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node) {
   return members_in_a_node(axes, mesh, devices_per_node) >= mesh.size(axes);
+}
+
+CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes,
+                              const Hardware& hardware) {
+  if (hardware.topology != Topology::kTwoLevel)
+    return collective_time(CollectiveKind::kAllGather, axes, mesh, bytes, hardware);
+  CollectiveTime time;
+  const bool is_inside = hardware.inside && lies_in_a_node(axes, mesh, hardware.devices_per_node);
+  add_link({CollectiveKind::kAllGather, mesh.size(axes), bytes},
+           is_inside ? *hardware.inside : hardware.link(mesh.names(axes)), time);
+  return time;
 }
 
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,

@@ -5,7 +5,8 @@
 //   over one axis of g devices   all_reduce      2*(g-1)*alpha + bytes/bandwidth
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
-//   two_level                    within a node its own link; an all_reduce across nodes reduces inside first
+//   two_level                    within a node its own link; across nodes each element travels once to each node
+//                                (runtime/comm/mpi/two_level.h)
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
@@ -27,6 +28,9 @@ struct CollectiveTime {
 /// `bytes` are those that a device sends. Throws UserError if the profile has no link for an axis.
 CollectiveTime collective_time(CollectiveKind kind, const AxisList& axes, const Mesh& mesh, double bytes,
                                const Hardware& hardware);
+
+/// The time of all transfers of a ring, whose devices send as much as for an all_gather, each to its neighbour alone.
+CollectiveTime ring_transfers(const AxisList& axes, const Mesh& mesh, double bytes, const Hardware& hardware);
 
 /// True if all devices of each group over `axes` have ranks of one node.
 bool lies_in_a_node(const AxisList& axes, const Mesh& mesh, int64_t devices_per_node);

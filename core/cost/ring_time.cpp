@@ -21,9 +21,8 @@ RingTime ring_time(const EntryPoint& entry, const Step& step, const std::vector<
   RingTime time;
   time.product = kernel_time(entry, step, traffic, mesh, hardware);
   time.members = static_cast<double>(ring.members());
-  // All turns send what an all_gather sends, and like it only to neighbours.
   const auto sent = static_cast<double>(in_place ? 0 : ring.largest_cost().bytes_sent);
-  time.turn = collective_time(CollectiveKind::kAllGather, axes, mesh, sent, hardware);
+  time.turn = ring_transfers(axes, mesh, sent, hardware);
   for (double* seconds : {&time.turn.latency_s, &time.turn.transfer_s, &time.turn.ideal_s})
     *seconds /= std::max(1.0, time.members - 1);
   return time;

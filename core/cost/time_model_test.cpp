@@ -83,7 +83,7 @@ TEST_CASE("topologies lengthen what does not go to neighbours") {
   CHECK(on(CollectiveKind::kAllReduce, {1}, Topology::kRing) == doctest::Approx(1));
 }
 
-TEST_CASE("a group within a node uses its link, an all_reduce across nodes both") {
+TEST_CASE("a group within a node uses its link, a group across nodes both") {
   Hardware nodes = hardware(Topology::kTwoLevel);
   nodes.devices_per_node = 4;
   nodes.inside = nodes.axes["*"];
@@ -99,6 +99,14 @@ TEST_CASE("a group within a node uses its link, an all_reduce across nodes both"
   // A megabyte over eight devices: 1.75 MB are sent on one level; on two, 1.5 MB inside and 0.25 MB across.
   CHECK(seconds(CollectiveKind::kAllReduce, {0, 1}, 1.75e6, nodes) ==
         doctest::Approx(0.015 + 2 * kAlpha + 0.25));
+  // Parts of 0.25 MB: one goes to the other node, and six come from neighbours.
+  CHECK(seconds(CollectiveKind::kAllGather, {0, 1}, 1.75e6, nodes) == doctest::Approx(0.015 + kAlpha + 0.25));
+  CHECK(seconds(CollectiveKind::kReduceScatter, {0, 1}, 1.75e6, nodes) ==
+        doctest::Approx(0.015 + kAlpha + 0.25));
+  // Four of the seven parts that a device sends go to the other node.
+  CHECK(seconds(CollectiveKind::kAllToAll, {0, 1}, 1.75e6, nodes) ==
+        doctest::Approx(0.0075 + 7 * kAlpha + 1));
+  CHECK(seconds(CollectiveKind::kPermute, {0, 1}, 1e6, nodes) == doctest::Approx(kAlpha + 1));
 }
 
 TEST_CASE("a node that is filled in part takes part in an all_reduce across nodes") {
