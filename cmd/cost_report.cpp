@@ -19,6 +19,7 @@
 #include "core/cost/comparison.h"
 #include "core/cost/cost.h"
 #include "core/model/entry_points.h"
+#include "core/program/node_traffic.h"
 #include "formats/layout/mesh_choices.h"
 #include "formats/program/program_reader.h"
 #include "formats/report/report_writer.h"
@@ -40,6 +41,7 @@ struct Options {
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
   std::optional<int64_t> parts;
+  std::optional<int64_t> ranks_per_node;
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
 };
@@ -80,12 +82,20 @@ const EntryPoint& entry_of(const Options& options, const Program& program) {
       chosen_entry(options.entry, [&](std::string_view name) { return program.find(name) != nullptr; }));
 }
 
+// The devices that share a node, or 0 if neither an option nor the hardware says so.
+int64_t ranks_per_node(const Options& options, const Hardware& hardware) {
+  if (options.ranks_per_node) return *options.ranks_per_node;
+  return hardware.topology == Topology::kTwoLevel ? hardware.devices_per_node : 0;
+}
+
 // Adds the report of `program`, its collectives, and a better order of its ranks if there is one.
 void report(const Options& options, const Program& program, const Hardware& hardware,
             ComparedLayout& layout) {
   const EntryPoint& entry = entry_of(options, program);
   const std::vector<StepCount> counts = predicted_counts(program, entry);
   layout.report = cost_report(program, entry, counts, &hardware);
+  if (const int64_t per_node = ranks_per_node(options, hardware))
+    add_node_traffic(program, entry, consecutive_nodes(program.mesh().devices(), per_node), *layout.report);
   layout.order = propose_device_order(program, entry, counts, hardware);
   layout.reshards = reshard_steps(program, entry);
 }
@@ -238,6 +248,11 @@ std::function<int()> setup(CommandLine& line) {
       .type_name("NAME");
   add_hardware_option(line, options->hardware);
   line.add_option(
+          "--ranks-per-node", options->ranks_per_node,
+          "also predict the bytes between nodes of N consecutive ranks each (default: as the hardware says)")
+      .check(whole_number(1))
+      .type_name("N");
+  line.add_option(
           "--format", options->format,
           "table (default on standard output and for FILE.txt), json (default for any other file), csv "
           "(default for FILE.csv; one line per layout) or html (default for FILE.html; a page with "
@@ -261,6 +276,7 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
         "  mtfc cost-report model.json --layout layout.json --hardware tpu-v3 --parts 3\n"
+        "  mtfc cost-report model.json --mesh all:8 --layout batch:all --ranks-per-node 4\n"
         "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",

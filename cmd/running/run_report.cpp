@@ -1,5 +1,6 @@
 #include "cmd/running/run_report.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,11 @@ void write_run_report(const std::string& path, Executor& executor, const Measure
   const std::vector<StepCount> counted = executor.counts(entry);
   const RunFacts facts = facts_of(executor, run);
   if (!executor.comm().processes().speaks()) return;
-  write_text(path,
-             run_report_json(entry, cost_report(program, entry, predicted_counts(program, entry), hardware),
-                             cost_report(program, entry, counted), facts));
+  CostReport predicted = cost_report(program, entry, predicted_counts(program, entry), hardware);
+  const std::vector<int> nodes = executor.comm().nodes();
+  if (std::any_of(nodes.begin(), nodes.end(), [&](int node) { return node != nodes.front(); }))
+    add_node_traffic(program, entry, nodes, predicted);
+  write_text(path, run_report_json(entry, predicted, cost_report(program, entry, counted), facts));
 }
 
 void write_timelines(const std::string& path, Executor& executor, const Timeline& timeline,

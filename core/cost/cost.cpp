@@ -1,8 +1,10 @@
 #include "core/cost/cost.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/program/collective_cost.h"
+#include "core/program/node_traffic.h"
 #include "core/program/ring.h"
 
 namespace mtfc {
@@ -200,6 +202,19 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
   return report;
+}
+
+int64_t NodeTotals::most() const {
+  return bytes_sent.empty() ? 0 : *std::max_element(bytes_sent.begin(), bytes_sent.end());
+}
+int64_t NodeTotals::all() const {
+  return std::accumulate(bytes_sent.begin(), bytes_sent.end(), int64_t{0});
+}
+
+void add_node_traffic(const Program& program, const EntryPoint& entry, const std::vector<int>& nodes,
+                      CostReport& report) {
+  report.communication.between_nodes =
+      NodeTotals{bytes_between_nodes(entry, program.mesh(), numbered_nodes(nodes))};
 }
 
 int64_t plan_cost(const CostReport& report) {

@@ -52,10 +52,19 @@ struct CollectiveTotals {
   int64_t bytes_sent = 0;
 };
 
+/// The bytes that nodes send to each other (core/program/node_traffic.h).
+struct NodeTotals {
+  std::vector<int64_t> bytes_sent;  // by node
+
+  int64_t most() const;
+  int64_t all() const;
+};
+
 struct CommunicationCost {
   CollectiveTotals total;
   std::map<std::string, CollectiveTotals> by_kind;
   std::map<std::string, CollectiveTotals> by_axis;  // `rows+cols` for a group over several
+  std::optional<NodeTotals> between_nodes = {};     // if it is known which devices share a node
 };
 
 /// The variables of one group of a model, such as the weights of experts, and the state that the optimizer keeps for
@@ -127,6 +136,9 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
 /// The report for given counts: the predicted ones, or those of a run. With `hardware`, it has times, too.
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                        const Hardware* hardware = nullptr);
+/// Adds what nodes send to each other, as the program predicts it. `nodes` are those of the ranks, by any numbers.
+void add_node_traffic(const Program& program, const EntryPoint& entry, const std::vector<int>& nodes,
+                      CostReport& report);
 
 /// The cost of the plan by the measure of PlanFigures, as the report counts it.
 int64_t plan_cost(const CostReport& report);

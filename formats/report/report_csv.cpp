@@ -58,6 +58,7 @@ Fields which(const ComparedLayout& layout, size_t number_from_zero) {
 Fields totals(const ComparedLayout& layout, size_t rank) {
   const bool possible = layout.report.has_value();
   const CostReport report = layout.report.value_or(CostReport{});
+  const std::optional<NodeTotals>& nodes = report.communication.between_nodes;
   Fields fields = {
       {"entry", words(report.entry)},
       {"rank", number(static_cast<int64_t>(rank) + 1)},
@@ -78,6 +79,7 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
       {"collectives", number(report.communication.total.count)},
       {"elements_per_device", number(report.communication.total.elements)},
       {"bytes_sent_per_device", number(report.communication.total.bytes_sent)},
+      {"bytes_sent_per_node", nodes ? number(nodes->most()) : ""},
       {"plan_cost", number(plan_cost(report))},
       {"plan_bound", report.plan && report.plan->hardware.empty() ? number(report.plan->bound) : ""},
       {"peak_bytes_per_device", number(report.memory.peak)},

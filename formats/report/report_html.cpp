@@ -114,6 +114,8 @@ std::string figures(const CostReport& report) {
   add("duplication", fmt::format("{:.3g}", report.arithmetic.duplication));
   add("imbalance", fmt::format("{:.3g}", report.arithmetic.imbalance));
   add("sent per device", bytes_text(report.communication.total.bytes_sent));
+  if (const auto& nodes = report.communication.between_nodes)
+    add("sent to other nodes, per node", bytes_text(nodes->most()));
   add("collectives", grouped(report.communication.total.count));
   if (report.plan) {
     add("plan cost", report.plan->hardware.empty() ? grouped(plan_cost(report))

@@ -47,6 +47,21 @@ void add_collective_rows(std::vector<Row>& rows, const Reports& reports,
                     }});
 }
 
+void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
+  const auto knows_nodes = [](const CostReport* r) { return r->communication.between_nodes.has_value(); };
+  if (std::none_of(reports.begin(), reports.end(), knows_nodes)) return;
+  const auto add = [&](const std::string& label, const std::function<std::string(const NodeTotals&)>& text) {
+    rows.push_back({label, [text](const CostReport& report) {
+                      const auto& nodes = report.communication.between_nodes;
+                      return nodes ? text(*nodes) : std::string("-");
+                    }});
+  };
+  add("nodes",
+      [](const NodeTotals& nodes) { return grouped(static_cast<int64_t>(nodes.bytes_sent.size())); });
+  add("  bytes sent to others, per node", [](const NodeTotals& nodes) { return bytes_text(nodes.most()); });
+  add("  by all nodes", [](const NodeTotals& nodes) { return bytes_text(nodes.all()); });
+}
+
 // The share of each group of variables in the row before.
 void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t GroupMemory::*bytes) {
   std::set<std::string> names;
@@ -109,6 +124,7 @@ std::vector<Row> total_rows(const Reports& reports) {
   }
   add_collective_rows(rows, reports, &CommunicationCost::by_kind, "");
   add_collective_rows(rows, reports, &CommunicationCost::by_axis, "over ");
+  add_node_rows(rows, reports);
   const std::vector<Row> memory = {
       {"memory at the peak, per device", [](Report r) { return bytes_text(r.memory.peak); }},
       {"  variables", [](Report r) { return bytes_text(r.memory.variables); }},

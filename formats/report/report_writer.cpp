@@ -106,6 +106,11 @@ Json report_object(const CostReport& report) {
                            {"bytes_sent_per_device", sent.total.bytes_sent},
                            {"by_kind", totals_json(sent.by_kind)},
                            {"by_axis", totals_json(sent.by_axis)}};
+  if (const auto& nodes = sent.between_nodes)
+    json["communication"]["between_nodes"] = {{"nodes", nodes->bytes_sent.size()},
+                                              {"bytes_sent_per_node", nodes->most()},
+                                              {"bytes_sent", nodes->all()},
+                                              {"by_node", nodes->bytes_sent}};
   if (report.recomputation) {
     const Recomputation& made = *report.recomputation;
     std::vector<std::string> names;

@@ -34,6 +34,19 @@ CostReport example(int64_t devices) {
 
 }  // namespace
 
+TEST_CASE("a report says what nodes send to each other where it knows the nodes") {
+  ComparedLayout layout{"two_layer", example(2).layout, example(2), {}, {}};
+  CHECK(report_table({layout}, {}).find("sent to others") == std::string::npos);
+  layout.report->communication.between_nodes = NodeTotals{{2048, 1024}};
+  const auto json = nlohmann::ordered_json::parse(report_json({*layout.report}));
+  CHECK(json["communication"]["between_nodes"].dump() ==
+        R"({"nodes":2,"bytes_sent_per_node":2048,"bytes_sent":3072,"by_node":[2048,1024]})");
+  const std::string table = report_table({layout}, {});
+  CHECK(table.find("nodes                                2\n  bytes sent to others, per node  2.00 KiB\n"
+                   "  by all nodes                    3.00 KiB\n") != std::string::npos);
+  CHECK(report_csv({layout}, {}).find("bytes_sent_per_node") != std::string::npos);
+}
+
 TEST_CASE("a report as JSON has the documented keys") {
   const auto json = nlohmann::ordered_json::parse(report_json({example(2)}));
   std::string keys;
@@ -48,6 +61,7 @@ TEST_CASE("a report as JSON has the documented keys") {
   CHECK(json["communication"]["by_kind"].dump() ==
         R"({"all_reduce":{"count":3,"elements":1000,"bytes_sent":8000}})");
   CHECK(json["communication"]["by_axis"]["rows+cols"]["count"] == 3);
+  CHECK_FALSE(json["communication"].contains("between_nodes"));
   CHECK(json["communication"]["elements_per_device"] == 1000);
   CHECK(json["memory"]["peak_bytes_per_device"] == 5 << 20);
   CHECK(json["tensors"][0].dump() ==
