@@ -21,11 +21,12 @@ require_namespaces() {
   [ "$(id -u)" -eq 0 ] && command -v ip nsenter unshare >/dev/null || unavailable "needs root, ip, nsenter and unshare"
 }
 
-# The cores of host $1, as taskset takes them: its share of the machine's.
+# The cores of host $1, as taskset takes them: its share of the machine's, or one that it shares with other hosts.
 cores_of_host() {
   local machine share
   machine=($(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done))
   share=$((${#machine[@]} / hosts))
+  [ $share -gt 0 ] || { echo "${machine[($1 - 1) % ${#machine[@]}]}" && return; }
   (IFS=, && echo "${machine[*]:($1 - 1) * share:share}")
 }
 
@@ -64,7 +65,6 @@ start_host() {
 make_hosts() {
   local i
   require_namespaces
-  [ -z "${cores:-}" ] || [ "$(nproc)" -ge "$hosts" ] || unavailable "there are $(nproc) cores for $hosts hosts"
   echo '127.0.0.1 localhost' >"$scratch/hosts"
   for i in $(seq 0 "$hosts"); do echo "10.77.0.$((i + 1)) $name-$i" >>"$scratch/hosts"; done
   {

@@ -7,8 +7,9 @@
 #     --link RATE        each host sends at this rate at most, as in 250mbit. All messages between ranks go through the
 #                        network then. After a pause, 256 kB pass at once (tc's tbf).
 #     --delay TIME       each message takes this time longer, as in 0.2ms (tc's netem, which some kernels lack)
-#     --cores            shares the machine's cores among the hosts, the same number for each
-#     --traffic FILE     writes the bytes that each host's network interface sends and receives, a JSON object per host
+#     --cores            shares the machine's cores among the hosts, the same number for each, at least one
+#     --traffic FILE     writes the bytes and packets that each host's network interface sends and receives, a JSON object
+#                        per host
 #     --signal NAME --after FILE     signals the launcher when FILE is no longer empty
 set -uo pipefail
 hosts=2 link= delay= cores= traffic= signal= after=
@@ -24,7 +25,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ && $hosts =~ ^[1-9][0-9]*$ ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ && $hosts =~ ^[1-9][0-9]*$ ]] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 ranks=$1
 shift
 name=mt$$
@@ -52,7 +53,7 @@ settings=(UCX_NET_DEVICES=eth0)
 [ -z "$link$delay$traffic" ] || [ -n "${UCX_TLS:-}" ] || settings+=(UCX_TLS=tcp,self)
 count() {
   for i in $(seq "$hosts"); do
-    echo "$name-$i $(ip -n $name-$i -s link show eth0 | awk '/RX:/ {getline; r = $1} /TX:/ {getline; print $1, r}')"
+    echo "$name-$i $(ip -n $name-$i -s link show eth0 | awk '/RX:/ {getline; r = $1 " " $2} /TX:/ {getline; print $1, $2, r}')"
   done
 }
 [ -z "$traffic" ] || count >"$scratch/before"
@@ -68,5 +69,6 @@ fi
 wait $launcher
 code=$?
 [ -z "$traffic" ] || count | paste -d' ' "$scratch/before" - |
-  awk '{printf "{\"host\": %d, \"sent\": %d, \"received\": %d}\n", NR, $5 - $2, $6 - $3}' >"$traffic"
+  awk '{printf "{\"host\": %d, \"sent\": %d, \"packets_sent\": %d, \"received\": %d, \"packets_received\": %d}\n",
+    NR, $7 - $2, $8 - $3, $9 - $4, $10 - $5}' >"$traffic"
 exit $code
