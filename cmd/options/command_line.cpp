@@ -279,12 +279,19 @@ Option CommandLine::option(const std::string& name) const {
 
 std::vector<std::string> CommandLine::given(const std::vector<std::string>& without) const {
   std::vector<std::string> words;
-  std::map<const CLI::Option*, size_t> used;  // of the option's values
+  std::map<const CLI::Option*, size_t> seen;  // how often the option has been given so far
   for (const CLI::Option* option : app_->parse_order()) {
     const std::string name = option->get_name();
-    if (std::find(without.begin(), without.end(), name) != without.end()) continue;
+    const size_t before = seen[option]++;
+    // All values of a list are given at once.
+    const char delimiter = option->get_delimiter();
+    if (std::find(without.begin(), without.end(), name) != without.end() || (delimiter != '\0' && before > 0))
+      continue;
     if (!option->get_positional()) words.push_back(name);
-    if (option->get_items_expected_max() > 0) words.push_back(option->results().at(used[option]++));
+    if (delimiter != '\0')
+      words.push_back(CLI::detail::join(option->results(), std::string(1, delimiter)));
+    else if (option->get_items_expected_max() > 0)
+      words.push_back(option->results().at(before));
   }
   return words;
 }

@@ -191,4 +191,20 @@ TEST_CASE("mistakes that CLI11 words") {
         "error: Could not convert: --scale = half (see mill grind --help)");
 }
 
+TEST_CASE("the words that have been given can be given again") {
+  using Words = std::vector<std::string>;
+  const auto given = [](const Words& arguments, const Words& without = {}) {
+    Mill mill;
+    mill.values(arguments);
+    return mill.line().given(without);
+  };
+  CHECK(given({"grind", "wheat"}) == Words{"wheat"});
+  CHECK(given({"grind", "--threads=2", "-q", "wheat", "--set", "a=1", "--mesh", "--top", "--set", "b=2"}) ==
+        Words{"--threads", "2", "--quiet", "wheat", "--set", "a=1", "--mesh", "--top", "--set", "b=2"});
+  CHECK(given({"grind", "a b", "--threads", "2", "--set", "--threads", "-o", "json"}, {"--threads", "-o"}) ==
+        Words{"a b", "--set", "--threads"});
+  CHECK(given({"grind", "x", "--bytes", "dozen", "--dims", "a,b", "--dims", "c"}) ==
+        Words{"x", "--bytes", "12", "--dims", "a,b,c"});
+}
+
 }  // namespace mtfc::command_line_test
