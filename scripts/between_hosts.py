@@ -56,7 +56,7 @@ def run(command):
 
 
 def losses(metrics):
-    return [json.loads(line)["outputs"]["loss"] for line in metrics.read_text().splitlines()]
+    return [json.loads(line)["loss"] for line in metrics.read_text().splitlines()]
 
 
 class Case:

@@ -171,8 +171,12 @@ class TwoLevelAllReduce : public TwoLevel {
   bool advance() override {
     if (next_ < share_.end && !has_operands_ && !(has_operands_ = has_operands())) return false;
     if (next_ < share_.end && under_way_.size() < kMostChunks) begin_chunk();
-    for (Chunk& chunk : under_way_)
-      if (!chunk.gathers && chunk.messages.have_arrived()) gather(chunk);
+    // Chunks gather in turn, whichever arrives first, because their messages have the same tag.
+    for (Chunk& chunk : under_way_) {
+      if (chunk.gathers) continue;
+      if (!chunk.messages.have_arrived()) break;
+      gather(chunk);
+    }
     while (!under_way_.empty() && under_way_.front().gathers && under_way_.front().messages.have_arrived()) {
       copy_to_neighbours(under_way_.front());
       spare_.push_back(std::move(under_way_.front().arrived));
