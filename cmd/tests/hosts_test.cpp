@@ -55,6 +55,20 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
   CHECK(std::filesystem::exists(checkpoint));
 }
 
+// The short form of scripts/between_hosts.py, which has all models.
+TEST_CASE("two hosts send the bytes that the report predicts, and have the losses of one device") {
+  const Outcome outcome = outcome_of(fmt::format(
+      "timeout -k 10 300 '{0}/scripts/between_hosts.py' --build '{1}' --hosts 2 --only mnist,moe_lm 2>&1",
+      MTFC_SOURCE_DIR, std::filesystem::path(MTFC_BINARY).parent_path().string()));
+  if (outcome.code == kUnavailable) {
+    MESSAGE("skipped: no network namespaces here: " << outcome.text);
+    return;
+  }
+  CAPTURE(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK(has(outcome.text, "moe_lm              2 x 2  both"));
+}
+
 TEST_CASE("a rank that stops is named by those of another host") {
   const ScratchFolder folder;
   const std::string log = folder / "log";

@@ -58,7 +58,7 @@ void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
   };
   add("nodes",
       [](const NodeTotals& nodes) { return grouped(static_cast<int64_t>(nodes.bytes_sent.size())); });
-  add("  bytes sent to others, per node", [](const NodeTotals& nodes) { return bytes_text(nodes.most()); });
+  add("  sent to others, per node", [](const NodeTotals& nodes) { return bytes_text(nodes.most()); });
   add("  by all nodes", [](const NodeTotals& nodes) { return bytes_text(nodes.all()); });
 }
 

@@ -41,9 +41,15 @@ TEST_CASE("a report says what nodes send to each other where it knows the nodes"
   const auto json = nlohmann::ordered_json::parse(report_json({*layout.report}));
   CHECK(json["communication"]["between_nodes"].dump() ==
         R"({"nodes":2,"bytes_sent_per_node":2048,"bytes_sent":3072,"by_node":[2048,1024]})");
-  const std::string table = report_table({layout}, {});
-  CHECK(table.find("nodes                                2\n  bytes sent to others, per node  2.00 KiB\n"
-                   "  by all nodes                    3.00 KiB\n") != std::string::npos);
+  const auto rows = [](const std::string& table) {  // without repeated spaces
+    std::string text;
+    for (const char c : table)
+      if (c != ' ' || text.empty() || text.back() != ' ') text += c;
+    return text;
+  };
+  CHECK(rows(report_table({layout}, {}))
+            .find("nodes 2\n sent to others, per node 2.00 KiB\n by all nodes 3.00 KiB\n") !=
+        std::string::npos);
   CHECK(report_csv({layout}, {}).find("bytes_sent_per_node") != std::string::npos);
 }
 
