@@ -18,6 +18,7 @@
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/option_checks.h"
 #include "cmd/terminal/interrupt.h"
+#include "core/cost/cost.h"
 #include "formats/program/program_writer.h"
 #include "runtime/comm/comm_lockstep.h"
 #include "runtime/comm/mpi/comm_mpi.h"
@@ -33,9 +34,20 @@ constexpr int64_t kMostThreads = 1024;           // more than any node has cores
 constexpr int64_t kLongestWait = 1'000'000'000;  // seconds: some 30 years
 
 // All devices of the mesh in this process.
+// One thread where a step is so short that more would hardly gain anything, and would lose much as soon as another process
+// wants a core; else 0. `devices` are those of this process. Decoding has threads of another kind.
+int usual_threads(const Program& program, int64_t devices) {
+  constexpr int64_t kTinyStep = 32'000'000;  // flops: less than a millisecond
+  if (program.find("decode")) return 0;
+  for (const char* name : {"train", "evaluate"})
+    if (const EntryPoint* entry = program.find(name))
+      if (kernel_work(program, *entry, kTinyStep) * devices >= kTinyStep) return 0;
+  return 1;
+}
+
 int run_here(const Program& program, const ExecutionOptions& options, const Execution& execution) {
   Processes processes = Processes::alone();
-  use_cores(options.threads, processes);
+  use_cores(options.threads, processes, usual_threads(program, program.mesh().devices()));
   const std::string prepared = execution.prepare();
   LockstepComm comm(program.mesh(), processes);
   execution.open(program, prepared);
@@ -119,7 +131,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
       program = execution.compile(sources, warnings);
     }
     processes.require_equal("program", program_json(program));
-    use_cores(options.threads, processes);
+    use_cores(options.threads, processes, usual_threads(program, 1));
     agree_on_files(processes, [&] { execution.open(program, prepared); });
     NodeMemory node(processes, node_options(options));
     MpiComm comm(program.mesh(), processes, node);
@@ -170,9 +182,10 @@ void limit_spinning() {
   watch_interrupts(is_terminal(2));
 }
 
-void use_cores(int wanted, const Processes& processes) {
+void use_cores(int wanted, const Processes& processes, int usual) {
   int count = wanted;
   if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
+  if (count == 0) count = usual;
   if (count == 0) count = default_threads(processes.cores_on_node(), processes.ranks_on_node());
   set_threads(count);
   if (count == 1) processes.bind_to_core();
@@ -206,8 +219,10 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
   line.add_flag("--simulate", options.simulate, "run all devices of the mesh in this process, without MPI");
-  line.add_option("--threads", options.threads,
-                  "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
+  line.add_option(
+          "--threads", options.threads,
+          "threads per rank (default: OMP_NUM_THREADS, else 1 for steps of less than a millisecond, else "
+          "cores / ranks on the node)")
       .check(whole_number(1, kMostThreads))
       .type_name("T");
   line.add_option(

@@ -24,7 +24,7 @@ struct ExecutionOptions {
   ModelOptions model;
   LayoutFlags layout;
   bool simulate = false;
-  int threads = 0;             // 0: cores / ranks on the node
+  int threads = 0;             // 0: one for tiny steps, else cores / ranks on the node
   int64_t watchdog = 600;      // seconds
   int ranks_per_node = 0;      // 0: as they are
   int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
@@ -58,9 +58,9 @@ struct Execution {
 /// Executes, and returns the exit code that all ranks agreed on.
 int execute(const ExecutionOptions& options, const Execution& execution);
 
-/// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else the node's cores
-/// divided by its ranks. If several ranks share one core, it also keeps them there.
-void use_cores(int wanted, const Processes& processes);
+/// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else `usual`, or if that is 0
+/// the node's cores divided by its ranks. If several ranks share one core, it also keeps them there.
+void use_cores(int wanted, const Processes& processes, int usual = 0);
 
 /// The command line that this process was started with, without its own name.
 std::vector<std::string> own_arguments();

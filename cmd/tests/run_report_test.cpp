@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cmd/testing/shell.h"
@@ -100,6 +101,17 @@ TEST_CASE("runs of the bundled models count what was predicted, under the bundle
       check_resident(report);
       CHECK(report["run"]["ranks"] == report["predicted"]["devices"]);
     }
+}
+
+TEST_CASE("tiny steps use one thread, unless the user says otherwise") {
+  if (std::getenv("OMP_NUM_THREADS")) return;
+  const auto threads = [](const std::string& arguments) {
+    return report_of(kModels + "mnist.json " + arguments)["run"]["threads_per_rank"].get<int>();
+  };
+  CHECK(threads("--set batch=16 --set hidden=64") == 1);
+  CHECK(threads("--set batch=16 --set hidden=64 --threads 2") == 2);
+  const int cores = threads("--set batch=256 --set hidden=256");
+  CHECK((cores > 1 || std::thread::hardware_concurrency() == 1));
 }
 
 TEST_CASE("a run takes the memory that was planned, and little more") {

@@ -181,6 +181,25 @@ std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint
   return counts;
 }
 
+int64_t kernel_work(const Program& program, const EntryPoint& entry, int64_t enough) {
+  constexpr int64_t kOtherFlop = 16;
+  const Mesh& mesh = program.mesh();
+  const std::vector<int64_t> times = repetitions(entry);
+  const auto of = [&](const Step& step) {
+    const int64_t flops = step.kind() == StepKind::kRing ? Ring(entry, step, mesh).flops(mesh.last())
+                                                         : kernel_count(entry, step, mesh).flops;
+    return flops * (step.multiplies() ? 1 : kOtherFlop);
+  };
+  int64_t work = 0;
+  for (size_t s = 0; s < entry.steps.size() && work < enough; ++s) {
+    const Step& step = entry.steps[s];
+    if (step.kind() == StepKind::kKernel || step.kind() == StepKind::kRing) work += of(step) * times[s];
+    if (step.kind() == StepKind::kFused)
+      for (const Step& member : step.members()) work += of(member) * times[s];
+  }
+  return std::min(work, enough);
+}
+
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                        const Hardware* hardware) {
   CostReport report;

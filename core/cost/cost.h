@@ -133,6 +133,10 @@ std::string kind_of(const Step& step);
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 
+/// The flops of one run of `entry` on one device, those of products and 16 times the others, which take about as much longer.
+/// Stops counting at `enough`.
+int64_t kernel_work(const Program& program, const EntryPoint& entry, int64_t enough);
+
 /// The report for given counts: the predicted ones, or those of a run. With `hardware`, it has times, too.
 CostReport cost_report(const Program& program, const EntryPoint& entry, const std::vector<StepCount>& counts,
                        const Hardware* hardware = nullptr);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/compute/busy_cores.h"
 #include "runtime/compute/team.h"
 
 namespace mtfc {
@@ -45,8 +46,20 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
     const auto part_of = [&](int64_t part) { some(part, parts); };
     return team->run(parts, part_of);
   }
+  const auto share = [&] {
 #pragma omp parallel num_threads(static_cast <int>(parts))
-  some(omp_get_thread_num(), omp_get_num_threads());
+    some(omp_get_thread_num(), omp_get_num_threads());
+  };
+  if (work >= BusyCores::kShortWork) return share();
+  BusyCores& busy = BusyCores::of_this_thread();
+  const auto begin = BusyCores::Clock::now();
+  if (!busy.may_share(begin)) {
+    omp_set_num_threads(1);  // libraries too use one thread, as within a loop
+    f(int64_t{0}, count);
+    return omp_set_num_threads(static_cast<int>(threads));
+  }
+  share();
+  busy.note(work, begin, BusyCores::Clock::now());
 }
 
 /// Calls `f(i)` for each i of [0, count). Threads take one item after another, so that all end at about the same time

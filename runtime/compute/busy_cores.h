@@ -1,0 +1,34 @@
+#pragma once
+// Short loops on a busy machine. A loop that threads share ends with its last thread. If another process has the core of that
+// thread, it ends some milliseconds late, a hundred times what a short loop takes. Such a loop says that cores are busy: for
+// some time, the calling thread then does short loops alone, and tries again after that. Results do not depend on it, because
+// they do not depend on how a loop is divided.
+
+#include <chrono>
+#include <cstdint>
+
+namespace mtfc {
+
+class BusyCores {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Loops of fewer element operations are short: they take some milliseconds at most.
+  static constexpr int64_t kShortWork = int64_t{1} << 21;
+
+  /// What the calling thread has seen.
+  static BusyCores& of_this_thread();
+
+  /// Returns whether threads should share a short loop that begins now.
+  bool may_share(Clock::time_point now) const { return now >= alone_until_; }
+  /// Says how long threads took for a short loop of `work` element operations.
+  void note(int64_t work, Clock::time_point begin, Clock::time_point end);
+
+ private:
+  static constexpr std::chrono::milliseconds kShortestPause{100}, kLongestPause{1600};
+
+  Clock::time_point alone_until_ = {};
+  Clock::duration pause_ = kShortestPause;
+};
+
+}  // namespace mtfc
