@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Predicted beside measured step times over hosts: `mtfc calibrate` measures their links, then a Transformer of width 256
+is trained under several layouts.
+
+  scripts/bench/predict_hosts.py [--build build] [--hosts 2] [--ranks 1] [--link 1gbit] [--delay TIME] [--rounds 5] [--steps 8]
+                                 [--batch 8] [--profile FILE] [--json]
+
+The hosts are network namespaces of this machine (scripts/hosts.sh, which needs root); each has its own cores. Measured is
+the median over the rounds of the median of a run's step times. --profile keeps the profile that was measured, or takes the
+one that is there. Targets: every prediction within 15 %, and the layouts in the measured order."""
+import argparse
+import itertools
+import json
+import pathlib
+import statistics
+import sys
+import tempfile
+
+import side_by_side as bench
+
+SIZES = {"length": 256, "vocab": 256, "d_model": 256, "d_ff": 1024, "layers": 4, "heads": 4, "d_kv": 64, "tie_embeddings": 1,
+         "gelu": 1, "lr": 0.0001}
+SPLIT = ["vocab", "d_ff", "heads"]
+MOST_OFF = 0.15
+
+
+def layouts(hosts, ranks):
+    devices = hosts * ranks
+    model = ",".join(f"{dim}:all" for dim in SPLIT)
+    found = {"data": (f"all:{devices}", "batch:all"), "model": (f"all:{devices}", model)}
+    if devices > 2:
+        found["both"] = (f"rows:{hosts},cols:{ranks}", "batch:rows," + ",".join(f"{dim}:cols" for dim in SPLIT))
+        found["across"] = (f"rows:{hosts},cols:{ranks}", "batch:cols," + ",".join(f"{dim}:rows" for dim in SPLIT))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    bench.add_arguments(parser)
+    parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--link", default="1gbit")
+    parser.add_argument("--delay")
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--profile")
+    args = parser.parse_args()
+    bench.tell_settings()
+    mtfc = bench.program(args, "mtfc")
+    start = [bench.ROOT / "scripts" / "hosts.sh", "--hosts", args.hosts, "--cores", "--link", args.link,
+             *(["--delay", args.delay] if args.delay else []), args.ranks, mtfc]
+    model = [bench.ROOT / "models" / "transformer_lm.json", "--set", f"batch={args.batch}"]
+    model += [part for name, size in SIZES.items() for part in ("--set", f"{name}={size}")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        cases = layouts(args.hosts, args.ranks)
+        profiles = {}
+        for mesh in {mesh for mesh, _ in cases.values()}:
+            path = pathlib.Path(args.profile + "." + mesh.replace(":", "") if args.profile else folder / f"{mesh}.json")
+            profiles[mesh] = path
+            if not path.exists():
+                print(f"calibrating over {mesh}", file=sys.stderr)
+                bench.output_of([*start, "calibrate", "--mesh", mesh, "--threads", 1, "-o", path, "-q"])
+        predicted, measured = {}, {case: [] for case in cases}
+        for case, (mesh, rules) in cases.items():
+            report = json.loads(bench.output_of([mtfc, "cost-report", *model, "--mesh", mesh, "--layout", rules, "--hardware",
+                                                 profiles[mesh], "--format", "json", "-q"]))
+            predicted[case] = report["time"]["step_s"]
+        for _ in range(args.rounds):
+            for case, (mesh, rules) in cases.items():
+                metrics = folder / "metrics.jsonl"
+                bench.output_of([*start, "run", *model, "--mesh", mesh, "--layout", rules, "--threads", 1, "--steps",
+                                 args.steps + 2, "--metrics", metrics, "-q"])
+                times = [json.loads(line)["step_time"] for line in metrics.read_text().splitlines()]
+                measured[case].append(statistics.median(times[2:]))
+    found = {case: statistics.median(times) for case, times in measured.items()}
+    passed = True
+    for case, seconds in found.items():
+        off = predicted[case] / seconds - 1
+        passed &= abs(off) <= MOST_OFF
+        if args.json:
+            print(json.dumps({"layout": case, "predicted_s": predicted[case], "measured_s": seconds, "off": off}))
+        else:
+            print(f"{case:<8} {cases[case][1]:<40} predicted {1e3 * predicted[case]:8.1f} ms  measured {1e3 * seconds:8.1f} ms"
+                  f"  {off:+7.1%}")
+    pairs = list(itertools.combinations(found, 2))
+    right = sum((found[a] < found[b]) == (predicted[a] < predicted[b]) for a, b in pairs)
+    print(f"{right} of {len(pairs)} pairs of layouts in the measured order", file=sys.stderr)
+    sys.exit(0 if passed and right == len(pairs) else 1)
+
+
+if __name__ == "__main__":
+    main()
