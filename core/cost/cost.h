@@ -133,7 +133,8 @@ std::string kind_of(const Step& step);
 /// Predicted counts of every step of `entry`, one per step (zero for waits).
 std::vector<StepCount> predicted_counts(const Program& program, const EntryPoint& entry);
 
-/// The flops of one run of `entry` on one device, those of products and 16 times the others, which take about as much longer.
+/// The flops of one run of `entry` on one device. Flops outside products count 16 times, because each takes about 16 times as
+/// long.
 /// Stops counting at `enough`.
 int64_t kernel_work(const Program& program, const EntryPoint& entry, int64_t enough);
 

@@ -5,8 +5,8 @@
 namespace mtfc {
 namespace {
 
-// Less than a time slice, and more than any short loop takes: an element operation takes half a nanosecond or less on each of
-// two threads, and a few of them where it is an exponential or where pages are touched for the first time.
+// A loop is late if it takes longer than kLate + work * kLateByWork. kLate is less than a time slice. Two threads take half a
+// nanosecond or less for an element operation, but a few for an exponential, or where pages are touched for the first time.
 constexpr std::chrono::microseconds kLate{1000};
 constexpr std::chrono::nanoseconds kLateByWork{2};
 

@@ -1,8 +1,7 @@
 #pragma once
-// Short loops on a busy machine. A loop that threads share ends with its last thread. If another process has the core of that
-// thread, it ends some milliseconds late, a hundred times what a short loop takes. Such a loop says that cores are busy: for
-// some time, the calling thread then does short loops alone, and tries again after that. Results do not depend on it, because
-// they do not depend on how a loop is divided.
+// Short loops on a busy machine. A loop that threads share ends with its last thread. If another process occupies that thread's
+// core, the loop ends some milliseconds late, a hundred times what a short loop takes. After such a loop, the calling thread
+// does short loops alone for some time, and then tries again. Results do not change, because a loop is cut into the same ranges.
 
 #include <chrono>
 #include <cstdint>

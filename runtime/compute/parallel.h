@@ -54,8 +54,9 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
   BusyCores& busy = BusyCores::of_this_thread();
   const auto begin = BusyCores::Clock::now();
   if (!busy.may_share(begin)) {
-    omp_set_num_threads(1);  // libraries too use one thread, as within a loop
-    f(int64_t{0}, count);
+    // In the same ranges as by threads, and with one thread in libraries, so that products have the same bits.
+    omp_set_num_threads(1);
+    for (int64_t part = 0; part < parts; ++part) some(part, parts);
     return omp_set_num_threads(static_cast<int>(threads));
   }
   share();
@@ -67,7 +68,8 @@ void parallel_ranges(int64_t count, int64_t work, F f) {
 template <typename F>
 void parallel_items(int64_t count, F f) {
   std::atomic<int64_t> next = 0;
-  parallel_ranges(count, count * kParallelWork, [&](int64_t, int64_t) {
+  // The items may be much larger, so this loop does not count as a short one.
+  parallel_ranges(count, std::max(count * kParallelWork, BusyCores::kShortWork), [&](int64_t, int64_t) {
     for (int64_t i = next++; i < count; i = next++) f(i);
   });
 }

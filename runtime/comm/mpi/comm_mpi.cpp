@@ -67,13 +67,16 @@ class MpiCollectives : public Collectives {
   std::vector<PreparedCollective*> active_;
 };
 
-// Small collectives over many nodes take fewer messages by MPI's own algorithms.
+// Small collectives over many nodes take fewer messages by MPI's own algorithms. All members of a group must get the same
+// answer, so this looks only at what is equally large on all of them; shards may differ.
 bool is_small(const CollectivePlan& plan, const GroupNodes& nodes) {
   constexpr size_t kFewNodes = 8;
   constexpr int64_t kSmallMessage = 8192;
-  const int64_t bytes = std::max(plan.input.elements(), plan.output.elements()) * size_of(plan.dtype);
+  if (!reduces(plan.kind) && plan.kind != CollectiveKind::kAllGather) return false;
+  const Place& whole = plan.kind == CollectiveKind::kAllGather ? plan.output : plan.input;
   const size_t count = nodes.members.size();
-  return count > kFewNodes && bytes < static_cast<int64_t>(count) * kSmallMessage;
+  return count > kFewNodes &&
+         whole.elements() * size_of(plan.dtype) < static_cast<int64_t>(count) * kSmallMessage;
 }
 
 }  // namespace
@@ -241,7 +244,7 @@ std::optional<NodeSite> MpiComm::site_on_node(const AxisList& axes, const std::v
 
 // Every rank prepares the same collectives in the same order, so they agree on tags. Rings use tag 0.
 int MpiComm::next_tag() {
-  constexpr int kTags = 32766;  // MPI promises these
+  constexpr int kTags = 32000;  // below those of the watchdog (runtime/processes/point_messages.cpp)
   const int tag = 1 + 2 * tags_used_;
   tags_used_ = (tags_used_ + 1) % (kTags / 2);
   return tag;

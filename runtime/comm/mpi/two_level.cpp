@@ -23,8 +23,8 @@ constexpr int64_t kChunkBytes = int64_t{1} << 20;    // of an all_reduce, for ea
 constexpr int64_t kMessageBytes = int64_t{1} << 18;  // of one message, since larger ones are slower over TCP
 constexpr size_t kMostChunks = 4;                    // under way at once
 constexpr int64_t kCopiedAtOnce = int64_t{1} << 18;  // bytes between two looks at messages
-constexpr int64_t kOneMessage =
-    int64_t{64} * 1024;  // bytes up to which two nodes exchange everything at once
+constexpr int64_t kOneMessage = int64_t{1}
+                                << 16;  // largest share that two nodes exchange whole, in one message each
 
 bool are_contiguous(const std::vector<std::vector<Run>>& parts) {
   return std::all_of(parts.begin(), parts.end(), [](const std::vector<Run>& runs) {
@@ -76,7 +76,7 @@ class TwoLevel : public NodeCollective {
   void progress() final { advance(); }
 
  protected:
-  // Does what can be done now, but not much at once; returns whether this device's messages are complete. Called at any
+  // Does a little of what can be done now. Returns true once this device has sent and received everything. Called at any
   // time between start and the end of wait.
   virtual bool advance() = 0;
 
@@ -127,8 +127,8 @@ class TwoLevel : public NodeCollective {
 //   chunk, on 2 nodes     X: x0 x1   Y: y0 y1       (sums over each node)
 //   exchange              X: x0 y0   Y: x1 y1       each node reduces its piece, in the order of nodes
 //   gather                X and Y: x0+y0 x1+y1
-// Only as many members take part as every node has. Small chunks of two nodes skip the second message: each node sends
-// everything, and both reduce it in the same order.
+// If nodes have different numbers of members, only as many per node exchange messages as the smallest node has. Between two
+// nodes, a small share needs one message each way: each node sends its whole sum, and both add the two sums in the same order.
 class TwoLevelAllReduce : public TwoLevel {
  public:
   TwoLevelAllReduce(const CollectivePlan& plan, NodeSite site, NodeMessages messages)

@@ -9,8 +9,8 @@
 //   all_gather       a sends its part to c, b sends its to d; then c and d copy each other's
 //   other kinds      a sends c and d what they get from it, and b copies what it gets from a
 //
-// Messages move whenever a member makes progress: while it computes, and while it waits for anything else. No two of these
-// collectives share a tag, so that members may send in different orders.
+// Messages move between the kernels of a member, and while it waits for members of its node or for another of these
+// collectives. Each collective has tags of its own, so messages of several collectives may be sent in any order.
 
 #include <mpi.h>
 
@@ -47,8 +47,8 @@ struct NodeMessages {
   Waiting waiting;
 };
 
-/// Returns whether two_level() can do this collective: a reduce_scatter may find too little workspace for it, or end with
-/// the same piece on several members. All members of a group get the same answer.
+/// Returns whether two_level() can do this collective. It cannot do a reduce_scatter whose workspace is too small, or after
+/// which several members hold the same piece. All members of a group get the same answer.
 bool has_two_levels(const CollectivePlan& plan, const GroupNodes& nodes);
 std::unique_ptr<PreparedCollective> two_level(const CollectivePlan& plan, NodeSite site,
                                               NodeMessages messages);
