@@ -53,100 +53,81 @@ struct Sums {
 };
 
 #if defined(__x86_64__)
+#define MTFC_VECTOR_CALL [[gnu::always_inline]] MTFC_TARGET inline
 #if defined(__GNUC__) && !defined(__clang__)
 // GCC 12 takes the registers that its own intrinsics leave undefined for variables of ours (its bug 105593).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
-// One row times bf16 or i8 with AVX-512. Compilers turn the conversions in the loops below into many more instructions.
-template <typename W>
-struct NarrowLoops {
-  static constexpr int64_t kLanes = 16;
-  [[gnu::always_inline]] MTFC_AVX512 static inline __m512 load(const int8_t* from) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-  }
-  [[gnu::always_inline]] MTFC_AVX512 static inline __m512 load(const Bf16* from) {
-    const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
-  }
+// One row times bf16 or i8. Compilers turn the conversions in the loops below into many more instructions.
+namespace avx512 {
+#define MTFC_TARGET MTFC_AVX512
+using Vector = __m512;
+constexpr int64_t kLanes = 16;
+MTFC_VECTOR_CALL Vector load(const int8_t* from) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+}
+MTFC_VECTOR_CALL Vector load(const Bf16* from) {
+  const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(words, 16));
+}
+MTFC_VECTOR_CALL Vector load(const float* from) {
+  return _mm512_loadu_ps(from);
+}
+MTFC_VECTOR_CALL void store(float* to, Vector values) {
+  _mm512_storeu_ps(to, values);
+}
+MTFC_VECTOR_CALL Vector all(float value) {
+  return _mm512_set1_ps(value);
+}
+MTFC_VECTOR_CALL Vector add(Vector a, Vector b) {
+  return _mm512_add_ps(a, b);
+}
+MTFC_VECTOR_CALL Vector multiply_add(Vector a, Vector b, Vector sum) {
+  return _mm512_fmadd_ps(a, b, sum);
+}
+MTFC_VECTOR_CALL float sum_of(Vector values) {
+  return _mm512_reduce_add_ps(values);
+}
+#include "runtime/compute/narrow_loops.inc"
+#undef MTFC_TARGET
+}  // namespace avx512
 
-  static constexpr int64_t kBlock = 64 / static_cast<int64_t>(sizeof(W));  // a line of the cache
-  // Elements of each row that are asked for before they are read, together 8 KB of eight rows. A processor reads ahead by
-  // itself only to the end of a page.
-  static constexpr int64_t kAhead = 1024 / static_cast<int64_t>(sizeof(W));
-  // For lines that are used once, and should not drive others out of the caches.
-  [[gnu::always_inline]] static inline void ask_for(const W* at) { __builtin_prefetch(at, 0, 0); }
-
-  // sums[0..count) += few[0..Rows) * wide[0..Rows)[0..count)
-  template <int64_t Rows>
-  MTFC_AVX512 static void add_rows(const ThinProduct& p, const float* few, const W* wide, float* sums,
-                                   int64_t count) {
-    __m512 factors[Rows];
-    for (int64_t l = 0; l < Rows; ++l) factors[l] = _mm512_set1_ps(few[l * p.few_inner_step]);
-    int64_t j = 0;
-    for (; j + kBlock <= count; j += kBlock) {
-      // After the end of these rows come the next ones.
-      const int64_t next = j + kAhead < count ? j + kAhead : Rows * p.leading + j + kAhead - count;
-      for (int64_t l = 0; l < Rows; ++l) ask_for(wide + l * p.leading + next);
-      for (int64_t i = j; i < j + kBlock; i += kLanes) {
-        __m512 sum = _mm512_loadu_ps(sums + i);
-        for (int64_t l = 0; l < Rows; ++l)
-          sum = _mm512_fmadd_ps(factors[l], load(wide + l * p.leading + i), sum);
-        _mm512_storeu_ps(sums + i, sum);
-      }
-    }
-    // As above with one rounding for both, since the division into ranges decides which elements are the last ones.
-    for (; j < count; ++j)
-      for (int64_t l = 0; l < Rows; ++l)
-        sums[j] = std::fma(few[l * p.few_inner_step], static_cast<float>(wide[l * p.leading + j]), sums[j]);
-  }
-
-  MTFC_AVX512 static void along_wide(const ThinProduct& p, Matrices<float, W> matrices, int64_t begin,
-                                     int64_t end) {
-    const auto [few, wide, result] = matrices;
-    float sums[kSums];
-    for (int64_t first = begin; first < end; first += kSums) {
-      const int64_t count = std::min(kSums, end - first);
-      std::fill_n(sums, count, 0.0F);
-      int64_t l = 0;
-      for (; l + kUnrollFew <= p.inner; l += kUnrollFew)
-        add_rows<kUnrollFew>(p, few + l * p.few_inner_step, wide + l * p.leading + first, sums, count);
-      for (; l < p.inner; ++l)
-        add_rows<1>(p, few + l * p.few_inner_step, wide + l * p.leading + first, sums, count);
-      for (int64_t j = 0; j < count; ++j) result[(first + j) * p.result_wide_step] = sums[j];
-    }
-  }
-
-  MTFC_AVX512 static float dot(const float* row, const W* column, int64_t count) {
-    constexpr int64_t kWays = 4;
-    __m512 sums[kWays] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
-    int64_t l = 0;
-    for (; l + kWays * kLanes <= count; l += kWays * kLanes)
-      for (int64_t w = 0; w < kWays; ++w)
-        sums[w] =
-            _mm512_fmadd_ps(_mm512_loadu_ps(row + l + w * kLanes), load(column + l + w * kLanes), sums[w]);
-    float sum =
-        _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(sums[0], sums[1]), _mm512_add_ps(sums[2], sums[3])));
-    for (; l < count; ++l) sum += row[l] * static_cast<float>(column[l]);
-    return sum;
-  }
-
-  MTFC_AVX512 static void along_inner(const ThinProduct& p, Matrices<float, W> matrices, int64_t begin,
-                                      int64_t end) {
-    const auto [few, wide, result] = matrices;
-    float row[kInnerChunk];
-    for (int64_t first = 0; first < p.inner; first += kInnerChunk) {
-      const int64_t count = std::min(kInnerChunk, p.inner - first);
-      for (int64_t l = 0; l < count; ++l) row[l] = few[(first + l) * p.few_inner_step];
-      for (int64_t j = begin; j < end; ++j) {
-        float& to = result[j * p.result_wide_step];
-        const float sum = dot(row, wide + j * p.leading + first, count);
-        to = first == 0 ? sum : to + sum;
-      }
-    }
-  }
-};
+namespace avx2 {
+#define MTFC_TARGET MTFC_AVX2
+using Vector = __m256;
+constexpr int64_t kLanes = 8;
+MTFC_VECTOR_CALL Vector load(const int8_t* from) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+}
+MTFC_VECTOR_CALL Vector load(const Bf16* from) {
+  const __m256i words = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+}
+MTFC_VECTOR_CALL Vector load(const float* from) {
+  return _mm256_loadu_ps(from);
+}
+MTFC_VECTOR_CALL void store(float* to, Vector values) {
+  _mm256_storeu_ps(to, values);
+}
+MTFC_VECTOR_CALL Vector all(float value) {
+  return _mm256_set1_ps(value);
+}
+MTFC_VECTOR_CALL Vector add(Vector a, Vector b) {
+  return _mm256_add_ps(a, b);
+}
+MTFC_VECTOR_CALL Vector multiply_add(Vector a, Vector b, Vector sum) {
+  return _mm256_fmadd_ps(a, b, sum);
+}
+MTFC_VECTOR_CALL float sum_of(Vector values) {
+  const __m128 halves = _mm_add_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
+  const __m128 pairs = _mm_add_ps(halves, _mm_movehl_ps(halves, halves));
+  return _mm_cvtss_f32(_mm_add_ss(pairs, _mm_movehdup_ps(pairs)));
+}
+#include "runtime/compute/narrow_loops.inc"
+#undef MTFC_TARGET
+}  // namespace avx2
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -285,12 +266,12 @@ struct Loops {
   MTFC_AVX512 static void run_avx512(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin,
                                      int64_t end) {
     if constexpr (!std::is_same_v<T, W>)
-      if (p.few == 1)
-        return p.inner_side_by_side ? NarrowLoops<W>::along_inner(p, matrices, begin, end)
-                                    : NarrowLoops<W>::along_wide(p, matrices, begin, end);
+      if (p.few == 1) return avx512::NarrowLoops<W>::run(p, matrices, begin, end);
     run(p, matrices, begin, end);
   }
   MTFC_AVX2 static void run_avx2(const ThinProduct& p, Matrices<T, W> matrices, int64_t begin, int64_t end) {
+    if constexpr (!std::is_same_v<T, W>)
+      if (p.few == 1) return avx2::NarrowLoops<W>::run(p, matrices, begin, end);
     run(p, matrices, begin, end);
   }
 #endif
