@@ -98,7 +98,7 @@ int run(const Options& options) {
   if (launched_by()) return run_ranks(options);
   const int64_t devices = options.mesh ? mesh_of(options, 0).devices() : 1;
   require_writable(options.file);
-  if (devices > 1) return launch_ranks(own_arguments(), devices, options.quiet);
+  if (devices > 1) return launch_ranks({own_arguments(), devices, {}, options.quiet});
   Processes processes = Processes::alone();
   measure(options, processes);
   return kExitSuccess;

@@ -91,11 +91,39 @@ on_host() {
   "${enter[@]}" "$@"
 }
 
+# Writes $scratch/shell, which MPICH's launcher calls in place of ssh: [options] HOST COMMAND... It can't be used with a login
+# node that has process numbers of its own.
+make_remote_shell() {
+  cat >"$scratch/shell" <<SHELL
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+read -r anchor place <"$scratch/\$1.pid"; own=-p
+[ "\$1" != $name-0 ] || own=
+shift
+exec \$place nsenter -t \$anchor -m -u -i -n \$own sh -c "cd '$PWD'; exec \$*"
+SHELL
+  chmod +x "$scratch/shell"
+}
+
 # Ends a host at once, as if its power were cut.
 end_host() {
-  ip -n $name-bridge link set v$1 down
+  cut_host $1
   kill -9 "${anchors[$1]}"
 }
+
+# Makes a host anew that has been ended.
+revive_host() {
+  wait "${keepers[$1]}" 2>/dev/null
+  ip -n $name-bridge link set v$1 up
+  start_host $1
+}
+
+# Disconnects a host from all others, and connects it again.
+cut_host() { ip -n $name-bridge link set v$1 down; }
+mend_host() { ip -n $name-bridge link set v$1 up; }
+
+# The processes of host $1, by the numbers that they have outside.
+processes_of_host() { ip netns pids $name-$1; }
 
 # Removes all that make_hosts has made. A signal that comes twice does not end it early.
 remove_hosts() {

@@ -38,16 +38,7 @@ close() {
 trap close EXIT
 
 make_hosts
-# What MPICH's launcher calls in place of ssh: [options] HOST COMMAND...
-cat >"$scratch/shell" <<SHELL
-#!/bin/sh
-while [ "\${1#-}" != "\$1" ]; do shift; done
-read -r anchor place <"$scratch/\$1.pid"; own=-p
-[ "\$1" != $name-0 ] || own=
-shift
-exec \$place nsenter -t \$anchor -m -u -i -n \$own sh -c "cd '$PWD'; exec \$*"
-SHELL
-chmod +x "$scratch/shell"
+make_remote_shell
 settings=(UCX_NET_DEVICES=eth0)
 # UCX would find that ranks of one machine can read each other's memory.
 [ -z "$link$delay$traffic" ] || [ -n "${UCX_TLS:-}" ] || settings+=(UCX_TLS=tcp,self)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 
 #include "cmd/launch/launch.h"
 #include "cmd/launch/ranks.h"
+#include "cmd/launch/restarts.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/hardware_profile.h"
 #include "cmd/options/option_checks.h"
@@ -148,7 +150,7 @@ std::vector<std::string> command_line() {
   return arguments;
 }
 
-// Gives the ranks what this process has read from standard input.
+// Gives the ranks what this process has read from standard input. The ranks of a restart read it again.
 void offer_standard_input(const std::string& text) {
   const UniqueFd file(memfd_create("stdin", 0));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
@@ -162,6 +164,20 @@ std::vector<std::string> own_arguments() {
   std::vector<std::string> arguments = command_line();
   arguments.erase(arguments.begin());
   return arguments;
+}
+
+std::vector<std::string> without_options(const std::vector<std::string>& arguments,
+                                         const std::vector<std::string>& options) {
+  std::vector<std::string> left;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto names = [&](const std::string& option) { return arguments[i] == option; };
+    const auto gives = [&](const std::string& option) { return arguments[i].starts_with(option + "="); };
+    if (std::any_of(options.begin(), options.end(), names))
+      ++i;  // its value follows
+    else if (std::none_of(options.begin(), options.end(), gives))
+      left.push_back(arguments[i]);
+  }
+  return left;
 }
 
 void limit_spinning() {
@@ -191,9 +207,50 @@ void use_cores(int wanted, const Processes& processes, int usual) {
   if (count == 1) processes.bind_to_core();
 }
 
-int execute(const ExecutionOptions& options, const Execution& execution) {
-  if (options.simulate && launched_by() && launched_by()->ranks > 1)
+namespace {
+
+// Throws UserError for options about the start of ranks that contradict each other or a launcher.
+void check_start(const ExecutionOptions& options) {
+  const std::optional<LaunchedBy> by = launched_by();
+  if (options.simulate && by && by->ranks > 1)
     throw UserError("--simulate runs all devices in one process", "start it without a launcher");
+  const char* starts = !options.hosts.empty() ? "--hosts" : options.restarts > 0 ? "--restarts" : nullptr;
+  if (starts && options.simulate)
+    throw UserError(fmt::format("{} starts ranks, but --simulate runs all devices in this process", starts),
+                    fmt::format("leave out --simulate or {}", starts));
+  if (starts && by)
+    throw UserError(
+        fmt::format("{} is for ranks that mtfc starts, but {} has started this one", starts, by->launcher),
+        by->launcher == "srun" ? "mtfc slurm writes jobs that Slurm starts again"
+                               : "start mtfc without a launcher");
+}
+
+// Starts a rank for each device, with what this process has read.
+int start_ranks(const Program& program, const ExecutionOptions& options, const Execution& execution,
+                const Sources& sources) {
+  if (options.model.model == "-") offer_standard_input(sources.model_text);
+  if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
+  if (execution.hardware == "-") offer_standard_input(sources.hardware_text);
+  const auto require_mesh = [&](const Mesh& mesh) {
+    Sources changed = sources;
+    changed.flags.mesh = to_string(mesh);
+    std::vector<Diagnostic> warnings;
+    execution.require_ready(execution.compile(changed, warnings));
+  };
+  Restarts restarts{options.restarts,
+                    without_options(own_arguments(), {"--hosts", "--restarts"}),
+                    {},
+                    program.mesh(),
+                    options.model.quiet,
+                    require_mesh};
+  if (!options.hosts.empty()) restarts.hosts = parse_hosts(options.hosts);
+  return run_with_restarts(restarts);
+}
+
+}  // namespace
+
+int execute(const ExecutionOptions& options, const Execution& execution) {
+  check_start(options);
   if (launched_by() && !options.simulate) return run_ranks(options, execution);
   Sources sources = read_sources(options.model, options.layout);
   sources.defaults = execution.defaults();
@@ -206,15 +263,12 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
     throw UserError(fmt::format("--simulate holds all devices in one process, but the mesh {} has {} of them",
                                 to_string(program.mesh()), devices),
                     fmt::format("at most {} are possible", kMostSimulated));
-  if (options.simulate || devices == 1) {
+  if (options.simulate || (devices == 1 && options.hosts.empty() && options.restarts == 0)) {
     execution.require_ready(program);
     show(warnings, options.model.quiet);
     return run_here(program, options, execution);
   }
-  if (options.model.model == "-") offer_standard_input(sources.model_text);
-  if (options.layout.layout == "-") offer_standard_input(sources.layout_text);
-  if (execution.hardware == "-") offer_standard_input(sources.hardware_text);
-  return launch_ranks(own_arguments(), devices, options.model.quiet);
+  return start_ranks(program, options, execution, sources);
 }
 
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
@@ -231,6 +285,13 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();
+  line.add_option("--hosts", options.hosts,
+                  "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
+                  "in a:2,b:2; "
+                  "MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say otherwise (default: "
+                  "HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
+      .check(list_of_hosts())
+      .type_name("HOSTS");
   line.add_option("--ranks-per-node", options.ranks_per_node,
                   "treat every N ranks as a node, to try out several nodes on one machine")
       .check(whole_number(1, kMostThreads))

@@ -28,9 +28,11 @@ struct ExecutionOptions {
   int64_t watchdog = 600;      // seconds
   int ranks_per_node = 0;      // 0: as they are
   int64_t shared_memory = -1;  // bytes of a node; negative: as much as there is
+  std::string hosts;           // of the ranks, as for --hosts; "": as the launcher decides
+  int64_t restarts = 0;        // after failures
 };
 
-/// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory.
+/// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory, --hosts.
 void add_execution_options(CommandLine& line, ExecutionOptions& options);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
@@ -64,6 +66,9 @@ void use_cores(int wanted, const Processes& processes, int usual = 0);
 
 /// The command line that this process was started with, without its own name.
 std::vector<std::string> own_arguments();
+/// `arguments` without these options, each of which has a value.
+std::vector<std::string> without_options(const std::vector<std::string>& arguments,
+                                         const std::vector<std::string>& options);
 
 /// Between parallel loops, OpenMP's threads spin. Without end, each loop costs a time slice wherever another
 /// process wants the core; so they spin for some 50 microseconds and then sleep. The library reads this

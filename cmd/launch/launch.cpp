@@ -37,7 +37,7 @@ constexpr const char* kTerminalVariable =
     "MTFC_TERMINAL";  // for ranks: the streams that end at a terminal, as in `1,2`
 // On one host. A rank takes some 30 MB and a dozen descriptors, and some milliseconds to start.
 constexpr int64_t kMostRanks = 256, kMostPerCore = 8, kManyPerCore = 4;
-constexpr const char* kInterrupted = "mtfc: interrupted by ";
+constexpr const char *kInterrupted = "mtfc: interrupted by ", *kError = "mtfc: error: ";
 constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
 constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
 
@@ -75,12 +75,16 @@ bool is_hydra(const std::string& launcher) {
   return text.find("HYDRA") != std::string::npos || text.find("MPICH") != std::string::npos;
 }
 
+}  // namespace
+
 std::string find_launcher() {
   for (const char* name : {"mpiexec.mpich", "mpiexec.hydra"})
     if (const std::string path = in_path(name); !path.empty()) return path;
   if (const std::string path = in_path("mpiexec"); !path.empty() && is_hydra(path)) return path;
   throw RunError("can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)");
 }
+
+namespace {
 
 // A stream of the ranks, or of the launcher, and its destination.
 struct Relay {
@@ -90,9 +94,11 @@ struct Relay {
   LauncherOutput output = {};
   int error = 0;                 // the first reason why something was lost
   bool tells_interrupt = false;  // a rank has said that a signal ended the run
+  bool tells_error = false;      // a rank has said why the run has failed
 
   void write(const std::string& bytes) {
     tells_interrupt |= bytes.find(kInterrupted) != std::string::npos;
+    tells_error |= bytes.find(kError) != std::string::npos;
     const int failed = write_all(to, bytes);
     if (error == 0) error = failed;
   }
@@ -163,6 +169,9 @@ struct Relays {
   int signal = 0;                          // the first that asked the run to end
   std::optional<int> told = std::nullopt;  // the exit code of the ranks, as they say
   std::array<Relay*, 4> all() { return {&out, &err, &launcher_out, &launcher_err}; }
+  // Ranks of other hosts write through the launcher.
+  bool tell_interrupt() const { return err.tells_interrupt || launcher_err.tells_interrupt; }
+  bool tell_error() const { return err.tells_error || launcher_err.tells_error; }
 };
 
 // Passes on a signal. Returns true if the launcher has ended.
@@ -204,8 +213,8 @@ int relay_until_end(pid_t launcher, int signals, Relays& relays, RankProcesses& 
   }
 }
 
-// Returns the rank that was killed by the signal that the launcher reports, or -1.
-int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
+// Returns the rank that was killed by the signal that the launcher reports, or -1 if it is not known.
+int killed_rank(const LauncherWord& word, const RankProcesses& processes, bool are_all_here) {
   const auto fits = [&](int rank) {
     const auto index = static_cast<size_t>(rank);
     return index < word.statuses.size() && (word.statuses[index] & 0x7f) == word.signal;
@@ -214,9 +223,10 @@ int killed_rank(const LauncherWord& word, const RankProcesses& processes) {
   for (size_t rank = 0; rank < word.statuses.size(); ++rank)
     if (fits(static_cast<int>(rank))) candidates.push_back(static_cast<int>(rank));
   if (candidates.size() == 1) return candidates[0];
-  // If the launcher has lost a status, only the order is known.
-  for (const int rank : processes.ended())
-    if (candidates.empty() || fits(rank)) return rank;
+  // If the launcher has lost a status, only the order is known, and only on this host.
+  if (are_all_here)
+    for (const int rank : processes.ended())
+      if (candidates.empty() || fits(rank)) return rank;
   return -1;
 }
 
@@ -237,33 +247,63 @@ int launcher_code(int status, const Relays& relays) {
 int interrupted_exit_code(int status, const Relays& relays) {
   const int code = launcher_code(status, relays);
   if (relays.launcher_out.output.word().signal == 0 && code >= 0 && code <= kExitInternalError) return code;
-  if (!relays.err.tells_interrupt) fmt::print(stderr, "mtfc: {}\n", interrupted_text(relays.signal));
+  if (!relays.tell_interrupt()) fmt::print(stderr, "mtfc: {}\n", interrupted_text(relays.signal));
   return is_interrupted(code) ? code : interrupted_code(relays.signal);
 }
 
-int run_exit_code(int status, const Relays& relays, const RankProcesses& processes) {
+// `rank 3`, `rank 3 on host 'b'`, `rank 2 or 3 on host 'b'`, `a rank`. The launcher kills the other ranks in the same way, so that
+// the rank is not always known.
+std::string killed_text(const LauncherWord& word, const RankProcesses& processes,
+                        const std::vector<Host>& hosts) {
+  const int rank = killed_rank(word, processes, hosts.size() <= 1);
+  if (rank >= 0) return fmt::format("rank {}", rank);
+  int64_t first = 0;
+  for (const Host& host : hosts) {
+    if (host.name == word.host)
+      return fmt::format("rank {}{} on host '{}'", first,
+                         host.ranks == 1   ? ""
+                         : host.ranks == 2 ? fmt::format(" or {}", first + 1)
+                                           : fmt::format(" to {}", first + host.ranks - 1),
+                         host.name);
+    first += host.ranks;
+  }
+  return word.host.empty() ? "a rank" : fmt::format("a rank on host '{}'", word.host);
+}
+
+// Why the run has ended, if no rank has said it.
+std::string launcher_failure(int status, int code, int lost_host, const std::vector<Host>& hosts) {
+  if (lost_host >= 0 && static_cast<size_t>(lost_host) < hosts.size())
+    return fmt::format("the launcher has lost its connection to host '{}'; the run has ended",
+                       hosts[static_cast<size_t>(lost_host)].name);
+  if (WIFSIGNALED(status))
+    return fmt::format("mpiexec was killed by signal {} ({}); the run has ended", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  if (code < 0) return "mpiexec ended before the ranks were done";
+  return fmt::format("mpiexec ended with exit code {}", code);
+}
+
+int run_exit_code(int status, const Relays& relays, const RankProcesses& processes,
+                  const std::vector<Host>& hosts) {
   const LauncherWord& word = relays.launcher_out.output.word();
   if (relays.signal != 0) return interrupted_exit_code(status, relays);
   if (word.signal != 0) {
-    const int rank = killed_rank(word, processes);
     fmt::print(stderr, "mtfc: error: {} was killed by signal {} ({}); the run has ended\n",
-               rank >= 0 ? fmt::format("rank {}", rank) : "a rank", word.signal, strsignal(word.signal));
-    return kExitRunFailed;
-  }
-  if (WIFSIGNALED(status)) {
-    fmt::print(stderr, "mtfc: error: mpiexec was killed by signal {} ({}); the run has ended\n",
-               WTERMSIG(status), strsignal(WTERMSIG(status)));
+               killed_text(word, processes, hosts), word.signal, strsignal(word.signal));
     return kExitRunFailed;
   }
   const int code = launcher_code(status, relays);
-  if (code < 0) {
-    fmt::print(stderr, "mtfc: error: mpiexec ended before the ranks were done\n");
-    return kExitRunFailed;
-  }
-  if (code <= kExitInternalError || is_interrupted(code)) return code;
-  if (relays.told.value_or(kExitSuccess) != kExitSuccess) return *relays.told;  // a rank has said why
-  fmt::print(stderr, "mtfc: error: mpiexec ended with exit code {}\n", code);
+  if ((code >= 0 && code <= kExitInternalError) || is_interrupted(code)) return code;
+  const int told = relays.told.value_or(kExitSuccess);
+  if (told != kExitSuccess) return told;  // a rank has said why
+  // The launcher fails too when a rank ends the proxies because a host is lost.
+  if (!relays.tell_error())
+    fmt::print(stderr, "mtfc: error: {}\n", launcher_failure(status, code, processes.lost_host(), hosts));
   return kExitRunFailed;
+}
+
+// Returns whether the environment tells the launcher on which hosts to start ranks.
+bool names_hosts() {
+  return environment("HYDRA_HOST_FILE") || environment("SLURM_JOB_NODELIST") || environment("PBS_NODEFILE");
 }
 
 // Refuses more ranks than a host can sensibly start, and warns where they share cores with many others. Whoever means
@@ -275,10 +315,10 @@ void check_room(int64_t ranks, bool quiet) {
   if (ranks > std::max(kMostRanks, kMostPerCore * cores))
     throw UserError(
         fmt::format("the mesh has {} devices, which need a rank each, but this host has {}", ranks, here),
-        fmt::format(
-            "compile, cost-report and search need no ranks; on several hosts, start it with mpiexec -n {} or "
-            "srun",
-            ranks));
+        fmt::format("compile, cost-report and search need no ranks; name several hosts with --hosts, or "
+                    "start it with mpiexec -n {} "
+                    "or srun",
+                    ranks));
   if (ranks > kManyPerCore * cores && !quiet)
     std::cerr << fmt::format("mtfc: warning: {} ranks share the {} of this host, which is slow\n", ranks,
                              here);
@@ -318,11 +358,12 @@ void check_launcher(int64_t size_seen_by_mpi) {
                   by->launcher == "srun" ? "use srun --mpi=pmi2, or mpiexec.mpich" : "use mpiexec.mpich");
 }
 
-int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet) {
-  check_room(ranks, quiet);
-  std::vector<std::string> command{find_launcher(), "-print-all-exitcodes", "-n", std::to_string(ranks),
-                                   own_path()};
-  command.insert(command.end(), args.begin(), args.end());
+int launch_ranks(const Launch& launch) {
+  if (launch.hosts.empty() && !names_hosts()) check_room(launch.ranks, launch.quiet);
+  std::vector<std::string> command{find_launcher(), "-print-all-exitcodes"};
+  if (!launch.hosts.empty()) command.insert(command.end(), {"-hosts", to_string(launch.hosts)});
+  command.insert(command.end(), {"-n", std::to_string(launch.ranks), own_path()});
+  command.insert(command.end(), launch.arguments.begin(), launch.arguments.end());
   describe_terminal();
 
   const RankChannel channel;
@@ -341,16 +382,30 @@ int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet
                 {channel.err.out.get(), STDERR_FILENO},
                 {out.out.get(), STDOUT_FILENO, true},
                 {err.out.get(), STDERR_FILENO, true}};
-  RankProcesses processes(launcher, ranks);
+  RankProcesses processes(launcher, launch.ranks);
   const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
   processes.kill_ranks();
   for (Relay* relay : relays.all()) relay->drain();
   relays.told = channel.told_code();
-  const int code = run_exit_code(status, relays, processes);
+  if (!relays.told) relays.told = relays.launcher_err.output.word().code;
+  const int code = run_exit_code(status, relays, processes, launch.hosts);
   const int lost = relays.out.error != 0 ? relays.out.error : relays.launcher_out.error;
   if (code == kExitSuccess && lost != 0)
     throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(lost)));
   return code;
+}
+
+int pending_interrupt() {
+  sigset_t pending;
+  sigpending(&pending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (sigismember(&pending, signal) == 1) return signal;
+  return 0;
+}
+
+int end_interrupted(int signal) {
+  fmt::print(stderr, "mtfc: {}\n", interrupted_text(signal));
+  return interrupted_code(signal);
 }
 
 bool is_terminal(int stream) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cmd/launch/host_list.h"
+
 namespace mtfc {
 
 /// The launcher that started this process, according to the environment.
@@ -26,12 +28,26 @@ std::optional<LaunchedBy> launched_by();
 /// belongs to another MPI.
 void check_launcher(int64_t size_seen_by_mpi);
 
-/// Runs this program with `args` (without its own name) as `ranks` ranks under MPICH's mpiexec, relays their
-/// output, signals and the terminal, and returns the exit code they agreed on; 1 if a rank was killed, which
-/// is then reported on standard error. Throws RunError if there is no such launcher, or if the ranks' output
-/// can't be relayed, and UserError for more ranks than this host can sensibly start. Warns of many ranks for its
-/// cores unless `quiet`.
-int launch_ranks(const std::vector<std::string>& args, int64_t ranks, bool quiet = false);
+/// The path of MPICH's mpiexec. Throws RunError if it is not installed.
+std::string find_launcher();
+
+/// Ranks of this program to start.
+struct Launch {
+  std::vector<std::string> arguments;  // without the program's own name
+  int64_t ranks = 1;
+  std::vector<Host> hosts = {};  // with the number of ranks on each; empty: as the launcher decides
+  bool quiet = false;            // no warning of many ranks for the cores of this host
+};
+
+/// Starts the ranks under MPICH's mpiexec, relays their output, signals and the terminal, and returns the exit code
+/// they agreed on; 1 if a rank was killed, which is then reported on standard error. Throws RunError if there is no such
+/// launcher, or if the ranks' output can't be relayed, and UserError for more ranks than this host can sensibly start.
+/// From the first call on, signals stay blocked, and reach the next one.
+int launch_ranks(const Launch& launch);
+/// Between calls of launch_ranks: the signal that asks this command to end, or 0.
+int pending_interrupt();
+/// Says that a signal has ended this command, and returns its exit code.
+int end_interrupted(int signal);
 
 /// is_terminal returns whether the stream (1 or 2) ends at a terminal, even with a launcher in between;
 /// terminal_width returns that terminal's width.

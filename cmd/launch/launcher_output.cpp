@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "runtime/processes/job.h"
+
 namespace mtfc {
 namespace {
 
@@ -12,6 +14,8 @@ constexpr std::string_view kOwn = "[mpiexec@";
 constexpr std::string_view kExitCodes = "Exit codes: ";
 constexpr std::string_view kExitString = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ";
 constexpr std::string_view kSignal = "(signal ";
+constexpr std::string_view kProcess = "=   PID ", kRunningAt = " RUNNING AT ", kExitCode = "=   EXIT CODE: ";
+constexpr int kLeastSignal = 4, kMostSignal = 64;  // exit codes below are those of ranks that have said why
 constexpr std::string_view kAbort = "application called MPI_Abort(";
 
 // Lines with these beginnings are the launcher's, or MPI's message about a rank that ended the job and has
@@ -19,8 +23,8 @@ constexpr std::string_view kAbort = "application called MPI_Abort(";
 const std::string_view kStarts[] = {
     kRule,
     "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
-    "=   PID ",
-    "=   EXIT CODE: ",
+    kProcess,
+    kExitCode,
     "=   CLEANING UP REMAINING PROCESSES",
     "=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES",
     kExitString,
@@ -29,6 +33,7 @@ const std::string_view kStarts[] = {
     kOwn,
     "[proxy:",
     "Abort(",
+    kCodeLine,
 };
 
 bool starts_with(std::string_view text, std::string_view start) {
@@ -109,6 +114,17 @@ bool LauncherOutput::may_be_launchers() const {
 }
 
 void LauncherOutput::learn() {
+  if (const size_t at = line_.find(kRunningAt); at != std::string::npos && starts_with(line_, kProcess)) {
+    const size_t begin = at + kRunningAt.size();
+    word_.host = line_.substr(begin, line_.find_last_not_of(" \n") + 1 - begin);
+  }
+  // With several hosts, the launcher may fail before it names the signal.
+  if (starts_with(line_, kExitCode) && word_.signal == 0) {
+    const int status = std::atoi(line_.c_str() + kExitCode.size());
+    if (status >= kLeastSignal && status <= kMostSignal) word_.signal = status;
+  }
+  if (starts_with(line_, kCodeLine) && !word_.code)
+    word_.code = std::atoi(line_.c_str() + std::string_view(kCodeLine).size());
   const size_t codes = line_.find(kExitCodes);
   if (codes != std::string::npos) {
     word_.statuses = statuses_in(std::string_view(line_).substr(codes + kExitCodes.size()));

@@ -6,6 +6,7 @@
 //   =   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES                                 dropped
 //   [mpiexec@node] Exit codes: [node] 0,0,9,0                         dropped: wait statuses of ranks
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ namespace mtfc {
 /// The launcher's report on ranks that did not end by themselves.
 struct LauncherWord {
   int signal = 0;             // the signal that killed a rank; 0: none was killed
+  std::string host;           // of that rank
+  std::optional<int> code;    // that the first rank to end has told, from another host
   std::vector<int> statuses;  // wait statuses by rank; ranks that the launcher then killed may be included
 };
 

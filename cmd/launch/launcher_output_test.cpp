@@ -33,6 +33,7 @@ TEST_CASE("the launcher's banner is dropped and understood, however it arrives")
     LauncherOutput output;
     CHECK(passed(output, "step 1\n\nloss = 3\n" + kBanner, size) == "step 1\n\nloss = 3\n");
     CHECK(output.word().signal == 11);
+    CHECK(output.word().host == "vm");
     CHECK(output.word().statuses == std::vector<int>{0, 11, 9, 256});
   }
 }
@@ -63,6 +64,25 @@ TEST_CASE("what ranks on several nodes ended with is read in order") {
     LauncherOutput lines;
     CHECK(passed(lines, "[mpiexec@a] Exit codes: [a] 0,0\n[b2] 0,9\n[more]\n", size) == "[more]\n");
     CHECK(lines.word().statuses == std::vector<int>{0, 0, 0, 9});
+  }
+}
+
+TEST_CASE("the signal that has killed a rank of another host is in the banner alone") {
+  LauncherOutput output;
+  CHECK(passed(output, kBanner.substr(0, kBanner.find("[mpiexec@")), 7) == "");
+  CHECK(output.word().signal == 11);
+  LauncherOutput failed;
+  std::string banner = kBanner.substr(0, kBanner.find("[mpiexec@"));
+  banner.replace(banner.find("CODE: 11"), 8, "CODE: 1");
+  CHECK(passed(failed, banner, 7) == "");
+  CHECK(failed.word().signal == 0);
+}
+
+TEST_CASE("the exit code that a rank of another host tells is read, and not shown") {
+  for (const size_t size : {1, 5, 1000}) {
+    LauncherOutput output;
+    CHECK(passed(output, "last line\n[mtfc] exit code 2\n[mtfc] exit code 0\n", size) == "last line\n");
+    CHECK(output.word().code == 2);
   }
 }
 

@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "core/diagnostics/error.h"
 #include "runtime/processes/job.h"
@@ -15,7 +18,17 @@
 namespace mtfc {
 namespace {
 
-constexpr const char* kVariable = "MTFC_OUTPUT";  // process:descriptor:descriptor:descriptor
+constexpr const char* kVariable = "MTFC_OUTPUT";  // process:descriptor:descriptor:descriptor:place
+
+// Names this start of this machine, and the processes that see each other there; ranks of other hosts or containers inherit the
+// variable, where the same numbers may be of other processes.
+std::string own_place() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat numbering = {};
+  if (stat("/proc/self/ns/pid", &numbering) != 0) return boot;
+  return fmt::format("{}/{}", boot, numbering.st_ino);
+}
 
 }  // namespace
 
@@ -28,8 +41,10 @@ Pipe::Pipe() {
 }
 
 RankChannel::RankChannel() {
-  setenv(kVariable, fmt::format("{}:{}:{}:{}", getpid(), out.in.get(), err.in.get(), code.in.get()).c_str(),
-         1);
+  setenv(
+      kVariable,
+      fmt::format("{}:{}:{}:{}:{}", getpid(), out.in.get(), err.in.get(), code.in.get(), own_place()).c_str(),
+      1);
 }
 
 std::optional<int> RankChannel::told_code() const {
@@ -40,9 +55,11 @@ std::optional<int> RankChannel::told_code() const {
 
 void use_rank_channel() {
   const char* place = std::getenv(kVariable);
-  int process = 0, out = -1, err = -1, code = -1;
-  if (!place || !is_rank_of_job() || std::sscanf(place, "%d:%d:%d:%d", &process, &out, &err, &code) != 4)
+  int process = 0, out = -1, err = -1, code = -1, length = 0;
+  if (!place || !is_rank_of_job() ||
+      std::sscanf(place, "%d:%d:%d:%d:%n", &process, &out, &err, &code, &length) != 4 || length == 0)
     return;
+  if (own_place() != place + length) return tell_code_by_line();
   const auto opened = [&](int theirs) {
     return UniqueFd(open(fmt::format("/proc/{}/fd/{}", process, theirs).c_str(), O_WRONLY | O_CLOEXEC));
   };

@@ -18,10 +18,13 @@ class RankProcesses {
  public:
   RankProcesses(pid_t launcher, int64_t ranks);
 
-  /// Becomes readable when a rank has ended.
+  /// Becomes readable when a rank, or a process that the launcher has started, has ended.
   int queue() const { return queue_.get(); }
   /// The ranks that have ended, first to last.
   const std::vector<int>& ended() const { return ended_; }
+  /// The host to which the launcher has lost its connection, by its place in the launcher's list; -1: none. A launcher that
+  /// would wait for it without end has been killed.
+  int lost_host() const { return failed_shell_; }
   /// True while look() is to be called often: ranks are starting, or are to end.
   bool is_busy() const;
 
@@ -47,11 +50,25 @@ class RankProcesses {
   void note_ended();
   void pass_signals();
   void end_stopped();
+  void look_at_shells();
+  void add_to_queue(const UniqueFd& file, uint32_t number) const;
+  void kill_all();
+
+  // A child of the launcher: its proxy on this host, or the remote shell that has started one.
+  struct Shell {
+    UniqueFd file;
+    pid_t pid = 0;
+  };
+  void watch_shell(pid_t pid);
 
   pid_t launcher_;
   int64_t ranks_;
   UniqueFd queue_;
   std::map<int, Rank> found_;  // by rank
+  std::vector<Shell> shells_;  // in the order of hosts
+  int failed_shell_ = -1;
+  bool has_killed_ = false;
+  Clock::time_point shell_failed_;
   std::vector<int> ended_;
   std::vector<int> signals_;
   size_t sent_by_launcher_ = 0;

@@ -13,6 +13,7 @@
 #include "cmd/terminal/error_text.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
+#include "runtime/processes/host_watch.h"
 #include "runtime/processes/job.h"
 
 namespace mtfc {
@@ -75,6 +76,20 @@ int work_as_rank(Processes& processes, const RankWork& work) {
   }
 }
 
+// Called by a thread of its own: a host no longer answers, and the others would wait for it. Slurm ends such a job itself when it
+// takes the node for lost, and then starts it again, which it would not do if the ranks ended it.
+void end_without_host(const Watchdog& watchdog, const std::string& what) {
+  if (std::getenv("SLURM_JOB_ID") && !is_under_mpich_launcher()) {
+    std::cerr << fmt::format("mtfc: warning: {}; the run waits for Slurm to end it\n", what) << std::flush;
+    return;
+  }
+  if (watchdog.claim_last_word())
+    std::cerr << fmt::format("mtfc: error: {}; the run has ended\n", what) << std::flush;
+  else
+    std::this_thread::sleep_for(kLastWords);  // another rank of this node is about to end the run
+  end_cut_off_job(kExitRunFailed);
+}
+
 // MPI can't start if a node lacks the memory for it, or for reasons that it says itself.
 Processes started(Watchdog& watchdog) {
   try {
@@ -95,9 +110,13 @@ int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   set_interrupt_end({[&] { return speaks_of_signal(watchdog); }, nullptr});
   int code = kExitSuccess;
   try {
+    HostWatch hosts(processes,
+                    {[&](const std::string& what) { end_without_host(watchdog, what); },
+                     [](const std::string& why) { std::cerr << fmt::format("mtfc: warning: {}\n", why); }});
     code = work_as_rank(processes, work);
     std::cout.flush();
     tell_code(code);
+    hosts.say_goodbye();
     processes.finish(code);
   } catch (const std::exception& error) {
     end_all(processes, message_of(error, work), exit_code(error));

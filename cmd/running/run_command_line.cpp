@@ -68,6 +68,14 @@ void add_checkpoint_options(CommandLine& line, RunOptions& options) {
   line.add_option("--keep", options.keep, "keep only the last K checkpoints")
       .check(whole_number(1))
       .type_name("K");
+  line.add_option("--restarts", options.restarts,
+                  "if the run fails, start it again from its last checkpoint, at most N times; hosts of "
+                  "--hosts that do not "
+                  "answer are left out, and if the others have too little room, the first axis of the mesh "
+                  "that can be "
+                  "is shortened")
+      .check(whole_number(0, kMostCounted))
+      .type_name("N");
   line.add_flag("--resume", options.resume,
                 "continue from the last checkpoint in the folder, with any mesh and layout; if there is "
                 "none, start from the beginning");

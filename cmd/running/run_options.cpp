@@ -49,10 +49,11 @@ void check_files(const RunFileOptions& options) {
 }
 
 void check_checkpoints(const RunOptions& options) {
-  const char* of_checkpoints = options.every > 0  ? "--every"
-                               : options.keep > 0 ? "--keep"
-                               : options.resume   ? "--resume"
-                                                  : nullptr;
+  const char* of_checkpoints = options.every > 0      ? "--every"
+                               : options.keep > 0     ? "--keep"
+                               : options.restarts > 0 ? "--restarts"
+                               : options.resume       ? "--resume"
+                                                      : nullptr;
   if (of_checkpoints && options.checkpoint.empty())
     throw UserError(fmt::format("{} needs --checkpoint", of_checkpoints),
                     "give the folder with --checkpoint DIR");

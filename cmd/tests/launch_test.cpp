@@ -53,7 +53,7 @@ RankOutcome launched(const std::string& what, int64_t ranks) {
   if (child == 0) {
     if (!freopen((folder / "out").c_str(), "w", stdout) || !freopen((folder / "err").c_str(), "w", stderr))
       _exit(99);
-    const int code = launch_ranks({"--test-case=" + what, "--no-skip", "--quiet"}, ranks);
+    const int code = launch_ranks({{"--test-case=" + what, "--no-skip", "--quiet"}, ranks});
     std::fflush(nullptr);
     _exit(code);
   }
@@ -204,7 +204,7 @@ TEST_CASE("a rank that is killed is named with its signal") {
 TEST_CASE("without MPICH's launcher there is advice") {
   const std::string path = std::getenv("PATH");
   setenv("PATH", "/nowhere", 1);
-  CHECK_THROWS_WITH_AS(launch_ranks({}, 2),
+  CHECK_THROWS_WITH_AS(launch_ranks({{}, 2}),
                        "can't start several ranks: MPICH's mpiexec is not installed (apt install mpich)",
                        RunError);
   setenv("PATH", path.c_str(), 1);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,6 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds kReading{100};
 // Within this time the launcher reads what it is told, before it sees that the process has ended.
 constexpr std::chrono::milliseconds kTelling{100};
+// Within this time a launcher that can be reached ends the ranks.
+constexpr std::chrono::seconds kEndingAll{1};
 // Within this time a thread gets a signal.
 constexpr std::chrono::milliseconds kStopping{10};
 
@@ -30,6 +33,7 @@ constexpr std::chrono::milliseconds kStopping{10};
 constexpr const char* kProxy = "hydra_pmi_proxy";
 
 std::atomic<int> code_channel = -1;
+std::atomic<bool> tells_by_line = false;
 
 // The socket that the launcher gave for commands of PMI's version 1, which MPICH and Slurm understand.
 int launcher_socket() {
@@ -58,12 +62,20 @@ std::string name_of(pid_t process) {
   return name;
 }
 
-pid_t parent_of(pid_t process) {
+// The words of /proc/PID/stat from the state on, which is the third; empty if there is no such process.
+std::vector<std::string> stat_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string stat((std::istreambuf_iterator<char>(file)), {});
+  std::string stat;
+  std::getline(file, stat, '\0');           // fails quietly if the process ends meanwhile
   const size_t name_end = stat.rfind(')');  // the name may hold anything
-  return name_end == std::string::npos || name_end + 4 > stat.size() ? 0
-                                                                     : std::atoi(stat.c_str() + name_end + 4);
+  if (name_end == std::string::npos) return {};
+  std::istringstream words(stat.substr(name_end + 1));
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+pid_t parent_of(pid_t process) {
+  const std::vector<std::string> stat = stat_of(process);
+  return stat.size() < 2 ? 0 : std::atoi(stat[1].c_str());
 }
 
 }  // namespace
@@ -91,6 +103,12 @@ std::string status_of(pid_t process, const std::string& key) {
 bool is_stopped(pid_t process) {
   const std::string state = status_of(process, "State");
   return state.empty() || std::string_view("TtZX").find(state[0]) != std::string_view::npos;
+}
+
+bool has_failed(pid_t process) {
+  constexpr size_t kStatus = 49;  // the last word
+  const std::vector<std::string> stat = stat_of(process);
+  return stat.size() > kStatus && stat[0] == "Z" && stat[kStatus] != "0";
 }
 
 int rank_of(pid_t process) {
@@ -132,7 +150,13 @@ void set_code_channel(int file) {
   code_channel = file;
 }
 
+void tell_code_by_line() {
+  tells_by_line = true;
+}
+
 void tell_code(int code) {
+  const std::string line = fmt::format("{}{}\n", kCodeLine, code);
+  if (tells_by_line && write(STDERR_FILENO, line.data(), line.size()) < 0) tells_by_line = false;
   const char byte = static_cast<char>(code);
   if (code_channel >= 0 && write(code_channel, &byte, 1) < 0) code_channel = -1;
 }
@@ -143,6 +167,19 @@ void end_job(int code) {
     std::this_thread::sleep_for(kReading);
     tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
     std::this_thread::sleep_for(kTelling);
+  }
+  _exit(code);
+}
+
+void end_cut_off_job(int code) {
+  tell_code(code);
+  if (is_rank_of_job()) {
+    std::this_thread::sleep_for(kReading);
+    tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
+    std::this_thread::sleep_for(kEndingAll);
+    for (const JobNeighbour& neighbour : job_neighbours())
+      if (neighbour.rank >= 0 && neighbour.process != getpid()) kill(neighbour.process, SIGKILL);
+    if (is_under_mpich_launcher()) kill(getppid(), SIGKILL);
   }
   _exit(code);
 }

@@ -35,18 +35,28 @@ std::vector<pid_t> children_of(pid_t process);
 std::string status_of(pid_t process, const std::string& key);
 /// Returns whether a process does not run because it is stopped or has ended.
 bool is_stopped(pid_t process);
+/// Returns whether a process has ended with another exit code than 0, or by a signal, and nobody has waited for it yet.
+bool has_failed(pid_t process);
 /// The rank that a launcher has given to a process; -1: none.
 int rank_of(pid_t process);
 
 /// Names a descriptor to which this process writes, as one byte, the code that it ends with. The process that has started
 /// the launcher reads it there, because the launcher may lose it: MPICH's exits with 0 at times when it gets a signal.
 void set_code_channel(int file);
+/// For a rank on another host than that process: writes the code to standard error instead, as a line that begins with kCodeLine,
+/// which the process reads from the launcher.
+void tell_code_by_line();
+inline constexpr const char* kCodeLine = "[mtfc] exit code ";
 /// Writes the code, where there is a channel.
 void tell_code(int code);
 
 /// Asks the launcher to end all ranks, so that it exits with `code`, and ends this process. Any thread may call it,
 /// whatever the others do. It gives the launcher the time to read what was printed before.
 [[noreturn]] void end_job(int code);
+
+/// Does the same if another host no longer answers, so that the launcher may not be reached, or may wait for that host: if it has
+/// not ended this process within a second, this ends all ranks of this host, and the launcher's proxy on it.
+[[noreturn]] void end_cut_off_job(int code);
 
 /// True if MPICH's launcher has started this process.
 bool is_under_mpich_launcher();

@@ -1,0 +1,353 @@
+#include "runtime/processes/host_watch.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "runtime/processes/job.h"
+#include "runtime/processes/processes.h"
+#include "runtime/processes/unique_fd.h"
+
+namespace mtfc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A host that has not answered so many questions, one per second, is lost.
+constexpr int kQuestions = 5;
+// Time to connect to one address, and time for the next node to connect to this one, whose ranks start at the same time.
+constexpr std::chrono::seconds kConnecting{2}, kAccepting{20};
+// If a rank ends without a word, its launcher ends the others within this time.
+constexpr std::chrono::seconds kLauncher{4};
+// The nodes speak in turn, so that one of them ends the run before another one says the same.
+constexpr std::chrono::milliseconds kTurn{250};
+constexpr int kMostTurns = 4;
+
+// Where the lowest rank of a node can be reached, as it tells the others.
+struct Site {
+  std::string host;
+  uint64_t token = 0;  // proves that a connection is of the same run
+  int port = 0;
+  std::vector<std::string> addresses;
+  std::vector<int> ranks;  // of the node
+};
+
+std::string to_text(const Site& site) {
+  std::string text = fmt::format("{} {} {}", site.host, site.token, site.port);
+  for (const std::string& address : site.addresses) text += " " + address;
+  return text + "\n";
+}
+
+Site to_site(const std::string& line) {
+  Site site;
+  std::istringstream words(line);
+  words >> site.host >> site.token >> site.port;
+  for (std::string address; words >> address;) site.addresses.push_back(address);
+  return site;
+}
+
+// The addresses of this host that others may reach. Those of IPv6 that hold on one link only need more than their digits.
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return addresses;
+  for (const ifaddrs* one = all; one; one = one->ifa_next) {
+    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK)) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const auto* six = reinterpret_cast<const sockaddr_in6*>(one->ifa_addr);
+    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) continue;
+    char text[NI_MAXHOST];
+    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    if (getnameinfo(one->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      addresses.emplace_back(text);
+  }
+  freeifaddrs(all);
+  return addresses;
+}
+
+// Listens at any port, by both versions of IP where the system has them. Sets `port`.
+UniqueFd listening(int& port) {
+  for (const int family : {AF_INET6, AF_INET}) {
+    UniqueFd file(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int no = 0;
+    sockaddr_storage address = {};
+    address.ss_family = static_cast<sa_family_t>(family);
+    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    if (!file) continue;
+    if (family == AF_INET6) setsockopt(file.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    if (bind(file.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(file.get(), 8) != 0 ||
+        getsockname(file.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      continue;
+    // The port is in the same place for both.
+    port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+    return file;
+  }
+  return UniqueFd();
+}
+
+void keep_alive(int file) {
+  const int yes = 1, second = 1, questions = kQuestions;
+  setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(file, IPPROTO_TCP, TCP_KEEPIDLE, &second, sizeof second);
+  setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &second, sizeof second);
+  setsockopt(file, IPPROTO_TCP, TCP_KEEPCNT, &questions, sizeof questions);
+}
+
+int milliseconds_until(Clock::time_point then) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
+  return static_cast<int>(std::max<int64_t>(0, left.count()));
+}
+
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? " " : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+  return text;
+}
+
+}  // namespace
+
+// The connections of one node to the two beside it, and the thread that waits for their end.
+class HostWatch::Ring {
+ public:
+  Ring(std::vector<Site> sites, size_t here, UniqueFd listener, HostWatchCalls calls)
+      : sites_(std::move(sites)),
+        here_(here),
+        listener_(std::move(listener)),
+        calls_(std::move(calls)),
+        stop_(eventfd(0, EFD_CLOEXEC)),
+        thread_([this] { watch(); }) {}
+  ~Ring() {
+    eventfd_write(stop_.get(), 1);
+    thread_.join();
+  }
+
+  void say_goodbye() {
+    const std::lock_guard lock(mutex_);
+    says_goodbye_ = true;
+    for (const Link& link : links_) send_goodbye(link);
+  }
+
+ private:
+  struct Link {
+    size_t node = 0;  // at the other end
+    UniqueFd socket = UniqueFd();
+    bool has_said_goodbye = false;
+    std::optional<Clock::time_point> ended = std::nullopt;  // without a goodbye
+    bool is_lost = false;
+  };
+
+  size_t next() const { return (here_ + 1) % sites_.size(); }
+  size_t previous() const { return (here_ + sites_.size() - 1) % sites_.size(); }
+  static void send_goodbye(const Link& link) {
+    const char bye = 1;
+    if (link.socket && send(link.socket.get(), &bye, 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+  }
+
+  // Waits until `file` is ready; returns false if the time is over, or if the thread is to stop.
+  bool await(int file, int16_t event, Clock::time_point until) const {
+    std::array<pollfd, 2> waits{{{file, event, 0}, {stop_.get(), POLLIN, 0}}};
+    return poll(waits.data(), waits.size(), milliseconds_until(until)) > 0 && waits[1].revents == 0;
+  }
+
+  UniqueFd connected(const std::string& address, const Site& site) const {
+    addrinfo hints = {}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    if (getaddrinfo(address.c_str(), std::to_string(site.port).c_str(), &hints, &found) != 0)
+      return UniqueFd();
+    UniqueFd file(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const bool has_begun =
+        file && (connect(file.get(), found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
+    freeaddrinfo(found);
+    int error = -1;
+    socklen_t size = sizeof error;
+    if (!has_begun || !await(file.get(), POLLOUT, Clock::now() + kConnecting) ||
+        getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
+      return UniqueFd();
+    if (send(file.get(), &site.token, sizeof site.token, MSG_NOSIGNAL) != sizeof site.token)
+      return UniqueFd();
+    return file;
+  }
+
+  // An address that both hosts have, as of a bridge for containers, would lead back to this one.
+  UniqueFd connect_next() const {
+    const std::vector<std::string>& own = sites_[here_].addresses;
+    for (const std::string& address : sites_[next()].addresses)
+      if (std::find(own.begin(), own.end(), address) == own.end())
+        if (UniqueFd file = connected(address, sites_[next()])) return file;
+    return UniqueFd();
+  }
+
+  // Others than the ranks of this run may connect too.
+  UniqueFd accept_previous() const {
+    const auto until = Clock::now() + kAccepting;
+    while (listener_ && await(listener_.get(), POLLIN, until)) {
+      UniqueFd file(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      uint64_t token = 0;
+      if (file && await(file.get(), POLLIN, std::min(until, Clock::now() + kConnecting)) &&
+          recv(file.get(), &token, sizeof token, 0) == sizeof token && token == sites_[here_].token)
+        return file;
+    }
+    return UniqueFd();
+  }
+
+  bool has_to_stop() const {
+    pollfd stop{stop_.get(), POLLIN, 0};
+    return poll(&stop, 1, 0) > 0;
+  }
+
+  void join_ring() {
+    std::vector<Link> links;
+    links.push_back({next(), connect_next()});
+    links.push_back({previous(), accept_previous()});
+    listener_.reset();
+    if (!links[0].socket && !has_to_stop())
+      calls_.warn(fmt::format(
+          "host '{}' can't connect to host '{}' by TCP, so the loss of a host is noticed only by --watchdog",
+          sites_[here_].host, sites_[next()].host));
+    std::erase_if(links, [](const Link& link) { return !link.socket; });
+    for (const Link& link : links) keep_alive(link.socket.get());
+    const std::lock_guard lock(mutex_);
+    links_ = std::move(links);
+    if (says_goodbye_)
+      for (const Link& link : links_) send_goodbye(link);
+  }
+
+  // The other end of a connection has said goodbye, has closed it, or does not answer.
+  static void look(Link& link) {
+    char byte = 0;
+    const ssize_t count = recv(link.socket.get(), &byte, 1, MSG_DONTWAIT);
+    if (count > 0) link.has_said_goodbye = true;
+    if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))) return;
+    // A host that answers, but has no such connection, has closed it.
+    if (count < 0 && errno != ECONNRESET)
+      link.is_lost = true;
+    else if (!link.has_said_goodbye)
+      link.ended = Clock::now();
+    link.socket.reset();
+  }
+
+  // Waits for news of the links until a time, or without end; returns false if the thread is to stop.
+  bool wait_for_news(std::optional<Clock::time_point> until) {
+    std::vector<pollfd> waits{{stop_.get(), POLLIN, 0}};
+    for (const Link& link : links_) waits.push_back({link.socket.get(), POLLIN, 0});
+    if (poll(waits.data(), waits.size(), until ? milliseconds_until(*until) : -1) <= 0) return true;
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < links_.size(); ++i)
+      if (links_[i].socket && waits[i + 1].revents != 0) look(links_[i]);
+    return waits[0].revents == 0;
+  }
+
+  bool has_lost() const {
+    return std::any_of(links_.begin(), links_.end(), [](const Link& link) { return link.is_lost; });
+  }
+
+  // When a rank that has ended without a word is taken for lost, if there is one.
+  std::optional<Clock::time_point> patience() const {
+    for (const Link& link : links_)
+      if (link.ended) return *link.ended + kLauncher;
+    return std::nullopt;
+  }
+
+  void watch() {
+    join_ring();
+    for (;;) {
+      const auto until = patience();
+      if (has_lost() || (until && Clock::now() >= *until)) break;
+      if (!wait_for_news(until)) return;
+    }
+    const auto turn = Clock::now() + std::min(kMostTurns, static_cast<int>(here_)) * kTurn;
+    while (Clock::now() < turn)
+      if (!wait_for_news(turn)) return;
+    calls_.lost(loss_text());
+  }
+
+  std::string loss_text() const {
+    std::vector<size_t> lost;
+    for (const Link& link : links_)
+      if (link.is_lost && std::find(lost.begin(), lost.end(), link.node) == lost.end())
+        lost.push_back(link.node);
+    if (lost.empty()) {
+      const Link& link =
+          *std::find_if(links_.begin(), links_.end(), [](const Link& one) { return one.ended; });
+      return fmt::format("rank {} on host '{}' has ended", sites_[link.node].ranks.front(),
+                         sites_[link.node].host);
+    }
+    std::string text = lost.size() == 1 ? "host " : "hosts ";
+    for (size_t i = 0; i < lost.size(); ++i)
+      text += fmt::format("{}'{}' ({})", i == 0 ? "" : " and ", sites_[lost[i]].host,
+                          list_of(sites_[lost[i]].ranks));
+    return fmt::format("{} no longer {} host '{}'", text, lost.size() == 1 ? "answers" : "answer",
+                       sites_[here_].host);
+  }
+
+  const std::vector<Site> sites_;  // by node
+  const size_t here_;
+  UniqueFd listener_;
+  const HostWatchCalls calls_;
+  const UniqueFd stop_;
+  std::mutex mutex_;  // of what say_goodbye() and the thread share
+  bool says_goodbye_ = false;
+  std::vector<Link> links_;
+  std::thread thread_;
+};
+
+HostWatch::HostWatch(Processes& processes, HostWatchCalls calls) {
+  const std::vector<int>& nodes = processes.nodes();
+  if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes[0]; })) return;
+  const bool is_first = nodes[static_cast<size_t>(processes.rank())] == processes.rank();
+  UniqueFd listener;
+  Site own;
+  if (is_first) {
+    own.host = host_name();
+    own.addresses = own_addresses();
+    listener = listening(own.port);
+    if (getrandom(&own.token, sizeof own.token, 0) != sizeof own.token)
+      own.token = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
+  }
+  std::string all;
+  for (const std::string& text : processes.gather(is_first ? to_text(own) : "")) all += text;
+  processes.broadcast(all);
+  if (!is_first) return;
+  std::vector<Site> sites;
+  std::istringstream lines(all);
+  size_t here = 0;
+  for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    if (nodes[rank] != static_cast<int>(rank)) continue;
+    if (nodes[rank] == processes.rank()) here = sites.size();
+    std::string line;
+    std::getline(lines, line);
+    sites.push_back(to_site(line));
+    for (size_t other = rank; other < nodes.size(); ++other)
+      if (nodes[other] == static_cast<int>(rank)) sites.back().ranks.push_back(static_cast<int>(other));
+  }
+  ring_ = std::make_unique<Ring>(std::move(sites), here, std::move(listener), std::move(calls));
+}
+
+HostWatch::~HostWatch() = default;
+
+void HostWatch::say_goodbye() {
+  if (ring_) ring_->say_goodbye();
+}
+
+}  // namespace mtfc
