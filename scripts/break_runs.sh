@@ -141,6 +141,7 @@ strike() {
 
 # Brings back what the fault has taken.
 mend() {
+  [ -n "$victim" ] || return 0
   case $kind in
     host) revive_host "${victim##*-}" ;;
     link) mend_host "${victim##*-}" ;;
@@ -194,7 +195,7 @@ while [ $done_faults -lt "$faults" ]; do
   pid=$!
   after=$((RANDOM * 32768 % length))
   sleep "$(printf '%d.%03d' $((after / 1000)) $((after % 1000)))"
-  begin=$(now)
+  begin=$(now) victim=
   if has_ended $pid || ! strike; then
     missed=$((missed + 1))
     mend
@@ -231,7 +232,7 @@ while [ $done_faults -lt "$faults" ]; do
     *) fail "exit code $code" ;;
   esac
   case $kind in
-    host | link) [ $code -eq 0 ] && [ $restarts -eq 0 ] || grep -q "'$victim'" "$said" || fail "the host $victim is not named" ;;
+    host | link) ! grep -q '^mtfc: error: ' "$said" || grep -q "'$victim'" "$said" || fail "the host $victim is not named" ;;
   esac
   [ -z "${MTFC_SHOW:-}" ] || { echo "$kind ($victim, $took ms, exit code $code):" && sed 's/^/    /' "$said"; }
   done_faults=$((done_faults + 1))

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,7 @@
 #include <sstream>
 
 #include "cmd/files/files.h"
+#include "cmd/launch/host_lines.h"
 #include "cmd/launch/launcher_output.h"
 #include "cmd/launch/rank_channel.h"
 #include "cmd/launch/rank_processes.h"
@@ -39,6 +41,8 @@ constexpr const char* kTerminalVariable =
 constexpr int64_t kMostRanks = 256, kMostPerCore = 8, kManyPerCore = 4;
 constexpr const char *kInterrupted = "mtfc: interrupted by ", *kError = "mtfc: error: ";
 constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
+// A rank that has noticed it too says why the run ends within this time.
+constexpr std::chrono::milliseconds kNoticing{1500};
 constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
 
 const char* environment(const char* name) {
@@ -191,24 +195,33 @@ bool handle_signal(int signal_file, pid_t launcher, Relays& relays, RankProcesse
 }
 
 // Relays until the launcher has ended; returns its wait status.
-int relay_until_end(pid_t launcher, int signals, Relays& relays, RankProcesses& processes) {
+int relay_until_end(pid_t launcher, int signals, Relays& relays, RankProcesses& processes, HostLines& lines) {
+  bool is_lost = false;  // a host does not answer, and the launcher has been killed
   for (int status = 0;;) {
-    std::vector<pollfd> waits{{signals, POLLIN, 0}, {processes.queue(), POLLIN, 0}};
+    std::vector<pollfd> waits{
+        {signals, POLLIN, 0}, {processes.queue(), POLLIN, 0}, {lines.queue(), POLLIN, 0}};
+    const size_t streams = waits.size();
     bool holds = false;
     for (const Relay* relay : relays.all()) {
       waits.push_back({relay->from, POLLIN, 0});
       holds |= relay->output.holds();
     }
     const int ready = poll(waits.data(), waits.size(),
-                           processes.is_busy() ? kLookMilliseconds
-                           : holds             ? kHoldMilliseconds
-                                               : -1);
+                           processes.is_busy() || lines.lost_rank() >= 0 ? kLookMilliseconds
+                           : holds                                       ? kHoldMilliseconds
+                                                                         : -1);
     processes.look();
+    lines.look();
+    if (!is_lost && lines.lost_rank() >= 0 &&
+        std::chrono::steady_clock::now() - lines.lost_at() > kNoticing) {
+      is_lost = true;
+      processes.kill_all();
+    }
     if (ready == 0)
       for (Relay* relay : relays.all()) relay->flush();
     if (ready <= 0) continue;
     for (size_t i = 0; i < relays.all().size(); ++i)
-      if (Relay* relay = relays.all()[i]; waits[i + 2].revents != 0 && !relay->pump()) relay->from = -1;
+      if (Relay* relay = relays.all()[i]; waits[i + streams].revents != 0 && !relay->pump()) relay->from = -1;
     if (waits[0].revents != 0 && handle_signal(signals, launcher, relays, processes, status)) return status;
   }
 }
@@ -270,8 +283,25 @@ std::string killed_text(const LauncherWord& word, const RankProcesses& processes
   return word.host.empty() ? "a rank" : fmt::format("a rank on host '{}'", word.host);
 }
 
+// `host 'b' (ranks 4 to 7)`, which has this rank
+std::string host_text(int rank, const std::vector<Host>& hosts) {
+  int64_t first = 0;
+  for (const Host& host : hosts) {
+    if (rank < first + host.ranks)
+      return fmt::format("host '{}' ({})", host.name,
+                         host.ranks == 1   ? fmt::format("rank {}", first)
+                         : host.ranks == 2 ? fmt::format("ranks {} and {}", first, first + 1)
+                                           : fmt::format("ranks {} to {}", first, first + host.ranks - 1));
+    first += host.ranks;
+  }
+  return fmt::format("the host of rank {}", rank);
+}
+
 // Why the run has ended, if no rank has said it.
-std::string launcher_failure(int status, int code, int lost_host, const std::vector<Host>& hosts) {
+std::string launcher_failure(int status, int code, int lost_host, int lost_rank,
+                             const std::vector<Host>& hosts) {
+  if (lost_rank >= 0)
+    return fmt::format("{} no longer answers; the run has ended", host_text(lost_rank, hosts));
   if (lost_host >= 0 && static_cast<size_t>(lost_host) < hosts.size())
     return fmt::format("the launcher has lost its connection to host '{}'; the run has ended",
                        hosts[static_cast<size_t>(lost_host)].name);
@@ -282,11 +312,11 @@ std::string launcher_failure(int status, int code, int lost_host, const std::vec
   return fmt::format("mpiexec ended with exit code {}", code);
 }
 
-int run_exit_code(int status, const Relays& relays, const RankProcesses& processes,
+int run_exit_code(int status, const Relays& relays, const RankProcesses& processes, int lost_rank,
                   const std::vector<Host>& hosts) {
   const LauncherWord& word = relays.launcher_out.output.word();
   if (relays.signal != 0) return interrupted_exit_code(status, relays);
-  if (word.signal != 0) {
+  if (word.signal != 0 && lost_rank < 0) {
     fmt::print(stderr, "mtfc: error: {} was killed by signal {} ({}); the run has ended\n",
                killed_text(word, processes, hosts), word.signal, strsignal(word.signal));
     return kExitRunFailed;
@@ -297,7 +327,8 @@ int run_exit_code(int status, const Relays& relays, const RankProcesses& process
   if (told != kExitSuccess) return told;  // a rank has said why
   // The launcher fails too when a rank ends the proxies because a host is lost.
   if (!relays.tell_error())
-    fmt::print(stderr, "mtfc: error: {}\n", launcher_failure(status, code, processes.lost_host(), hosts));
+    fmt::print(stderr, "mtfc: error: {}\n",
+               launcher_failure(status, code, processes.lost_host(), lost_rank, hosts));
   return kExitRunFailed;
 }
 
@@ -367,6 +398,7 @@ int launch_ranks(const Launch& launch) {
   describe_terminal();
 
   const RankChannel channel;
+  HostLines lines(!launch.hosts.empty() || names_hosts());
   Pipe out, err;
   const sigset_t signals = handled_signals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
@@ -383,12 +415,13 @@ int launch_ranks(const Launch& launch) {
                 {out.out.get(), STDOUT_FILENO, true},
                 {err.out.get(), STDERR_FILENO, true}};
   RankProcesses processes(launcher, launch.ranks);
-  const int status = relay_until_end(launcher, signal_file.get(), relays, processes);
+  const int status = relay_until_end(launcher, signal_file.get(), relays, processes, lines);
   processes.kill_ranks();
   for (Relay* relay : relays.all()) relay->drain();
   relays.told = channel.told_code();
   if (!relays.told) relays.told = relays.launcher_err.output.word().code;
-  const int code = run_exit_code(status, relays, processes, launch.hosts);
+  if (const int code = launcher_code(status, relays); code < 0 || code > kExitInternalError) lines.settle();
+  const int code = run_exit_code(status, relays, processes, lines.lost_rank(), launch.hosts);
   const int lost = relays.out.error != 0 ? relays.out.error : relays.launcher_out.error;
   if (code == kExitSuccess && lost != 0)
     throw RunError(fmt::format("cannot write to standard output: {}", std::strerror(lost)));

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "cmd/launch/host_lines.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/job.h"
 
@@ -59,7 +60,10 @@ void use_rank_channel() {
   if (!place || !is_rank_of_job() ||
       std::sscanf(place, "%d:%d:%d:%d:%n", &process, &out, &err, &code, &length) != 4 || length == 0)
     return;
-  if (own_place() != place + length) return tell_code_by_line();
+  if (own_place() != place + length) {
+    tell_code_by_line();
+    return connect_to_supervisor();
+  }
   const auto opened = [&](int theirs) {
     return UniqueFd(open(fmt::format("/proc/{}/fd/{}", process, theirs).c_str(), O_WRONLY | O_CLOEXEC));
   };

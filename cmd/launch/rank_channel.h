@@ -28,7 +28,8 @@ struct RankChannel {
   std::optional<int> told_code() const;
 };
 
-/// For a rank: writes to the channel that the environment names, if it is there; called before anything is written.
+/// For a rank: writes to the channel that the environment names, if it is there; called before anything is written. A rank of
+/// another host connects to the process by a HostLines, if the process has them.
 void use_rank_channel();
 
 }  // namespace mtfc

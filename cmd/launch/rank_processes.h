@@ -33,6 +33,8 @@ class RankProcesses {
   /// Passes `signal` on to every rank, once the rank is ready for it: a rank that has only just started would be
   /// killed. Where ranks are elsewhere, the launcher passes it on.
   void send(int signal);
+  /// Kills the launcher, and all that it has started on this host.
+  void kill_all();
   /// Kills the ranks that are left.
   void kill_ranks() const;
 
@@ -52,7 +54,6 @@ class RankProcesses {
   void end_stopped();
   void look_at_shells();
   void add_to_queue(const UniqueFd& file, uint32_t number) const;
-  void kill_all();
 
   // A child of the launcher: its proxy on this host, or the remote shell that has started one.
   struct Shell {

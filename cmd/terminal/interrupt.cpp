@@ -131,14 +131,17 @@ void Interrupts::wait_for_signals() {
   const std::vector<UniqueFd> launchers = launchers_alive();
   std::vector<pollfd> waits{
       {stop_.get(), POLLIN, 0}, {signal_file_.get(), POLLIN, 0}, {failed.get(), POLLIN, 0}};
+  waits.push_back({supervisor(), POLLIN, 0});
   for (const UniqueFd& launcher : launchers) waits.push_back({launcher.get(), POLLIN, 0});
   for (;;) {
     poll(waits.data(), waits.size(), received.signal != 0 ? kLook : -1);
     // Nobody would read the output of a rank whose launcher has died, or wait for its end.
-    if (std::any_of(waits.begin() + 3, waits.end(),
+    if (std::any_of(waits.begin() + 4, waits.end(),
                     [](const pollfd& launcher) { return launcher.revents != 0; }))
       _exit(kExitRunFailed);
     if (waits[2].revents != 0) end_failed();
+    // The process that has started the launcher has ended, or its host does not answer.
+    if (waits[3].revents != 0) end_cut_off_job(kExitRunFailed);
     signalfd_siginfo got;
     while (read(signal_file_.get(), &got, sizeof got) == sizeof got) note(static_cast<int>(got.ssi_signo));
     const std::unique_lock lock(mutex);

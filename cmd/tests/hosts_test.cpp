@@ -69,6 +69,40 @@ TEST_CASE("two hosts send the bytes that the report predicts, and have the losse
   CHECK(has(outcome.text, "moe_lm              2 x 2  both"));
 }
 
+// The short form of scripts/break_runs.sh.
+TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with the same bits") {
+  for (const char* kinds : {"rank,proxy,launcher,disk", "link,host"}) {
+    const Outcome outcome =
+        outcome_of(fmt::format("timeout -k 10 400 '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
+                               "3 --seed 5 --only {} 2>&1",
+                               MTFC_SOURCE_DIR, MTFC_BINARY, kinds));
+    if (outcome.code == kUnavailable) {
+      MESSAGE("skipped: no network namespaces here: " << outcome.text);
+      return;
+    }
+    CAPTURE(outcome.text);
+    CHECK(outcome.code == 0);
+    CHECK(has(outcome.text, "all with the same bits"));
+  }
+}
+
+TEST_CASE("a run goes on with fewer ranks if a host can't be reached any more") {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      outcome_of(fmt::format("cd '{0}/models' && HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=false timeout -k 10 "
+                             "100 '{1}' run mnist.json -q --dtype f64 "
+                             "--hosts \"$(hostname):3,nowhere:1\" --mesh a:4 --layout batch:a --steps 3 "
+                             "--checkpoint '{2}' --restarts 1 2>&1",
+                             MTFC_SOURCE_DIR, MTFC_BINARY, folder / "ck"));
+  CAPTURE(outcome.text);
+  CHECK(outcome.code == 0);
+  CHECK(has(outcome.text,
+            "mtfc: error: the launcher has lost its connection to host 'nowhere'; the run has ended\n"));
+  CHECK(has(outcome.text, "mtfc: restart 1 of 1: host 'nowhere' does not answer, so the mesh is a:3 now\n"));
+  CHECK(has(outcome.text, "step 3  loss "));
+  CHECK(std::filesystem::exists(folder / "ck"));
+}
+
 TEST_CASE("a rank that stops is named by those of another host") {
   const ScratchFolder folder;
   const std::string log = folder / "log";

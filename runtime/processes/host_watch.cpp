@@ -1,15 +1,8 @@
 #include "runtime/processes/host_watch.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,6 +17,7 @@
 
 #include "runtime/processes/job.h"
 #include "runtime/processes/processes.h"
+#include "runtime/processes/tcp.h"
 #include "runtime/processes/unique_fd.h"
 
 namespace mtfc {
@@ -31,8 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A host that has not answered so many questions, one per second, is lost.
-constexpr int kQuestions = 5;
 // Time to connect to one address, and time for the next node to connect to this one, whose ranks start at the same time.
 constexpr std::chrono::seconds kConnecting{2}, kAccepting{20};
 // If a rank ends without a word, its launcher ends the others within this time.
@@ -62,54 +54,6 @@ Site to_site(const std::string& line) {
   words >> site.host >> site.token >> site.port;
   for (std::string address; words >> address;) site.addresses.push_back(address);
   return site;
-}
-
-// The addresses of this host that others may reach. Those of IPv6 that hold on one link only need more than their digits.
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> addresses;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return addresses;
-  for (const ifaddrs* one = all; one; one = one->ifa_next) {
-    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP) || (one->ifa_flags & IFF_LOOPBACK)) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    const auto* six = reinterpret_cast<const sockaddr_in6*>(one->ifa_addr);
-    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) continue;
-    char text[NI_MAXHOST];
-    const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (getnameinfo(one->ifa_addr, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
-      addresses.emplace_back(text);
-  }
-  freeifaddrs(all);
-  return addresses;
-}
-
-// Listens at any port, by both versions of IP where the system has them. Sets `port`.
-UniqueFd listening(int& port) {
-  for (const int family : {AF_INET6, AF_INET}) {
-    UniqueFd file(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int no = 0;
-    sockaddr_storage address = {};
-    address.ss_family = static_cast<sa_family_t>(family);
-    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    if (!file) continue;
-    if (family == AF_INET6) setsockopt(file.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    if (bind(file.get(), reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(file.get(), 8) != 0 ||
-        getsockname(file.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      continue;
-    // The port is in the same place for both.
-    port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-    return file;
-  }
-  return UniqueFd();
-}
-
-void keep_alive(int file) {
-  const int yes = 1, second = 1, questions = kQuestions;
-  setsockopt(file, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(file, IPPROTO_TCP, TCP_KEEPIDLE, &second, sizeof second);
-  setsockopt(file, IPPROTO_TCP, TCP_KEEPINTVL, &second, sizeof second);
-  setsockopt(file, IPPROTO_TCP, TCP_KEEPCNT, &questions, sizeof questions);
 }
 
 int milliseconds_until(Clock::time_point then) {
@@ -170,21 +114,8 @@ class HostWatch::Ring {
   }
 
   UniqueFd connected(const std::string& address, const Site& site) const {
-    addrinfo hints = {}, *found = nullptr;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-    if (getaddrinfo(address.c_str(), std::to_string(site.port).c_str(), &hints, &found) != 0)
-      return UniqueFd();
-    UniqueFd file(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const bool has_begun =
-        file && (connect(file.get(), found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
-    freeaddrinfo(found);
-    int error = -1;
-    socklen_t size = sizeof error;
-    if (!has_begun || !await(file.get(), POLLOUT, Clock::now() + kConnecting) ||
-        getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-      return UniqueFd();
-    if (send(file.get(), &site.token, sizeof site.token, MSG_NOSIGNAL) != sizeof site.token)
+    UniqueFd file = connect_to(address, site.port, kConnecting, stop_.get());
+    if (file && send(file.get(), &site.token, sizeof site.token, MSG_NOSIGNAL) != sizeof site.token)
       return UniqueFd();
     return file;
   }
@@ -226,7 +157,7 @@ class HostWatch::Ring {
           "host '{}' can't connect to host '{}' by TCP, so the loss of a host is noticed only by --watchdog",
           sites_[here_].host, sites_[next()].host));
     std::erase_if(links, [](const Link& link) { return !link.socket; });
-    for (const Link& link : links) keep_alive(link.socket.get());
+    for (const Link& link : links) ask_whether_alive(link.socket.get());
     const std::lock_guard lock(mutex_);
     links_ = std::move(links);
     if (says_goodbye_)
@@ -235,12 +166,10 @@ class HostWatch::Ring {
 
   // The other end of a connection has said goodbye, has closed it, or does not answer.
   static void look(Link& link) {
-    char byte = 0;
-    const ssize_t count = recv(link.socket.get(), &byte, 1, MSG_DONTWAIT);
-    if (count > 0) link.has_said_goodbye = true;
-    if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR))) return;
-    // A host that answers, but has no such connection, has closed it.
-    if (count < 0 && errno != ECONNRESET)
+    const LineEvent event = look_at_line(link.socket.get());
+    if (event == LineEvent::kByte) link.has_said_goodbye = true;
+    if (event == LineEvent::kByte || event == LineEvent::kNothing) return;
+    if (event == LineEvent::kLost)
       link.is_lost = true;
     else if (!link.has_said_goodbye)
       link.ended = Clock::now();
@@ -321,9 +250,8 @@ HostWatch::HostWatch(Processes& processes, HostWatchCalls calls) {
   if (is_first) {
     own.host = host_name();
     own.addresses = own_addresses();
-    listener = listening(own.port);
-    if (getrandom(&own.token, sizeof own.token, 0) != sizeof own.token)
-      own.token = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
+    listener = listen_anywhere(own.port);
+    own.token = random_token();
   }
   std::string all;
   for (const std::string& text : processes.gather(is_first ? to_text(own) : "")) all += text;

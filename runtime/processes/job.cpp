@@ -184,6 +184,24 @@ void end_cut_off_job(int code) {
   _exit(code);
 }
 
+namespace {
+
+// Never destroyed, since a thread that outlives main() waits for it.
+UniqueFd& supervisor_file() {
+  static UniqueFd& file = *new UniqueFd;
+  return file;
+}
+
+}  // namespace
+
+void set_supervisor(UniqueFd connection) {
+  supervisor_file() = std::move(connection);
+}
+
+int supervisor() {
+  return supervisor_file().get();
+}
+
 bool is_under_mpich_launcher() {
   return name_of(getppid()) == kProxy;
 }

@@ -67,6 +67,12 @@ bool is_under_mpich_launcher();
 /// waits in MPI_Finalize; it is stopped, because it would take the launcher's answer for one to itself, and fail.
 [[noreturn]] void leave_job(int code, pthread_t waiting);
 
+/// A connection to the process of another host that has started the launcher. When it ends, so do the ranks of this host, as
+/// end_cut_off_job() says.
+void set_supervisor(UniqueFd connection);
+/// The descriptor of the connection; -1: none.
+int supervisor();
+
 /// Descriptors that become readable when a process dies on which this rank depends: MPICH's proxy, which has started
 /// it, and the launcher (or remote shell) that has started the proxy. Empty without MPICH's proxy.
 std::vector<UniqueFd> launchers_alive();

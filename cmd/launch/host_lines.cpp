@@ -1,0 +1,108 @@
+#include "cmd/launch/host_lines.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "runtime/processes/job.h"
+
+namespace mtfc {
+namespace {
+
+constexpr const char* kSupervisor = "MTFC_SUPERVISOR";  // token, port and addresses
+constexpr std::chrono::seconds kConnecting{2};          // to each address
+// By then, ranks of hosts that answer have ended, and other hosts are known to be lost.
+constexpr std::chrono::seconds kSettling{7};
+
+}  // namespace
+
+HostLines::HostLines(bool elsewhere) : queue_(epoll_create1(EPOLL_CLOEXEC)), token_(random_token()) {
+  int port = 0;
+  unsetenv(kSupervisor);
+  if (elsewhere) listener_ = listen_anywhere(port);
+  if (!listener_) return;
+  watch(listener_.get());
+  std::string text = fmt::format("{} {}", token_, port);
+  for (const std::string& address : own_addresses()) text += " " + address;
+  setenv(kSupervisor, text.c_str(), 1);
+}
+
+void HostLines::watch(int file) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = file;
+  epoll_ctl(queue_.get(), EPOLL_CTL_ADD, file, &event);
+}
+
+void HostLines::look() {
+  epoll_event event;
+  while (epoll_wait(queue_.get(), &event, 1, 0) == 1) {
+    if (event.data.fd == listener_.get())
+      accept_lines();
+    else
+      look_at(event.data.fd);
+  }
+}
+
+void HostLines::settle() {
+  const auto until = std::chrono::steady_clock::now() + kSettling;
+  while (!lines_.empty() && lost_rank_ < 0 && std::chrono::steady_clock::now() < until) {
+    pollfd news{queue_.get(), POLLIN, 0};
+    poll(&news, 1, 100);
+    look();
+  }
+}
+
+void HostLines::accept_lines() {
+  for (;;) {
+    UniqueFd file(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!file) return;
+    ask_whether_alive(file.get());
+    watch(file.get());
+    const int number = file.get();
+    lines_[number] = {std::move(file)};
+  }
+}
+
+// Closing a descriptor takes it out of the queue.
+void HostLines::look_at(int file) {
+  Line& line = lines_[file];
+  if (line.rank < 0) {
+    Greeting greeting;
+    if (recv(file, &greeting, sizeof greeting, MSG_DONTWAIT) == sizeof greeting && greeting.token == token_)
+      line.rank = static_cast<int>(greeting.rank);
+    else
+      lines_.erase(file);
+    return;
+  }
+  const LineEvent event = look_at_line(file);
+  if (event == LineEvent::kLost && lost_rank_ < 0) {
+    lost_rank_ = line.rank;
+    lost_at_ = std::chrono::steady_clock::now();
+  }
+  if (event == LineEvent::kLost || event == LineEvent::kClosed) lines_.erase(file);
+}
+
+void connect_to_supervisor() {
+  const char *place = std::getenv(kSupervisor), *number = std::getenv("MPI_LOCALRANKID");
+  if (!place || !number || std::atoi(number) != 0) return;
+  std::istringstream words(place);
+  HostLines::Greeting greeting{0, rank_in_job()};
+  int port = 0;
+  words >> greeting.token >> port;
+  const std::vector<std::string> own = own_addresses();
+  for (std::string address; words >> address;) {
+    if (std::find(own.begin(), own.end(), address) != own.end()) continue;
+    UniqueFd file = connect_to(address, port, kConnecting);
+    if (!file || send(file.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) continue;
+    ask_whether_alive(file.get());
+    return set_supervisor(std::move(file));
+  }
+}
+
+}  // namespace mtfc
