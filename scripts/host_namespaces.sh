@@ -114,13 +114,18 @@ end_host() {
 # Makes a host anew that has been ended.
 revive_host() {
   wait "${keepers[$1]}" 2>/dev/null
-  ip -n $name-bridge link set v$1 up
+  mend_host $1
   start_host $1
 }
 
 # Disconnects a host from all others, and connects it again.
 cut_host() { ip -n $name-bridge link set v$1 down; }
-mend_host() { ip -n $name-bridge link set v$1 up; }
+mend_host() {
+  local i
+  ip -n $name-bridge link set v$1 up
+  # Hosts that have not found each other would not try again for some time.
+  for i in $(seq 0 "$hosts"); do ip -n $name-$i neigh flush all; done
+}
 
 # The processes of host $1, by the numbers that they have outside.
 processes_of_host() { ip netns pids $name-$1; }

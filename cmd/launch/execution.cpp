@@ -140,7 +140,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     return execution.run(program, comm);
   };
   const auto missing = [&](const WaitError& error) { return missing_text(program, error); };
-  return run_on_ranks(options.watchdog, {body, missing});
+  return run_on_ranks(options.watchdog, {body, missing, options.model.quiet});
 }
 
 std::vector<std::string> command_line() {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cmd/launch/launch.h"
+#include "cmd/launch/same_hosts.h"
 #include "cmd/terminal/error_text.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
@@ -68,6 +69,7 @@ int told(Processes& processes, const std::exception& error) {
 // Does the work, and returns the exit code on which the ranks have agreed.
 int work_as_rank(Processes& processes, const RankWork& work) {
   try {
+    require_same_program(processes, work.quiet);
     return work.body(processes);
   } catch (const AgreedStop& stop) {
     return told(processes, stop);
@@ -110,9 +112,10 @@ int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   set_interrupt_end({[&] { return speaks_of_signal(watchdog); }, nullptr});
   int code = kExitSuccess;
   try {
-    HostWatch hosts(processes,
-                    {[&](const std::string& what) { end_without_host(watchdog, what); },
-                     [](const std::string& why) { std::cerr << fmt::format("mtfc: warning: {}\n", why); }});
+    HostWatch hosts(processes, {[&](const std::string& what) { end_without_host(watchdog, what); },
+                                [&](const std::string& why) {
+                                  if (!work.quiet) std::cerr << fmt::format("mtfc: warning: {}\n", why);
+                                }});
     code = work_as_rank(processes, work);
     std::cout.flush();
     tell_code(code);

@@ -21,6 +21,7 @@ struct RankWork {
   std::function<int(Processes&)> body;
   /// The message for a wait that lasted too long.
   std::function<std::string(const WaitError&)> missing = [](const WaitError& error) { return error.what(); };
+  bool quiet = false;  // no warnings of hosts
 };
 
 /// Makes this process a rank and does the work, whose waits last at most `watchdog_limit` seconds each. Returns the

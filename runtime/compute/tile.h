@@ -39,10 +39,6 @@ extern "C" __attribute__((simd("notinbranch"))) double pow(double, double) noexc
 
 namespace mtfc {
 
-enum class VectorLevel { kPlain, kAvx2, kAvx512 };
-/// The widest vectors that this machine has.
-VectorLevel vector_level();
-
 /// The type of results of F on elements of types Ts. F is given bf16 as f32; an f32 result of such an F becomes bf16.
 template <typename F, typename... Ts>
 using ResultOf = std::conditional_t<std::is_same_v<decltype(F{}(Computed<Ts>{}...)), float> &&
