@@ -211,6 +211,11 @@ while [ $done_faults -lt "$faults" ]; do
   while ! has_ended $pid && [ $(($(now) - begin)) -le $limit ] && ! grep -q '^mtfc: error: ' "$said"; do sleep 0.05; done
   took=$(($(now) - begin))
   if [ $took -gt $limit ]; then fail "the run has not ended after $took ms"; fi
+  # What a host that has been cut off says must not arrive.
+  for _ in $(seq 400); do
+    ! has_ended $pid && ! grep -q '^mtfc: restart ' "$said" || break
+    sleep 0.05
+  done
   if has_ended $pid; then
     until [ -z "$(left_processes)" ]; do
       [ $(($(now) - begin)) -lt $((limit + 5000)) ] || fail "processes are left: $(left_processes | xargs -I{} sh -c 'cat /proc/{}/comm' | paste -sd' ')"
