@@ -73,7 +73,7 @@ fail() {
   exit 1
 }
 
-# The ranks (or proxies) on a host, as numbers of processes outside. Ranks have threads of MPI; wrappers do not count.
+# Prints the processes of a host with this name, by the numbers that they have outside.
 on_host_named() { # HOST NAME
   local process
   for process in $(processes_of_host "$1"); do

@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <numeric>
 #include <sstream>
 
 #include "cmd/files/files.h"
@@ -31,6 +32,7 @@
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/unique_fd.h"
+#include "runtime/processes/watchdog.h"
 
 namespace mtfc {
 namespace {
@@ -41,9 +43,9 @@ constexpr const char* kTerminalVariable =
 constexpr int64_t kMostRanks = 256, kMostPerCore = 8, kManyPerCore = 4;
 constexpr const char *kInterrupted = "mtfc: interrupted by ", *kError = "mtfc: error: ";
 constexpr int kHoldMilliseconds = 50;  // how long output that may be the launcher's is held back
-// A rank that has noticed it too says why the run ends within this time.
-constexpr std::chrono::milliseconds kNoticing{1500};
 constexpr int kLookMilliseconds = 20;  // between attempts to find the ranks, until all have started
+// If a host is lost, a rank that notices it says so within this time.
+constexpr std::chrono::milliseconds kNoticing{1500};
 
 const char* environment(const char* name) {
   const char* value = std::getenv(name);
@@ -283,16 +285,14 @@ std::string killed_text(const LauncherWord& word, const RankProcesses& processes
   return word.host.empty() ? "a rank" : fmt::format("a rank on host '{}'", word.host);
 }
 
-// `host 'b' (ranks 4 to 7)`, which has this rank
+// Names the host of a rank, as in `host 'b' (ranks 2, 3)`.
 std::string host_text(int rank, const std::vector<Host>& hosts) {
-  int64_t first = 0;
+  int first = 0;
   for (const Host& host : hosts) {
-    if (rank < first + host.ranks)
-      return fmt::format("host '{}' ({})", host.name,
-                         host.ranks == 1   ? fmt::format("rank {}", first)
-                         : host.ranks == 2 ? fmt::format("ranks {} and {}", first, first + 1)
-                                           : fmt::format("ranks {} to {}", first, first + host.ranks - 1));
-    first += host.ranks;
+    std::vector<int> ranks(static_cast<size_t>(host.ranks));
+    std::iota(ranks.begin(), ranks.end(), first);
+    first += static_cast<int>(host.ranks);
+    if (rank < first) return fmt::format("host '{}' ({})", host.name, rank_text(ranks));
   }
   return fmt::format("the host of rank {}", rank);
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <iostream>
 #include <thread>
 
@@ -20,11 +19,11 @@ namespace {
 // Between a failure and the next start, so that what has failed for a moment may recover.
 constexpr std::chrono::seconds kPause{1};
 
-// What is left after a failure.
+// The hosts that answer after a failure, and the mesh that they have room for.
 struct Remains {
   std::vector<Host> hosts;
   Mesh mesh;
-  std::string what;  // that is missing, for the user
+  std::string what;  // tells the user what is missing; "" if nothing is
 };
 
 Remains remains_of(const Restarts& restarts, const std::vector<Host>& hosts, const std::vector<bool>& answers,
@@ -86,6 +85,7 @@ int run_with_restarts(const Restarts& restarts) {
   // A host has room for as many ranks as it has at first, if the user does not say more.
   if (room(hosts) < 0) hosts = launch.hosts;
   for (int64_t restart = 1;; ++restart) {
+    lseek(STDIN_FILENO, 0, SEEK_SET);  // the ranks read again what a file has offered them there
     const int code = launch_ranks(launch);
     if (code != kExitRunFailed || restart > restarts.most) return code;
     std::this_thread::sleep_for(kPause);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -81,10 +80,9 @@ std::string instructions_text(const std::vector<HostFacts>& hosts) {
 }
 
 void require_same_program(Processes& processes, bool quiet) {
-  const std::vector<int>& nodes = processes.nodes();
-  if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes[0]; })) return;
+  if (!processes.has_several_nodes()) return;
   std::string own;
-  if (nodes[static_cast<size_t>(processes.rank())] == processes.rank())
+  if (processes.leads_node())
     own = fmt::format("{} {} {} {}", host_name(), processes.rank(), hash_of_program(), own_instructions());
   const std::vector<HostFacts> hosts = facts_of(processes.gather(own));
   std::string fault = processes.speaks() ? program_fault(hosts) : "";
@@ -94,8 +92,7 @@ void require_same_program(Processes& processes, bool quiet) {
   if (!differing.empty())
     std::cerr << fmt::format(
         "mtfc: warning: the processors of the hosts differ ({}): results are those of equal hosts to "
-        "rounding, and each step "
-        "takes as long as on the slowest\n",
+        "rounding, and each step takes as long as on the slowest\n",
         differing);
 }
 

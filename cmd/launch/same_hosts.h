@@ -1,5 +1,5 @@
 #pragma once
-// What the hosts of a run have in common: all must start the same mtfc; their processors may differ.
+// Compares the hosts of a run. All of them must start the same mtfc; their processors may differ.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace mtfc {
 
-/// What the lowest rank of a node knows of its host.
+/// The lowest rank of each node tells rank 0 these facts.
 struct HostFacts {
   std::string host;
   int rank = 0;

@@ -70,10 +70,8 @@ void add_checkpoint_options(CommandLine& line, RunOptions& options) {
       .type_name("K");
   line.add_option("--restarts", options.restarts,
                   "if the run fails, start it again from its last checkpoint, at most N times; hosts of "
-                  "--hosts that do not "
-                  "answer are left out, and if the others have too little room, the first axis of the mesh "
-                  "that can be "
-                  "is shortened")
+                  "--hosts that do not answer are left out, and if the others have too little room, the "
+                  "axis of the mesh that loses the fewest devices is shortened")
       .check(whole_number(0, kMostCounted))
       .type_name("N");
   line.add_flag("--resume", options.resume,

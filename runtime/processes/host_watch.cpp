@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <sstream>
@@ -19,6 +17,7 @@
 #include "runtime/processes/processes.h"
 #include "runtime/processes/tcp.h"
 #include "runtime/processes/unique_fd.h"
+#include "runtime/processes/watchdog.h"
 
 namespace mtfc {
 namespace {
@@ -33,7 +32,7 @@ constexpr std::chrono::seconds kLauncher{4};
 constexpr std::chrono::milliseconds kTurn{250};
 constexpr int kMostTurns = 4;
 
-// Where the lowest rank of a node can be reached, as it tells the others.
+// The lowest rank of a node tells the others where it can be reached.
 struct Site {
   std::string host;
   uint64_t token = 0;  // proves that a connection is of the same run
@@ -59,13 +58,6 @@ Site to_site(const std::string& line) {
 int milliseconds_until(Clock::time_point then) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - Clock::now());
   return static_cast<int>(std::max<int64_t>(0, left.count()));
-}
-
-std::string list_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (size_t i = 0; i < ranks.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? " " : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
-  return text;
 }
 
 }  // namespace
@@ -225,7 +217,7 @@ class HostWatch::Ring {
     std::string text = lost.size() == 1 ? "host " : "hosts ";
     for (size_t i = 0; i < lost.size(); ++i)
       text += fmt::format("{}'{}' ({})", i == 0 ? "" : " and ", sites_[lost[i]].host,
-                          list_of(sites_[lost[i]].ranks));
+                          rank_text(sites_[lost[i]].ranks));
     return fmt::format("{} no longer {} host '{}'", text, lost.size() == 1 ? "answers" : "answer",
                        sites_[here_].host);
   }
@@ -243,20 +235,19 @@ class HostWatch::Ring {
 
 HostWatch::HostWatch(Processes& processes, HostWatchCalls calls) {
   const std::vector<int>& nodes = processes.nodes();
-  if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes[0]; })) return;
-  const bool is_first = nodes[static_cast<size_t>(processes.rank())] == processes.rank();
+  if (!processes.has_several_nodes()) return;
   UniqueFd listener;
   Site own;
-  if (is_first) {
+  if (processes.leads_node()) {
     own.host = host_name();
     own.addresses = own_addresses();
     listener = listen_anywhere(own.port);
     own.token = random_token();
   }
   std::string all;
-  for (const std::string& text : processes.gather(is_first ? to_text(own) : "")) all += text;
+  for (const std::string& text : processes.gather(processes.leads_node() ? to_text(own) : "")) all += text;
   processes.broadcast(all);
-  if (!is_first) return;
+  if (!processes.leads_node()) return;
   std::vector<Site> sites;
   std::istringstream lines(all);
   size_t here = 0;

@@ -8,7 +8,6 @@
 //
 //   node 0 ── node 1 ── node 2 ── node 0      node 1 loses its power: nodes 0 and 2 notice it after 5 to 6 seconds
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,9 +17,9 @@ namespace mtfc {
 
 class Processes;
 
-/// What a HostWatch calls, on a thread of its own.
+/// A HostWatch calls these functions on a thread of its own.
 struct HostWatchCalls {
-  /// Called once at most: `what` says which hosts have been lost, as in `host 'b' (ranks 2 and 3) no longer answers host 'a'`.
+  /// Called once at most: `what` says which hosts have been lost, as in `host 'b' (ranks 2, 3) no longer answers host 'a'`.
   std::function<void(const std::string& what)> lost;
   /// Called if the hosts can't reach each other, so that no loss will be noticed.
   std::function<void(const std::string& why)> warn;

@@ -161,22 +161,27 @@ void tell_code(int code) {
   if (code_channel >= 0 && write(code_channel, &byte, 1) < 0) code_channel = -1;
 }
 
+namespace {
+
+// Asks the launcher to end all ranks, and waits for it.
+void ask_launcher_to_end(int code, std::chrono::milliseconds patience) {
+  std::this_thread::sleep_for(kReading);
+  tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
+  std::this_thread::sleep_for(patience);
+}
+
+}  // namespace
+
 void end_job(int code) {
   tell_code(code);
-  if (is_rank_of_job()) {
-    std::this_thread::sleep_for(kReading);
-    tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
-    std::this_thread::sleep_for(kTelling);
-  }
+  if (is_rank_of_job()) ask_launcher_to_end(code, kTelling);
   _exit(code);
 }
 
 void end_cut_off_job(int code) {
   tell_code(code);
   if (is_rank_of_job()) {
-    std::this_thread::sleep_for(kReading);
-    tell_launcher(fmt::format("cmd=abort exitcode={}\n", code));
-    std::this_thread::sleep_for(kEndingAll);
+    ask_launcher_to_end(code, kEndingAll);
     for (const JobNeighbour& neighbour : job_neighbours())
       if (neighbour.rank >= 0 && neighbour.process != getpid()) kill(neighbour.process, SIGKILL);
     if (is_under_mpich_launcher()) kill(getppid(), SIGKILL);

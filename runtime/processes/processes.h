@@ -49,6 +49,9 @@ class Processes {
   /// By rank: the lowest rank of its node. Nodes are those of MPI, whose ranks share memory: a container for each rank
   /// of one machine may have a host name of its own.
   const std::vector<int>& nodes() const { return nodes_; }
+  bool has_several_nodes() const { return several_nodes_; }
+  /// True for the lowest rank of each node.
+  bool leads_node() const { return nodes_[static_cast<size_t>(rank_)] == rank_; }
   bool oversubscribed() const { return ranks_on_node_ > cores_; }
   /// nullptr where there are no others to wait for.
   Watchdog* watchdog() { return watchdog_; }
