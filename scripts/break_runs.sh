@@ -6,7 +6,7 @@
 #   launcher   or mpiexec, or mtfc itself, on the login node
 #   host       a host loses its power
 #   link       a host is cut off from all others
-#   blink      a host is cut off for two seconds: the run must go on
+#   blink      a host is cut off for two seconds after the first step: the run must go on (MPI does not wait while it starts)
 #   stop       a rank is stopped for some time: the run must go on
 #   disk       the folder of checkpoints is full
 # A run that a fault has ended must have ended within 10 seconds, and its processes on every host within 15; one line must say why,
@@ -130,6 +130,10 @@ strike() {
     link) victim=$name-$host; cut_host $host ;;
     blink)
       must="go on" victim=$name-$host
+      until [ "$(steps_done)" -gt "$steps_before" ]; do
+        ! has_ended $pid || return 1
+        sleep 0.02
+      done
       cut_host $host
       sleep 2
       mend_host $host
@@ -138,6 +142,9 @@ strike() {
   esac
   return 0
 }
+
+# Prints how many steps the metrics have.
+steps_done() { [ -f metrics.jsonl ] && wc -l <metrics.jsonl || echo 0; }
 
 # Brings back what the fault has taken.
 mend() {
@@ -191,6 +198,7 @@ ended=0 missed=0
 while [ $done_faults -lt "$faults" ]; do
   kind=${kinds[RANDOM % ${#kinds[@]}]}
   restarts=$((RANDOM % 2 * 9))
+  steps_before=$(steps_done)
   run --checkpoint ck --keep 5 --metrics metrics.jsonl --resume --restarts $restarts >"$said" 2>&1 &
   pid=$!
   after=$((RANDOM * 32768 % length))

@@ -10,13 +10,13 @@ namespace {
 constexpr int kReadings = 8;
 constexpr int kTag = 0x636c;
 
-void send(int64_t number, int rank, const Waiting& waiting) {
+void send_number(int64_t number, int rank, const Waiting& waiting) {
   MPI_Request request;
   check_mpi(MPI_Isend(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Isend");
   wait_for(request, waiting);
 }
 
-int64_t receive(int rank, const Waiting& waiting) {
+int64_t receive_number(int rank, const Waiting& waiting) {
   int64_t number = 0;
   MPI_Request request;
   check_mpi(MPI_Irecv(&number, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD, &request), "MPI_Irecv");
@@ -32,20 +32,20 @@ int64_t clock_offset(Processes& processes) {
   if (!processes.speaks()) {
     std::vector<ClockReading> readings;
     // The first message says that it is this rank's turn with rank 0.
-    receive(0, waiting);
+    receive_number(0, waiting);
     for (int i = 0; i < kReadings; ++i) {
       const int64_t sent = nanoseconds_now();
-      send(0, 0, waiting);
-      const int64_t there = receive(0, waiting);
+      send_number(0, 0, waiting);
+      const int64_t there = receive_number(0, waiting);
       readings.push_back({sent, there, nanoseconds_now()});
     }
     return offset_of(readings);
   }
   for (int rank = 1; rank < processes.size(); ++rank) {
-    send(0, rank, waiting);
+    send_number(0, rank, waiting);
     for (int i = 0; i < kReadings; ++i) {
-      receive(rank, waiting);
-      send(nanoseconds_now(), rank, waiting);
+      receive_number(rank, waiting);
+      send_number(nanoseconds_now(), rank, waiting);
     }
   }
   return 0;
