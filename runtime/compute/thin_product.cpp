@@ -65,6 +65,9 @@ namespace avx512 {
 #define MTFC_TARGET MTFC_AVX512
 using Vector = __m512;
 constexpr int64_t kLanes = 16;
+constexpr int64_t kRowsTogether = 8;   // of the wide matrix, in along_wide
+constexpr int64_t kBytesAhead = 1024;  // of each of these rows
+constexpr int64_t kDotBytesAhead = 0;  // in along_inner; 0: as the processor does by itself
 MTFC_VECTOR_CALL Vector load(const int8_t* from) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
@@ -98,6 +101,10 @@ namespace avx2 {
 #define MTFC_TARGET MTFC_AVX2
 using Vector = __m256;
 constexpr int64_t kLanes = 8;
+// A Zen 3 reads one row after the other up to twice as fast as eight at a time.
+constexpr int64_t kRowsTogether = 1;
+constexpr int64_t kBytesAhead = 4096;
+constexpr int64_t kDotBytesAhead = 2048;
 MTFC_VECTOR_CALL Vector load(const int8_t* from) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 }
