@@ -180,8 +180,8 @@ int main(int argc, char** argv) {
   const bool yielding = wanted.erase("--yielding") > 0;
   if (processes.speaks()) fmt::print("{} ranks on {} cores\n", processes.size(), processes.cores_on_node());
   for (const Rows& row : rows())
-    for (const int64_t floats : {int64_t{1} << 8, int64_t{1} << 14, int64_t{1} << 18, int64_t{1} << 20,
-                                 int64_t{1} << 22, int64_t{1} << 24}) {
+    for (const int64_t floats : {int64_t{1} << 8, int64_t{1} << 12, int64_t{1} << 14, int64_t{1} << 16,
+                                 int64_t{1} << 18, int64_t{1} << 21, int64_t{1} << 24}) {
       if (!wanted.empty() && wanted.count(row.name) == 0) continue;
       if (processes.oversubscribed() && !yielding && floats > (1 << 20)) continue;
       measure(row, floats, processes, node, yielding);
