@@ -203,8 +203,8 @@ void use_cores(int wanted, const Processes& processes, int usual) {
   if (count == 0 && std::getenv("OMP_NUM_THREADS")) count = threads();
   if (count == 0) count = usual;
   if (count == 0) count = default_threads(processes.cores_on_node(), processes.ranks_on_node());
+  processes.keep_to_share(count);
   set_threads(count);
-  if (count == 1) processes.bind_to_core();
 }
 
 namespace {

@@ -61,7 +61,7 @@ struct Execution {
 int execute(const ExecutionOptions& options, const Execution& execution);
 
 /// Sets the number of threads of this process: `wanted`, else what OMP_NUM_THREADS has set, else `usual`, or if that is 0
-/// the node's cores divided by its ranks. If several ranks share one core, it also keeps them there.
+/// the node's cores divided by its ranks. It also keeps the rank on its share of the cores, see Processes::keep_to_share().
 void use_cores(int wanted, const Processes& processes, int usual = 0);
 
 /// The command line that this process was started with, without its own name.

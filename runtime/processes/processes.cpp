@@ -74,10 +74,7 @@ struct Processes::State {
   bool started = false;           // by this object, which then has to end it
 };
 
-Processes::Processes() {
-  const Spot own = own_spot();
-  cores_ = std::max(1, CPU_COUNT(&own.cores));
-}
+Processes::Processes() : cores_(own_spot().cores) {}
 Processes::Processes(Processes&&) noexcept = default;
 Processes Processes::alone() {
   return {};
@@ -213,7 +210,7 @@ void Processes::find_neighbours() {
   watchdog_->set_ranks(rank_, std::move(pages));
   if (index_on_node_ == 0 && ranks_on_node_ > 1) remove_left_files();
   if (!sees_all) watchdog_->set_inquiry(std::make_unique<PointMessages>(state_->comm, *watchdog_));
-  cores_ = std::max(1, CPU_COUNT(&cores));
+  cores_ = HostCores(cores);
 }
 
 Waiting Processes::waiting() const {
@@ -221,15 +218,15 @@ Waiting Processes::waiting() const {
   return {*watchdog_, oversubscribed()};
 }
 
-void Processes::bind_to_core() const {
-  if (bound_by_launcher_ || !oversubscribed() || ranks_on_node_ % cores_ != 0) return;
-  const int turn = index_on_node_ / (ranks_on_node_ / cores_);
-  const cpu_set_t cores = own_spot().cores;
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &cores) && seen++ == turn) CPU_SET(core, &own);
-  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);  // otherwise the rank stays where it is
+void Processes::keep_to_share(int threads) const {
+  const int cores = cores_.cores(), ranks = ranks_on_node_;
+  const bool are_shared = oversubscribed() && ranks % cores == 0 && threads == 1;
+  const bool are_spread = ranks > 1 && ranks * threads <= cores && cores_.memories() > 1;
+  if (bound_by_launcher_ || !(are_shared || are_spread)) return;
+  const cpu_set_t share = are_shared ? cores_.share(index_on_node_ / (ranks / cores), cores)
+                                     : cores_.share(index_on_node_, ranks);
+  if (CPU_COUNT(&share) > 0)
+    sched_setaffinity(0, sizeof share, &share);  // if this fails, the rank stays where it is
 }
 
 Processes::~Processes() {

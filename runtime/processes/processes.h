@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/diagnostics/error.h"
+#include "runtime/processes/host_cores.h"
 #include "runtime/processes/watchdog.h"
 
 namespace mtfc {
@@ -45,24 +46,26 @@ class Processes {
   bool speaks() const { return rank_ == 0; }  // true for the one rank that talks to the user
   bool uses_mpi() const { return state_ != nullptr; }
   int ranks_on_node() const { return ranks_on_node_; }
-  int cores_on_node() const { return cores_; }  // those that this process may use
+  /// Those that the ranks of this node may use.
+  int cores_on_node() const { return cores_.cores(); }
   /// By rank: the lowest rank of its node. Nodes are those of MPI, whose ranks share memory: a container for each rank
   /// of one machine may have a host name of its own.
   const std::vector<int>& nodes() const { return nodes_; }
   bool has_several_nodes() const { return several_nodes_; }
   /// True for the lowest rank of each node.
   bool leads_node() const { return nodes_[static_cast<size_t>(rank_)] == rank_; }
-  bool oversubscribed() const { return ranks_on_node_ > cores_; }
+  bool oversubscribed() const { return ranks_on_node_ > cores_.hardware_threads(); }
   /// nullptr where there are no others to wait for.
   Watchdog* watchdog() { return watchdog_; }
   /// Returns the way in which this rank waits for others. There must be others.
   Waiting waiting() const;
 
-  /// Binds this process, and threads that it starts later, to one core, which it shares with the ranks next
-  /// to it. Does nothing unless several ranks share each core, the same number on all, and the launcher has
-  /// left the choice open. Left alone, the system would move ranks about, and the time of a step would depend
-  /// on which ranks happen to share a core.
-  void bind_to_core() const;
+  /// Keeps this process, and the threads that it starts later, on its share of the node's cores, if the launcher has left the
+  /// choice open. If the same number of ranks share each core, ranks that are next to each other share one: left alone, the
+  /// system would move ranks about, and the time of a step would depend on which of them happen to share a core. If the
+  /// cores suffice for `threads` of every rank, and the node's memory has several parts, each near some cores (NUMA), a rank
+  /// keeps to cores that are near each other. Otherwise this does nothing.
+  void keep_to_share(int threads) const;
 
   void barrier();
   /// Replaces `bytes` by rank 0's on every rank.
@@ -99,7 +102,7 @@ class Processes {
   int rank_ = 0;
   int size_ = 1;
   int ranks_on_node_ = 1;
-  int cores_ = 1;
+  HostCores cores_;
   int index_on_node_ = 0;
   std::vector<int> nodes_{0};
   bool several_nodes_ = false;

@@ -62,7 +62,7 @@ TEST_CASE("ranks that share cores evenly stay on one, the same number on each, n
   Processes& processes = test_processes();
   cpu_set_t before, after;
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
-  processes.bind_to_core();
+  processes.keep_to_share(1);
   REQUIRE(sched_getaffinity(0, sizeof after, &after) == 0);
   sched_setaffinity(0, sizeof before, &before);
   const int size = processes.size(), cores = processes.cores_on_node();

@@ -56,7 +56,7 @@ def main():
         cases = layouts(args.hosts, args.ranks)
         profiles = {}
         for mesh in {mesh for mesh, _ in cases.values()}:
-            path = pathlib.Path(args.profile + "." + mesh.replace(":", "") if args.profile else folder / f"{mesh}.json")
+            path = pathlib.Path(f"{args.profile}.{mesh.replace(':', '')}.json" if args.profile else folder / f"{mesh}.json")
             profiles[mesh] = path
             if not path.exists():
                 print(f"calibrating over {mesh}", file=sys.stderr)
