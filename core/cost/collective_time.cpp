@@ -71,30 +71,33 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
     add_link({kind, group, bytes}, inside, time);
     return time;
   }
-  const auto members = static_cast<double>(group), local = static_cast<double>(inner),
-             nodes = members / local;
   const int64_t all_nodes =
       (group + inner - 1) / inner;  // one that the group fills only in part is a node too
+  const auto members = static_cast<double>(group), local = static_cast<double>(inner),
+             nodes = static_cast<double>(all_nodes);
+  const double fewest = members - (nodes - 1) * local;  // members on the last node
   if (inner == 1 || (facts_of(kind).pairwise && kind != CollectiveKind::kAllToAll)) {
     add_link({kind, group, bytes}, across, time);
   } else if (works_in_place(kind)) {
-    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then
-    // each reduces its share of them across nodes.
+    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then as many of each
+    // node as the last one has reduce a share of them across nodes.
     const double size = bytes * members / (2 * (members - 1));
     add_link({kind, inner, 2 * size * (local - 1) / local}, inside, within);
-    add_link({kind, all_nodes, 2 * size / local * (nodes - 1) / nodes}, across, time);
+    add_link({kind, all_nodes, 2 * size / fewest * (nodes - 1) / nodes}, across, time);
   } else if (kind == CollectiveKind::kAllToAll) {
-    const double crossing = bytes * (members - local) / (members - 1);
-    add_link({kind, inner, bytes - crossing}, inside, within);
-    add_link({kind, group, crossing}, across, time);
+    add_link({kind, inner, bytes * (local - 1) / (members - 1)}, inside, within);
+    add_link({kind, group, bytes * (members - fewest) / (members - 1)}, across, time);
   } else {
-    // Each device exchanges one piece with each other node; neighbours have the others.
-    const double crossing = bytes * (nodes - 1) / (members - 1);
-    add_link({kind, inner, bytes - crossing}, inside, within);
-    add_link({kind, all_nodes, crossing}, across, time);
+    // The members of each node exchange one piece for each member elsewhere, and share this work; neighbours have the others.
+    add_link({kind, inner, bytes * (members - nodes) / (members - 1)}, inside, within);
+    add_link({kind, all_nodes, bytes * (members - fewest) / fewest / (members - 1)}, across, time);
   }
-  time.latency_s += within.latency_s;
-  time.transfer_s += within.transfer_s;
+  if (within.overlaps) {
+    time.latency_s += within.latency_s;
+    time.transfer_s += within.transfer_s;
+  } else {
+    time.own_s += within.seconds();
+  }
   time.ideal_s += within.ideal_s;
   return time;
 }

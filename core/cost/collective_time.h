@@ -6,7 +6,8 @@
 //                                the other kinds   (g-1)*alpha + bytes/bandwidth * distance
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; across nodes each element travels once to each node
-//                                (runtime/comm/mpi/two_level.h)
+//                                (runtime/comm/mpi/two_level.h). If a group has fewer members on its last node than on the
+//                                others, they take longest, because they exchange what the others share.
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
@@ -19,10 +20,12 @@ namespace mtfc {
 struct CollectiveTime {
   double latency_s = 0;
   double transfer_s = 0;
+  double own_s =
+      0;  // of the device itself after its messages: copies within a node whose link does not overlap
   double ideal_s = 0;  // the bytes at the best bandwidth of the link
   bool overlaps = true;
 
-  double seconds() const { return latency_s + transfer_s; }
+  double seconds() const { return latency_s + transfer_s + own_s; }
 };
 
 /// `bytes` are those that a device sends. Throws UserError if the profile has no link for an axis.

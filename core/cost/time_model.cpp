@@ -31,7 +31,7 @@ const char* bound_of(const KernelTime& time) {
 
 const char* bound_of(const CollectiveTime& time) {
   if (time.seconds() <= 0) return "";
-  return time.latency_s > time.transfer_s ? "latency" : "network";
+  return time.latency_s > time.transfer_s + time.own_s ? "latency" : "network";
 }
 
 // Walks the steps with two clocks: that of the device and that of the network.
@@ -138,7 +138,8 @@ class Clocks {
     cost_.communication_s += runs * time.seconds();
     if (time.overlaps) {
       cost_.steps[s].begin_s = std::max(now_, network_);
-      cost_.steps[s].end_s = network_ = done_[s] = cost_.steps[s].begin_s + time.seconds();
+      cost_.steps[s].end_s = network_ = done_[s] = cost_.steps[s].begin_s + time.seconds() - time.own_s;
+      pending_[s] = time.own_s;
     } else {
       pending_[s] = time.seconds();
     }
@@ -147,13 +148,12 @@ class Clocks {
   void wait(size_t s) {
     const size_t started = entry_.steps[s].as<AwaitCollective>()->start.index();
     const double before = now_;
+    now_ = std::max(now_, done_[started]);
     if (pending_[started] > 0) {
       // A link that does not overlap does its work here, on the device's time.
-      cost_.steps[started].begin_s = now_;
+      if (done_[started] == 0) cost_.steps[started].begin_s = now_;
       now_ += pending_[started];
       cost_.steps[started].end_s = now_;
-    } else {
-      now_ = std::max(now_, done_[started]);
     }
     cost_.steps[s].seconds = (now_ - before) * static_cast<double>(times_[s]);
   }

@@ -119,6 +119,36 @@ TEST_CASE("a node that is filled in part takes part in an all_reduce across node
   CHECK(time.latency_s == doctest::Approx(2 * kAlpha));
 }
 
+TEST_CASE("a member that is alone on its node exchanges what three others share") {
+  Hardware nodes = hardware(Topology::kTwoLevel);
+  nodes.devices_per_node = 3;
+  nodes.inside = nodes.axes["*"];
+  nodes.inside->latency_s = 0;
+  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  const auto taken = [&](CollectiveKind kind, double bytes) {
+    return collective_time(kind, {0}, Mesh({{"all", 4}}), bytes, nodes).seconds();
+  };
+  // A megabyte: 1.33 MB are sent inside the larger node, and all of it crosses, once each way.
+  CHECK(taken(CollectiveKind::kAllReduce, 1.5e6) == doctest::Approx(0.04 / 3 + 2 * kAlpha + 1));
+  // Parts of 0.25 MB: the member that is alone needs three, and the others get two from neighbours.
+  CHECK(taken(CollectiveKind::kAllGather, 0.75e6) == doctest::Approx(0.005 + kAlpha + 0.75));
+  CHECK(taken(CollectiveKind::kAllToAll, 0.75e6) == doctest::Approx(0.005 + 3 * kAlpha + 0.75));
+}
+
+TEST_CASE("copies within a node take the device's own time if the link inside does not overlap") {
+  Hardware nodes = hardware(Topology::kTwoLevel);
+  nodes.devices_per_node = 4;
+  nodes.inside = nodes.axes["*"];
+  nodes.inside->latency_s = 0;
+  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  nodes.inside->overlaps = false;
+  const CollectiveTime time =
+      collective_time(CollectiveKind::kAllGather, {0, 1}, Mesh({{"rows", 2}, {"cols", 4}}), 1.75e6, nodes);
+  CHECK(time.overlaps);
+  CHECK(time.own_s == doctest::Approx(0.015));
+  CHECK(time.seconds() == doctest::Approx(0.015 + kAlpha + 0.25));
+}
+
 TEST_CASE("kinds of collectives, and groups, that a profile lists apart") {
   Hardware apart = hardware();
   apart.axes["*"].collectives["all_to_all"] = {0, 2 * kBandwidth};
