@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "cmd/launch/execution.h"
 #include "cmd/launch/launch.h"
 #include "cmd/launch/ranks.h"
+#include "cmd/launch/restarts.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
 #include "cmd/options/option_checks.h"
@@ -25,6 +27,7 @@ namespace {
 struct Options {
   std::string file = "-";
   std::optional<std::string> mesh;
+  std::string hosts;  // as for --hosts
   std::string name = "calibrated";
   int threads = 0;
   bool quick = false, quiet = false;
@@ -83,6 +86,7 @@ void measure(const Options& options, Processes& processes) {
 int run_ranks(const Options& options) {
   const auto body = [&](Processes& processes) {
     agree(processes, [&] {
+      if (!options.hosts.empty()) require_no_launcher("--hosts");
       mesh_of(options, processes.size());
       if (processes.speaks()) require_writable(options.file);
     });
@@ -92,10 +96,22 @@ int run_ranks(const Options& options) {
   return run_on_ranks(Watchdog::kUsualLimit, {body});
 }
 
+// Without --mesh, as many ranks as the hosts have room for, or one on each.
+int start_on_hosts(const Options& options) {
+  Restarts start;
+  start.hosts = parse_hosts(options.hosts);
+  const int64_t ranks = std::max(room(start.hosts), static_cast<int64_t>(start.hosts.size()));
+  start.mesh = mesh_of(options, options.mesh ? 0 : ranks);
+  start.arguments = without_options(own_arguments(), {"--hosts"});
+  start.quiet = options.quiet;
+  return run_with_restarts(start);
+}
+
 int run(const Options& options) {
   limit_spinning();
   require_ending("-o", "a hardware profile", options.file, {"json"});
   if (launched_by()) return run_ranks(options);
+  if (!options.hosts.empty()) return start_on_hosts(options);
   const int64_t devices = options.mesh ? mesh_of(options, 0).devices() : 1;
   require_writable(options.file);
   if (devices > 1) return launch_ranks({own_arguments(), devices, {}, options.quiet});
@@ -112,6 +128,7 @@ std::function<int()> setup(CommandLine& line) {
           "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
           "all ranks)")
       .type_name("AXIS:SIZE,...");
+  add_hosts_option(line, options->hosts);
   line.add_option("--name", options->name, "name of the profile").show_default();
   line.add_option("--threads", options->threads,
                   "threads per rank (default: OMP_NUM_THREADS, else cores / ranks on the node)")
@@ -130,6 +147,7 @@ const Command kCalibrateCommand = {
     .examples =
         "  mtfc calibrate -o box.json && mtfc cost-report model.json --hardware box.json\n"
         "  mtfc calibrate --mesh rows:2,cols:2 -o box4.json\n"
+        "  mtfc calibrate --hosts a:2,b:2 --mesh rows:2,cols:2 -o ab.json\n"
         "  mpiexec -n 64 mtfc calibrate --mesh rows:8,cols:8 -o cluster.json",
     .setup = setup,
 };

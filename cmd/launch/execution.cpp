@@ -113,6 +113,19 @@ Program judged(const ExecutionOptions& options, const Execution& execution, int6
   return program;
 }
 
+// Throws UserError for options about the start of ranks that contradict each other or a launcher.
+void check_start(const ExecutionOptions& options) {
+  const std::optional<LaunchedBy> by = launched_by();
+  if (options.simulate && by && by->ranks > 1)
+    throw UserError("--simulate runs all devices in one process", "start it without a launcher");
+  const char* starts = !options.hosts.empty() ? "--hosts" : options.restarts > 0 ? "--restarts" : nullptr;
+  if (!starts) return;
+  if (options.simulate)
+    throw UserError(fmt::format("{} starts ranks, but --simulate runs all devices in this process", starts),
+                    fmt::format("leave out --simulate or {}", starts));
+  require_no_launcher(starts);
+}
+
 // This rank's device of the mesh, under a launcher.
 int run_ranks(const ExecutionOptions& options, const Execution& execution) {
   Program program;
@@ -121,6 +134,7 @@ int run_ranks(const ExecutionOptions& options, const Execution& execution) {
     std::string bytes, prepared;
     agree(processes, [&] {
       if (!processes.speaks()) return;
+      check_start(options);
       program = judged(options, execution, processes.size(), sources);
       prepared = execution.prepare();
       bytes = packed(sources);
@@ -207,23 +221,16 @@ void use_cores(int wanted, const Processes& processes, int usual) {
   set_threads(count);
 }
 
-namespace {
-
-// Throws UserError for options about the start of ranks that contradict each other or a launcher.
-void check_start(const ExecutionOptions& options) {
+void require_no_launcher(const char* option) {
   const std::optional<LaunchedBy> by = launched_by();
-  if (options.simulate && by && by->ranks > 1)
-    throw UserError("--simulate runs all devices in one process", "start it without a launcher");
-  const char* starts = !options.hosts.empty() ? "--hosts" : options.restarts > 0 ? "--restarts" : nullptr;
-  if (starts && options.simulate)
-    throw UserError(fmt::format("{} starts ranks, but --simulate runs all devices in this process", starts),
-                    fmt::format("leave out --simulate or {}", starts));
-  if (starts && by)
-    throw UserError(
-        fmt::format("{} is for ranks that mtfc starts, but {} has started this one", starts, by->launcher),
-        by->launcher == "srun" ? "mtfc slurm writes jobs that Slurm starts again"
-                               : "start mtfc without a launcher");
+  if (!by) return;
+  const bool is_job = by->launcher == "srun" && std::string_view(option) == "--restarts";
+  throw UserError(
+      fmt::format("{} is for ranks that mtfc starts, but {} has started this one", option, by->launcher),
+      is_job ? "mtfc slurm writes jobs that Slurm starts again" : "start mtfc without a launcher");
 }
+
+namespace {
 
 // Starts a rank for each device, with what this process has read.
 int start_ranks(const Program& program, const ExecutionOptions& options, const Execution& execution,
@@ -250,8 +257,8 @@ int start_ranks(const Program& program, const ExecutionOptions& options, const E
 }  // namespace
 
 int execute(const ExecutionOptions& options, const Execution& execution) {
-  check_start(options);
   if (launched_by() && !options.simulate) return run_ranks(options, execution);
+  check_start(options);
   Sources sources = read_sources(options.model, options.layout);
   sources.defaults = execution.defaults();
   sources.told = execution.tell();
@@ -271,6 +278,16 @@ int execute(const ExecutionOptions& options, const Execution& execution) {
   return start_ranks(program, options, execution, sources);
 }
 
+void add_hosts_option(CommandLine& line, std::string& hosts) {
+  line.add_option("--hosts", hosts,
+                  "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
+                  "in a:2,b:2; MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say "
+                  "otherwise (default: "
+                  "HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
+      .check(list_of_hosts())
+      .type_name("HOSTS");
+}
+
 void add_execution_options(CommandLine& line, ExecutionOptions& options) {
   line.add_flag("--simulate", options.simulate, "run all devices of the mesh in this process, without MPI");
   line.add_option(
@@ -285,13 +302,7 @@ void add_execution_options(CommandLine& line, ExecutionOptions& options) {
       .check(whole_number(1, kLongestWait))
       .type_name("S")
       .show_default();
-  line.add_option("--hosts", options.hosts,
-                  "start the ranks on these hosts: names, as in a,b, or names and the most ranks of each, as "
-                  "in a:2,b:2; MPICH's launcher reaches them, by ssh if HYDRA_LAUNCHER does not say "
-                  "otherwise (default: "
-                  "HYDRA_HOST_FILE, the nodes of a batch job, else this host)")
-      .check(list_of_hosts())
-      .type_name("HOSTS");
+  add_hosts_option(line, options.hosts);
   line.add_option("--ranks-per-node", options.ranks_per_node,
                   "treat every N ranks as a node, to try out several nodes on one machine")
       .check(whole_number(1, kMostThreads))

@@ -34,6 +34,10 @@ struct ExecutionOptions {
 
 /// --simulate, --threads, --watchdog, --ranks-per-node, --shared-memory, --hosts.
 void add_execution_options(CommandLine& line, ExecutionOptions& options);
+/// --hosts alone, for ranks that this process starts.
+void add_hosts_option(CommandLine& line, std::string& hosts);
+/// Throws UserError if a launcher has started this process, although `option` is for ranks that mtfc starts.
+void require_no_launcher(const char* option);
 
 /// The functions of a command, one for each stage. All may throw UserError and RunError, on which ranks then agree.
 struct Execution {

@@ -101,10 +101,13 @@ struct Relay {
   int error = 0;                 // the first reason why something was lost
   bool tells_interrupt = false;  // a rank has said that a signal ended the run
   bool tells_error = false;      // a rank has said why the run has failed
+  std::string last = {};         // the last bytes, since such a line may come in two pieces
 
   void write(const std::string& bytes) {
-    tells_interrupt |= bytes.find(kInterrupted) != std::string::npos;
-    tells_error |= bytes.find(kError) != std::string::npos;
+    last += bytes;
+    tells_interrupt |= last.find(kInterrupted) != std::string::npos;
+    tells_error |= last.find(kError) != std::string::npos;
+    last.erase(0, last.size() - std::min(last.size(), std::strlen(kInterrupted)));
     const int failed = write_all(to, bytes);
     if (error == 0) error = failed;
   }

@@ -98,6 +98,14 @@ TEST_CASE("calibration writes a profile that cost-report takes, of one rank and 
   }
 }
 
+TEST_CASE("calibration starts its ranks on the hosts that it is given") {
+  const ScratchFolder folder;
+  REQUIRE(said(folder, "$MTFC calibrate --quick -q --hosts $(hostname):2 -o box.json") == "exit 0: ");
+  const Hardware found = read_hardware(folder.read("box.json"), "box.json");
+  CHECK(found.axes.count("all") == 1);
+  check_profile(found, 2);
+}
+
 TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   const ScratchFolder folder;
   for (const char* mesh : {"", "--mesh a:2"}) {
@@ -116,6 +124,13 @@ TEST_CASE("calibration that is interrupted, or can't begin, leaves no file") {
   CHECK(said(folder, "mpiexec.mpich -n 2 $MTFC calibrate --mesh a:3 -o box.json") ==
         "exit 2: mtfc: error: the mesh a:3 has 3 devices, but there are 2 ranks (start it with mpiexec -n "
         "3)\n");
+  CHECK(said(folder, "mpiexec.mpich -n 2 $MTFC calibrate --hosts a,b -o box.json") ==
+        "exit 2: mtfc: error: --hosts is for ranks that mtfc starts, but a PMI launcher has started this one "
+        "(start "
+        "mtfc without a launcher)\n");
+  CHECK(said(folder, "$MTFC calibrate --hosts a:1,b:1 --mesh a:3 -o box.json") ==
+        "exit 2: mtfc: error: the mesh has 3 devices, but --hosts has room for 2 ranks (name more hosts, or "
+        "give them more ranks, as in a:4,b:4)\n");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 2);  // out, err
 }
 

@@ -18,7 +18,12 @@
 namespace mtfc::hosts_test {
 namespace {
 
-constexpr int kUnavailable = 77;  // an exit code of the script
+// Returns whether the script could make hosts, and says so if it could not.
+bool had_hosts(const Outcome& outcome) {
+  constexpr int kUnavailable = 77;
+  if (outcome.code == kUnavailable) MESSAGE("skipped: no network namespaces here: " << outcome.text);
+  return outcome.code != kUnavailable;
+}
 
 // With `ranks` on each host. A run that hangs is ended, with another code.
 Outcome on_two_hosts(int ranks, const std::string& arguments) {
@@ -31,10 +36,7 @@ TEST_CASE("runs over two hosts end, after success, after an error and after a si
   const ScratchFolder folder;
   const std::string run = "run mnist.json -q --mesh a:4 --layout batch:a ";
   const Outcome success = on_two_hosts(2, run + "--steps 3");
-  if (success.code == kUnavailable) {
-    MESSAGE("skipped: no network namespaces here: " << success.text);
-    return;
-  }
+  if (!had_hosts(success)) return;
   CAPTURE(success.text);
   CHECK(success.code == 0);
   const Outcome failure = on_two_hosts(2, run + "--input images=nowhere.npy");
@@ -60,10 +62,7 @@ TEST_CASE("two hosts send the bytes that the report predicts, and have the losse
   const Outcome outcome = outcome_of(fmt::format(
       "timeout -k 10 300 '{0}/scripts/between_hosts.py' --build '{1}' --hosts 2 --only mnist,moe_lm 2>&1",
       MTFC_SOURCE_DIR, std::filesystem::path(MTFC_BINARY).parent_path().string()));
-  if (outcome.code == kUnavailable) {
-    MESSAGE("skipped: no network namespaces here: " << outcome.text);
-    return;
-  }
+  if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
   CHECK(outcome.code == 0);
   CHECK(has(outcome.text, "moe_lm              2 x 2  both"));
@@ -76,10 +75,7 @@ TEST_CASE("runs over two hosts that are broken end soon, say why, and go on with
         outcome_of(fmt::format("timeout -k 10 400 '{}/scripts/break_runs.sh' --mtfc '{}' --ranks 1 --faults "
                                "3 --seed 5 --only {} 2>&1",
                                MTFC_SOURCE_DIR, MTFC_BINARY, kinds));
-    if (outcome.code == kUnavailable) {
-      MESSAGE("skipped: no network namespaces here: " << outcome.text);
-      return;
-    }
+    if (!had_hosts(outcome)) return;
     CAPTURE(outcome.text);
     CHECK(outcome.code == 0);
     CHECK(has(outcome.text, "all with the same bits"));
@@ -98,29 +94,31 @@ TEST_CASE("hosts that start different programs are named before anything is comp
       "cd '{0}/models' && timeout -k 10 100 '{0}/scripts/hosts.sh' 1 '{1}' run mnist.json -q --mesh a:2 "
       "--layout batch:a --steps 3 2>&1",
       MTFC_SOURCE_DIR, folder / "start"));
-  if (outcome.code == kUnavailable) {
-    MESSAGE("skipped: no network namespaces here: " << outcome.text);
-    return;
-  }
+  if (!had_hosts(outcome)) return;
   CAPTURE(outcome.text);
   CHECK(outcome.code == 1);
   CHECK(has(outcome.text, "-2' (rank 1) starts another mtfc than host "));
 }
 
 TEST_CASE("a run goes on with fewer ranks if a host can't be reached any more") {
-  const ScratchFolder folder;
-  const Outcome outcome =
-      outcome_of(fmt::format("cd '{0}/models' && HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=false timeout -k 10 "
-                             "100 '{1}' run mnist.json -q --dtype f64 "
-                             "--hosts \"$(hostname):3,nowhere:1\" --mesh a:4 --layout batch:a --steps 3 "
-                             "--checkpoint '{2}' --restarts 1 2>&1",
-                             MTFC_SOURCE_DIR, MTFC_BINARY, folder / "ck"));
-  CAPTURE(outcome.text);
-  CHECK(outcome.code == 0);
-  CHECK(has(outcome.text,
-            "mtfc: error: the launcher has lost its connection to host 'nowhere'; the run has ended\n"));
-  CHECK(has(outcome.text, "mtfc: restart 1 of 1: host 'nowhere' does not answer, so the mesh is a:3 now\n"));
-  CHECK(std::filesystem::exists(folder / "ck/step_00000003"));
+  for (const char* model : {"mnist.json", "-"}) {  // standard input is read again
+    CAPTURE(model);
+    const ScratchFolder folder;
+    const Outcome outcome =
+        outcome_of(fmt::format("cd '{0}/models' && cat mnist.json | HYDRA_LAUNCHER=ssh "
+                               "HYDRA_LAUNCHER_EXEC=false timeout -k 10 100 '{1}' run {3} "
+                               "-q --dtype f64 --hosts \"$(hostname):3,nowhere:1\" --mesh a:4 --layout "
+                               "batch:a --steps 3 --checkpoint '{2}' "
+                               "--restarts 1 2>&1",
+                               MTFC_SOURCE_DIR, MTFC_BINARY, folder / "ck", model));
+    CAPTURE(outcome.text);
+    CHECK(outcome.code == 0);
+    CHECK(has(outcome.text,
+              "mtfc: error: the launcher has lost its connection to host 'nowhere'; the run has ended\n"));
+    CHECK(
+        has(outcome.text, "mtfc: restart 1 of 1: host 'nowhere' does not answer, so the mesh is a:3 now\n"));
+    CHECK(std::filesystem::exists(folder / "ck/step_00000003"));
+  }
 }
 
 TEST_CASE("a rank that stops is named by those of another host") {
@@ -141,10 +139,7 @@ TEST_CASE("a rank that stops is named by those of another host") {
   });
   if (stopped != 0) kill(stopped, SIGSTOP);
   run.join();
-  if (outcome.code == kUnavailable) {
-    MESSAGE("skipped: no network namespaces here: " << outcome.text);
-    return;
-  }
+  if (!had_hosts(outcome)) return;
   REQUIRE(stopped != 0);
   CAPTURE(outcome.text);
   CHECK(outcome.code == 1);
