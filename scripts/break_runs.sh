@@ -6,7 +6,7 @@
 #   launcher   or mpiexec, or mtfc itself, on the login node
 #   host       a host loses its power
 #   link       a host is cut off from all others
-#   blink      a host is cut off for two seconds after the first step: the run must go on (MPI does not wait while it starts)
+#   blink      a host is cut off for two seconds once the run has done a new step: the run must go on (MPI does not wait while it starts)
 #   stop       a rank is stopped for some time: the run must go on
 #   disk       the folder of checkpoints is full
 # A run that a fault has ended must have ended within 10 seconds, and its processes on every host within 15; one line must say why,
@@ -130,10 +130,13 @@ strike() {
     link) victim=$name-$host; cut_host $host ;;
     blink)
       must="go on" victim=$name-$host
+      local last=$((SECONDS + 90))
       until [ "$(steps_done)" -gt "$steps_before" ]; do
         ! has_ended $pid || return 1
+        [ $SECONDS -lt $last ] || fail "the run hangs"
         sleep 0.02
       done
+      begin=$(now)
       cut_host $host
       sleep 2
       mend_host $host

@@ -31,6 +31,7 @@
 #include "cmd/launch/rank_processes.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
+#include "runtime/processes/host_cores.h"
 #include "runtime/processes/unique_fd.h"
 #include "runtime/processes/watchdog.h"
 
@@ -344,7 +345,7 @@ bool names_hosts() {
 // it can start mpiexec.
 void check_room(int64_t ranks, bool quiet) {
   cpu_set_t set;
-  const int64_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+  const int64_t cores = sched_getaffinity(0, sizeof set, &set) == 0 ? HostCores(set).cores() : 1;
   const std::string here = cores == 1 ? "1 core" : fmt::format("{} cores", cores);
   if (ranks > std::max(kMostRanks, kMostPerCore * cores))
     throw UserError(

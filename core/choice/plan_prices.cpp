@@ -75,7 +75,7 @@ PlanCost PlanPrices::reshard(const TensorType& type, const Sharding& from, const
       const CollectiveTime time = collective_time(move.collective->kind, move.collective->axes, mesh_,
                                                   static_cast<double>(bytes), *hardware_);
       const double share = for_update && time.overlaps ? 1 - hidden_ : 1;
-      cost += {priced(share * time.seconds()), 1, bytes, for_update ? 0 : bytes};
+      cost += {priced(share * (time.seconds() - time.own_s) + time.own_s), 1, bytes, for_update ? 0 : bytes};
     }
     now = move.to;
   }

@@ -79,26 +79,29 @@ CollectiveTime two_levels(CollectiveKind kind, const AxisList& axes, const Mesh&
   if (inner == 1 || (facts_of(kind).pairwise && kind != CollectiveKind::kAllToAll)) {
     add_link({kind, group, bytes}, across, time);
   } else if (works_in_place(kind)) {
-    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. The members in a node reduce all n bytes; then as many of each
-    // node as the last one has reduce a share of them across nodes.
+    // An all_reduce of n bytes over g devices sends 2n(g-1)/g. As many members of each node as the last one has reduce a share
+    // of the n bytes in their node, then across nodes, and give it to their neighbours.
     const double size = bytes * members / (2 * (members - 1));
-    add_link({kind, inner, 2 * size * (local - 1) / local}, inside, within);
+    add_link({kind, inner, 2 * size * (local - 1) / fewest}, inside, within);
     add_link({kind, all_nodes, 2 * size / fewest * (nodes - 1) / nodes}, across, time);
   } else if (kind == CollectiveKind::kAllToAll) {
-    add_link({kind, inner, bytes * (local - 1) / (members - 1)}, inside, within);
+    // The members of the last node have most to send across.
+    add_link({kind, inner, bytes * (fewest - 1) / (members - 1)}, inside, within);
     add_link({kind, group, bytes * (members - fewest) / (members - 1)}, across, time);
   } else {
-    // The members of each node exchange one piece for each member elsewhere, and share this work; neighbours have the others.
-    add_link({kind, inner, bytes * (members - nodes) / (members - 1)}, inside, within);
-    add_link({kind, all_nodes, bytes * (members - fewest) / fewest / (members - 1)}, across, time);
+    // Each member exchanges a piece with one member of each other node; one of the last node, with several of them. Neighbours
+    // have the other pieces, of a larger node perhaps all.
+    const double piece = bytes / (members - 1);
+    add_link({kind, inner, piece * (members - 1 - (nodes - 1) * std::floor(fewest / local))}, inside, within);
+    add_link({kind, all_nodes, piece * (nodes - 1) * std::ceil(local / fewest)}, across, time);
   }
   if (within.overlaps) {
     time.latency_s += within.latency_s;
     time.transfer_s += within.transfer_s;
+    time.ideal_s += within.ideal_s;
   } else {
     time.own_s += within.seconds();
   }
-  time.ideal_s += within.ideal_s;
   return time;
 }
 

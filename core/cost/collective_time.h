@@ -7,7 +7,8 @@
 //   over several axes            one after the other: each its own latency, the bytes at the slowest
 //   two_level                    within a node its own link; across nodes each element travels once to each node
 //                                (runtime/comm/mpi/two_level.h). If a group has fewer members on its last node than on the
-//                                others, they take longest, because they exchange what the others share.
+//                                others, these take longest: they exchange as much with the other nodes as all members of
+//                                a larger node together.
 //
 // Example: an all_gather over 4 devices, each of which sends 3 MB at 1 GB/s with alpha = 10 us, takes
 // 3 * 10 us + 3 ms = 3.03 ms.
@@ -22,7 +23,7 @@ struct CollectiveTime {
   double transfer_s = 0;
   double own_s =
       0;  // of the device itself after its messages: copies within a node whose link does not overlap
-  double ideal_s = 0;  // the bytes at the best bandwidth of the link
+  double ideal_s = 0;  // the bytes at the best bandwidth of the link; without those of own_s
   bool overlaps = true;
 
   double seconds() const { return latency_s + transfer_s + own_s; }

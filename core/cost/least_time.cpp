@@ -50,11 +50,10 @@ bool all_grow(const Hardware& hardware) {
                      [](const auto& axis) { return grows(axis.second); });
 }
 
-// The lesser of two. If one of them takes the time of kernels and the other one does not, nothing is certain.
+// What either of two takes at least.
 LeastTimes::Transfer least_of(const std::optional<LeastTimes::Transfer>& a, const LeastTimes::Transfer& b) {
   if (!a) return b;
-  if (a->overlaps != b.overlaps) return {};
-  return {std::min(a->seconds, b.seconds), b.overlaps};
+  return {std::min(a->network, b.network), std::min(a->device, b.device)};
 }
 
 }  // namespace
@@ -91,7 +90,8 @@ LeastTimes::Transfer LeastTimes::collective(CollectiveKind kind, const AxisList&
   std::optional<Transfer> least;
   for (const Mesh& mesh : orders_) {
     const CollectiveTime time = collective_time(kind, axes, mesh, bytes, hardware_);
-    least = least_of(least, {time.seconds(), time.overlaps});
+    const double own = time.overlaps ? time.own_s : time.seconds();
+    least = least_of(least, {time.seconds() - own, own});
   }
   return *least;
 }

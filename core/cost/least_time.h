@@ -38,8 +38,8 @@ class LeastTimes {
   double memory_seconds(double bytes, bool writes) const;
 
   struct Transfer {
-    double seconds = 0;
-    bool overlaps = true;  // kernels may run meanwhile
+    double network = 0;  // seconds in which kernels may run
+    double device = 0;   // seconds of the device itself
   };
   /// Exactly this collective, in the best order of devices.
   Transfer collective(CollectiveKind kind, const AxisList& axes, double bytes) const;

@@ -134,7 +134,8 @@ BoundCost fused_traffic(const Scene& scene, TensorId id, const Layout& layout) {
 
 BoundCost cost_of(const LeastTimes::Transfer& transfer) {
   BoundCost cost;
-  (transfer.overlaps ? cost.network : cost.device) = transfer.seconds;
+  cost.network = transfer.network;
+  cost.device = transfer.device;
   return cost;
 }
 

@@ -278,6 +278,11 @@ TEST_CASE("no step and no arena is below its bound, however few of the rules are
   for (const Topology topology : {Topology::kTwoLevel, Topology::kFullyConnected, Topology::kRing})
     check_bounds(two_layers(61, 31, 128), kOblong, hardware_of(topology), 0.6);
   check_bounds(attention(13), kSquare, torus, 0.6);
+  // Copies within nodes that the device makes itself.
+  Hardware nodes = hardware_of(Topology::kTwoLevel);
+  nodes.inside->overlaps = false;
+  nodes.inside->bytes_per_s = 2e10;
+  check_bounds(two_layers(61, 31, 128), kOblong, nodes, 0.5);
   // A cache, links that kernels wait for, and groups of axes with a link of their own.
   Hardware cached = torus;
   cached.memory_bandwidth = Curve({{1e3, 8e11}, {1e5, 2e10}, {1e6, 1e10}});

@@ -55,11 +55,15 @@ TEST_CASE("shares are whole cores of one part of the memory where the numbers al
   CHECK(shares(host, 2) == Texts{"0 1 2 3 4 5 6 7", "8 9 10 11 12 13 14 15"});
   CHECK(shares(host, 4) == Texts{"0 1 2 3", "4 5 6 7", "8 9 10 11", "12 13 14 15"});
   CHECK(shares(host, 8) == Texts{"0 1", "2 3", "4 5", "6 7", "8 9", "10 11", "12 13", "14 15"});
-  // Three ranks: one has a part of the memory of its own, and the others share one.
-  const Texts three = shares(host, 3);
-  CHECK(three[0] == "0 1 2 3");
-  CHECK(three[1] == "4 5 6 7");
-  CHECK(three[2] == "8 9 10 11 12 13 14 15");
+  // Of eight cores, each of three shares has two or three.
+  CHECK(shares(host, 3) == Texts{"0 1 2 3", "4 5 6 7 8 9", "10 11 12 13 14 15"});
+}
+
+TEST_CASE("shares have no core in common where some hardware threads of a core may not be used") {
+  const HostCores host(threads_from(0, 3), "core:2 pu:2");
+  CHECK(host.cores() == 2);
+  CHECK(host.hardware_threads() == 3);
+  CHECK(shares(host, 2) == Texts{"0 1", "2"});
 }
 
 TEST_CASE("a host that hwloc cannot describe has a core for each hardware thread") {

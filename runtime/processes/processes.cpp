@@ -74,10 +74,12 @@ struct Processes::State {
   bool started = false;           // by this object, which then has to end it
 };
 
-Processes::Processes() : cores_(own_spot().cores) {}
+Processes::Processes() = default;
 Processes::Processes(Processes&&) noexcept = default;
 Processes Processes::alone() {
-  return {};
+  Processes one;
+  one.cores_ = HostCores(own_spot().cores);
+  return one;
 }
 
 namespace {
@@ -220,7 +222,7 @@ Waiting Processes::waiting() const {
 
 void Processes::keep_to_share(int threads) const {
   const int cores = cores_.cores(), ranks = ranks_on_node_;
-  const bool are_shared = oversubscribed() && ranks % cores == 0 && threads == 1;
+  const bool are_shared = ranks > cores && ranks % cores == 0 && threads == 1;
   const bool are_spread = ranks > 1 && ranks * threads <= cores && cores_.memories() > 1;
   if (bound_by_launcher_ || !(are_shared || are_spread)) return;
   const cpu_set_t share = are_shared ? cores_.share(index_on_node_ / (ranks / cores), cores)

@@ -3,11 +3,11 @@
 is trained under several layouts, and under that which `mtfc search` finds with the measured profile.
 
   scripts/bench/predict_hosts.py [--build build] [--hosts 2] [--ranks 1] [--link 1gbit] [--delay TIME] [--rounds 5] [--steps 8]
-                                 [--batch 8] [--profile FILE] [--json]
+                                 [--batch 8] [--profile NAME] [--json]
 
 The hosts are network namespaces of this machine (scripts/hosts.sh, which needs root); each has its own cores. Measured is
-the median over the rounds of the median of a run's step times. --profile keeps the profile that was measured, or takes the
-one that is there. Targets: every prediction within 15 %, the layouts in the
+the median over the rounds of the median of a run's step times. --profile NAME keeps the
+profile that was measured as NAME.MESH.json, or takes the one that is there. Targets: every prediction within 15 %, the layouts in the
 measured order, and the found layout no slower than any other, to 3 %."""
 import argparse
 import itertools
@@ -57,7 +57,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         mesh, cases = layouts(args.hosts, args.ranks)
-        profile = pathlib.Path(args.profile) if args.profile else folder / "hosts.json"
+        profile = pathlib.Path(f"{args.profile}.{mesh.replace(':', '')}.json") if args.profile else folder / "hosts.json"
         if not profile.exists():
             print(f"calibrating over {mesh}", file=sys.stderr)
             bench.output_of([*start, "calibrate", "--mesh", mesh, "--threads", 1, "-o", profile, "-q"])
