@@ -73,11 +73,12 @@ fail() {
   exit 1
 }
 
-# Prints the processes of a host with this name, by the numbers that they have outside.
+# Prints the processes of a host with this name, by the numbers that they have outside. `mtfc` is the program that is tested.
 on_host_named() { # HOST NAME
-  local process
+  local process program=$2
+  [ "$program" != mtfc ] || program=$(basename "$mtfc" | cut -c1-15)
   for process in $(processes_of_host "$1"); do
-    [ "$(cat /proc/"$process"/comm 2>/dev/null)" != "$2" ] || echo "$process"
+    [ "$(cat /proc/"$process"/comm 2>/dev/null)" != "$program" ] || echo "$process"
   done
 }
 pick() { shuf -n 1 --random-source=<(yes $RANDOM); }
