@@ -6,9 +6,9 @@ is trained under several layouts, and under that which `mtfc search` finds with 
                                  [--batch 8] [--profile NAME] [--json]
 
 The hosts are network namespaces of this machine (scripts/hosts.sh, which needs root); each has its own cores. Measured is
-the median over the rounds of the median of a run's step times. --profile NAME keeps the
-profile that was measured as NAME.MESH.json, or takes the one that is there. Targets: every prediction within 15 %, the layouts in the
-measured order, and the found layout no slower than any other, to 3 %."""
+the median over the rounds of the median of a run's step times. --profile NAME keeps the profile that was measured as
+NAME.MESH.json, or takes the one that is there. Targets: every prediction within 15 %, the layouts in the measured order, and
+the layout that is found no more than 3 % slower than the best one."""
 import argparse
 import itertools
 import json
