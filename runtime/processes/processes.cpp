@@ -77,8 +77,9 @@ struct Processes::State {
 Processes::Processes() = default;
 Processes::Processes(Processes&&) noexcept = default;
 Processes Processes::alone() {
+  static const HostCores cores(own_spot().cores);  // takes milliseconds to find
   Processes one;
-  one.cores_ = HostCores(own_spot().cores);
+  one.cores_ = cores;
   return one;
 }
 
