@@ -6,7 +6,7 @@
 #   launcher   or mpiexec, or mtfc itself, on the login node
 #   host       a host loses its power
 #   link       a host is cut off from all others
-#   blink      a host is cut off for two seconds once the run has done a new step: the run must go on (MPI does not wait while it starts)
+#   blink      a host is cut off for two seconds, and the run must go on. This waits for a step, since a run that starts may end
 #   stop       a rank is stopped for some time: the run must go on
 #   disk       the folder of checkpoints is full
 # A run that a fault has ended must have ended within 10 seconds, and its processes on every host within 15; one line must say why,

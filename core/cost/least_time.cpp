@@ -50,7 +50,7 @@ bool all_grow(const Hardware& hardware) {
                      [](const auto& axis) { return grows(axis.second); });
 }
 
-// What either of two takes at least.
+// Returns the shorter time on the network and the shorter time on the device, each from either of two.
 LeastTimes::Transfer least_of(const std::optional<LeastTimes::Transfer>& a, const LeastTimes::Transfer& b) {
   if (!a) return b;
   return {std::min(a->network, b.network), std::min(a->device, b.device)};

@@ -26,6 +26,16 @@ Hardware hardware(Topology topology = Topology::kFullyConnected) {
   return made;
 }
 
+// Nodes of so many devices, with a link inside that is 100 times as fast.
+Hardware nodes_of(int64_t devices) {
+  Hardware nodes = hardware(Topology::kTwoLevel);
+  nodes.devices_per_node = devices;
+  nodes.inside = nodes.axes["*"];
+  nodes.inside->latency_s = 0;
+  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  return nodes;
+}
+
 // The time that a group over `axes` of the mesh 2x4 takes to move `bytes`.
 double seconds(CollectiveKind kind, const AxisList& axes, double bytes, const Hardware& on) {
   return collective_time(kind, axes, Mesh({{"rows", 2}, {"cols", 4}}), bytes, on).seconds();
@@ -84,11 +94,7 @@ TEST_CASE("topologies lengthen what does not go to neighbours") {
 }
 
 TEST_CASE("a group within a node uses its link, a group across nodes both") {
-  Hardware nodes = hardware(Topology::kTwoLevel);
-  nodes.devices_per_node = 4;
-  nodes.inside = nodes.axes["*"];
-  nodes.inside->latency_s = 0;
-  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  const Hardware nodes = nodes_of(4);
   const Mesh mesh({{"rows", 2}, {"cols", 4}});
   CHECK(lies_in_a_node({1}, mesh, 4));
   CHECK_FALSE(lies_in_a_node({0}, mesh, 4));
@@ -120,11 +126,7 @@ TEST_CASE("a node that is filled in part takes part in an all_reduce across node
 }
 
 TEST_CASE("a member that is alone on its node exchanges what three others share") {
-  Hardware nodes = hardware(Topology::kTwoLevel);
-  nodes.devices_per_node = 3;
-  nodes.inside = nodes.axes["*"];
-  nodes.inside->latency_s = 0;
-  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  const Hardware nodes = nodes_of(3);
   const auto taken = [&](CollectiveKind kind, double bytes) {
     return collective_time(kind, {0}, Mesh({{"all", 4}}), bytes, nodes).seconds();
   };
@@ -136,11 +138,7 @@ TEST_CASE("a member that is alone on its node exchanges what three others share"
 }
 
 TEST_CASE("copies within a node take the device's own time if the link inside does not overlap") {
-  Hardware nodes = hardware(Topology::kTwoLevel);
-  nodes.devices_per_node = 4;
-  nodes.inside = nodes.axes["*"];
-  nodes.inside->latency_s = 0;
-  nodes.inside->bytes_per_s = 100 * kBandwidth;
+  Hardware nodes = nodes_of(4);
   nodes.inside->overlaps = false;
   const CollectiveTime time =
       collective_time(CollectiveKind::kAllGather, {0, 1}, Mesh({{"rows", 2}, {"cols", 4}}), 1.75e6, nodes);

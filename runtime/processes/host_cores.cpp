@@ -20,7 +20,7 @@ struct ThreadSet {
   hwloc_bitmap_t set = hwloc_bitmap_alloc();
 };
 
-// What hwloc knows of the host.
+// The host as hwloc describes it.
 class Topology {
  public:
   explicit Topology(const char* description) {

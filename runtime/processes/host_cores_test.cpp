@@ -55,7 +55,7 @@ TEST_CASE("shares are whole cores of one part of the memory where the numbers al
   CHECK(shares(host, 2) == Texts{"0 1 2 3 4 5 6 7", "8 9 10 11 12 13 14 15"});
   CHECK(shares(host, 4) == Texts{"0 1 2 3", "4 5 6 7", "8 9 10 11", "12 13 14 15"});
   CHECK(shares(host, 8) == Texts{"0 1", "2 3", "4 5", "6 7", "8 9", "10 11", "12 13", "14 15"});
-  // Of eight cores, each of three shares has two or three.
+  // Each of three shares has two or three of the eight cores.
   CHECK(shares(host, 3) == Texts{"0 1 2 3", "4 5 6 7 8 9", "10 11 12 13 14 15"});
 }
 

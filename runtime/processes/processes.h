@@ -46,7 +46,7 @@ class Processes {
   bool speaks() const { return rank_ == 0; }  // true for the one rank that talks to the user
   bool uses_mpi() const { return state_ != nullptr; }
   int ranks_on_node() const { return ranks_on_node_; }
-  /// Those that the ranks of this node may use.
+  /// The number of cores that the ranks of this node may use.
   int cores_on_node() const { return cores_.cores(); }
   /// By rank: the lowest rank of its node. Nodes are those of MPI, whose ranks share memory: a container for each rank
   /// of one machine may have a host name of its own.
