@@ -122,7 +122,9 @@ int run(const Options& options) {
 
 std::function<int()> setup(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_option("-o", options->file, "output file; - is standard output").type_name("FILE").show_default();
+  line.add_option("-o", options->file, "output file, which rank 0 writes, on its host; - is standard output")
+      .type_name("FILE")
+      .show_default();
   line.add_option(
           "--mesh", options->mesh,
           "measure collectives over the axes of this mesh, as in rows:2,cols:4 (default: one axis over "
