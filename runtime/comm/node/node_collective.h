@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "runtime/comm/node/node_collectives.h"
 
 namespace mtfc {
+
+/// The most bytes that a member may get for members to do parts for each other.
+inline constexpr int64_t kSharedBytes = int64_t{1} << 21;
 
 /// A range of elements.
 struct Share {
@@ -55,15 +59,28 @@ class NodeCollective : public PreparedCollective {
   int64_t size() const { return size_; }
   std::byte* input(size_t member) const { return site_.arenas[member] + plan_.input.offset; }
   std::byte* output(size_t member) const { return site_.arenas[member] + plan_.output.offset; }
-  std::byte* workspace() const { return site_.arenas[self()] + plan_.workspace_offset; }
+  std::byte* workspace(size_t member) const { return site_.arenas[member] + plan_.workspace_offset; }
+  std::byte* workspace() const { return workspace(self()); }
 
   /// Returns whether the operands of all members are ready.
   bool has_operands() { return group_.barrier().have_arrived(epoch_); }
   void await_operands() { group_.barrier().await(epoch_, site_.idle); }
   void meet() { group_.barrier().meet(site_.idle); }
 
-  /// The members in turn, beginning with this one, so that they don't all read the same memory.
-  size_t other(size_t turn) const { return (self() + turn) % members(); }
+  /// The members in turn, beginning with `member`, so that they don't all read the same memory.
+  size_t after(size_t member, size_t turn) const { return (member + turn) % members(); }
+  size_t other(size_t turn) const { return after(self(), turn); }
+
+  /// Returns whether members do parts of the work for each other: if ranks share cores, the last to arrive, which has a core,
+  /// does the parts of those that have none. `bytes` is what a member gets, the same number on all members. Large parts take
+  /// longer than the others wait for a core, and are done best where they are in a cache.
+  bool shares_parts(int64_t bytes) const { return group_.barrier().is_crowded() && bytes <= kSharedBytes; }
+  /// Does the work of all members, which have a part each, and returns when all of it is done. The operands must be ready.
+  void do_parts(bool shared, const std::function<void(size_t)>& part) {
+    if (shared) return group_.barrier().do_together(part, site_.idle);
+    part(self());
+    meet();
+  }
 
   const CollectivePlan plan_;
   const NodeSite site_;

@@ -18,15 +18,15 @@ namespace {
 //   after    A: s s s   B: s s s   C: s s s
 // Each element is read and written by one member only, so the result may take the operand's place, and all
 // copies are bitwise equal. Operands that fit a mailbox are read there by all members without a further wait,
-// and all reduce them in the same order. If ranks share cores, a share goes to whichever rank comes first:
-// the last to arrive, which has a core, reduces the shares of members that have none.
+// and all reduce them in the same order.
 class NodeAllReduce : public NodeCollective {
  public:
   NodeAllReduce(const CollectivePlan& plan, NodeSite site)
       : NodeCollective(plan, std::move(site)),
         reduce_(reduce_across(plan.reduce, plan.dtype)),
         whole_(plan.input.elements()),
-        small_(whole_ * size() <= kMailboxBytes) {
+        small_(whole_ * size() <= kMailboxBytes),
+        shares_(shares_parts(whole_ * size())) {
     inputs_.resize(members());
     outputs_.resize(members());
   }
@@ -44,13 +44,7 @@ class NodeAllReduce : public NodeCollective {
       reduce_mail();
       return;
     }
-    const auto reduce_part = [&](size_t part) { reduce_share(share_of(whole_, size(), part, members())); };
-    if (group_.barrier().is_crowded()) {
-      group_.barrier().do_together(reduce_part, site_.idle);
-      return;
-    }
-    reduce_part(self());
-    meet();
+    do_parts(shares_, [&](size_t part) { reduce_share(share_of(whole_, size(), part, members())); });
   }
 
  private:
@@ -74,7 +68,7 @@ class NodeAllReduce : public NodeCollective {
 
   const ReduceAcross reduce_;
   const int64_t whole_;
-  const bool small_;
+  const bool small_, shares_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
   std::optional<int> mailbox_;
@@ -108,41 +102,58 @@ std::vector<Run> runs_of_share(const std::vector<Run>& runs, int64_t size, size_
 class NodeReduceScatter : public NodeCollective {
  public:
   NodeReduceScatter(const CollectivePlan& plan, NodeSite site)
-      : NodeCollective(plan, std::move(site)), reduce_(reduce_across(plan.reduce, plan.dtype)) {
-    const std::vector<Run>& piece = plan_.receives[self()];
-    check_invariant(
-        std::all_of(piece.begin(), piece.end(), [](const Run& run) { return run.is_contiguous(); }),
-        "a reduce_scatter has strided runs");
-    size_t index = 0;
-    for (size_t m = 0; m < members(); ++m) {
-      if (m == self()) index = replicas_.size();
-      if (m == self() || same_elements(plan_.sends[m], plan_.sends[self()])) replicas_.push_back(m);
-    }
-    share_ = runs_of_share(piece, size(), index, replicas_.size());
-    inputs_.resize(members());
-    outputs_.resize(replicas_.size());
+      : NodeCollective(plan, std::move(site)),
+        reduce_(reduce_across(plan.reduce, plan.dtype)),
+        shares_(shares_parts(plan.input.elements() * size())),
+        inputs_(members()),
+        parts_(members()) {
+    for (size_t m = 0; m < members(); ++m)
+      if (shares_ || m == self()) parts_[m] = part_of(m);
   }
 
   void wait() override {
     await_operands();
-    for (const Run& run : share_) reduce_run(run);
-    meet();
+    do_parts(shares_, [&](size_t member) {
+      for (const Run& run : parts_[member].share) reduce_run(parts_[member].replicas, run);
+    });
     if (plan_.in_place()) copy_runs(plan_.receives[self()], size(), input(self()), output(self()));
   }
 
  private:
-  void reduce_run(const Run& run) {
+  struct Part {
+    std::vector<size_t> replicas;  // the members that end with the same piece, including the part's own
+    std::vector<Run> share;        // the part's share of that piece
+  };
+
+  // The operands of all members have the same layout, so what one of them sends is what each sends.
+  Part part_of(size_t member) const {
+    const std::vector<Run>& piece = plan_.sends[member];
+    check_invariant(
+        std::all_of(piece.begin(), piece.end(), [](const Run& run) { return run.is_contiguous(); }),
+        "a reduce_scatter has strided runs");
+    Part part;
+    size_t index = 0;
+    for (size_t m = 0; m < members(); ++m) {
+      if (m == member) index = part.replicas.size();
+      if (m == member || same_elements(plan_.sends[m], piece)) part.replicas.push_back(m);
+    }
+    part.share = runs_of_share(piece, size(), index, part.replicas.size());
+    return part;
+  }
+
+  void reduce_run(const std::vector<size_t>& replicas, const Run& run) {
     for (size_t m = 0; m < members(); ++m) inputs_[m] = input(m) + run.from * size();
     const int64_t to = (plan_.in_place() ? run.from : run.to) * size();
-    for (size_t r = 0; r < replicas_.size(); ++r) outputs_[r] = output(replicas_[r]) + to;
+    outputs_.clear();
+    for (const size_t m : replicas) outputs_.push_back(output(m) + to);
     reduce_(inputs_, outputs_, run.length);
   }
 
   const ReduceAcross reduce_;
-  std::vector<size_t> replicas_;  // members that end with this one's piece, including itself
-  std::vector<Run> share_;        // this member's share of the piece
+  const bool shares_;
   std::vector<const std::byte*> inputs_;
   std::vector<std::byte*> outputs_;
+  std::vector<Part> parts_;  // by member; empty if this one never does it
 };
 
 //   before   A: a       B: b       C: c
@@ -154,7 +165,10 @@ class NodeReduceScatter : public NodeCollective {
 class NodeAllGather : public NodeCollective {
  public:
   NodeAllGather(const CollectivePlan& plan, NodeSite site)
-      : NodeCollective(plan, std::move(site)), runs_(plan.receives), sends_(is_bulk(plan)) {
+      : NodeCollective(plan, std::move(site)),
+        runs_(plan.receives),
+        sends_(is_bulk(plan)),
+        shares_(shares_parts(plan.output.elements() * size())) {
     for (size_t m = 0; m < members(); ++m)
       check_invariant(same_runs(plan_.sends[m], own_runs()), "members of an all_gather end with other parts");
     places_.resize(members());
@@ -179,13 +193,15 @@ class NodeAllGather : public NodeCollective {
   }
 
   void wait() override {
-    if (!sends_ && !plan_.in_place()) fetch(self());
+    const bool copies_own_part = !sends_ && !plan_.in_place();
+    const bool copies_it_first = copies_own_part && !shares_;
+    if (copies_it_first) fetch(self(), self());
     await_operands();
-    if (sends_)
-      send();
-    else
-      for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn));
-    meet();
+    const size_t first = copies_own_part && !copies_it_first ? 0 : 1;
+    do_parts(shares_, [&](size_t member) {
+      if (sends_) return send(member);
+      for (size_t turn = first; turn < members(); ++turn) fetch(after(member, turn), member);
+    });
   }
 
  private:
@@ -202,19 +218,20 @@ class NodeAllGather : public NodeCollective {
   }
   const std::vector<Run>& own_runs() const { return runs_[self()]; }
 
-  void fetch(size_t member) { copy_runs(runs_[member], size(), input(member), output(self())); }
+  // All members end with the same result, so the runs of one are those of each.
+  void fetch(size_t from, size_t to) { copy_runs(runs_[from], size(), input(from), output(to)); }
 
-  void send() {
+  void send(size_t member) {
     const size_t first = plan_.in_place() ? 1 : 0;  // a part that is already in place stays there
-    for (const Run& run : own_runs()) {
+    for (const Run& run : runs_[member]) {
       for (size_t turn = first; turn < members(); ++turn)
-        places_[turn] = output(other(turn)) + run.to * size();
-      copy_to_all(input(self()) + run.from * size(), std::span(places_).subspan(first), run.length * size());
+        places_[turn] = output(after(member, turn)) + run.to * size();
+      copy_to_all(input(member) + run.from * size(), std::span(places_).subspan(first), run.length * size());
     }
   }
 
   std::vector<std::vector<Run>> runs_;  // `from` is where a member's part lies once it has arrived
-  const bool sends_;
+  const bool sends_, shares_;
   std::vector<std::byte*> places_;
 };
 
@@ -230,28 +247,53 @@ void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* fro
 // If the result takes the operand's place, it is assembled in the workspace and moved when all have fetched.
 class NodeExchange : public NodeCollective {
  public:
-  NodeExchange(const CollectivePlan& plan, NodeSite site) : NodeCollective(plan, std::move(site)) {
+  NodeExchange(const CollectivePlan& plan, NodeSite site, const PlanOf& plan_of)
+      : NodeCollective(plan, std::move(site)) {
     check_invariant(!plan_.in_place() || bytes() <= plan_.workspace_bytes,
                     "an exchange has too little workspace");
+    if (!shares_parts(0)) return;
+    int64_t most = 0;
+    for (size_t m = 0; m < members(); ++m) {
+      plans_.push_back(plan_of(m));
+      most = std::max(most, plans_[m].output.elements() * size());
+    }
+    if (!shares_parts(most)) plans_.clear();
   }
 
   void wait() override {
-    std::byte* result = plan_.in_place() ? workspace() : output(self());
-    if (!plan_.fill.empty()) fill_elements(plan_.fill, plan_.output.elements(), result);
-    fetch(self(), result);
-    await_operands();
-    for (size_t turn = 1; turn < members(); ++turn) fetch(other(turn), result);
-    meet();
-    if (plan_.in_place() && bytes() > 0) std::memcpy(output(self()), result, static_cast<size_t>(bytes()));
+    if (plans_.empty()) {
+      begin(plan_, self());
+      fetch(plan_, self(), self());
+      await_operands();
+      do_parts(false, [&](size_t member) {
+        for (size_t turn = 1; turn < members(); ++turn) fetch(plan_, after(member, turn), member);
+      });
+    } else {
+      await_operands();
+      do_parts(true, [&](size_t member) {
+        begin(plans_[member], member);
+        for (size_t turn = 0; turn < members(); ++turn) fetch(plans_[member], after(member, turn), member);
+      });
+    }
+    if (plan_.in_place() && bytes() > 0)
+      std::memcpy(output(self()), workspace(self()), static_cast<size_t>(bytes()));
   }
 
  private:
-  void fetch(size_t member, std::byte* result) {
+  std::byte* result(size_t member) const { return plan_.in_place() ? workspace(member) : output(member); }
+
+  void begin(const CollectivePlan& plan, size_t member) const {
+    if (!plan.fill.empty()) fill_elements(plan.fill, plan.output.elements(), result(member));
+  }
+  // Copies what `to`, whose plan this is, gets from `from`.
+  void fetch(const CollectivePlan& plan, size_t from, size_t to) const {
     // The workspace is read again immediately, so it should stay in the cache.
-    const auto copy = plan_.in_place() ? copy_runs : fetch_runs;
-    copy(plan_.receives[member], size(), input(member), result);
+    const auto copy = plan.in_place() ? copy_runs : fetch_runs;
+    copy(plan.receives[from], size(), input(from), result(to));
   }
   int64_t bytes() const { return plan_.output.elements() * size(); }
+
+  std::vector<CollectivePlan> plans_;  // by member; empty if each member does its own part
 };
 
 }  // namespace
@@ -262,7 +304,8 @@ void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) 
     std::memmove(region + run->to * size, region + run->from * size, static_cast<size_t>(run->length * size));
 }
 
-std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site) {
+std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site,
+                                                    const PlanOf& plan_of) {
   check_invariant(plan.ranks.size() == site.group.size() && plan.self == site.group.self(),
                   "a collective inside a node has members elsewhere");
   switch (plan.kind) {
@@ -275,7 +318,7 @@ std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, 
     case CollectiveKind::kPermute:
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kExchange:
-      return std::make_unique<NodeExchange>(plan, std::move(site));
+      return std::make_unique<NodeExchange>(plan, std::move(site), plan_of);
   }
   throw InternalError("a collective of an unknown kind");
 }

@@ -5,8 +5,8 @@
 // All kinds follow the same protocol: start publishes that the operand is ready; wait awaits the operands of
 // all members, does this member's share of the work, publishes that it is done, and awaits that all are,
 // because until then a neighbour may still read the operand or write the result. All arithmetic therefore
-// happens in wait. If ranks share cores, the shares of an all_reduce are not tied to members: whichever rank
-// is running takes the next share. The plan (runtime/comm/transfer.h) says which elements move; how each kind
+// happens in wait. If ranks share cores, the shares are not tied to members: whichever rank is running takes the
+// next share. The plan (runtime/comm/transfer.h) says which elements move; how each kind
 // moves them, and why a result may take the operand's place, is drawn beside it in the .cpp file.
 
 #include <functional>
@@ -26,7 +26,11 @@ struct NodeSite {
   Idle idle;
 };
 
+/// Makes the plan of a member of the group.
+using PlanOf = std::function<CollectivePlan(size_t member)>;
+
 /// Throws InternalError if the plan's workspace is too small.
-std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site);
+std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site,
+                                                    const PlanOf& plan_of);
 
 }  // namespace mtfc

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/comm/node/node_collective.h"
 #include "runtime/memory/bulk_copy.h"
 #include "runtime/testing/collective_cases.h"
 
@@ -58,7 +59,10 @@ class Device {
     NodeSite site{*group, {}, [] {}};
     for (const int64_t rank : plan.ranks)
       site.arenas.push_back(trial.arenas[static_cast<size_t>(rank)].at(0));
-    return node_collective(plan, std::move(site));
+    return node_collective(plan, std::move(site), [&](size_t member) {
+      return plan_collective(trial.entry, trial.entry.steps[0], trial.c.mesh,
+                             trial.c.mesh.coordinates(plan.ranks[member]));
+    });
   }
   void fill(Trial& trial) { fill_case(trial.c, trial.entry, at(trial), arena(trial)); }
   int64_t wrong(Trial& trial) { return wrong_elements(trial.c, trial.entry, at(trial), arena(trial)); }
@@ -167,6 +171,12 @@ TEST_CASE("collectives of bulk inside a node go past the cache") {
     return trial.c.kind != CollectiveKind::kAllGather || trial.c.from_sharding.dims[0].empty();
   });
   CHECK(wrong_in(trials, 2, true, 2) == 0);
+}
+
+TEST_CASE("if ranks share cores, each member still does its own part of a large collective") {
+  // The parts of rows and columns are larger than kSharedBytes too.
+  std::vector<Trial> trials = trials_of(2 * kSharedBytes / 4 + 12, 2);
+  CHECK(wrong_in(trials, 2, false, 2) == 0);
 }
 
 // Small all_reduces go through mailboxes, and there are fewer of those than collectives here.
