@@ -23,8 +23,6 @@ constexpr int64_t kChunkBytes = int64_t{1} << 20;    // of an all_reduce, for ea
 constexpr int64_t kMessageBytes = int64_t{1} << 18;  // of one message, since larger ones are slower over TCP
 constexpr size_t kMostChunks = 4;                    // under way at once
 constexpr int64_t kCopiedAtOnce = int64_t{1} << 18;  // bytes between two looks at messages
-constexpr int64_t kOneMessage = int64_t{1}
-                                << 16;  // largest share that two nodes exchange whole, in one message each
 
 bool are_contiguous(const std::vector<std::vector<Run>>& parts) {
   return std::all_of(parts.begin(), parts.end(), [](const std::vector<Run>& runs) {
@@ -137,7 +135,7 @@ class TwoLevelAllReduce : public TwoLevel {
         chunk_(kChunkBytes / size()) {
     const size_t carriers = nodes().fewest();
     if (self() < carriers) share_ = share_of(plan_.input.elements(), size(), self(), carriers);
-    at_once_ = nodes().members.size() == 2 && share_.count() * size() <= kOneMessage;
+    at_once_ = nodes().members.size() == 2 && share_.count() * size() <= kMessageBytes;
   }
 
   void start() override {
