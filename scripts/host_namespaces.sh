@@ -6,8 +6,8 @@
 #   link, delay, cores      as the options of hosts.sh; may be empty
 #   login_is_separate       if not empty, the login node has process numbers of its own too
 # make_hosts fills anchors, which has the first process of each host, and keepers, which has the child of this script
-# that started it. Each takes all processes of the host with it.
-anchors=() keepers=()
+# that started it. Each takes all processes of the host with it. delayers has the programs that delay packets, if any.
+anchors=() keepers=() delayers=()
 
 # Ends the script where the system does not allow what it needs.
 unavailable() {
@@ -40,8 +40,22 @@ connect_host() {
   [ -z "${link:-}" ] || tc -n $name-$i qdisc add dev eth0 root handle 1: tbf rate "$link" burst 256k latency 50ms ||
     unavailable "can't limit the rate of a link"
   [ -z "${delay:-}" ] ||
-    tc -n $name-$i qdisc add dev eth0 ${link:+parent 1:1} ${link:-root} netem delay "$delay" 2>/dev/null ||
-    unavailable "can't delay the messages of a link (the kernel lacks netem)"
+    tc -n $name-$i qdisc add dev eth0 ${link:+parent 1:1} ${link:-root} netem delay "$delay" 2>/dev/null || delay_packets $i
+}
+
+# Delays what host $1 receives, on a kernel without netem: the firewall holds packets until a program lets them go on.
+delay_packets() {
+  local program=$scratch/delay_packets source=$(dirname "${BASH_SOURCE[0]}")/delay_packets.cpp
+  local firewall=$(command -v iptables-legacy || command -v iptables)
+  local missing="can't delay messages: the kernel lacks netem; without it, g++, iptables and libnetfilter-queue-dev are needed"
+  [ -x "$program" ] || g++ -std=c++20 -O2 "$source" -o "$program" -lnetfilter_queue -lnfnetlink 2>/dev/null ||
+    unavailable "$missing"
+  [ -n "$firewall" ] || unavailable "$missing"
+  ip netns exec $name-$1 "$program" "$delay" >"$scratch/delay$1" &
+  delayers[$1]=$!
+  for _ in $(seq 100); do [ -s "$scratch/delay$1" ] || sleep 0.05; done
+  [ -s "$scratch/delay$1" ] && ip netns exec $name-$1 "$firewall" -A INPUT -i eth0 -j NFQUEUE --queue-num 0 ||
+    unavailable "can't delay messages with the kernel's firewall"
 }
 
 # Starts the first process of host $1, which waits for orphans of the host, as init does.
@@ -134,7 +148,7 @@ processes_of_host() { ip netns pids $name-$1; }
 remove_hosts() {
   local i
   trap '' INT TERM HUP
-  kill -9 "${anchors[@]}" "${keepers[@]}" 2>/dev/null
+  kill -9 "${anchors[@]}" "${keepers[@]}" "${delayers[@]}" 2>/dev/null
   wait 2>/dev/null
   for i in $(seq 0 "$hosts"); do ip netns del "$name-$i"; done 2>/dev/null
   ip netns del $name-bridge 2>/dev/null

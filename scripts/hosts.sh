@@ -6,7 +6,8 @@
 #     --hosts N          the number of hosts; 2 without it
 #     --link RATE        each host sends at this rate at most, as in 250mbit. All messages between ranks go through the
 #                        network then. After a pause, 256 kB pass at once (tc's tbf).
-#     --delay TIME       each message takes this time longer, as in 0.2ms (tc's netem, which some kernels lack)
+#     --delay TIME       each message takes this time longer, as in 0.2ms (tc's netem, or delay_packets.cpp where
+#                        the kernel lacks it)
 #     --cores            shares the machine's cores among the hosts, the same number for each, at least one
 #     --traffic FILE     writes the bytes and packets that each host's network interface sends and receives, a JSON object
 #                        per host
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ && $hosts =~ ^[1-9][0-9]*$ ]] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ && $hosts =~ ^[1-9][0-9]*$ ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 ranks=$1
 shift
 name=mt$$
