@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{1} << 20;    // of an all_reduce, for each member that exchanges it
 constexpr int64_t kMessageBytes = int64_t{1} << 18;  // of one message, since larger ones are slower over TCP
+constexpr int64_t kSentWhole = int64_t{1} << 19;     // the largest share that two nodes send each other whole
 constexpr size_t kMostChunks = 4;                    // under way at once
 constexpr int64_t kCopiedAtOnce = int64_t{1} << 18;  // bytes between two looks at messages
 
@@ -126,7 +127,7 @@ class TwoLevel : public NodeCollective {
 //   exchange              X: x0 y0   Y: x1 y1       each node reduces its piece, in the order of nodes
 //   gather                X and Y: x0+y0 x1+y1
 // If nodes have different numbers of members, only as many per node exchange messages as the smallest node has. Between two
-// nodes, a small share needs one message each way: each node sends its whole sum, and both add the two sums in the same order.
+// nodes, a small share is sent once each way: each node sends its whole sum, and both add the two sums in the same order.
 class TwoLevelAllReduce : public TwoLevel {
  public:
   TwoLevelAllReduce(const CollectivePlan& plan, NodeSite site, NodeMessages messages)
@@ -135,7 +136,7 @@ class TwoLevelAllReduce : public TwoLevel {
         chunk_(kChunkBytes / size()) {
     const size_t carriers = nodes().fewest();
     if (self() < carriers) share_ = share_of(plan_.input.elements(), size(), self(), carriers);
-    at_once_ = nodes().members.size() == 2 && share_.count() * size() <= kMessageBytes;
+    at_once_ = nodes().members.size() == 2 && share_.count() * size() <= kSentWhole;
   }
 
   void start() override {
