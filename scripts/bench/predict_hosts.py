@@ -63,9 +63,12 @@ def main():
             bench.output_of([*start, "calibrate", "--mesh", mesh, "--threads", 1, "-o", profile, "-q"])
         searched = folder / "search.json"
         bench.output_of([mtfc, "search", *model, "--mesh", mesh, "--hardware", profile, "-o", searched, "-q"])
-        cases["search"] = str(searched)
-        text = dict(cases, search=",".join(":".join([dim, axes if isinstance(axes, str) else "+".join(axes)])
-                                           for dim, axes in json.loads(searched.read_text())["rules"]))
+        rules = ",".join(":".join([dim, axes if isinstance(axes, str) else "+".join(axes)])
+                         for dim, axes in json.loads(searched.read_text())["rules"])
+        text = dict(cases, search=rules)
+        best = next((case for case, layout in cases.items() if layout == rules), "search")
+        if best == "search":
+            cases["search"] = str(searched)
         predicted, measured = {}, {case: [] for case in cases}
         for case, layout in cases.items():
             report = json.loads(bench.output_of([mtfc, "cost-report", *model, "--mesh", mesh, "--layout", layout, "--hardware",
@@ -88,9 +91,9 @@ def main():
         else:
             print(f"{case:<8} {text[case]:<40} predicted {1e3 * predicted[case]:8.1f} ms  measured {1e3 * seconds:8.1f} ms"
                   f"  {off:+7.1%}")
-    slower = found["search"] / min(found.values()) - 1
+    slower = found[best] / min(found.values()) - 1
     passed &= slower <= MOST_SLOWER
-    print(f"a step under the layout of search takes {slower:.1%} longer than the shortest one", file=sys.stderr)
+    print(f"search finds {text[best]}, whose step takes {slower:.1%} longer than the shortest one", file=sys.stderr)
     pairs = list(itertools.combinations([case for case in found if case != "search"], 2))
     right = sum((found[a] < found[b]) == (predicted[a] < predicted[b]) for a, b in pairs)
     print(f"{right} of {len(pairs)} pairs of layouts in the measured order", file=sys.stderr)
