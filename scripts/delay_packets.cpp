@@ -77,14 +77,17 @@ int main(int argc, char** argv) {
   }
   const sched_param priority{50};
   if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0)
-    fprintf(stderr, "delay_packets: has no real-time priority, so packets are later when cores are busy\n");
+    fprintf(stderr,
+            "delay_packets: can't get real-time priority; packets may take longer than TIME while all cores "
+            "are busy\n");
 
   nfq_handle* const kernel = nfq_open();
   if (!kernel) fail("can't reach the kernel's queues");
   nfq_q_handle* const queue = nfq_create_queue(kernel, 0, take, &delay);
   if (!queue) fail("can't open queue 0");
-  if (nfq_set_mode(queue, NFQNL_COPY_META, 0) < 0) fail("can't choose what the queue tells");
-  if (nfq_set_queue_flags(queue, NFQA_CFG_F_GSO, NFQA_CFG_F_GSO) < 0) fail("can't take large packets whole");
+  if (nfq_set_mode(queue, NFQNL_COPY_META, 0) < 0) fail("can't ask for the numbers of packets only");
+  if (nfq_set_queue_flags(queue, NFQA_CFG_F_GSO, NFQA_CFG_F_GSO) < 0)
+    fail("can't keep the kernel from splitting large packets");
   if (nfq_set_queue_maxlen(queue, 1 << 16) < 0) fail("can't lengthen the queue");
   nfnl_rcvbufsiz(nfq_nfnlh(kernel), 1 << 24);
   puts("ready");
@@ -98,7 +101,7 @@ int main(int argc, char** argv) {
     while ((bytes = recv(socket, message, sizeof message, MSG_DONTWAIT)) > 0)
       nfq_handle_packet(kernel, message, static_cast<int>(bytes));
     if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) fail("can't read the queue");
-    // One verdict lets all packets up to this one go on.
+    // One verdict lets all packets up to number `last` go on.
     const Clock::time_point now = Clock::now();
     uint32_t last = 0;
     bool any = false;

@@ -45,17 +45,19 @@ connect_host() {
 
 # Delays what host $1 receives, on a kernel without netem: the firewall holds packets until a program lets them go on.
 delay_packets() {
-  local program=$scratch/delay_packets source=$(dirname "${BASH_SOURCE[0]}")/delay_packets.cpp
-  local firewall=$(command -v iptables-legacy || command -v iptables)
-  local missing="can't delay messages: the kernel lacks netem; without it, g++, iptables and libnetfilter-queue-dev are needed"
-  [ -x "$program" ] || g++ -std=c++20 -O2 "$source" -o "$program" -lnetfilter_queue -lnfnetlink 2>/dev/null ||
-    unavailable "$missing"
-  [ -n "$firewall" ] || unavailable "$missing"
+  local program=$scratch/delay_packets source=$(dirname "${BASH_SOURCE[0]}")/delay_packets.cpp firewall
+  command -v g++ iptables >/dev/null && [ -e /usr/include/libnetfilter_queue/libnetfilter_queue.h ] ||
+    unavailable "can't delay messages: the kernel lacks netem; without it, g++, iptables and libnetfilter-queue-dev are needed"
+  [ -x "$program" ] || g++ -std=c++20 -O2 "$source" -o "$program" -lnetfilter_queue -lnfnetlink || exit 1
   ip netns exec $name-$1 "$program" "$delay" >"$scratch/delay$1" &
   delayers[$1]=$!
-  for _ in $(seq 100); do [ -s "$scratch/delay$1" ] || sleep 0.05; done
-  [ -s "$scratch/delay$1" ] && ip netns exec $name-$1 "$firewall" -A INPUT -i eth0 -j NFQUEUE --queue-num 0 ||
-    unavailable "can't delay messages with the kernel's firewall"
+  for _ in $(seq 100); do [ -s "$scratch/delay$1" ] || ! kill -0 ${delayers[$1]} 2>/dev/null || sleep 0.05; done
+  [ -s "$scratch/delay$1" ] || unavailable "can't reach the kernel's queues of packets"
+  # Some kernels have the older kind of tables alone, some the newer.
+  for firewall in iptables-legacy iptables; do
+    ip netns exec $name-$1 $firewall -A INPUT -i eth0 -j NFQUEUE --queue-num 0 2>/dev/null && return
+  done
+  unavailable "can't put packets into a queue of the kernel's"
 }
 
 # Starts the first process of host $1, which waits for orphans of the host, as init does.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Predicted beside measured step times over hosts: `mtfc calibrate` measures their links, then a Transformer of width 256
-is trained under several layouts, and under that which `mtfc search` finds with the measured profile.
+is trained under several layouts, and under the one that `mtfc search` finds with the measured profile, if it is another.
 
   scripts/bench/predict_hosts.py [--build build] [--hosts 2] [--ranks 1] [--link 1gbit] [--delay TIME] [--rounds 5] [--steps 8]
                                  [--batch 8] [--profile NAME] [--json]
@@ -66,7 +66,7 @@ def main():
         rules = ",".join(":".join([dim, axes if isinstance(axes, str) else "+".join(axes)])
                          for dim, axes in json.loads(searched.read_text())["rules"])
         text = dict(cases, search=rules)
-        best = next((case for case, layout in cases.items() if layout == rules), "search")
+        best = next((case for case, layout in cases.items() if sorted(layout.split(",")) == sorted(rules.split(","))), "search")
         if best == "search":
             cases["search"] = str(searched)
         predicted, measured = {}, {case: [] for case in cases}
@@ -87,7 +87,8 @@ def main():
         off = predicted[case] / seconds - 1
         passed &= abs(off) <= MOST_OFF
         if args.json:
-            print(json.dumps({"layout": case, "predicted_s": predicted[case], "measured_s": seconds, "off": off}))
+            print(json.dumps({"layout": case, "predicted_s": predicted[case], "measured_s": seconds, "off": off,
+                              "found": case == best}))
         else:
             print(f"{case:<8} {text[case]:<40} predicted {1e3 * predicted[case]:8.1f} ms  measured {1e3 * seconds:8.1f} ms"
                   f"  {off:+7.1%}")

@@ -88,7 +88,7 @@ struct MpiComm::Occasion {
   MpiBatches& batches;
   int start, wait;  // step indices
   int tag;          // of the messages of this collective, as is the next one
-  const PlanOf& plan_of;
+  const GroupPlans& plans;
 };
 
 // Communicators by axes, and the operations that MPI lacks. Every rank asks for the same communicators in the
@@ -211,10 +211,10 @@ std::unique_ptr<PreparedCollective> MpiComm::prepare(const CollectivePlan& plan,
   if (plan.ranks.size() == 1) return exchange_alone(plan, occasion.arena);
   std::optional<NodeSite> site = site_on_node(plan.axes, plan.ranks, occasion.arena, occasion.idle);
   if (!site) return groups_->by_messages(plan, occasion, groups_->whole(plan));
-  if (!crosses_nodes(plan.axes)) return node_collective(plan, *std::move(site), occasion.plan_of);
+  if (!crosses_nodes(plan.axes)) return node_collective(plan, *std::move(site), occasion.plans);
   const MPI_Comm comm = groups_->whole(plan);
   GroupNodes nodes = group_nodes(plan, node_.nodes());
-  if (nodes.members.size() == 1) return node_collective(plan, *std::move(site), occasion.plan_of);
+  if (nodes.members.size() == 1) return node_collective(plan, *std::move(site), occasion.plans);
   if (nodes.most() == 1 || is_small(plan, nodes) || !has_two_levels(plan, nodes))
     return groups_->by_messages(plan, occasion, comm);
   return two_level(plan, *std::move(site), {std::move(nodes), comm, occasion.tag, processes_.waiting()});
@@ -269,11 +269,12 @@ std::unique_ptr<Collectives> MpiComm::prepare(const EntryPoint& entry, std::span
       collectives->add(i, prepare(plan_ring(entry, entry.steps[i], mesh_, devices_[0]), arenas[0], idle));
     if (entry.steps[i].kind() != StepKind::kStart) continue;
     const CollectivePlan plan = plan_collective(entry, entry.steps[i], mesh_, devices_[0]);
-    const PlanOf plan_of = [&](size_t member) {
-      return plan_collective(entry, entry.steps[i], mesh_, mesh_.coordinates(plan.ranks[member]));
-    };
+    const GroupPlans plans{largest_bytes(entry, entry.steps[i].outputs[0], mesh_), [&](size_t member) {
+                             return plan_collective(entry, entry.steps[i], mesh_,
+                                                    mesh_.coordinates(plan.ranks[member]));
+                           }};
     collectives->add(
-        i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i], next_tag(), plan_of}));
+        i, prepare(plan, {arenas[0], idle, batches, static_cast<int>(i), waits[i], next_tag(), plans}));
   }
   return collectives;
 }

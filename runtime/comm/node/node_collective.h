@@ -13,7 +13,7 @@
 
 namespace mtfc {
 
-/// The most bytes that a member may get for members to do parts for each other.
+/// The largest collective, by the bytes of a member, in which members do parts for each other (shares_parts()).
 inline constexpr int64_t kSharedBytes = int64_t{1} << 21;
 
 /// A range of elements.
@@ -71,9 +71,10 @@ class NodeCollective : public PreparedCollective {
   size_t after(size_t member, size_t turn) const { return (member + turn) % members(); }
   size_t other(size_t turn) const { return after(self(), turn); }
 
-  /// Returns whether members do parts of the work for each other: if ranks share cores, the last to arrive, which has a core,
-  /// does the parts of those that have none. `bytes` is what a member gets, the same number on all members. Large parts take
-  /// longer than the others wait for a core, and are done best where they are in a cache.
+  /// Returns whether a member may do the parts of others. This pays where ranks share cores: one that runs need not wait for
+  /// one that has no core. `bytes` is the size of a member's operand or result, and must be the same number on all members, or
+  /// they would wait for each other forever. In a larger collective each member does its own part, because the cache of its
+  /// core may hold the data.
   bool shares_parts(int64_t bytes) const { return group_.barrier().is_crowded() && bytes <= kSharedBytes; }
   /// Does the work of all members, which have a part each, and returns when all of it is done. The operands must be ready.
   void do_parts(bool shared, const std::function<void(size_t)>& part) {

@@ -121,11 +121,12 @@ class NodeReduceScatter : public NodeCollective {
 
  private:
   struct Part {
-    std::vector<size_t> replicas;  // the members that end with the same piece, including the part's own
+    std::vector<size_t> replicas;  // the members that end with the same piece, including `member` itself
     std::vector<Run> share;        // the part's share of that piece
   };
 
-  // The operands of all members have the same layout, so what one of them sends is what each sends.
+  // All operands have the same layout, so plan_.sends[member] also says where the other members' operands hold that member's
+  // piece.
   Part part_of(size_t member) const {
     const std::vector<Run>& piece = plan_.sends[member];
     check_invariant(
@@ -193,11 +194,10 @@ class NodeAllGather : public NodeCollective {
   }
 
   void wait() override {
-    const bool copies_own_part = !sends_ && !plan_.in_place();
-    const bool copies_it_first = copies_own_part && !shares_;
-    if (copies_it_first) fetch(self(), self());
+    const bool copies_own = !sends_ && !plan_.in_place();
+    if (copies_own && !shares_) fetch(self(), self());  // while others may be late
     await_operands();
-    const size_t first = copies_own_part && !copies_it_first ? 0 : 1;
+    const size_t first = copies_own && shares_ ? 0 : 1;
     do_parts(shares_, [&](size_t member) {
       if (sends_) return send(member);
       for (size_t turn = first; turn < members(); ++turn) fetch(after(member, turn), member);
@@ -218,7 +218,8 @@ class NodeAllGather : public NodeCollective {
   }
   const std::vector<Run>& own_runs() const { return runs_[self()]; }
 
-  // All members end with the same result, so the runs of one are those of each.
+  // All members end with the same result, so this member's list of what comes from `from`, and where it goes, holds for
+  // every `to`.
   void fetch(size_t from, size_t to) { copy_runs(runs_[from], size(), input(from), output(to)); }
 
   void send(size_t member) {
@@ -242,22 +243,27 @@ void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* fro
   copy_to_all(from + runs[0].from * size, std::span<std::byte* const>(&place, 1), runs[0].length * size);
 }
 
+// To do parts for each other, the members of an exchange hold each other's plans, which should not cost much.
+constexpr size_t kMostSharers = 32;
+constexpr size_t kMostSharedRuns = size_t{1} << 14;
+
 //   before   A: ab ac aa   B: ba bb bc   C: ca cb cc      (xy: what y gets from x)
 //   after    A: aa ba ca   B: ab bb cb   C: ac bc cc      every member fetches its elements
 // If the result takes the operand's place, it is assembled in the workspace and moved when all have fetched.
 class NodeExchange : public NodeCollective {
  public:
-  NodeExchange(const CollectivePlan& plan, NodeSite site, const PlanOf& plan_of)
+  NodeExchange(const CollectivePlan& plan, NodeSite site, const GroupPlans& plans)
       : NodeCollective(plan, std::move(site)) {
     check_invariant(!plan_.in_place() || bytes() <= plan_.workspace_bytes,
                     "an exchange has too little workspace");
-    if (!shares_parts(0)) return;
-    int64_t most = 0;
-    for (size_t m = 0; m < members(); ++m) {
-      plans_.push_back(plan_of(m));
-      most = std::max(most, plans_[m].output.elements() * size());
+    if (!shares_parts(plans.largest_result) || members() > kMostSharers) return;
+    size_t runs = 0;  // of all members, so that all come to the same number
+    for (size_t m = 0; m < members() && runs <= kMostSharedRuns; ++m) {
+      plans_.push_back(plans.of(m));
+      plans_[m].sends.clear();
+      for (const std::vector<Run>& arriving : plans_[m].receives) runs += arriving.size();
     }
-    if (!shares_parts(most)) plans_.clear();
+    if (runs > kMostSharedRuns) plans_.clear();
   }
 
   void wait() override {
@@ -305,7 +311,7 @@ void spread_runs(const std::vector<Run>& runs, int64_t size, std::byte* region) 
 }
 
 std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, NodeSite site,
-                                                    const PlanOf& plan_of) {
+                                                    const GroupPlans& plans) {
   check_invariant(plan.ranks.size() == site.group.size() && plan.self == site.group.self(),
                   "a collective inside a node has members elsewhere");
   switch (plan.kind) {
@@ -318,7 +324,7 @@ std::unique_ptr<PreparedCollective> node_collective(const CollectivePlan& plan, 
     case CollectiveKind::kPermute:
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kExchange:
-      return std::make_unique<NodeExchange>(plan, std::move(site), plan_of);
+      return std::make_unique<NodeExchange>(plan, std::move(site), plans);
   }
   throw InternalError("a collective of an unknown kind");
 }

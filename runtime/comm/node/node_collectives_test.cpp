@@ -59,10 +59,12 @@ class Device {
     NodeSite site{*group, {}, [] {}};
     for (const int64_t rank : plan.ranks)
       site.arenas.push_back(trial.arenas[static_cast<size_t>(rank)].at(0));
-    return node_collective(plan, std::move(site), [&](size_t member) {
-      return plan_collective(trial.entry, trial.entry.steps[0], trial.c.mesh,
-                             trial.c.mesh.coordinates(plan.ranks[member]));
-    });
+    const Step& step = trial.entry.steps[0];
+    const auto plan_of = [&](size_t member) {
+      return plan_collective(trial.entry, step, trial.c.mesh, trial.c.mesh.coordinates(plan.ranks[member]));
+    };
+    return node_collective(plan, std::move(site),
+                           {largest_bytes(trial.entry, step.outputs[0], trial.c.mesh), plan_of});
   }
   void fill(Trial& trial) { fill_case(trial.c, trial.entry, at(trial), arena(trial)); }
   int64_t wrong(Trial& trial) { return wrong_elements(trial.c, trial.entry, at(trial), arena(trial)); }
@@ -173,9 +175,27 @@ TEST_CASE("collectives of bulk inside a node go past the cache") {
   CHECK(wrong_in(trials, 2, true, 2) == 0);
 }
 
-TEST_CASE("if ranks share cores, each member still does its own part of a large collective") {
-  // The parts of rows and columns are larger than kSharedBytes too.
-  std::vector<Trial> trials = trials_of(2 * kSharedBytes / 4 + 12, 2);
+TEST_CASE("members that share cores do parts for each other in all collectives but the largest") {
+  // In the larger all_to_all only one member gets more than kSharedBytes, and both must do the same.
+  for (const int64_t bytes : {kBulkBytes + 48, 2 * kSharedBytes + 48}) {
+    std::vector<Trial> trials = trials_of(bytes / 4, 2);
+    CHECK(wrong_in(trials, 2, false, 2) == 0);
+  }
+}
+
+TEST_CASE("an exchange of many short runs is not shared") {
+  const TensorType type{DType::kF32, {{"a", 20000}, {"b", 4}}};
+  std::vector<Trial> trials;
+  trials.emplace_back(CollectiveCase{"",
+                                     Mesh({{"p", 2}}),
+                                     CollectiveKind::kAllToAll,
+                                     {0},
+                                     type,
+                                     {{{0}, {}}, {}},
+                                     type,
+                                     {{{}, {0}}, {}},
+                                     ReduceKind::kSum,
+                                     false});
   CHECK(wrong_in(trials, 2, false, 2) == 0);
 }
 
