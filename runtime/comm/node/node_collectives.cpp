@@ -121,7 +121,7 @@ class NodeReduceScatter : public NodeCollective {
 
  private:
   struct Part {
-    std::vector<size_t> replicas;  // the members that end with the same piece, including `member` itself
+    std::vector<size_t> replicas;  // all members that end with this piece
     std::vector<Run> share;        // the part's share of that piece
   };
 
@@ -243,7 +243,8 @@ void fetch_runs(const std::vector<Run>& runs, int64_t size, const std::byte* fro
   copy_to_all(from + runs[0].from * size, std::span<std::byte* const>(&place, 1), runs[0].length * size);
 }
 
-// To do parts for each other, the members of an exchange hold each other's plans, which should not cost much.
+// Members of an exchange need each other's plans to do parts for each other. In larger groups, or with more runs in all, these
+// would take too much memory and time.
 constexpr size_t kMostSharers = 32;
 constexpr size_t kMostSharedRuns = size_t{1} << 14;
 
