@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 
 #include "runtime/processes/job.h"
@@ -15,7 +17,9 @@ namespace mtfc {
 namespace {
 
 constexpr const char* kSupervisor = "MTFC_SUPERVISOR";  // token, port and addresses
-constexpr std::chrono::seconds kConnecting{2};          // to each address
+constexpr std::chrono::seconds kConnecting{2};
+// A rank that can't connect is on a host that has been cut off, if MPI has not begun by then.
+constexpr std::chrono::seconds kBeginning{4};
 // By then, ranks of hosts that answer have ended, and other hosts are known to be lost.
 constexpr std::chrono::seconds kSettling{7};
 
@@ -88,6 +92,19 @@ void HostLines::look_at(int file) {
   if (event == LineEvent::kLost || event == LineEvent::kClosed) lines_.erase(file);
 }
 
+namespace {
+
+// Where the launcher's and MPI's ports are limited, a firewall may let them pass and stop others.
+bool may_be_stopped_by_firewall() {
+  const std::array kRanges{"MPIR_CVAR_CH3_PORT_RANGE", "MPIR_CVAR_PORT_RANGE", "MPICH_CH3_PORT_RANGE",
+                           "MPICH_PORT_RANGE",         "MPIEXEC_PORT_RANGE",   "HYDRA_PORT_RANGE",
+                           "MPIEXEC_PORTRANGE",        "UCX_TCP_PORT_RANGE"};
+  return std::any_of(kRanges.begin(), kRanges.end(),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+}  // namespace
+
 void connect_to_supervisor() {
   const char *place = std::getenv(kSupervisor), *number = std::getenv("MPI_LOCALRANKID");
   if (!place || !number || std::atoi(number) != 0) return;
@@ -95,13 +112,12 @@ void connect_to_supervisor() {
   HostLines::Greeting greeting{0, rank_in_job()};
   int port = 0;
   words >> greeting.token >> port;
-  const std::vector<std::string> own = own_addresses();
-  for (std::string address; words >> address;) {
-    if (std::find(own.begin(), own.end(), address) != own.end()) continue;
-    UniqueFd file = connect_to(address, port, kConnecting);
-    if (!file || send(file.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) continue;
+  UniqueFd file = connect_to({std::istream_iterator<std::string>(words), {}}, port, kConnecting);
+  if (file && send(file.get(), &greeting, sizeof greeting, MSG_NOSIGNAL) == sizeof greeting) {
     ask_whether_alive(file.get());
-    return set_supervisor(std::move(file));
+    set_supervisor(std::move(file));
+  } else if (!may_be_stopped_by_firewall()) {
+    await_mpi(kBeginning);
   }
 }
 

@@ -53,7 +53,7 @@ class HostLines {
 };
 
 /// For a rank of another host, the first one there: connects to the process that the environment names, if there is one. When
-/// the connection ends, the ranks of this host will end too (runtime/processes/job.h).
+/// the connection ends, or if there is none and MPI does not begin, the ranks of this host will end too (runtime/processes/job.h).
 void connect_to_supervisor();
 
 }  // namespace mtfc

@@ -29,6 +29,7 @@
 #include "cmd/launch/launcher_output.h"
 #include "cmd/launch/rank_channel.h"
 #include "cmd/launch/rank_processes.h"
+#include "cmd/launch/remote_shell.h"
 #include "cmd/terminal/interrupt.h"
 #include "core/diagnostics/error.h"
 #include "runtime/processes/host_cores.h"
@@ -400,6 +401,7 @@ int launch_ranks(const Launch& launch) {
   command.insert(command.end(), {"-n", std::to_string(launch.ranks), own_path()});
   command.insert(command.end(), launch.arguments.begin(), launch.arguments.end());
   describe_terminal();
+  limit_waits_of_ssh();
 
   const RankChannel channel;
   HostLines lines(!launch.hosts.empty() || names_hosts());

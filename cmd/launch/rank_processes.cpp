@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kReady{1};           // a rank that is no mtfc is
 constexpr std::chrono::milliseconds kStopped{500};  // after a signal, stopped ranks do not end by themselves
 constexpr std::chrono::milliseconds kStill{200};
 // By then, the launcher ends by itself when a remote shell has failed, or the ranks have said why they end.
-constexpr std::chrono::seconds kShellFailed{3};
+constexpr std::chrono::seconds kShellFailed{2};
 constexpr uint32_t kShells = uint32_t{1} << 31;  // numbers in the queue that stand for shells, not for ranks
 
 // A rank that waits for signals has blocked them (cmd/terminal/interrupt.h).

@@ -108,6 +108,7 @@ Processes started(Watchdog& watchdog) {
 int run_on_ranks(int64_t watchdog_limit, const RankWork& work) {
   Watchdog watchdog(watchdog_limit);
   Processes processes = started(watchdog);
+  note_mpi_has_begun();
   check_launcher(processes.size());
   set_interrupt_end({[&] { return speaks_of_signal(watchdog); }, nullptr});
   int code = kExitSuccess;

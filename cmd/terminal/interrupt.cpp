@@ -140,7 +140,7 @@ void Interrupts::wait_for_signals() {
                     [](const pollfd& launcher) { return launcher.revents != 0; }))
       _exit(kExitRunFailed);
     if (waits[2].revents != 0) end_failed();
-    // The process that has started the launcher has ended, or its host does not answer.
+    // The process that has started the launcher has ended, or its host does not answer, or could never be reached.
     if (waits[3].revents != 0) end_cut_off_job(kExitRunFailed);
     signalfd_siginfo got;
     while (read(signal_file_.get(), &got, sizeof got) == sizeof got) note(static_cast<int>(got.ssi_signo));

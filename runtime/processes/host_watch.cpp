@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Time to connect to one address, and time for the next node to connect to this one, whose ranks start at the same time.
+// Time to connect to the next node, and time for the previous one, whose ranks start at the same time, to connect to this one.
 constexpr std::chrono::seconds kConnecting{2}, kAccepting{20};
 // If a rank ends without a word, its launcher ends the others within this time.
 constexpr std::chrono::seconds kLauncher{4};
@@ -105,20 +105,12 @@ class HostWatch::Ring {
     return poll(waits.data(), waits.size(), milliseconds_until(until)) > 0 && waits[1].revents == 0;
   }
 
-  UniqueFd connected(const std::string& address, const Site& site) const {
-    UniqueFd file = connect_to(address, site.port, kConnecting, stop_.get());
+  UniqueFd connect_next() const {
+    const Site& site = sites_[next()];
+    UniqueFd file = connect_to(site.addresses, site.port, kConnecting, stop_.get());
     if (file && send(file.get(), &site.token, sizeof site.token, MSG_NOSIGNAL) != sizeof site.token)
       return UniqueFd();
     return file;
-  }
-
-  // An address that both hosts have, as of a bridge for containers, would lead back to this one.
-  UniqueFd connect_next() const {
-    const std::vector<std::string>& own = sites_[here_].addresses;
-    for (const std::string& address : sites_[next()].addresses)
-      if (std::find(own.begin(), own.end(), address) == own.end())
-        if (UniqueFd file = connected(address, sites_[next()])) return file;
-    return UniqueFd();
   }
 
   // Others than the ranks of this run may connect too.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -197,10 +198,25 @@ UniqueFd& supervisor_file() {
   return file;
 }
 
+std::atomic<bool> waits_for_mpi = false;  // the file is a clock
+
 }  // namespace
 
 void set_supervisor(UniqueFd connection) {
   supervisor_file() = std::move(connection);
+}
+
+void await_mpi(std::chrono::seconds time) {
+  UniqueFd clock(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const itimerspec end{{}, {time.count(), 0}};
+  if (!clock || timerfd_settime(clock.get(), 0, &end, nullptr) != 0) return;
+  supervisor_file() = std::move(clock);
+  waits_for_mpi = true;
+}
+
+void note_mpi_has_begun() {
+  const itimerspec never{};
+  if (waits_for_mpi.exchange(false)) timerfd_settime(supervisor(), 0, &never, nullptr);
 }
 
 int supervisor() {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -70,7 +71,11 @@ bool is_under_mpich_launcher();
 /// A connection to the process of another host that has started the launcher. When it ends, so do the ranks of this host, as
 /// end_cut_off_job() says.
 void set_supervisor(UniqueFd connection);
-/// The descriptor of the connection; -1: none.
+/// The ranks of this host will end in the same way if MPI has not begun after `time`.
+void await_mpi(std::chrono::seconds time);
+/// To be called once MPI has begun.
+void note_mpi_has_begun();
+/// A descriptor that becomes readable when the ranks of this host are to end; -1: none.
 int supervisor();
 
 /// Descriptors that become readable when a process dies on which this rank depends: MPICH's proxy, which has started

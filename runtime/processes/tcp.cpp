@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 
 namespace mtfc {
@@ -69,7 +69,10 @@ UniqueFd listen_anywhere(int& port) {
   return UniqueFd();
 }
 
-UniqueFd connect_to(const std::string& address, int port, std::chrono::milliseconds patience, int stop) {
+namespace {
+
+// A socket that has begun to connect; none if it can't.
+UniqueFd connecting(const std::string& address, int port) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
@@ -78,13 +81,46 @@ UniqueFd connect_to(const std::string& address, int port, std::chrono::milliseco
   const bool has_begun =
       file && (connect(file.get(), found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
   freeaddrinfo(found);
-  std::array<pollfd, 2> waits{{{file.get(), POLLOUT, 0}, {stop, POLLIN, 0}}};
+  return has_begun ? std::move(file) : UniqueFd();
+}
+
+// For a socket that poll() has returned.
+bool is_connected(int socket) {
   int error = -1;
   socklen_t size = sizeof error;
-  if (!has_begun || poll(waits.data(), waits.size(), static_cast<int>(patience.count())) <= 0 ||
-      waits[1].revents != 0 || getsockopt(file.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
-    return UniqueFd();
-  return file;
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
+}  // namespace
+
+UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::chrono::milliseconds patience,
+                    int stop) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + patience;
+  const std::vector<std::string> own = own_addresses();
+  std::vector<UniqueFd> sockets;
+  std::vector<pollfd> waits;
+  for (const std::string& address : addresses) {
+    if (std::find(own.begin(), own.end(), address) != own.end()) continue;
+    if (UniqueFd socket = connecting(address, port)) {
+      waits.push_back({socket.get(), POLLOUT, 0});
+      sockets.push_back(std::move(socket));
+    }
+  }
+  waits.push_back({stop, POLLIN, 0});
+  for (size_t left = sockets.size(); left > 0;) {
+    const auto time = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    const int ready = poll(waits.data(), waits.size(), static_cast<int>(std::max<int64_t>(0, time.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || waits.back().revents != 0) break;
+    for (size_t i = 0; i < sockets.size(); ++i) {
+      if (waits[i].revents == 0) continue;
+      if (is_connected(sockets[i].get())) return std::move(sockets[i]);
+      waits[i] = {-1, 0, 0};
+      --left;
+    }
+  }
+  return UniqueFd();
 }
 
 void ask_whether_alive(int socket) {

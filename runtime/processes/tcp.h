@@ -17,8 +17,11 @@ std::vector<std::string> own_addresses();
 uint64_t random_token();
 /// Listens at any port, by both versions of IP where the system has them, and sets `port`. Returns none if it can't.
 UniqueFd listen_anywhere(int& port);
-/// Returns none if there is no connection within `patience`, or once `stop`, unless negative, is readable.
-UniqueFd connect_to(const std::string& address, int port, std::chrono::milliseconds patience, int stop = -1);
+/// Connects to one of a host's addresses, all of which it tries at the same time. It leaves out those that this host has too, as
+/// bridges for containers do, since they would lead back to it. Returns none if there is no connection within `patience`, or
+/// once `stop`, unless negative, is readable.
+UniqueFd connect_to(const std::vector<std::string>& addresses, int port, std::chrono::milliseconds patience,
+                    int stop = -1);
 /// From now on, the system asks the other host every second whether it still has the connection. If the host does not answer for
 /// five to six seconds, the connection ends with an error.
 void ask_whether_alive(int socket);
