@@ -6,28 +6,31 @@
 #   launcher   or mpiexec, or mtfc itself, on the login node
 #   host       a host loses its power
 #   link       a host is cut off from all others
+#   start      a host is cut off while the run starts: at once, or as soon as it has a proxy, or a rank
 #   blink      a host is cut off for two seconds, and the run must go on. This waits for a step, since a run that starts may end
 #   stop       a rank is stopped for some time: the run must go on
 #   disk       the folder of checkpoints is full
 # A run that a fault has ended must have ended within 10 seconds, and its processes on every host within 15; one line must say why,
 # and name the host if one was lost. Every checkpoint must be one of an undisturbed run, bit for bit, and so must be the end of
 # the run that continues from it. Half of the runs have --restarts 9, and must get to their end by themselves, if mtfc lives and
-# the disk has room. Prints what has happened. Needs root; exit code 77 where the system does not allow such hosts.
+# the disk has room. Prints what has happened. Needs root, ssh and dropbear; exit code 77 where the system does not allow such hosts.
 #   scripts/break_runs.sh [OPTION...]
 #     --faults N         50 without it
 #     --only KIND,...    some kinds of faults
+#     --within SECONDS   faults come within that time of a start; within the time of an undisturbed run without it
 #     --stop SECONDS     how long a rank is stopped; 30 without it
 #     --ranks N          on each host; 2 without it
 #     --mtfc PROGRAM     build/mtfc without it
 #     --seed N           from the clock without it
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-faults=50 stop=30 ranks=2 mtfc=$root/build/mtfc seed=$(($(date +%s) % 32768))
-kinds=(rank proxy launcher host link blink stop disk)
+faults=50 within= stop=30 ranks=2 mtfc=$root/build/mtfc seed=$(($(date +%s) % 32768))
+kinds=(rank proxy launcher host link start blink stop disk)
 while [ $# -gt 0 ]; do
   case $1 in
     --faults) faults=$2 ;;
     --only) IFS=, read -ra kinds <<<"$2" ;;
+    --within) within=$2 ;;
     --stop) stop=$2 ;;
     --ranks) ranks=$2 ;;
     --mtfc) mtfc=$(realpath "$2") ;;
@@ -37,7 +40,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 RANDOM=$seed
-hosts=3 link= delay= cores=
+hosts=3 link= delay= cores= has_ssh=1
 name=bk$$
 scratch=$(mktemp -d)
 . "$root/scripts/host_namespaces.sh"
@@ -49,6 +52,7 @@ close() {
 trap close EXIT
 mkdir "$scratch/disk"
 mount -t tmpfs -o size=128m tmpfs "$scratch/disk" 2>/dev/null || unavailable "can't mount a file system"
+cp "$root/README.md" "$scratch/text" # which may change meanwhile
 cd "$scratch/disk"
 make_hosts
 make_remote_shell
@@ -59,7 +63,7 @@ run() {
   on_host 0 env HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC="$scratch/shell" UCX_NET_DEVICES=eth0 UCX_TLS=tcp,self \
     "$mtfc" run "$root/models/char_lm.json" -q --set layers=2 --set d_model=64 --set d_ff=512 --set length=32 \
     --set batch=8 --set dropout=0.1 --set warmup=3 --set steps=$steps --steps $steps --seed 7 \
-    --input "tokens=text:$root/README.md" --input "targets=text:$root/README.md,shift=1" \
+    --input "tokens=text:$scratch/text" --input "targets=text:$scratch/text,shift=1" \
     --hosts $name-1:$ranks,$name-2:$ranks,$name-3:$ranks --mesh rows:$((2 * ranks)) --layout batch:rows --threads 1 \
     --every 1 "$@"
 }
@@ -129,6 +133,14 @@ strike() {
       ;;
     host) victim=$name-$host; end_host $host ;;
     link) victim=$name-$host; cut_host $host ;;
+    start)
+      victim=$name-$host
+      local program
+      program=$(printf '%s\n' sh hydra_pmi_proxy mtfc | pick) # the first process of a host is sh
+      until [ -n "$(on_host_named $host $program)" ]; do ! has_ended $pid || return 1; done
+      begin=$(now)
+      cut_host $host
+      ;;
     blink)
       must="go on" victim=$name-$host
       local last=$((SECONDS + 90))
@@ -155,7 +167,7 @@ mend() {
   [ -n "$victim" ] || return 0
   case $kind in
     host) revive_host "${victim##*-}" ;;
-    link) mend_host "${victim##*-}" ;;
+    link | start) mend_host "${victim##*-}" ;;
     disk) rm -f "$scratch/disk/filling" ;;
   esac
 }
@@ -196,6 +208,7 @@ length=$(($(now) - start))
 for folder in ck/step_*; do cp "$folder/variables.safetensors" "$scratch/whole/$(basename "$folder").safetensors"; done
 rm -rf ck
 echo "undisturbed: $steps steps over 2 hosts x $ranks ranks in $length ms"
+range=$([ -z "$within" ] && echo $length || awk -v s="$within" 'BEGIN {print int(1000 * s)}') # of the times of faults, in ms
 
 declare -A count=() longest=()
 ended=0 missed=0
@@ -205,7 +218,7 @@ while [ $done_faults -lt "$faults" ]; do
   steps_before=$(steps_done)
   run --checkpoint ck --keep 5 --metrics metrics.jsonl --resume --restarts $restarts >"$said" 2>&1 &
   pid=$!
-  after=$((RANDOM * 32768 % length))
+  [ $kind = start ] && after=0 || after=$(((RANDOM * 32768 + RANDOM) % range))
   sleep "$(printf '%d.%03d' $((after / 1000)) $((after % 1000)))"
   begin=$(now) victim=
   if has_ended $pid || ! strike; then
@@ -249,7 +262,7 @@ while [ $done_faults -lt "$faults" ]; do
     *) fail "exit code $code" ;;
   esac
   case $kind in
-    host | link) ! grep -q '^mtfc: error: ' "$said" || grep -q "'$victim'" "$said" || fail "the host $victim is not named" ;;
+    host | link | start) ! grep -q '^mtfc: error: ' "$said" || grep -q "'$victim'" "$said" || fail "the host $victim is not named" ;;
   esac
   [ -z "${MTFC_SHOW:-}" ] || { echo "$kind ($victim, $took ms, exit code $code):" && sed 's/^/    /' "$said"; }
   done_faults=$((done_faults + 1))

@@ -5,6 +5,7 @@
 #   scratch    a folder for this file's own files
 #   link, delay, cores      as the options of hosts.sh; may be empty
 #   login_is_separate       if not empty, the login node has process numbers of its own too
+#   has_ssh                 if not empty, each host runs an ssh server; root's home on the hosts is a folder in $scratch then
 # make_hosts fills anchors, which has the first process of each host, and keepers, which has the child of this script
 # that started it. Each takes all processes of the host with it. delayers has the programs that delay packets, if any.
 anchors=() keepers=() delayers=()
@@ -60,6 +61,17 @@ delay_packets() {
   unavailable "can't put packets into a queue of the kernel's"
 }
 
+# Makes the keys by which the login node enters the other hosts, and the entry of root in the hosts' /etc/passwd.
+make_keys() {
+  command -v dropbear ssh ssh-keygen >/dev/null || unavailable "needs ssh and dropbear (openssh-client, dropbear-bin)"
+  mkdir -p "$scratch/home/.ssh" && chmod 700 "$scratch/home/.ssh" && ssh-keygen -q -t ed25519 -N '' -f "$scratch/key" &&
+    cp "$scratch/key.pub" "$scratch/home/.ssh/authorized_keys" &&
+    dropbearkey -t ed25519 -f "$scratch/host_key" >/dev/null 2>&1 || unavailable "can't make keys for ssh"
+  sed "s|^root:.*|root:x:0:0::$scratch/home:/bin/sh|" /etc/passwd >"$scratch/passwd"
+  printf '%s\n' 'Host *' "IdentityFile $scratch/key" 'UserKnownHostsFile /dev/null' 'StrictHostKeyChecking no' \
+    'LogLevel ERROR' >"$scratch/ssh_config"
+}
+
 # Starts the first process of host $1, which waits for orphans of the host, as init does.
 start_host() {
   local i=$1 place=() own=() outer
@@ -68,7 +80,7 @@ start_host() {
   rm -f "$scratch/up$i"
   ip netns exec $name-$i "${place[@]}" unshare -u -m -i "${own[@]}" sh -c "
     hostname $name-$i; mount --make-rprivate /; mount -t tmpfs -o size=1g tmpfs /dev/shm
-    mount --bind '$scratch/hosts' /etc/hosts; touch '$scratch/up$i'
+    mount --bind '$scratch/hosts' /etc/hosts; ${has_ssh:+mount --bind '$scratch/passwd' /etc/passwd;} touch '$scratch/up$i'
     ${own:+sleep 1000000 & while :; do wait; done;} exec sleep 1000000" 2>/dev/null &
   outer=$! keepers[i]=$!
   for _ in $(seq 100); do [ -e "$scratch/up$i" ] || sleep 0.1; done
@@ -76,6 +88,8 @@ start_host() {
   has_own_processes $i && anchors[i]=$(tr -d ' ' </proc/$outer/task/$outer/children) || anchors[i]=$outer
   [ -n "${anchors[i]}" ] || unavailable "can't find the first process of a host"
   echo "${anchors[i]} ${place[*]}" >"$scratch/$name-$i.pid"
+  [ -z "${has_ssh:-}" ] || on_host $i dropbear -r "$scratch/host_key" -s -j -k -P '' 2>/dev/null ||
+    unavailable "can't start an ssh server"
 }
 
 make_hosts() {
@@ -83,6 +97,7 @@ make_hosts() {
   require_namespaces
   echo '127.0.0.1 localhost' >"$scratch/hosts"
   for i in $(seq 0 "$hosts"); do echo "10.77.0.$((i + 1)) $name-$i" >>"$scratch/hosts"; done
+  [ -z "${has_ssh:-}" ] || make_keys
   {
     ip netns add $name-bridge && ip -n $name-bridge link add br0 type bridge && ip -n $name-bridge link set br0 up
   } 2>/dev/null || unavailable "can't make network namespaces"
@@ -107,9 +122,14 @@ on_host() {
   "${enter[@]}" "$@"
 }
 
-# Writes $scratch/shell, which MPICH's launcher calls in place of ssh: [options] HOST COMMAND... It can't be used with a login
-# node that has process numbers of its own.
+# Writes $scratch/shell, which MPICH's launcher calls in place of ssh: [options] HOST COMMAND... It is ssh where the hosts have
+# servers, and else needs no network; then it can't be used with a login node that has process numbers of its own.
 make_remote_shell() {
+  if [ -n "${has_ssh:-}" ]; then
+    printf '#!/bin/sh\nexec ssh -F "%s" "$@"\n' "$scratch/ssh_config" >"$scratch/shell"
+    chmod +x "$scratch/shell"
+    return
+  fi
   cat >"$scratch/shell" <<SHELL
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do shift; done
