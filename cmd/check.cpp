@@ -1,31 +1,85 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "cmd/command.h"
+#include "cmd/files/files.h"
+#include "cmd/options/command_line.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/model_options.h"
+#include "cmd/options/option_checks.h"
+#include "formats/report/check_writer.h"
 
 namespace mtfc {
 namespace {
 
+struct Options {
+  ModelOptions model;
+  LayoutFlags layout;
+  std::string format = "text";
+  std::string denied;  // "warnings", or ""
+};
+
+// The warnings and notes of a model and a layout. Throws UserError for their mistakes.
+std::vector<Diagnostic> checked(const Options& options, const Sources& sources) {
+  std::vector<Diagnostic> found;
+  const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options.model, found);
+  const Layout& layout = layouts.front();
+  CompileOptions compiling = compile_options_of(options.model);
+  compiling.decode = true;
+  check_compilable(model, layout, compiling);
+  if (layout.mesh.devices() == 1) return found;
+  compiling.decode = false;
+  const Program program = compile(model, layout, compiling);
+  for (const std::string& warning : program.warnings) found.push_back({{}, warning, "", Severity::kWarning});
+  std::vector<Diagnostic> costly = layout_warnings({model, layout, compiling, program}, "");
+  found.insert(found.end(), std::make_move_iterator(costly.begin()), std::make_move_iterator(costly.end()));
+  return found;
+}
+
+// Makes errors of warnings.
+void deny(std::vector<Diagnostic>& found) {
+  for (Diagnostic& diagnostic : found)
+    if (diagnostic.severity == Severity::kWarning) diagnostic.severity = Severity::kError;
+}
+
+int run(const Options& options) {
+  const Sources sources = read_sources(options.model, options.layout);
+  std::vector<Diagnostic> found;
+  try {
+    found = checked(options, sources);
+  } catch (const UserError& error) {
+    if (options.format != "json") throw;
+    found = error.diagnostics();
+  }
+  if (!options.denied.empty()) deny(found);
+  const bool has_errors = std::any_of(found.begin(), found.end(), [](const Diagnostic& diagnostic) {
+    return diagnostic.severity == Severity::kError;
+  });
+  if (options.format == "json") {
+    write_text("-", check_json(sources.model_file, found));
+  } else {
+    show(found, options.model.quiet && !has_errors);
+    if (!options.model.quiet && !has_errors) write_text("-", check_text(sources.model_file, found));
+  }
+  return has_errors ? kExitUserError : kExitSuccess;
+}
+
 std::function<int()> setup(CommandLine& line) {
-  struct Options {
-    ModelOptions model;
-    LayoutFlags layout;
-  };
   auto options = std::make_shared<Options>();
   add_model_options(line, options->model);
   add_layout_options(line, options->layout);
   add_propagate_option(line, options->model);
-  return [options] {
-    const Sources sources = read_sources(options->model, options->layout);
-    std::vector<Diagnostic> warnings;
-    const auto [model, layouts] = read_model_and_layouts({&sources, 1}, options->model, warnings);
-    CompileOptions compile_options = compile_options_of(options->model);
-    compile_options.decode = true;
-    check_compilable(model, layouts.front(), compile_options);
-    show(warnings, options->model.quiet);
-    return static_cast<int>(kExitSuccess);
-  };
+  line.add_option("--format", options->format,
+                  "text (mistakes on standard error) or json (all that is found, on standard output)")
+      .check(one_of({"text", "json"}))
+      .show_default();
+  line.add_option("--deny", options->denied, "take warnings for errors, so that the exit code is 2")
+      .check(one_of({"warnings"}))
+      .type_name("warnings");
+  return [options] { return run(*options); };
 }
 
 }  // namespace
@@ -35,7 +89,8 @@ const Command kCheckCommand = {
     .summary = "print the errors and warnings of a model and a layout",
     .examples =
         "  mtfc check model.json\n"
-        "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols",
+        "  mtfc check model.json --mesh rows:2,cols:2 --layout batch:rows,hidden:cols\n"
+        "  mtfc check model.json --mesh all:4 --layout batch:all --deny warnings --format json",
     .setup = setup,
     .runs_nothing = true,
 };

@@ -7,8 +7,8 @@
 #include "cmd/files/files.h"
 #include "cmd/options/command_line.h"
 #include "cmd/options/file_endings.h"
-#include "cmd/options/gather_warnings.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -76,7 +76,7 @@ int run(const Options& options) {
   show(limit_notes(fitted, options.memory_limit), options.model.quiet);
   require_small_reshards(program, options.reshard_limit);
   if (!options.model.quiet)
-    show(gather_warnings({model, layouts.front(), fitted.options, program}, ""), false);
+    show(layout_warnings({model, layouts.front(), fitted.options, program}, ""), false);
   write_text(options.file, emitted(form, program));
   return kExitSuccess;
 }

@@ -10,8 +10,8 @@
 #include "cmd/options/command_line.h"
 #include "cmd/options/entry_choice.h"
 #include "cmd/options/file_endings.h"
-#include "cmd/options/gather_warnings.h"
 #include "cmd/options/hardware_profile.h"
+#include "cmd/options/layout_warnings.h"
 #include "cmd/options/memory_limit.h"
 #include "cmd/options/model_options.h"
 #include "cmd/options/option_checks.h"
@@ -143,7 +143,7 @@ std::vector<ComparedLayout> compared(const Options& options, const Hardware& har
     if (made.back().report->entry == "train") made.back().report->recomputation = std::move(recomputation);
     if (layouts.size() > 1)
       continue;  // the advice is for the layout that one has, not for a choice among many
-    for (Diagnostic& warning : gather_warnings({model, layout, compiled_with, *program}, options.entry)) {
+    for (Diagnostic& warning : layout_warnings({model, layout, compiled_with, *program}, options.entry)) {
       made.back().report->warnings.push_back(
           warning.hint.empty() ? warning.message : fmt::format("{} ({})", warning.message, warning.hint));
       warnings.push_back(std::move(warning));

@@ -100,7 +100,7 @@ TEST_CASE("variables of a group are counted apart") {
 
 TEST_CASE("the time of each part of a model is shown beside the least at peak rates") {
   const std::string command =
-      "$MTFC cost-report transformer_lm.json --mesh a:2 --layout batch:a --set layers=3 --hardware tpu-v2 ";
+      "$MTFC cost-report transformer_lm.json -q --mesh a:2 --layout batch:a --set layers=3 --hardware tpu-v2 ";
   const std::string table = outcome_in_models(command + "--parts 2");
   CHECK(has(table, "\ntime by part\n  part "));
   CHECK(has(table, "\n  layer_*/ffn "));

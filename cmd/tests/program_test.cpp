@@ -72,11 +72,13 @@ TEST_CASE("help has examples, and slips of the finger are answered with what was
   CHECK(mtfc("run " + kMnist + " --steps -3").code == 2);
 }
 
-TEST_CASE("check finds mistakes in models and layouts, and nothing else speaks") {
-  const Outcome good = mtfc("check " + kMnist + " --mesh rows:2,cols:2 --layout batch:rows,hidden:cols");
+TEST_CASE("check finds mistakes in models and layouts, and says in one line if there are none") {
+  const std::string layout = " --mesh rows:2,cols:2 --layout batch:rows,hidden:cols";
+  const Outcome good = mtfc("check " + kMnist + layout);
   CHECK(good.code == 0);
-  CHECK(good.out.empty());
+  CHECK(good.out == kMnist + ": no errors, no warnings\n");
   CHECK(good.err.empty());
+  CHECK(mtfc("check -q " + kMnist + layout).out.empty());
   const Outcome unknown = mtfc("check " + kMnist + " --mesh a:2 --layout btach:a");
   CHECK(unknown.code == 2);
   CHECK(unknown.err == "--layout:1:1: error: the model has no dimension 'btach' (did you mean 'batch'?)\n");
@@ -93,6 +95,41 @@ TEST_CASE("check finds mistakes in models and layouts, and nothing else speaks")
   const Outcome missing = mtfc("check " + kMnist + "x");
   CHECK(missing.code == 2);
   CHECK(has(missing.err, "No such file or directory (did you mean '" + kMnist + "'?)"));
+}
+
+TEST_CASE("check warns of devices that a layout does not use, for people and as JSON, and can refuse them") {
+  const std::string gpt2 = MTFC_SOURCE_DIR "/models/gpt2.json";
+  const std::string idle = "check " + gpt2 + " --set batch=1 --mesh dp:4 --layout batch:dp";
+  const Outcome told = mtfc(idle);
+  CHECK(told.code == 0);
+  CHECK(has(told.err, "mtfc: warning: 'batch' has 1 element for the 4 devices along dp: 3 of them are idle"));
+  CHECK(has(told.out, "gpt2.json: no errors, 1 warning\n"));
+  const Outcome denied = mtfc(idle + " --deny warnings -q");
+  CHECK(denied.code == 2);
+  CHECK(has(denied.err, "mtfc: error: 'batch' has 1 element"));
+  const Outcome json = mtfc(idle + " --format json");
+  CHECK(json.code == 0);
+  const Json found = Json::parse(json.out);
+  CHECK(found["mtfc_check"] == 1);
+  CHECK(found["warnings"] == 1);
+  CHECK(found["diagnostics"][0]["severity"] == "warning");
+  const Outcome unused = mtfc("check " + kMnist + " --mesh rows:2,cols:2 --layout batch:rows");
+  CHECK(
+      has(unused.err, "the axis 'cols' of the mesh splits nothing: the 2 devices along it do the same work"));
+  const Outcome uneven = mtfc("check " + kMnist + " --mesh all:3 --layout batch:all --set batch=4");
+  CHECK(has(uneven.err,
+            "'batch' of 4 is split unevenly over the 3 devices along all: the largest part has 2, "
+            "50 % above the mean; products take the busiest device "));
+  const Outcome copies =
+      mtfc("check " + gpt2 + " --mesh dp:4 --layout batch:dp --set batch=4 --optimizer adam");
+  CHECK(
+      has(copies.err, "mtfc: note: each of the 4 devices along dp holds a copy of the same optimizer state"));
+  const Outcome wrong = mtfc("check " + kMnist + " --mesh a:2 --layout btach:a --format json");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.empty());
+  const Json mistake = Json::parse(wrong.out);
+  CHECK(mistake["errors"] == 1);
+  CHECK(mistake["diagnostics"][0]["hint"] == "did you mean 'batch'?");
 }
 
 TEST_CASE("compile gives the same bytes every time, as text, as JSON, and after any pass") {

@@ -36,7 +36,7 @@ TEST_CASE("the layout that is written costs what the search has said") {
   CHECK(found["layouts"].size() == 5);
   const Json& best = found["layouts"][0];
   const Json report = Json::parse(
-      outcome_in_models("$MTFC cost-report mnist.json --format json --layout " + layout).substr(8));
+      outcome_in_models("$MTFC cost-report mnist.json -q --format json --layout " + layout).substr(8));
   CHECK(report["mesh"] == best["mesh"]);
   CHECK(report["layout"] == best["layout"]);
   CHECK(report["time"]["step_s"] == best["time"]["step_s"]);
@@ -44,7 +44,7 @@ TEST_CASE("the layout that is written costs what the search has said") {
   for (const char* rules : {"batch:a+b", "hidden:a", "batch:a,hidden:b"}) {
     const Json other = Json::parse(
         outcome_in_models(
-            fmt::format("$MTFC cost-report mnist.json --format json --mesh a:2,b:2 --layout {}", rules))
+            fmt::format("$MTFC cost-report mnist.json -q --format json --mesh a:2,b:2 --layout {}", rules))
             .substr(8));
     CHECK(best["time"]["step_s"] <= other["time"]["step_s"]);
   }
@@ -65,7 +65,7 @@ TEST_CASE("a layout with a proposed order of devices is written with it") {
   const Json& best = found["layouts"][0];
   CHECK(best["device_order"] == Json({0, 2, 4, 1, 3, 5}));
   const Json report = Json::parse(
-      outcome_in_models("$MTFC cost-report mnist.json --format json --layout " + layout + hardware)
+      outcome_in_models("$MTFC cost-report mnist.json -q --format json --layout " + layout + hardware)
           .substr(8));
   CHECK(report["device_order"] == best["device_order"]);
   CHECK(report["time"]["step_s"] == best["time"]["step_s"]);
@@ -76,7 +76,7 @@ TEST_CASE("the paper's Transformer gets a layout as good as the paper's, of all 
       "transformer_lm.json --hardware tpu-v2 --set batch=256 --set length=256 --set d_model=1024 --set "
       "d_ff=262144 --set heads=256 --set d_kv=256 --set layers=6 --set vocab=32768 ";
   const Json paper = Json::parse(
-      outcome_in_models("$MTFC cost-report " + model +
+      outcome_in_models("$MTFC cost-report -q " + model +
                         "--mesh rows:16,cols:32 --layout batch:rows,vocab:cols,d_ff:cols,heads:cols "
                         "--format json")
           .substr(8));

@@ -1,0 +1,24 @@
+#include "cmd/options/layout_warnings.h"
+
+#include "cmd/options/entry_choice.h"
+#include "core/explain/costly_gathers.h"
+#include "core/explain/waste.h"
+#include "formats/report/explanation_writer.h"
+#include "formats/report/waste_writer.h"
+
+namespace mtfc {
+
+std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry) {
+  const auto& [model, layout, options, program] = compiled;
+  const std::string name =
+      chosen_entry(entry, [&](std::string_view known) { return program.find(known) != nullptr; });
+  const EntryPoint& looked_at = *program.find(name);
+  std::vector<Diagnostic> warnings = warnings_of(waste_of(program, looked_at), program.mesh());
+  if (!may_gather(program, looked_at)) return warnings;
+  const ExplainedProgram explained(model, layout, options, program, looked_at);
+  for (const CostlyGather& gather : costly_gathers(explained))
+    warnings.push_back(warning_of(gather, {explained}));
+  return warnings;
+}
+
+}  // namespace mtfc

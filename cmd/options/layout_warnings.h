@@ -1,0 +1,28 @@
+#pragma once
+// Warnings of what a layout costs needlessly: devices that idle or hold copies (core/explain/waste.h), and tensors that are
+// gathered whole, for a good part of a step's communication (core/explain/costly_gathers.h).
+
+#include <string>
+#include <vector>
+
+#include "core/diagnostics/error.h"
+#include "core/model/model.h"
+#include "core/passes/pipeline.h"
+#include "core/program/program.h"
+#include "core/tensors/layout.h"
+
+namespace mtfc {
+
+/// A program and what it was compiled from.
+struct CompiledModel {
+  const Model& model;
+  const Layout& layout;
+  const CompileOptions& options;
+  const Program& program;
+};
+
+/// The warnings, and notes, each with a change that avoids it. `entry`: the entry point to look at; if it is "", the training
+/// step, or else the evaluation. Compiles the model for some dozen other layouts if a tensor is gathered at great cost.
+std::vector<Diagnostic> layout_warnings(const CompiledModel& compiled, const std::string& entry);
+
+}  // namespace mtfc
