@@ -36,12 +36,14 @@ struct Options {
   std::string entry;
   std::string format;
   std::string hardware = "local";
+  bool pareto = false;              // only layouts that no other one dominates
   bool plans_for_hardware = false;  // it is given, so plans are chosen for it
   std::string file = "-";
   std::optional<int64_t> devices;
   std::optional<int64_t> top;
   std::optional<int64_t> parts;
   std::optional<int64_t> ranks_per_node;
+  TrainingPlan training;
   int64_t memory_limit = 0;   // bytes per device; 0: none
   int64_t reshard_limit = 0;  // likewise
 };
@@ -96,6 +98,11 @@ void report(const Options& options, const Program& program, const Hardware& hard
   layout.report = cost_report(program, entry, counts, &hardware);
   if (const int64_t per_node = ranks_per_node(options, hardware))
     add_node_traffic(program, entry, consecutive_nodes(program.mesh().devices(), per_node), *layout.report);
+  layout.report->training = training_cost(program, *layout.report, options.training);
+  if (!layout.report->training && options.training.tokens)
+    throw UserError(fmt::format("--tokens asks what training takes, and '{}' is no training step with tokens",
+                                entry.name));
+  if (options.memory_limit > 0) layout.report->device_memory = options.memory_limit;
   layout.order = propose_device_order(program, entry, counts, hardware);
   layout.reshards = reshard_steps(program, entry);
 }
@@ -158,6 +165,21 @@ void drop_repeated(std::vector<Diagnostic>& warnings) {
   std::erase_if(warnings, [&](const Diagnostic& warning) { return !said.insert(to_string(warning)).second; });
 }
 
+// Drops the layouts that another one dominates.
+void keep_pareto(std::vector<ComparedLayout>& layouts, std::vector<Diagnostic>& warnings) {
+  const std::vector<size_t> front = pareto_front(layouts);
+  std::vector<ComparedLayout> kept;
+  for (const size_t index : front) kept.push_back(std::move(layouts[index]));
+  warnings.push_back(
+      {{},
+       fmt::format("{} of {} layouts are shown: no other has as short a step, as little memory "
+                   "and as few devices",
+                   kept.size(), layouts.size()),
+       "",
+       Severity::kNote});
+  layouts = std::move(kept);
+}
+
 // The reports of a saved program, or of the model under each layout.
 std::vector<ComparedLayout> reports(const Options& options, const Hardware& hardware) {
   const std::vector<Sources> sources = read_sources(options.model, swept(options));
@@ -173,6 +195,7 @@ std::vector<ComparedLayout> reports(const Options& options, const Hardware& hard
   } else {
     const auto [model, layouts] = read_model_and_layouts(sources, options.model, warnings);
     made = compared(options, hardware, model, layouts, warnings);
+    if (options.pareto) keep_pareto(made, warnings);
   }
   drop_repeated(warnings);
   show(warnings, options.model.quiet);
@@ -194,6 +217,8 @@ int run(const Options& options) {
   for (const LayoutFlags& flags : paired(options))
     require_one_reader(options.hardware, options.model.model, flags.layout);
   const std::string format = format_of(options);
+  if (options.training.price_per_hour && !options.training.tokens)
+    throw UserError("--price needs the number of tokens", "give --tokens, as in --tokens 20e9");
   if (options.top && format == "json")
     throw UserError("--top is for tables; the JSON has every step", "leave out --top, or --format json");
   if (options.parts && format != "table" && format != "html")
@@ -211,6 +236,16 @@ int run(const Options& options) {
                            : format == "html" ? page_of(layouts, options, top.value_or(kStepsOfPage))
                                               : report_json(layouts));
   return kExitSuccess;
+}
+
+// Replaces `2.1/h` by the number. Returns "" or what is wrong with it.
+std::string read_price(std::string& text) {
+  std::string number = text.ends_with("/h") ? text.substr(0, text.size() - 2) : text;
+  const std::string mistake = positive_number().problem(number);
+  if (!mistake.empty())
+    return fmt::format("expected a price above 0 for an hour, as in 2.1/h, found '{}'", text);
+  text = number;
+  return "";
 }
 
 std::function<int()> setup(CommandLine& line) {
@@ -240,6 +275,10 @@ std::function<int()> setup(CommandLine& line) {
                   "the least at peak rates; repeated blocks are added up (default: 3 in a page, else none)")
       .check(whole_number(1))
       .type_name("N");
+  line.add_flag(
+      "--pareto", options->pareto,
+      "of several layouts, show only those that no other one beats in step time, memory and number of "
+      "devices together");
   line.add_option(
           "--entry", options->entry,
           "entry point to report: init, train, evaluate, decode or encode (default: train if the model has "
@@ -252,6 +291,15 @@ std::function<int()> setup(CommandLine& line) {
           "also predict the bytes between nodes of N consecutive ranks each (default: as the hardware says)")
       .check(whole_number(1))
       .type_name("N");
+  line.add_option("--tokens", options->training.tokens,
+                  "the tokens to train on, as in 20e9: also predict the steps, the time and the device hours")
+      .check(positive_number())
+      .type_name("N");
+  line.add_option(
+          "--price", options->training.price_per_hour,
+          "the price of a device for an hour, as in 2.1/h: with --tokens, also predict the price of training")
+      .transform(read_price)
+      .type_name("X/h");
   line.add_option(
           "--format", options->format,
           "table (default on standard output and for FILE.txt), json (default for any other file), csv "
@@ -274,11 +322,15 @@ const Command kCostReportCommand = {
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all\n"
         "  mtfc cost-report model.json --mesh rows:4,cols:4 --layout batch:rows --hardware tpu-v2\n"
+        "  mtfc cost-report model.json --mesh all:8 --layout batch:all --hardware h100 --tokens 20e9 --price "
+        "2.1/h\n"
         "  mtfc cost-report model.json --layout layout.json --format json -o report.json\n"
         "  mtfc cost-report model.json --layout layout.json --hardware tpu-v3 --parts 3\n"
         "  mtfc cost-report model.json --mesh all:8 --layout batch:all --ranks-per-node 4\n"
         "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols\n"
         "  mtfc cost-report model.json --mesh all:4 --layout batch:all --layout hidden:all -o report.html\n"
+        "  mtfc cost-report model.json --devices 64 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols "
+        "--pareto -o report.html\n"
         "  mtfc compile model.json --layout layout.json -o program.json && mtfc cost-report program.json",
     .setup = setup,
     .runs_nothing = true,

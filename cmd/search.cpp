@@ -181,6 +181,7 @@ ComparedLayout report_of(const FoundLayout& found, const Model& model, const Sea
                           cost_report(made.program, entry, predicted_counts(made.program, entry), &hardware),
                           "", std::nullopt};
   compared.report->recomputation = std::move(made.recomputation);
+  compared.report->device_memory = search.memory_limit;
   return compared;
 }
 
@@ -278,8 +279,9 @@ int run_over_annotations(const Options& options, const Model& model, const std::
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   AnnotationReport report{*best, reported(best->layout, model, compiling, hardware),
                           static_cast<int64_t>(fixed.size()), offered.most_axes, seconds.count()};
-  const CostReport& cost = *report.layout.report;
   const int64_t limit = options.memory_limit > 0 ? options.memory_limit : memory_of(hardware);
+  report.layout.report->device_memory = limit;
+  const CostReport& cost = *report.layout.report;
   if (limit > 0 && cost.memory.peak > limit)
     warnings.push_back({{},
                         fmt::format("the layout of least cost needs {} per device, more than {}",

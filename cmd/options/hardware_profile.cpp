@@ -94,9 +94,4 @@ Hardware parsed_profile(const std::string& name, const std::string& text) {
   return read_hardware(text, name == "-" ? "<stdin>" : is_file(name) ? name : bundled_path(name));
 }
 
-int64_t memory_of(const Hardware& hardware) {
-  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
-  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
-}
-
 }  // namespace mtfc

@@ -24,8 +24,6 @@ void require_one_reader(const std::optional<std::string>& hardware, const std::s
 /// Reads the bundled profile of that name, or a file: a name with a '/' or that ends in .json, or `-` for standard input.
 /// Throws UserError.
 Hardware hardware_profile(const std::string& name);
-/// The bytes that a device has; 0 if the profile does not limit them.
-int64_t memory_of(const Hardware& hardware);
 /// Returns the text of that profile. parsed_profile(name, profile_text(name)) is hardware_profile(name).
 std::string profile_text(const std::string& name);
 Hardware parsed_profile(const std::string& name, const std::string& text);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -85,8 +86,9 @@ TEST_CASE("variables of a group are counted apart") {
   CHECK(report["memory"]["groups"]["experts"]["variables"] == kBytes);
   CHECK(report["memory"]["groups"]["experts"]["optimizer_state"] == 2 * kBytes);
   const std::string table = outcome_in_models(command);
-  CHECK(has(table, "    of which experts              9.00 KiB\n"));
-  CHECK(has(table, "    of which experts              18.0 KiB\n"));
+  CHECK(has(table, "    of which experts "));
+  CHECK(has(table, " 9.00 KiB\n"));
+  CHECK(has(table, " 18.0 KiB\n"));
   const ScratchFolder folder;
   CHECK(outcome_in_models(command + "-o " + folder / "r.html") == "exit 0: ");
   const std::string page = contents(folder / "r.html");
@@ -100,7 +102,8 @@ TEST_CASE("variables of a group are counted apart") {
 
 TEST_CASE("the time of each part of a model is shown beside the least at peak rates") {
   const std::string command =
-      "$MTFC cost-report transformer_lm.json -q --mesh a:2 --layout batch:a --set layers=3 --hardware tpu-v2 ";
+      "$MTFC cost-report transformer_lm.json -q --mesh a:2 --layout batch:a --set layers=3 --hardware "
+      "tpu-v2 ";
   const std::string table = outcome_in_models(command + "--parts 2");
   CHECK(has(table, "\ntime by part\n  part "));
   CHECK(has(table, "\n  layer_*/ffn "));
@@ -136,6 +139,79 @@ TEST_CASE("the paper's mixtures of experts have the paper's numbers of weights")
     CHECK(dense > 0.1e9);
     CHECK(dense < 1.0e9);
   }
+}
+
+// The largest language model of the Mesh-TensorFlow paper has 4.9 billion parameters.
+TEST_CASE("layouts that do not fit into a device come last, and the best one fits") {
+  const std::string command =
+      "$MTFC cost-report transformer_lm.json --set d_model=1024 --set d_ff=262144 --set heads=256 --set "
+      "d_kv=256 "
+      "--set vocab=32768 --set batch=512 --set length=256 --hardware tpu-v2 --mesh rows:512 --layout "
+      "batch:rows "
+      "--mesh rows:16,cols:32 --layout batch:rows,vocab:cols,d_ff:cols,heads:cols ";
+  const std::string table = outcome_in_models(command);
+  CHECK(has(table, "best [2] rows:16,cols:32"));
+  CHECK(table.find("[2] rows") < table.find("[1] rows"));
+  CHECK(has(table, "\n1 layout does not fit into the 7.45 GiB that a device may use\n"));
+  const Json reports = Json::parse(outcome_in_models(command + "--format json -q").substr(8));
+  CHECK(reports[0]["memory"]["fits"] == false);
+  CHECK(reports[0]["memory"]["excess_bytes"].get<int64_t>() ==
+        reports[0]["memory"]["peak_bytes_per_device"].get<int64_t>() - 8'000'000'000);
+  CHECK(reports[1]["memory"]["fits"] == true);
+  CHECK(reports[1]["memory"]["excess_bytes"] == 0);
+  const std::string csv = outcome_in_models(command + "--format csv -q");
+  CHECK(has(csv, ",8000000000,no,"));
+  CHECK(has(csv, ",8000000000,yes,0,"));
+}
+
+TEST_CASE("what it takes to train on many tokens") {
+  const std::string command =
+      "$MTFC cost-report transformer_lm.json --set batch=16 --set length=64 --mesh all:4 --layout batch:all "
+      "-q ";
+  const Json plain = Json::parse(outcome_in_models(command + "--format json").substr(8));
+  const auto step = plain["time"]["step_s"].get<double>();
+  CHECK(plain["training"]["tokens_per_step"] == 1024);
+  CHECK(plain["training"]["tokens_per_second"].get<double>() == doctest::Approx(1024 / step));
+  CHECK_FALSE(plain["training"].contains("steps"));
+  const std::string planned = command + "--tokens 20e9 --price 2.1/h ";
+  const Json training = Json::parse(outcome_in_models(planned + "--format json").substr(8))["training"];
+  CHECK(training["steps"] == 19531250);
+  CHECK(training["seconds"].get<double>() == doctest::Approx(19531250 * step));
+  CHECK(training["device_hours"].get<double>() == doctest::Approx(4 * 19531250 * step / 3600));
+  CHECK(training["price"].get<double>() == doctest::Approx(2.1 * 4 * 19531250 * step / 3600));
+  const std::string table = outcome_in_models(planned);
+  CHECK(has(table, "\nsteps for all tokens"));
+  CHECK(has(table, " days\n"));
+  CHECK(has(table, "\n  price "));
+  CHECK(outcome_in_models(command + "--price 2.1/h") ==
+        "exit 2: mtfc: error: --price needs the number of tokens (give --tokens, as in --tokens 20e9)\n");
+  CHECK(has(outcome_in_models(command + "--tokens 1e9 --price free"),
+            "exit 2: mtfc: error: --price: expected a price"));
+  CHECK(has(outcome_in_models(command + "--entry evaluate --tokens 1e9"), "exit 2: "));
+}
+
+TEST_CASE("a sweep can be cut down to the layouts that no other one dominates") {
+  const std::string sweep =
+      "$MTFC cost-report mnist.json --devices 16 --mesh 'rows:*,cols:*' --layout batch:rows,hidden:cols ";
+  const Json all = Json::parse(outcome_in_models(sweep + "--format json -q").substr(8));
+  const Json front = Json::parse(outcome_in_models(sweep + "--pareto --format json -q").substr(8));
+  const auto time = [](const Json& report) { return report["time"]["step_s"].get<double>(); };
+  const auto memory = [](const Json& report) {
+    return report["memory"]["peak_bytes_per_device"].get<int64_t>();
+  };
+  size_t expected = 0;
+  for (const Json& one : all)
+    expected += std::none_of(all.begin(), all.end(), [&](const Json& other) {
+      return time(other) <= time(one) && memory(other) <= memory(one) &&
+             (time(other) < time(one) || memory(other) < memory(one));
+    });
+  CHECK((front.is_array() ? front.size() : 1) == expected);
+  CHECK(expected < all.size());
+  CHECK(has(outcome_in_models(sweep + "--pareto"),
+            fmt::format("mtfc: note: {} of {} layouts are shown", expected, all.size())));
+  const ScratchFolder folder;
+  CHECK(outcome_in_models(sweep + "-q -o " + folder / "r.html") == "exit 0: ");
+  CHECK(has(contents(folder / "r.html"), "<div class=cloud>"));
 }
 
 TEST_CASE("formats follow the name of the file") {

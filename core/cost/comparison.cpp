@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace mtfc {
 namespace {
 
 bool is_better(const CostReport& a, const CostReport& b) {
+  if (excess_memory(a) != excess_memory(b)) return excess_memory(a) < excess_memory(b);
   if (a.time && b.time && a.time->step_s != b.time->step_s) return a.time->step_s < b.time->step_s;
   if (a.communication.total.bytes_sent != b.communication.total.bytes_sent)
     return a.communication.total.bytes_sent < b.communication.total.bytes_sent;
@@ -35,6 +37,39 @@ std::vector<size_t> best_first(const std::vector<ComparedLayout>& layouts) {
     return is_better(*left, *right);
   });
   return order;
+}
+
+bool has_best(const std::vector<ComparedLayout>& layouts) {
+  return std::any_of(layouts.begin(), layouts.end(), [](const ComparedLayout& layout) {
+    return layout.report && excess_memory(*layout.report) == 0;
+  });
+}
+
+std::vector<size_t> pareto_front(const std::vector<ComparedLayout>& layouts) {
+  using Point = std::tuple<double, int64_t, int64_t>;
+  const bool one_fits = has_best(layouts);
+  std::vector<std::pair<Point, size_t>> points;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    const auto& report = layouts[i].report;
+    if (!report || (one_fits && excess_memory(*report) > 0)) continue;
+    const double time =
+        report->time ? report->time->step_s : static_cast<double>(report->communication.total.bytes_sent);
+    points.push_back({{time, report->memory.peak, layouts[i].layout.mesh.devices()}, i});
+  }
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::pair<Point, size_t>> front;  // whatever dominates a point comes before it
+  for (const auto& point : points) {
+    const auto& [time, memory, devices] = point.first;
+    const bool is_dominated = std::any_of(front.begin(), front.end(), [&](const auto& other) {
+      return other.first != point.first && std::get<1>(other.first) <= memory &&
+             std::get<2>(other.first) <= devices;
+    });
+    if (!is_dominated) front.push_back(point);
+  }
+  std::vector<size_t> indices;
+  for (const auto& point : front) indices.push_back(point.second);
+  return indices;
 }
 
 std::vector<size_t> costliest_steps(const CostReport& report) {

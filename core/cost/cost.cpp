@@ -209,7 +209,10 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
   report.warnings = program.warnings;
   report.plan = entry.plan;
   report.arithmetic.einsum_useful = entry.useful_einsum_flops;
-  if (hardware) report.time = predicted_time(program, entry, counts, *hardware);
+  if (hardware) {
+    report.time = predicted_time(program, entry, counts, *hardware);
+    report.device_memory = memory_of(*hardware);
+  }
   add_parameters(program, report);
   add_steps(entry, program.mesh(), counts, report);
   ArithmeticCost& flops = report.arithmetic;
@@ -220,6 +223,7 @@ CostReport cost_report(const Program& program, const EntryPoint& entry, const st
                       static_cast<double>(program.mesh().devices());
   add_memory(program, entry, report);
   add_tensors(entry, program.mesh(), report);
+  report.training = training_cost(program, report, {});
   return report;
 }
 
@@ -234,6 +238,10 @@ void add_node_traffic(const Program& program, const EntryPoint& entry, const std
                       CostReport& report) {
   report.communication.between_nodes =
       NodeTotals{bytes_between_nodes(entry, program.mesh(), numbered_nodes(nodes))};
+}
+
+int64_t excess_memory(const CostReport& report) {
+  return report.device_memory > 0 ? std::max<int64_t>(0, report.memory.peak - report.device_memory) : 0;
 }
 
 int64_t plan_cost(const CostReport& report) {

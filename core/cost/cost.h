@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/cost/time_model.h"
+#include "core/cost/training_cost.h"
 #include "core/program/memory_use.h"
 #include "core/program/program.h"
 #include "core/program/recomputation_figures.h"
@@ -120,11 +121,13 @@ struct CostReport {
   MemoryUse memory_over_steps;
   std::vector<AliveTensor> alive_at_peak;  // the largest first
   std::optional<TimeCost> time;            // if the report is for some hardware
+  int64_t device_memory = 0;               // bytes that a device may use; 0: not known
   std::vector<TensorCost> tensors;
   std::vector<StepCost> steps;
   std::vector<std::string> warnings;
   std::optional<PlanFigures> plan;                  // if the plan was chosen
   std::optional<Recomputation> recomputation = {};  // if it has to fit into less memory than it took
+  std::optional<TrainingCost> training = {};        // of a training step with times
 };
 
 /// The name of a step's kind in reports: its operation (`ring einsum` for one in turns), `fused`, `slice`, or its collective.
@@ -153,6 +156,9 @@ double plan_gap(const PlanFigures& plan);
 inline double plan_seconds(const PlanFigures& plan) {
   return static_cast<double>(plan.cost) * 1e-9;
 }
+
+/// By how many bytes the peak exceeds the memory of a device: 0 if it fits, or if that memory is not known.
+int64_t excess_memory(const CostReport& report);
 
 /// The bytes that a device's memory holds while `step` runs, variables included.
 int64_t bytes_alive(const CostReport& report, const StepCost& step);

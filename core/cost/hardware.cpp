@@ -87,4 +87,9 @@ const std::vector<std::string>& kernel_classes() {
   return kClasses;
 }
 
+int64_t memory_of(const Hardware& hardware) {
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<int64_t>::max());
+  return hardware.memory_bytes < kMost ? std::llround(hardware.memory_bytes) : 0;
+}
+
 }  // namespace mtfc

@@ -24,6 +24,9 @@ p{margin:.3em 0}.dim,.scale,.ends,.keys,figure p{color:var(--dim);font-size:.85r
 .bars{display:grid;grid-template-columns:minmax(8rem,1fr) repeat(3,minmax(6rem,1fr));gap:.5rem .8rem;margin:1em 0}
 .bars .what{overflow-wrap:anywhere;font-size:.9rem}.bars .head{font-weight:600;font-size:.85rem}
 .bar{height:.8rem;background:var(--soft);display:flex}.bar i{display:block;height:100%}
+.cloud{position:relative;height:14rem;background:var(--soft);border-left:1px solid var(--line);border-bottom:1px solid var(--line)}
+.cloud span{position:absolute;transform:translate(-50%,50%);min-width:1.5rem;padding:0 .2rem;border:2px solid var(--c1);
+border-radius:1rem;background:var(--back);font-size:.8rem;text-align:center}.cloud .front{background:var(--c1);color:#fff}
 .bars small{color:var(--dim)}.best{font-weight:600}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(11rem,1fr));gap:.6rem;margin:1em 0}
 .figures div{background:var(--soft);padding:.5rem .7rem;border-radius:.4rem}

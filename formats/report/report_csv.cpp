@@ -83,6 +83,11 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
       {"plan_cost", number(plan_cost(report))},
       {"plan_bound", report.plan && report.plan->hardware.empty() ? number(report.plan->bound) : ""},
       {"peak_bytes_per_device", number(report.memory.peak)},
+      {"device_bytes", report.device_memory > 0 ? number(report.device_memory) : ""},
+      {"fits", report.device_memory == 0    ? ""
+               : excess_memory(report) == 0 ? "yes"
+                                            : "no"},
+      {"excess_bytes", report.device_memory > 0 ? number(excess_memory(report)) : ""},
       {"variables_bytes", number(report.memory.variables)},
       {"optimizer_state_bytes", number(report.memory.optimizer_state)},
       {"caches_bytes", number(report.memory.caches)},
@@ -91,6 +96,15 @@ Fields totals(const ComparedLayout& layout, size_t rank) {
       {"gradients_bytes", number(report.memory.gradients)},
       {"workspace_bytes", number(report.memory.workspace)},
       {"alignment_and_gaps_bytes", number(report.memory.gaps)}};
+  const TrainingCost training = report.training.value_or(TrainingCost{});
+  const auto if_planned = [&](double value) { return training.tokens ? seconds(value) : std::string(); };
+  const Fields planned = {{"tokens_per_step", report.training ? number(training.tokens_per_step) : ""},
+                          {"tokens_per_second", report.training ? seconds(training.tokens_per_second) : ""},
+                          {"training_steps", if_planned(training.steps)},
+                          {"training_seconds", if_planned(training.seconds)},
+                          {"training_device_hours", if_planned(training.device_hours)},
+                          {"training_price", training.price ? seconds(*training.price) : ""}};
+  fields.insert(fields.end(), planned.begin(), planned.end());
   for (auto& [name, value] : fields) {
     const bool of_time = std::string_view(name).ends_with("_s") || std::string_view(name) == "efficiency";
     if (!possible || (of_time && !report.time)) value.clear();

@@ -74,19 +74,22 @@ std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<s
       timed ? "step" : "einsum per device");
   for (size_t rank = 0; rank < order.size(); ++rank) {
     const ComparedLayout& layout = layouts[order[rank]];
-    html += fmt::format("<span class=\"what{}\">{} {}</span>", rank == 0 ? " best" : "", rank + 1,
-                        place_of(layout.layout));
+    html += fmt::format("<span class=\"what{}\">{} {}</span>", rank == 0 && has_best(layouts) ? " best" : "",
+                        rank + 1, place_of(layout.layout));
     if (!layout.report) {
       html += "<span class=dim style=\"grid-column:span 3\">not possible: " + html_escaped(layout.reason) +
               "</span>";
       continue;
     }
     const CostReport& report = *layout.report;
-    html +=
-        work_bar(report, work) +
-        bar({{static_cast<double>(report.communication.total.bytes_sent), "var(--c4)"}}, sent,
-            bytes_text(report.communication.total.bytes_sent)) +
-        bar({{static_cast<double>(report.memory.peak), "var(--c2)"}}, memory, bytes_text(report.memory.peak));
+    const std::string excess = excess_memory(report) > 0 ? fmt::format(", does not fit: {} too much",
+                                                                       bytes_text(excess_memory(report)))
+                                                         : "";
+    html += work_bar(report, work) +
+            bar({{static_cast<double>(report.communication.total.bytes_sent), "var(--c4)"}}, sent,
+                bytes_text(report.communication.total.bytes_sent)) +
+            bar({{static_cast<double>(report.memory.peak), "var(--c2)"}}, memory,
+                bytes_text(report.memory.peak) + excess);
   }
   html += "</div>";
   if (timed)
@@ -95,6 +98,39 @@ std::string bars(const std::vector<ComparedLayout>& layouts, const std::vector<s
         "class=key><i "
         "style=\"background:var(--c3)\"></i>communication that they do not hide</span></p>";
   return html;
+}
+
+// Each layout as a point, by its number: the shorter its step, the further left, and the less memory, the further down.
+std::string points(const std::vector<ComparedLayout>& layouts, const std::vector<size_t>& order) {
+  constexpr size_t kFewest = 3, kMost = 200;
+  double work = 0, memory = 0;
+  const std::vector<CostReport> reports = possible(layouts);
+  for (const CostReport& report : reports) {
+    work = std::max(work, work_of(report));
+    memory = std::max(memory, static_cast<double>(report.memory.peak));
+  }
+  if (reports.size() < kFewest || !reports.front().time || work <= 0 || memory <= 0) return "";
+  const std::vector<size_t> front = pareto_front(layouts);
+  std::string html =
+      "<h3>Time and memory</h3><p class=dim>The numbers are those of the list above. No other layout has as "
+      "short a "
+      "step, as little memory and as few devices as one that is filled.</p><div class=cloud>";
+  for (size_t rank = 0; rank < std::min(kMost, order.size()); ++rank) {
+    const ComparedLayout& layout = layouts[order[rank]];
+    if (!layout.report) continue;
+    const bool is_first = std::find(front.begin(), front.end(), order[rank]) != front.end();
+    html += fmt::format(
+        "<span{} style=\"left:{:.1f}%;bottom:{:.1f}%\" title=\"{}: {}, {}, {} devices\">{}</span>",
+        is_first ? " class=front" : "", 95 * work_of(*layout.report) / work,
+        90 * static_cast<double>(layout.report->memory.peak) / memory,
+        html_escaped(to_string(layout.layout.mesh) + " / " + described(layout.layout)),
+        seconds_text(work_of(*layout.report)), bytes_text(layout.report->memory.peak),
+        layout.layout.mesh.devices(), rank + 1);
+  }
+  return html +
+         fmt::format(
+             "</div><p class=ends><span>0</span><span>step time, up to {}; memory, up to {}</span></p>",
+             seconds_text(work), bytes_text(static_cast<int64_t>(memory)));
 }
 
 std::string figures(const CostReport& report) {
@@ -106,7 +142,12 @@ std::string figures(const CostReport& report) {
     add("a step, on " + html_escaped(report.time->hardware), seconds_text(report.time->step_s));
     add("kernels", seconds_text(report.time->compute_s));
     add("communication", seconds_text(report.time->communication_s));
-    add("efficiency", fmt::format("{:.3g} %", 100 * report.time->efficiency));
+    add("efficiency (MFU)", fmt::format("{:.3g} %", 100 * report.time->efficiency));
+  }
+  if (report.training) {
+    add("tokens per second", amount_text(report.training->tokens_per_second));
+    if (report.training->tokens) add("for all tokens", duration_text(report.training->seconds));
+    if (report.training->price) add("price", amount_text(*report.training->price));
   }
   add("devices", grouped(report.layout.mesh.devices()));
   add("parameters", count_text(report.parameters.count, ""));
@@ -123,6 +164,8 @@ std::string figures(const CostReport& report) {
     add("above the bound by", fmt::format("{:.3g} %", 100 * plan_gap(*report.plan)));
   }
   add("memory at the peak, per device", bytes_text(report.memory.peak));
+  if (report.device_memory > 0)
+    add("of a device's memory", fit_text(report.memory.peak, report.device_memory));
   add("of which variables and state", bytes_text(report.memory.variables + report.memory.optimizer_state));
   return html + "</div>";
 }
@@ -308,7 +351,7 @@ std::string report_html(const std::vector<ComparedLayout>& layouts, size_t top, 
     if (!layouts[number].report) continue;
     const CostReport& report = *layouts[number].report;
     if (shown == 0) html += fmt::format("<p class=dim>{}, predicted by mtfc</p>", html_escaped(report.entry));
-    if (shown == 0 && layouts.size() > 1) html += bars(layouts, order);
+    if (shown == 0 && layouts.size() > 1) html += bars(layouts, order) + points(layouts, order);
     if (++shown > kMostInDetail) continue;
     html += "<h2>" + place_of(report.layout) + "</h2>" + detail(layouts[number], shown, top, parts);
   }

@@ -62,6 +62,21 @@ void add_node_rows(std::vector<Row>& rows, const Reports& reports) {
   add("  by all nodes", [](const NodeTotals& nodes) { return bytes_text(nodes.all()); });
 }
 
+// What a device may use, and whether that is enough: in words for one report, in percent for several.
+void add_fit_row(std::vector<Row>& rows, const Reports& reports) {
+  const int64_t device = reports.front()->device_memory;
+  if (device == 0) return;
+  if (reports.size() == 1)
+    rows.push_back({"  of a device's memory",
+                    [](const CostReport& r) { return fit_text(r.memory.peak, r.device_memory); }});
+  else
+    rows.push_back({"  of a device's " + bytes_text(device), [](const CostReport& r) {
+                      const double percent =
+                          100 * static_cast<double>(r.memory.peak) / static_cast<double>(r.device_memory);
+                      return percent < 0.05 ? std::string("< 0.1 %") : fmt::format("{:.1f} %", percent);
+                    }});
+}
+
 // The share of each group of variables in the row before.
 void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t GroupMemory::*bytes) {
   std::set<std::string> names;
@@ -72,6 +87,30 @@ void add_group_rows(std::vector<Row>& rows, const Reports& reports, int64_t Grou
                       const auto found = report.memory.groups.find(name);
                       return bytes_text(found == report.memory.groups.end() ? 0 : found->second.*bytes);
                     }});
+}
+
+// What it takes to train, where it is known of some report.
+std::vector<Row> training_rows(const Reports& reports) {
+  const auto any = [&](auto property) {
+    return std::any_of(reports.begin(), reports.end(),
+                       [&](const CostReport* r) { return r->training && property(*r->training); });
+  };
+  const auto row = [](const std::string& label, auto text) {
+    return Row{label, [text](const CostReport& r) {
+                 return r.training ? std::string(text(*r.training)) : std::string("-");
+               }};
+  };
+  using Training = const TrainingCost&;
+  if (!any([](Training) { return true; })) return {};
+  std::vector<Row> rows = {row("tokens per step", [](Training t) { return grouped(t.tokens_per_step); }),
+                           row("  per second", [](Training t) { return amount_text(t.tokens_per_second); })};
+  if (!any([](Training t) { return t.tokens.has_value(); })) return rows;
+  rows.push_back(row("steps for all tokens", [](Training t) { return amount_text(t.steps); }));
+  rows.push_back(row("  time", [](Training t) { return duration_text(t.seconds); }));
+  rows.push_back(row("  device hours", [](Training t) { return amount_text(t.device_hours); }));
+  if (any([](Training t) { return t.price.has_value(); }))
+    rows.push_back(row("  price", [](Training t) { return t.price ? amount_text(*t.price) : "-"; }));
+  return rows;
 }
 
 std::vector<Row> total_rows(const Reports& reports) {
@@ -96,10 +135,12 @@ std::vector<Row> total_rows(const Reports& reports) {
         {"  compute", [](Report r) { return seconds_text(r.time->compute_s); }},
         {"  communication", [](Report r) { return seconds_text(r.time->communication_s); }},
         {"  roofline", [](Report r) { return seconds_text(r.time->roofline_s); }},
-        {"  efficiency", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
+        {"  efficiency (MFU)", [](Report r) { return fmt::format("{:.3g} %", 100 * r.time->efficiency); }},
         {"  hardware", [](Report r) { return printable(r.time->hardware); }},
     };
     rows.insert(rows.begin() + 1, time.begin(), time.end());
+    const std::vector<Row> training = training_rows(reports);
+    rows.insert(rows.begin() + 1 + static_cast<int64_t>(time.size()), training.begin(), training.end());
   }
   if (std::any_of(reports.begin(), reports.end(), [](const CostReport* r) { return r->plan.has_value(); })) {
     rows.push_back({"plan cost", [](Report r) {
@@ -137,6 +178,7 @@ std::vector<Row> total_rows(const Reports& reports) {
   };
   for (const Row& row : memory) {
     rows.push_back(row);
+    if (&row == &memory.front()) add_fit_row(rows, reports);
     if (row.label == "  variables") add_group_rows(rows, reports, &GroupMemory::variables);
     if (row.label == "  optimizer state") add_group_rows(rows, reports, &GroupMemory::optimizer_state);
   }
@@ -303,6 +345,10 @@ class RankingText {
     same_mesh_ = alike(mesh_text);
     same_rules_ = alike(rules_text);
     timed_ = layouts_[order_.front()].report->time.has_value();
+    judges_ = std::any_of(layouts.begin(), layouts.end(), [](const ComparedLayout& layout) {
+      return layout.report && excess_memory(*layout.report) > 0;
+    });
+    has_best_ = has_best(layouts);
   }
 
   std::string text() const {
@@ -317,6 +363,7 @@ class RankingText {
     if (same_mesh_) text += wrapped("mesh   ", mesh_text(best.layout), ",", options_.width);
     if (same_rules_) text += wrapped("layout ", rules_text(best.layout), ",", options_.width);
     text += "\n" + lines();
+    text += fit_note();
     text += order_text(layouts_[order_.front()], fmt::format("[{}] ", order_.front() + 1), options_);
     Reports reports;
     for (const size_t number : order_)
@@ -342,16 +389,41 @@ class RankingText {
   }
 
   std::vector<std::string> heads() const {
-    if (timed_) return {"step", "sent", "memory", "einsum"};
-    return {"sent", "memory", "einsum"};
+    std::vector<std::string> heads = {"sent", "memory", "einsum"};
+    if (judges_) heads.insert(heads.begin() + 2, "fits");
+    if (timed_) heads.insert(heads.begin(), "step");
+    return heads;
   }
 
   std::vector<std::string> figures(const CostReport& report) const {
     std::vector<std::string> cells = {bytes_text(report.communication.total.bytes_sent),
                                       bytes_text(report.memory.peak),
                                       count_text(report.arithmetic.einsum_per_device, "FLOP")};
+    if (judges_) cells.insert(cells.begin() + 2, excess_memory(report) == 0 ? "yes" : "no");
     if (timed_) cells.insert(cells.begin(), seconds_text(report.time->step_s));
     return cells;
+  }
+
+  // How many fit, and by how much the smallest layout exceeds what a device may use if none does.
+  std::string fit_note() const {
+    if (layouts_[order_.front()].report->device_memory == 0) return "";
+    int64_t too_large = 0, least = INT64_MAX;
+    for (const ComparedLayout& layout : layouts_) {
+      if (!layout.report) continue;
+      too_large += excess_memory(*layout.report) > 0 ? 1 : 0;
+      least = std::min(least, excess_memory(*layout.report));
+    }
+    const CostReport& first = *layouts_[order_.front()].report;
+    const std::string memory = fmt::format("the {} that a device may use", bytes_text(first.device_memory));
+    const std::string what =
+        too_large == 0 ? fmt::format("all fit into {}", memory)
+        : least > 0    ? fmt::format(
+                             "no layout fits into {}; the smallest needs {} more. mtfc search --fit says "
+                                "what would fit",
+                             memory, bytes_text(least))
+                    : fmt::format("{} layout{} fit into {}", too_large,
+                                  too_large == 1 ? " does not" : "s do not", memory);
+    return "\n" + wrapped("", what, " ", options_.width);
   }
 
   std::string lines() const {
@@ -379,7 +451,7 @@ class RankingText {
     std::string text = line("", heads());
     for (size_t rank = 0; rank < order_.size(); ++rank) {
       const ComparedLayout& layout = layouts_[order_[rank]];
-      const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 ? "best" : "",
+      const std::string head = fmt::format("{:<5}{:>{}} ", rank == 0 && has_best_ ? "best" : "",
                                            fmt::format("[{}]", order_[rank] + 1), number_width);
       const std::string own = name(layout), margin(before, ' ');
       if (!layout.report)
@@ -397,6 +469,8 @@ class RankingText {
   const TableOptions& options_;
   std::vector<size_t> order_;
   bool same_mesh_ = false, same_rules_ = false, timed_ = false;
+  bool judges_ = false;  // some layout does not fit
+  bool has_best_ = false;
 };
 
 }  // namespace

@@ -92,6 +92,27 @@ TEST_CASE("several layouts: the best first, what is not possible last and why") 
   CHECK(has(report_table(many, {}), "\nmore than 6 layouts: their totals are in the output of --format csv"));
 }
 
+TEST_CASE("layouts that do not fit into a device are said so, and none of them is called the best") {
+  const auto on_device = [](int64_t rows, int64_t device) {
+    ComparedLayout made = example(rows, 100);
+    made.report->device_memory = device;
+    return made;
+  };
+  CHECK(has(report_table({on_device(2, 8 << 20)}, {}), " fits, 5.00 of 8.00 MiB\n"));
+  CHECK(has(report_table({on_device(2, 4 << 20)}, {}), "1.00 MiB more than 4.00 MiB\n"));
+  ComparedLayout small = on_device(4, 4 << 20);
+  small.report->memory.peak = 1000;
+  const std::string one_fits = report_table({on_device(2, 4 << 20), small}, {});
+  CHECK(has(one_fits, "sent    memory  fits     einsum\n"));
+  CHECK(has(one_fits, "best [2] rows:4,cols:2  100 B    1000 B   yes  327 MFLOP\n"));
+  CHECK(has(one_fits, "     [1] rows:2,cols:2  100 B  5.00 MiB    no  327 MFLOP\n"));
+  CHECK(has(one_fits, "\n1 layout does not fit into the 4.00 MiB that a device may use\n"));
+  const std::string none = report_table({on_device(2, 4 << 20), on_device(4, 4 << 20)}, {});
+  CHECK_FALSE(has(none, "best"));
+  CHECK(has(none, "\nno layout fits into the 4.00 MiB that a device may use; the smallest needs "));
+  CHECK(widest(none) <= 80);
+}
+
 TEST_CASE("the totals of layouts that do not fit side by side follow below") {
   const std::vector<ComparedLayout> six(6, example(2, 100));
   for (const size_t width : {40, 60, 80, 200}) {
@@ -112,7 +133,9 @@ TEST_CASE("CSV: a line per layout, or per step") {
   std::string head, first, second, third, none;
   std::getline(lines, head);
   CHECK(head.starts_with("number,model,mesh,layout,devices,entry,rank,hardware,step_s,"));
-  CHECK(head.ends_with(",workspace_bytes,alignment_and_gaps_bytes,not_possible"));
+  CHECK(head.ends_with(
+      ",alignment_and_gaps_bytes,tokens_per_step,tokens_per_second,training_steps,training_seconds,"
+      "training_device_hours,training_price,not_possible"));
   std::getline(lines, first);
   CHECK(first.starts_with(R"(1,two_layer,"rows:4,cols:2","batch:rows,hidden:cols+rows",8,train,2,,,,,,,0,)"));
   std::getline(lines, second);

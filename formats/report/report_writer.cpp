@@ -51,12 +51,28 @@ Json time_json(const TimeCost& time) {
       {"step_s", time.step_s},     {"roofline_s", time.roofline_s}, {"efficiency", time.efficiency}};
 }
 
+Json training_json(const TrainingCost& training) {
+  Json json = {{"tokens_per_step", training.tokens_per_step},
+               {"tokens_per_second", training.tokens_per_second}};
+  if (!training.tokens) return json;
+  json.update({{"tokens", *training.tokens},
+               {"steps", training.steps},
+               {"seconds", training.seconds},
+               {"device_hours", training.device_hours}});
+  if (training.price) json["price"] = *training.price;
+  return json;
+}
+
 constexpr size_t kLargest = 20;
 
 Json memory_json(const CostReport& report) {
   const MemoryCost& memory = report.memory;
-  Json json = {{"peak_bytes_per_device", memory.peak},
-               {"variables", memory.variables},
+  Json json = {{"peak_bytes_per_device", memory.peak}};
+  if (report.device_memory > 0)
+    json.update({{"device_bytes", report.device_memory},
+                 {"fits", excess_memory(report) == 0},
+                 {"excess_bytes", excess_memory(report)}});
+  json.update({{"variables", memory.variables},
                {"optimizer_state", memory.optimizer_state},
                {"caches", memory.caches},
                {"inputs", memory.inputs},
@@ -64,7 +80,7 @@ Json memory_json(const CostReport& report) {
                {"gradients", memory.gradients},
                {"workspace", memory.workspace},
                {"alignment_and_gaps", memory.gaps},
-               {"peak_step", memory.peak_step}};
+               {"peak_step", memory.peak_step}});
   for (const auto& [name, group] : memory.groups)
     json["groups"][name] = {{"variables", group.variables}, {"optimizer_state", group.optimizer_state}};
   json["largest_at_peak"] = Json::array();
@@ -130,6 +146,7 @@ Json report_object(const CostReport& report) {
   }
   json["memory"] = memory_json(report);
   if (report.time) json["time"] = time_json(*report.time);
+  if (report.training) json["training"] = training_json(*report.training);
   json["tensors"] = Json::array();
   for (const TensorCost& tensor : report.tensors) json["tensors"].push_back(tensor_json(tensor, mesh));
   json["steps"] = Json::array();

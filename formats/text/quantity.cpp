@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 namespace mtfc {
 namespace {
@@ -27,6 +28,16 @@ std::string bytes_text(int64_t bytes) {
   return scaled(bytes, 1024, {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}, "B");
 }
 
+std::string fit_text(int64_t needed, int64_t available) {
+  const std::string most = bytes_text(available);
+  if (needed > available) return fmt::format("{} more than {}", bytes_text(needed - available), most);
+  std::string need = bytes_text(needed);
+  // The unit is said once if both have the same.
+  const size_t unit = need.find(' ');
+  if (need.substr(unit) == most.substr(most.find(' '))) need.resize(unit);
+  return fmt::format("fits, {} of {}", need, most);
+}
+
 std::string count_text(int64_t count, const std::string& unit) {
   return scaled(count, 1000, {"", "k", "M", "G", "T", "P", "E"}, unit);
 }
@@ -38,6 +49,24 @@ std::string seconds_text(double seconds) {
   for (; seconds < 0.9995 && unit + 1 < kUnits.size(); ++unit) seconds *= 1e3;
   const int decimals = seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2;
   return fmt::format("{:.{}f} {}", seconds, decimals, kUnits[unit]);
+}
+
+std::string duration_text(double seconds) {
+  static constexpr std::array<std::pair<double, const char*>, 3> kUnits = {
+      {{86400, "days"}, {3600, "hours"}, {60, "minutes"}}};
+  for (const auto& [length, unit] : kUnits) {
+    if (seconds < length) continue;
+    const double count = seconds / length;
+    return fmt::format("{} {}", amount_text(count), unit);
+  }
+  return seconds_text(seconds);
+}
+
+std::string amount_text(double amount) {
+  if (amount < 99.95) return fmt::format("{:.{}f}", amount, amount < 9.995 ? 2 : 1);
+  std::string digits = fmt::format("{:.0f}", amount);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
 }
 
 std::string grouped(int64_t count) {
