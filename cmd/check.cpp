@@ -58,11 +58,12 @@ int run(const Options& options) {
   const bool has_errors = std::any_of(found.begin(), found.end(), [](const Diagnostic& diagnostic) {
     return diagnostic.severity == Severity::kError;
   });
+  const std::string name = sources.model_file == "-" ? "<stdin>" : sources.model_file;
   if (options.format == "json") {
-    write_text("-", check_json(sources.model_file, found));
+    write_text("-", check_json(name, found));
   } else {
     show(found, options.model.quiet && !has_errors);
-    if (!options.model.quiet && !has_errors) write_text("-", check_text(sources.model_file, found));
+    if (!options.model.quiet && !has_errors) write_text("-", check_text(name, found));
   }
   return has_errors ? kExitUserError : kExitSuccess;
 }

@@ -43,15 +43,17 @@ struct Folder : ScratchFolder {
 TEST_CASE("a model, a layout and a hardware profile may come from a pipe") {
   const Folder folder;
   folder.write("layout.json", R"({"mesh": [["p", 2]], "rules": [["rows", "p"]]})");
-  const std::string checked = folder.said("$MTFC check model.json --layout layout.json");
-  REQUIRE(checked.starts_with("exit 0: "));
+  const std::string checked = ": no errors, no warnings\n";
+  REQUIRE(folder.said("$MTFC check model.json --layout layout.json") == "exit 0: model.json" + checked);
   for (const std::string command :
        {"$MTFC check <(cat model.json) --layout layout.json",
         "cat model.json | $MTFC check /dev/stdin --layout layout.json",
         "cat model.json | $MTFC check - --layout layout.json",
         "cat layout.json >pipe.json & $MTFC check model.json --layout pipe.json; wait"}) {
     CAPTURE(command);
-    CHECK(folder.said(command) == checked);
+    const std::string said = folder.said(command);
+    CHECK(said.starts_with("exit 0: "));
+    CHECK(said.ends_with(checked));
   }
 }
 
