@@ -111,7 +111,9 @@ Waste waste_of(const Program& program, const EntryPoint& entry) {
   waste.unused_axes = unused_axes(program, entry);
   std::map<Split, UnevenSplit> splits = uneven_splits(entry, program.mesh());
   add_flops(program, entry, splits);
-  for (auto& [key, split] : splits) waste.uneven.push_back(std::move(split));
+  for (auto& [key, split] : splits)
+    if (split.flops > 0 || names_dim(program.layout, split.dim.name))
+      waste.uneven.push_back(std::move(split));
   std::stable_sort(waste.uneven.begin(), waste.uneven.end(), [](const UnevenSplit& a, const UnevenSplit& b) {
     return std::pair(a.empty, a.excess()) > std::pair(b.empty, b.excess());
   });
